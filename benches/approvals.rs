@@ -1,5 +1,5 @@
-//! What the batched lookup of standing approvals costs a turn: 300 guarded tools, a store with 10,000 grants, the cache
-//! warm and cold, next to the floor: looking the same tools up in a map.
+//! Cost of the batched grant lookup per turn: 300 guarded tools, a store with 10,000 grants, the cache warm and cold.
+//! The floor is a lookup of the same tools in a map.
 //!
 //! `cargo bench --bench approvals` prints a table and one line of JSON.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::indexing_slicing)]
@@ -20,12 +20,12 @@ use toolgate::stores::{Durability, SqliteStore};
 
 const TOOLS: usize = 300;
 const GRANTS: usize = 10_000;
-/// Of the tools, one in three is granted.
+/// One in three tools is granted.
 const GRANTED_EVERY: usize = 3;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // Without cargo's `--bench` this is `cargo test --benches`: once through is enough.
+    // Without cargo's `--bench` this is `cargo test --benches`: one iteration is enough.
     let turns = if std::env::args().any(|argument| argument == "--bench") { 300 } else { 1 };
     let directory = tempfile::TempDir::new().unwrap();
     let store = SqliteStore::open(&directory.path().join("runs.db"), Durability::ProcessCrash).await.unwrap();
@@ -49,7 +49,7 @@ async fn main() {
     let rows = [
         ("a map, the floor", floor),
         ("the cache, warm", warm),
-        ("the store, nothing remembered", cold),
+        ("the store, nothing cached", cold),
         ("whether 8 grants hold, before a tier", hold),
     ];
     println!("\n{TOOLS} guarded tools, {GRANTS} grants in SQLite\n");
@@ -65,7 +65,7 @@ async fn found(cache: &dyn ApprovalCache, tools: &[Guarded]) -> usize {
     cache.granted(&asker, tools, Timestamp::now()).await.unwrap().len()
 }
 
-/// The median of so many turns, after one that warms up. Each has to find something.
+/// The median of this many turns, after one warm-up turn. Each turn must find a grant.
 async fn median(turns: usize, turn: impl AsyncFn() -> usize) -> Duration {
     assert!(black_box(turn().await) > 0, "nothing is granted");
     let mut took = Vec::with_capacity(turns);
@@ -90,7 +90,7 @@ fn name(number: usize) -> ToolName {
     ToolName::parse(&format!("mcp_server_tool_{number}")).unwrap()
 }
 
-/// Most grants are of tools that this run is not offered.
+/// Most grants belong to tools that are not available to this run.
 fn grant(number: usize) -> Grant {
     let is_asked = number < TOOLS && number.is_multiple_of(GRANTED_EVERY);
     let definition = if is_asked { guarded(number).definition } else { format!("sha256:other{number}") };

@@ -1,5 +1,5 @@
-//! Verdicts a second for 300 tools and 50 rules, with and without conditions on the arguments. The floor is measured in
-//! the same run: the bare pattern matches that the same verdicts need, with nothing around them.
+//! Verdicts per second for 300 tools and 50 rules, with and without conditions on the arguments. The floor is measured
+//! in the same run: the bare pattern matches of the same verdicts.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -16,7 +16,7 @@ const RULES: usize = 50;
 const AT_LEAST: Duration = Duration::from_millis(600);
 
 fn main() {
-    // Under `cargo test --benches` it only has to run.
+    // Under `cargo test --benches` one iteration is enough.
     let once = std::env::args().any(|argument| argument == "--test");
     let tools = tools();
     let arguments = arguments();
@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// Rules of which each tool meets five, by the number in its name. Every n-th has a condition.
+/// Rules of which five match each tool, by the number in its name. Every n-th rule has a condition.
 fn policy(conditional_every: Option<usize>) -> Policy {
     let rules = (0..RULES).map(|n| {
         let matches = Match { tool: Some(pattern(n)), ..Match::default() };

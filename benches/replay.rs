@@ -1,5 +1,5 @@
-//! How fast a journal becomes a run: 10,000 events from memory and from JSON, and whether an event costs more the longer
-//! the history is. Replay is the only way a run is loaded, so this bounds every resume.
+//! Replay speed: 10,000 events from memory and from JSON, and whether the cost of an event grows with the history.
+//! Replay is the only way to load a run, so it bounds every resume.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -74,7 +74,7 @@ fn reply(turn: usize) -> Reply {
     Reply { content: vec![words, call(0, "mcp_files_read"), call(1, "mcp_files_search")], ..Reply::calling([]) }
 }
 
-/// What a long run writes: a turn of two calls after the other, each result about a kilobyte.
+/// The events of a long run: turns of two sequential calls with results of about a kilobyte.
 fn journal() -> Vec<Event> {
     let outcome = Arc::new(Outcome::Returned(ToolOutput::text("let x = compute(y)?;\n".repeat(48))));
     let started = started();
@@ -133,7 +133,7 @@ fn replay(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One turn at the end of a short and of a long history. Fails when the long one is clearly dearer.
+/// One turn at the end of a short and of a long history. Fails if the long one is clearly slower.
 fn one_more_turn(criterion: &mut Criterion) {
     let journal = journal();
     let turn = 9;
@@ -158,10 +158,10 @@ fn one_more_turn(criterion: &mut Criterion) {
     group.finish();
     let [short, long] = costs[..] else { return };
     println!("nine events after 1,000: {short:?}; after 9,900: {long:?}");
-    assert!(long < short * 4 + Duration::from_micros(20), "an event gets dearer as the history grows");
+    assert!(long < short * 4 + Duration::from_micros(20), "the cost of an event grows with the history");
 }
 
-/// The fastest of many tries; the copy and the drop of the run are not counted.
+/// The fastest of many attempts, without the copy and the drop of the run.
 fn fastest(run: &Run, apply: impl Fn(Run) -> Run) -> Duration {
     let tries = (0..200).map(|_| {
         let copy = run.clone();

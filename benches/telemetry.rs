@@ -1,5 +1,5 @@
-//! What telling of runs costs whoever tells: the driver, which hands every fact to the watchers in turn. A section for each
-//! kind of telemetry; a figure is the fastest of several rounds, for everything else is the machine's.
+//! Cost of telemetry for the driver, which passes every event to the watchers in turn. One section for each kind of
+//! telemetry. A figure is the fastest of several rounds, because anything above it is noise of the machine.
 //!
 //! `cargo bench --bench telemetry`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, dead_code, unreachable_pub)]
@@ -21,10 +21,10 @@ fn main() {
     metrics();
 }
 
-/// A fact folded and recorded, with a reader of all instruments attached.
+/// Folds and records an event, with a reader of all instruments attached.
 fn metrics() {
     let settings = MetricsSettings { is_read_here: true, ..MetricsSettings::default() };
-    let plan = settings.resolve(|_| None).unwrap().expect("somebody reads them");
+    let plan = settings.resolve(|_| None).unwrap().expect("metrics are enabled");
     let metrics = MetricsBuilder::new(&plan).unwrap().start();
     let sink = metrics.sink(Arc::new(journals::identity));
     report("metrics", "fact", fastest(|| tell(&sink)));
@@ -39,7 +39,7 @@ fn metrics() {
     println!("metrics: {:.1} µs to read all, {bytes} bytes of text", micros(read));
 }
 
-/// Tells every kind of journal over and over; how many facts that were.
+/// Sends every kind of journal repeatedly; returns the number of events.
 fn tell(sink: &dyn EventSink) -> u32 {
     let journals = journals::all(Timestamp::UNIX_EPOCH);
     for _ in 0..REPETITIONS {
@@ -53,7 +53,7 @@ fn tell(sink: &dyn EventSink) -> u32 {
     (facts * REPETITIONS) as u32
 }
 
-/// What one of the things that `work` does costs, at its fastest.
+/// The minimum cost of one operation of `work`.
 fn fastest(work: impl Fn() -> u32) -> Duration {
     let rounds = (0..ROUNDS).map(|_| {
         let began = Instant::now();

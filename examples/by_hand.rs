@@ -1,9 +1,9 @@
-//! A run driven by hand: no runner, no store, no async. The core says what is next; this program does it.
+//! A run without a runner, a store or async: the core decides the next step, and this program executes it.
 //!
 //! `cargo run --example by_hand`
 //!
-//! Every fact is an [`Event`] that the run admits or refuses. Keep them anywhere: the run is their fold, and
-//! [`Run::replay`] is all it takes to go on after a crash.
+//! Every fact is an [`Event`] that the run accepts or rejects. Store the events anywhere: the run is their fold, and
+//! [`Run::replay`] restores it after a crash.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first = Event::Started(Arc::new(started("What is the sum of 2 and 3?")));
     let mut journal = vec![first];
     loop {
-        // Replayed each time, to show that nothing but the journal matters; a driver applies each event once.
+        // Replayed for each step, to show that only the journal matters. A driver applies each event once.
         let run = Run::replay(&journal)?.ok_or("a journal has at least one event")?;
         let step = run.next();
         println!("{:>2} events, next: {}", journal.len(), name(&step));
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 [Event::CallsStarted { calls: calls.clone() }].into_iter().chain(results.collect::<Vec<_>>()).collect()
             }
             Step::ValidateOutput(_) => vec![Event::OutputValidated { verdict: OutputVerdict::Valid { value: None } }],
-            Step::Wait(debts) => return Err(format!("nobody is here to pay {} debts", debts.len()).into()),
+            Step::Wait(debts) => return Err(format!("no application is here for {} pending items", debts.len()).into()),
             Step::Done(ending) => {
                 println!("{}", ending.output().map_or("", |output| &output.text));
                 return Ok(());
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// A model of few words: it asks for the sum, and then says it.
+/// A minimal model: it requests the sum, then reports it.
 fn model(run: &Run) -> Reply {
     match run.budget().iterations {
         0 => Reply::calling([ToolCall::new("call_1", "mcp_calculator_add", json!({"a": 2, "b": 3}))]),
@@ -70,7 +70,7 @@ fn model(run: &Run) -> Reply {
     }
 }
 
-/// The tool.
+/// The tool `add`.
 fn add(run: &Run, call: &toolgate::core::id::CallId) -> Arc<Outcome> {
     let number = |name: &str| run.call(call)?.arguments().as_object()?.get(name)?.as_i64();
     Arc::new(match (number("a"), number("b")) {

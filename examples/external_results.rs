@@ -1,9 +1,9 @@
-//! An application that returns external results: the run waits for it, it executes, the run goes on.
+//! External results: the run waits for the application, the application runs the calls, and the run resumes.
 //!
 //! `cargo run --example external_results`
 //!
-//! The run is kept in an SQLite file, and a second runner, as in another process, resumes it: nothing but the run's id
-//! passes between the two.
+//! The run is stored in an SQLite file. A second runner, as in another process, resumes it: the two share only the
+//! run's id.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -37,9 +37,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         runner.close().await;
         report
     };
-    println!("{} is {}: it is owed {} results", report.run_id, report.status.as_str(), report.pending.len());
+    println!("{} is {}: it waits for {} results", report.run_id, report.status.as_str(), report.pending.len());
 
-    // Hours later, on another machine.
+    // Hours later, in another process.
     let runner = runner(&database).await?;
     let results = report.pending.iter().filter_map(execute).collect();
     let report: Report = runner.resume(&report.run_id, Resume { results, ..Resume::default() }).await?;
@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What only this application can do. An error is a result as well: the model reads it and goes on.
+/// The tool of this application. An error is a result as well: the model reads it and continues.
 fn execute(debt: &Debt) -> Option<(toolgate::core::id::CallId, toolgate::core::tool::Outcome)> {
     let Debt::ExternalResult { call_id, tool, arguments, .. } = debt else { return None };
     println!("  {tool} {}", arguments.to_value());

@@ -1,4 +1,4 @@
-//! The bundled example server as a process of its own: point any MCP client at it over stdio.
+//! The bundled example server as its own process: connect any MCP client to it over stdio.
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), toolgate::mcp::demo::DemoError> {

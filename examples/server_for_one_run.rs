@@ -1,6 +1,6 @@
-//! An application brings an MCP server of its own along for a single run: a handler in this very program, without a
-//! process or a socket. Its tools are named, checked, judged by the policy and journaled like any other's; no other run
-//! sees them. Nothing but its name is journaled, so whoever takes such a run up elsewhere brings the server again
+//! An MCP server for a single run: a handler in the application itself, without a process or a socket. Its tools are
+//! named, validated, checked by the policy and journaled like those of any other server. No other run sees them. The
+//! journal contains only the name of the server, so a process that resumes such a run must attach the server again
 //! (`AgentRunner::inject`).
 #![allow(clippy::print_stdout)]
 
@@ -19,7 +19,7 @@ use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Agent, AgentRunner, Request};
 use toolgate::stores::MemoryStore;
 
-/// What this request is about. It belongs to one customer, so its server belongs to one run.
+/// The subject of this request. It belongs to one customer, so its server belongs to one run.
 #[derive(Clone)]
 struct Basket(Arc<Vec<&'static str>>);
 

@@ -1,10 +1,10 @@
-//! An application that keeps the state of its runs itself: between two requests nothing of a run is anywhere but in the
-//! envelope that the caller has.
+//! Stateless operation: between two requests the state of a run exists only in the envelope that the caller keeps.
 //!
 //! `cargo run --example stateless_caller`
 //!
-//! Each request is answered by a node of its own, whose store is empty: the first one starts a run and hands it out, the
-//! second one has never heard of it and goes on with it. Then somebody tries what should not work.
+//! Each request goes to a different node with an empty store. The first node starts a run and hands it over. The second
+//! node does not know the run and resumes it from the envelope. A changed
+//! envelope is rejected.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Starts a run, and hands it out when it is owed something. The node is gone afterwards, and its store with it.
+/// Starts a run, and hands it over when it becomes pending. The node and its store are discarded.
 async fn first_request() -> Result<String, Box<dyn Error>> {
     let runner = node()?;
     let report = runner.execute(Request::new("support", "Is order 77 paid?").external_tool(get_order()?)).await?;
@@ -49,8 +49,8 @@ async fn first_request() -> Result<String, Box<dyn Error>> {
     Ok(serde_json::to_string(&runner.export(&report.run_id).await?)?)
 }
 
-/// Takes a run back with what it is owed. Here the caller found everything it needs in the envelope: `messages` to show,
-/// `pending` to work on.
+/// Resumes a run with the results of its pending calls. The envelope contains everything the caller needs: `messages`
+/// to show, `pending` to work on.
 async fn second_request(body: &str) -> Result<String, RunnerError> {
     let envelope = Envelope::from_json(body.as_bytes())?;
     let results =
@@ -60,11 +60,11 @@ async fn second_request(body: &str) -> Result<String, RunnerError> {
     Ok(report.output.map(|output| output.text).unwrap_or_default())
 }
 
-/// A node with an empty store. What all nodes have in common are the agent and the key.
+/// A node with an empty store. All nodes share the agent and the key.
 fn node() -> Result<AgentRunner, Box<dyn Error>> {
     let model = ScriptedModel::new("scripted", Script::from_json(CONVERSATION)?);
     let agent = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("support", Arc::new(model)) };
-    // In earnest: from the environment, made with `openssl rand -base64 48`.
+    // In production the key comes from the environment, generated with `openssl rand -base64 48`.
     let key = EnvelopeKey::hmac(b"an example is no place for a secret of 32 bytes")?;
     let keys = EnvelopeKeys::new("2026-11", [("2026-11".to_owned(), key)])?;
     Ok(AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent).envelope_keys(keys).build()?)

@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(sink.shutdown()?)
 }
 
-/// Trace ids nobody has used before, so that the fixture can be sent to one receiver twice.
+/// Unique trace ids, so that the fixture can be sent to one receiver twice.
 fn fresh_trace(event: &mut Event, salt: u8, index: usize) {
     let trace = match event {
         Event::Started(started) => &mut Arc::make_mut(started).trace,

@@ -1,4 +1,4 @@
-//! The composition root: settings in, adapters and a runner out. The only place that knows both.
+//! Composition root: builds the adapters and the runner from settings. Only this module knows both.
 
 mod access;
 mod envelopes;
@@ -54,39 +54,39 @@ pub use servers::ToolServers;
 use telemetry::Telemetry;
 pub use telemetry::check_telemetry;
 
-/// How long a grant that was found may be used without asking the store again.
+/// How long a grant is used without another query to the store.
 const GRANT_TTL: Duration = Duration::from_secs(30);
 
-/// How long a tool for which none was found is not asked about again.
+/// How long a tool without a grant is not looked up again.
 const NO_GRANT_TTL: Duration = Duration::from_secs(2);
 
-/// How long a run has to end its step when the program is asked to go: a short call is not cut off, so that its outcome is
-/// known, and a long one does not keep the program.
+/// How long a run may finish its current step when the process is asked to stop. A short call completes, so that its
+/// outcome is known; a long call does not delay the exit.
 const RELEASE: DrainTimes = DrainTimes { rest: Duration::ZERO, step: Duration::from_millis(500) };
 
-/// How long a call is held open for the answers to what its server asks, where a server serves many people.
+/// How long a server process keeps a call open while the user answers an elicitation.
 const ELICITATION_HOLD: Duration = Duration::from_secs(300);
 
-/// A runner with everything it needs, opened from settings.
+/// A runner with all its adapters, opened from settings.
 pub struct App {
-    /// Runs the agents.
+    /// The runner of the configured agents.
     pub runner: AgentRunner,
-    /// What it was opened from.
+    /// The settings that it was opened from.
     pub settings: Settings,
     /// The models, by name.
     pub models: Models,
     servers: Arc<Servers>,
-    /// Servers of earlier configurations, which runs under way may still use.
+    /// MCP servers of earlier configurations, which active runs may still use.
     retired: Vec<Weak<Servers>>,
     identities: Identities,
     validator: Arc<SchemaValidator>,
     store: Store,
     telemetry: Telemetry,
-    /// Says to whoever sends webhooks that a run has come to rest.
+    /// Wakes the webhook worker when a run becomes idle or ends.
     wake: Wake,
 }
 
-/// Why the program cannot be put together.
+/// Errors of the composition.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The store cannot be opened.
@@ -95,41 +95,41 @@ pub enum AppError {
     /// A conversation file cannot be read.
     #[error("{}", .0.plain())]
     Script(config::ConfigError),
-    /// A model's settings cannot work.
+    /// The settings of a model are invalid.
     #[error("model `{model}`: {reason}")]
     Model {
-        /// The model.
+        /// The name in the configuration.
         model: ModelName,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// An agent's output schema is no JSON Schema.
+    /// The output schema of an agent is not a JSON Schema.
     #[error("agent `{agent}`: its output_schema cannot be used: {reason}")]
     OutputSchema {
-        /// The agent.
+        /// The name in the configuration.
         agent: AgentName,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// A key of envelopes is none.
+    /// An envelope key is invalid.
     #[error("envelope key `{id}`: {reason}")]
     EnvelopeKey {
-        /// The key.
+        /// The key id.
         id: String,
-        /// What is wrong.
+        /// The reason.
         reason: KeyError,
     },
-    /// The keys of envelopes cannot be used together.
+    /// The envelope keys cannot be used together.
     #[error("envelope: {0}")]
     EnvelopeKeys(KeyError),
-    /// Spans cannot be exported as asked.
+    /// Spans cannot be exported as configured.
     #[error("{0}")]
     Telemetry(String),
-    /// Nobody, or everybody, could be let in.
+    /// The authentication settings would reject or accept every request.
     #[error("{0}")]
     Gateway(#[from] GatewayError),
-    /// The operating system has no random bytes.
-    #[error("there are no random bytes to make a key of")]
+    /// The operating system provides no random bytes.
+    #[error("the operating system provides no random bytes for a key")]
     NoRandomness,
     /// The runner cannot be built.
     #[error(transparent)]
@@ -154,14 +154,14 @@ impl AppError {
     }
 }
 
-/// How long the process stays.
+/// How long the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
     ForOneCommand,
     AsServer,
 }
 
-/// The store, by its own type: closing it is no part of a port.
+/// The store by its concrete type, because closing it is not part of a port.
 #[derive(Clone)]
 enum Store {
     Sqlite(Arc<SqliteStore>),
@@ -169,13 +169,14 @@ enum Store {
 }
 
 impl App {
-    /// Opens everything the settings name. Servers are connected when they are first needed. `sinks` watch besides what
-    /// the settings ask for.
+    /// Opens everything that the settings name. MCP servers connect on first use. `sinks` receive events in addition to
+    /// the sinks of the settings.
     pub async fn open(settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
         Self::open_to(Stay::ForOneCommand, settings, sinks).await
     }
 
-    /// The same for a server: it takes on no more runs at once than the settings say, and its metrics leave where its spans do.
+    /// The same for a server: it respects the configured limits of active runs, and exports metrics where it exports
+    /// spans.
     pub async fn open_server(settings: Settings) -> Result<Self, AppError> {
         Self::open_to(Stay::AsServer, settings, Vec::new()).await
     }
@@ -216,7 +217,7 @@ impl App {
         Ok(Self { runner, settings, models, servers, retired, identities, validator, store, telemetry, wake })
     }
 
-    /// Where runs are kept, for people.
+    /// A name of the store for users.
     pub fn store_name(&self) -> String {
         match &self.settings.store {
             StoreSettings::Memory => "memory".to_owned(),
@@ -224,33 +225,34 @@ impl App {
         }
     }
 
-    /// Starts the MCP servers that are to be started with the program, and waits for none.
+    /// Starts the MCP servers with `start: eager`, and does not wait for them.
     pub fn start_servers(&self) {
         self.servers.start();
     }
 
-    /// How the MCP servers are.
+    /// The status of the MCP servers.
     pub fn server_status(&self) -> Vec<mcp::ServerStatus> {
         self.servers.status()
     }
 
-    /// The metrics of this process as Prometheus reads them; `None` where nobody wanted them to be read.
+    /// The metrics of this process in the Prometheus format; `None` if they are not enabled.
     pub fn prometheus(&self) -> Option<String> {
         self.telemetry.prometheus()
     }
 
-    /// Sends all spans of a run from its journal, and says how many. `None` if no spans are exported. They leave at the
-    /// latest when the app is closed.
+    /// Exports all spans of a run from its journal, and returns their number. `None` if spans are not exported. The
+    /// export finishes at the latest when the app is closed.
     pub fn send_spans_again(&self, run: &RunId, journal: &[Recorded]) -> Option<usize> {
         self.telemetry.send_again(run, journal)
     }
 
-    /// The agents whose limit on the cost cannot act.
+    /// Agents with a cost limit that has no effect.
     pub fn idle_cost_limits(&self) -> Vec<IdleCostLimit> {
         idle_cost_limits(&self.settings, &self.models)
     }
 
-    /// Releases runs under way, so that another process resumes them without waiting for their leases, and stops the servers.
+    /// Releases active runs, so that another process resumes them without waiting for their leases, and stops the
+    /// servers.
     pub async fn abandon(self) {
         self.runner.drain(RELEASE).await;
         self.close_servers().await;
@@ -261,8 +263,8 @@ impl App {
         join(self.servers.close(), join_all(retired.iter().map(|servers| servers.close()))).await;
     }
 
-    /// Waits for runs under way, stops the servers, sends the last spans, closes the store. What could not be done is
-    /// told in sentences.
+    /// Waits for active runs, stops the servers, exports the last spans and closes the store. Returns failures as
+    /// sentences.
     pub async fn close(self) -> Vec<String> {
         self.runner.close().await;
         self.close_servers().await;
@@ -324,7 +326,7 @@ impl Store {
     }
 }
 
-/// What of a runner another configuration can change.
+/// The parts of a runner that a reload can change.
 fn configured(
     settings: &Settings,
     models: &Models,
@@ -345,7 +347,7 @@ fn configured(
     Ok(builder)
 }
 
-/// How long a server holds calls open for answers to what MCP servers ask.
+/// How long a process keeps calls open while users answer elicitations.
 fn elicitation_hold(settings: &Settings) -> ElicitationHold {
     let own = |(id, server): (&ServerId, &config::ServerSettings)| Some((id.clone(), server.elicitation_hold?));
     ElicitationHold { usual: ELICITATION_HOLD, servers: settings.servers.iter().filter_map(own).collect() }
@@ -410,7 +412,7 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
     let model = |name: &ModelName| {
         models.get(name).cloned().ok_or_else(|| AppError::Model {
             model: name.clone(),
-            reason: format!("agent `{}` names it, and it is not configured", settings.name),
+            reason: format!("agent `{}` refers to it, and it is not configured", settings.name),
         })
     };
     let stand_in = |candidate: &Candidate| {
@@ -439,13 +441,13 @@ fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaVal
     })
 }
 
-/// Whether the output schemas of all agents can be used. Nothing is opened.
+/// Whether the output schemas of all agents are valid. Opens nothing.
 pub fn check_output_schemas(settings: &Settings) -> Result<(), AppError> {
     let validator = SchemaValidator::default();
     settings.agents.values().try_for_each(|agent| usable_answers(agent, &validator))
 }
 
-/// Whether a schema of answers can be used: why not.
+/// Whether a schema of answers is valid; the error is the reason.
 pub fn check_output_schema(schema: &serde_json::Value) -> Result<(), String> {
     SchemaValidator::default().accepts_schema(schema).map_err(|error| error.to_string())
 }

@@ -1,10 +1,10 @@
-//! toolgate runs agent tool loops. MCP tools run inside it, the calling application's own tools come back to the
-//! caller, people approve what matters, and every step is a fact in a journal and a span in a trace.
+//! toolgate runs agent tool loops. It executes MCP tools itself and returns the calling application's own tools to the
+//! caller. Approvers decide about risky calls. Every step is an event in a journal and a span in a trace.
 //!
 //! # Quickstart
 //!
-//! A run that needs something only the calling application can do becomes *pending*: it is returned with the calls it is
-//! owed, and goes on when their results are given, in this process or another one, now or hours later.
+//! A run that needs the calling application becomes *pending*: toolgate returns it with its pending calls, and resumes
+//! it when their results arrive, in this process or another one, now or hours later.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -19,7 +19,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A model that says what is written down. With a key, `models::openai_chat` talks to a real one.
+//! // A scripted model. With an API key, `models::openai_chat` calls a real one.
 //! let script = Script::from_json(
 //!     r#"{"turns": [
 //!         {"calls": [{"name": "ext_get_order", "arguments": {"id": "77"}}]},
@@ -33,7 +33,7 @@
 //! };
 //! let runner = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent).build()?;
 //!
-//! // Only this application can look up orders, so it declares the tool and runs it itself.
+//! // Only this application can look up orders, so it declares the tool and runs it.
 //! let get_order: ExternalTool = serde_json::from_value(json!({
 //!     "name": "get_order",
 //!     "description": "Looks an order up by its id.",
@@ -42,7 +42,7 @@
 //! let report = runner.execute(Request::new("support", "Is order 77 paid?").external_tool(get_order)).await?;
 //! assert_eq!(report.status, Status::Pending);
 //!
-//! // Execute what is owed, and resume. Any process that opens the same store could do this.
+//! // Run the pending calls, and resume. Any process that opens the same store could do this.
 //! let results = report.pending.iter().map(|debt: &Debt| {
 //!     ResultFor::output(debt.call_id().clone(), json!({"status": "paid"}))
 //! });
@@ -53,12 +53,12 @@
 //! # }
 //! ```
 //!
-//! # The house
+//! # Modules
 //!
-//! [`core`] is pure: it folds journals into runs and says what to do next. [`ports`] are the traits the loop needs from
-//! the world. [`driver`] is the loop, [`runner`] the front door; [`models`], [`mcp`], [`stores`], [`approvals`],
-//! [`validation`] and [`telemetry`] are adapters; [`config`] reads files; [`app`] puts a program together from them.
-//! ARCHITECTURE.md has the map, the laws, and where to add what.
+//! [`core`] is pure: it folds journals into runs and decides the next step. [`ports`] are the traits of the loop's
+//! dependencies. [`driver`] is the loop, [`runner`] the public entry point. [`models`], [`mcp`], [`stores`],
+//! [`approvals`], [`validation`] and [`telemetry`] are adapters. [`config`] reads files, and [`app`] builds a program
+//! from them. ARCHITECTURE.md has the map, the laws, and where to add code.
 
 pub mod core;
 pub mod ports;

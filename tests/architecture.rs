@@ -1,5 +1,5 @@
-//! The plan of the house, held by a test: which room of `src/` may import from which, what the core must not know, and
-//! how long a file may get. ARCHITECTURE.md explains the plan; this is where it is law.
+//! Architecture tests: which room of `src/` may import from which, what the core must not use, and the maximum length
+//! of a file. ARCHITECTURE.md explains the rules; this file enforces them.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 #[path = "architecture/source.rs"]
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use source::{Token, own_paths, paths_into, tokens};
 
-/// Each room with what it may import: a room, or one module of a room. A room only names rooms further down.
+/// Each room with the rooms, or modules of rooms, that it may import. A room only names rooms further down.
 const ROOMS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
     ("cli", &["app", "runner", "telemetry", "config", "core", "ports", "mcp::demo", "mcp::conformance"]),
@@ -45,7 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("core", &[]),
 ];
 
-/// What the core must not know: I/O, clocks, randomness, logging, and maps without an order.
+/// Words that the core must not use: I/O, clocks, randomness, logging, and maps without an order.
 const IMPURE_WORDS: &[&str] = &[
     "async",
     "await",
@@ -72,14 +72,14 @@ fn every_import_follows_the_table_of_rooms() {
 }
 
 #[test]
-fn the_core_knows_nothing_of_the_world() {
+fn the_core_is_pure() {
     let in_core = |file: &Path| room_and_module(file).0 == "core";
     let check = |file: &Path, source: &str| if in_core(file) { impurities(file, source) } else { Vec::new() };
     report("impurities in the core", each_source_file(check));
 }
 
 #[test]
-fn no_source_file_is_longer_than_can_be_read_in_one_go() {
+fn no_source_file_exceeds_the_maximum_length() {
     let too_long = each_source_file(|file, source| {
         let lines = source.lines().count();
         let finding =
@@ -90,7 +90,7 @@ fn no_source_file_is_longer_than_can_be_read_in_one_go() {
 }
 
 #[test]
-fn the_table_points_downward_only() {
+fn rooms_only_import_rooms_below_them() {
     for (position, (room, allowed)) in ROOMS.iter().enumerate() {
         for target in *allowed {
             let target_room = target.split("::").next().unwrap();
@@ -104,7 +104,7 @@ fn the_table_points_downward_only() {
 fn forbidden_imports(file: &Path, source: &str) -> Vec<String> {
     let (room, module) = room_and_module(file);
     if room == "lib" {
-        return Vec::new(); // It lists the rooms and shows their front doors.
+        return Vec::new(); // It lists the rooms and their public modules.
     }
     let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
         return vec![format!("{}: `{room}` is not a room; give it a row in tests/architecture.rs", file.display())];
@@ -193,7 +193,7 @@ mod the_checker {
     }
 
     #[test]
-    fn lets_a_room_import_itself_and_what_its_row_names() {
+    fn allows_imports_of_the_room_itself_and_of_its_row() {
         let source =
             "use crate::{core::{id, json}, ports::Model as Port, runner::Watch}; use super::x; use self::y::Z;";
         assert_eq!(imports("src/runner/watch.rs", source), [""; 0]);
@@ -225,7 +225,7 @@ mod the_checker {
     }
 
     #[test]
-    fn follows_super_out_of_the_room_but_not_within_it() {
+    fn follows_super_out_of_the_room() {
         let source = "use super::super::driver::Step;\nuse super::{pool::Pool, super::runner::Watch};\nmod tests { use super::*; use super::super::super::stores; }";
         assert_eq!(
             imports("src/mcp/client.rs", source),
@@ -242,7 +242,7 @@ mod the_checker {
     }
 
     #[test]
-    fn is_not_fooled_by_comments_strings_or_visibility() {
+    fn ignores_comments_strings_and_visibility() {
         let source = r##"
             //! See crate::driver::Step.
             /* use crate::driver::Step; */

@@ -1,4 +1,4 @@
-//! Documentation that states facts about the program is compared with the program.
+//! Documentation tests: pages that state facts about the program are compared with the program.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use toolgate::core::error::ErrorCode;
 use toolgate::models::scripted::Script;
 
 #[test]
-fn every_error_code_has_a_page_that_states_its_facts() {
+fn every_error_code_has_a_page_with_its_facts() {
     for code in ErrorCode::ALL {
         let page = read(&format!("docs/errors/{code}.md"));
         let retryable = if code.is_retryable() { "retryable" } else { "not retryable" };
@@ -56,12 +56,12 @@ fn the_table_of_error_codes_agrees_with_the_code() {
     assert_eq!(facts, expected);
     for (row, code) in rows.iter().zip(ErrorCode::ALL) {
         let summary = read(&format!("docs/errors/{code}.md")).lines().nth(4).unwrap().to_owned();
-        assert_eq!(row[4], summary, "the table and the page of {code} say it in the same words");
+        assert_eq!(row[4], summary, "the table and the page of {code} have the same summary");
     }
 }
 
 #[test]
-fn every_event_is_in_the_list_of_events_and_no_other() {
+fn the_list_of_events_is_complete() {
     let source = read("src/telemetry/lifecycle/event.rs");
     let names = source.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once("=> \""));
     let told: BTreeSet<&str> = names.map(|(_, name)| name).collect();
@@ -74,7 +74,7 @@ fn every_event_is_in_the_list_of_events_and_no_other() {
 }
 
 #[test]
-fn every_key_of_a_scripted_turn_is_explained_and_the_example_can_be_played() {
+fn scripted_turns_are_documented_with_a_working_example() {
     let page = read("docs/scripted-models.md");
     let source = read("src/models/scripted/script.rs");
     let (turn, _) = source.split_once("pub struct Turn {").unwrap().1.split_once("\n}").unwrap();

@@ -1,4 +1,4 @@
-//! Each measurement in a process of its own: this very program, called again with what it is to be.
+//! Process isolation: each measurement runs in its own process, which is this program with another role.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::world::{Loquacious, Turns};
 
 const CALLED: &str = "TOOLGATE_BENCH_PART";
 
-/// What the other process is to be.
+/// The role of the other process.
 #[derive(Serialize, Deserialize)]
 pub struct Part {
     kept: Kept,
@@ -23,7 +23,7 @@ pub struct Part {
     time: Duration,
 }
 
-/// What it says at its end.
+/// The result that the process reports when it ends.
 #[derive(Default, Serialize, Deserialize)]
 struct Outcome {
     times: Vec<Duration>,
@@ -31,12 +31,12 @@ struct Outcome {
     peak_mib: f64,
 }
 
-/// What this process is to be, unless it is the one that measures.
+/// The role of this process; `None` for the process that measures.
 pub fn part() -> Option<Part> {
     Some(serde_json::from_str(&std::env::var(CALLED).ok()?).unwrap())
 }
 
-/// What so many clients get through in that time.
+/// Measures the throughput of this many clients in that time.
 pub async fn measured(kept: Kept, subject: Subject, clients: usize, time: Duration) -> Row {
     let part = Part { kept, subject, clients, time };
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -65,7 +65,7 @@ pub async fn measured(kept: Kept, subject: Subject, clients: usize, time: Durati
 }
 
 impl Part {
-    /// Runs, or serves until whoever called has enough.
+    /// Runs the measurement, or serves until the parent process stops it.
     pub async fn play(self) {
         let ready = Ready::set_up(self.kept, Arc::new(Loquacious::new(SCENARIO, Turns::default())), Vec::new()).await;
         let mut outcome = Outcome::default();
@@ -84,7 +84,7 @@ impl Part {
         outcome.peak_mib = peak_mib();
         ready.tear_down().await;
         println!("{}", serde_json::to_string(&outcome).unwrap());
-        // The reader of the other end of standard input is a thread that nobody waits for.
+        // A detached thread still blocks on standard input.
         std::process::exit(0);
     }
 }

@@ -1,4 +1,4 @@
-//! Times put in order, and shown.
+//! Sorted timings and their display.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use serde_json::json;
 
 use crate::subject::{Kept, Subject};
 
-/// What was measured with so many clients.
+/// The measurement of one number of clients.
 pub struct Row {
     pub kept: Kept,
     pub subject: Subject,
     pub clients: usize,
     pub runs_a_second: f64,
     pub took: Figures,
-    /// The most that the process that ran, or served, them ever held, in MiB.
+    /// The peak memory of the process that executed or served the runs, in MiB.
     pub peak_mib: f64,
 }
 
-/// Many times of the same thing.
+/// Repeated timings of one operation.
 pub struct Figures {
     sorted: Vec<Duration>,
 }
@@ -32,7 +32,7 @@ impl Figures {
         self.sorted.len()
     }
 
-    /// In milliseconds.
+    /// The percentile in milliseconds.
     pub fn percentile(&self, percent: usize) -> f64 {
         let at = (self.sorted.len() * percent / 100).min(self.sorted.len().saturating_sub(1));
         self.sorted.get(at).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
@@ -89,7 +89,7 @@ pub fn report(rows: &[Row], all: &[(&str, Figures)]) {
     println!("\n{}", json!({"create_and_complete": rows, "latencies": latencies}));
 }
 
-/// The most that this process ever held, in MiB.
+/// The peak memory of this process, in MiB.
 pub fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

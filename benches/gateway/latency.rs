@@ -1,4 +1,4 @@
-//! How long one thing takes to become another: a resume a model call, a fact a line on a reader's socket.
+//! Latencies: from a resume to the model call, and from an event to a reader's socket.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use toolgate::runner::{Request, ResultFor, Resume};
 use crate::figures::Figures;
 use crate::subject::{Kept, Ready, Subject};
 
-/// Asks for an external tool, and answers when its result is there. Says when it was asked.
+/// Requests an external tool, and answers when its result arrives. Reports the time of each request.
 struct Patient {
     identity: ModelIdentity,
     asked: mpsc::UnboundedSender<Instant>,
@@ -59,7 +59,7 @@ fn look() -> ExternalTool {
     serde_json::from_value(json!({"name": "look"})).unwrap()
 }
 
-/// From before the resume is sent to the moment the model is asked.
+/// The time from the resume request to the model call.
 pub async fn resume(subject: Subject, repetitions: usize) -> Figures {
     let (model, mut told) = patient();
     let ready = Ready::set_up(Kept::Sqlite, model, Vec::new()).await;
@@ -87,7 +87,7 @@ pub async fn resume(subject: Subject, repetitions: usize) -> Figures {
     Figures::of(times)
 }
 
-/// When each fact was told to watchers.
+/// The time when watchers received each event.
 #[derive(Default)]
 struct Noted(Mutex<BTreeMap<(RunId, u64), Instant>>);
 
@@ -99,7 +99,7 @@ impl EventSink for Noted {
     }
 }
 
-/// From the moment a durable fact is told to the moment its event is read from the socket, by so many readers of one run.
+/// The time from a durable event to its arrival at the socket, for this many readers of one run.
 pub async fn events(readers: usize, repetitions: usize) -> Figures {
     let (model, _told) = patient();
     let noted = Arc::new(Noted::default());
@@ -117,7 +117,7 @@ pub async fn events(readers: usize, repetitions: usize) -> Figures {
             assert_eq!(answer.status(), 200);
             reading.spawn(read(answer));
         }
-        // Every reader has caught up when it is told that the run waits.
+        // Every reader has caught up when it receives the pending event.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let results = vec![ResultFor::output(report.pending[0].call_id().clone(), json!("seen"))];
         ready.runner.resume(&run, Resume { results, ..Resume::default() }).await.unwrap();
@@ -129,7 +129,7 @@ pub async fn events(readers: usize, repetitions: usize) -> Figures {
     Figures::of(times)
 }
 
-/// The position of each event, and when the reader had its id.
+/// The position of each event, and the time when the reader received its id.
 async fn read(answer: reqwest::Response) -> Vec<(u64, Instant)> {
     let mut stream = answer.bytes_stream();
     let (mut rest, mut read) = (String::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Clients that do nothing but create runs, one after the other, and wait for each.
+//! Load clients: each creates a run, waits for it, and repeats.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,14 +8,14 @@ use tokio::task::JoinSet;
 use toolgate::core::run::Status;
 use toolgate::runner::{AgentRunner, Request};
 
-/// Whom the clients ask.
+/// The target of the clients.
 #[derive(Clone)]
 pub enum Asked {
     InProcess(AgentRunner),
     Http(reqwest::Client, Arc<str>),
 }
 
-/// How long each run took that so many clients get through in that time, and how many they were a second.
+/// The duration of each run that this many clients complete in that time, and the runs per second.
 pub async fn create_and_complete(asked: Asked, clients: usize, time: Duration) -> (Vec<Duration>, f64) {
     let began = Instant::now();
     let mut working = JoinSet::new();

@@ -1,9 +1,10 @@
-//! What HTTP costs. Runs of five turns with two calls each are created and waited for by more and more clients, over HTTP and, in
-//! one process, without it: model and tools answer at once, so that all that is left to measure is ours. Then how long
-//! a resume takes to reach the model, and how long an event takes to a reader's socket.
+//! Cost of HTTP. Increasing numbers of clients create runs of five turns with two calls each and wait for them, over
+//! HTTP and in-process. Model and tools answer at once, so the rest is toolgate's own cost. Two further measurements:
+//! from a resume to the model call, and from an event to a reader's socket.
 //!
-//! `cargo bench --bench gateway` prints tables and one line of JSON. What runs, or serves, so many clients is a process of its
-//! own, so that its memory is its own; they share the machine's cores. docs/performance.md says what the figures mean.
+//! `cargo bench --bench gateway` prints tables and one line of JSON. Each number of clients has its own server process,
+//! so that its memory is measured alone; the processes share the machine's cores. docs/performance.md explains the
+//! figures.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub, dead_code)]
 
@@ -26,7 +27,7 @@ use subject::{Kept, Subject};
 const CLIENTS: [usize; 4] = [1, 16, 64, 256];
 
 fn main() {
-    // Without cargo's `--bench` this is `cargo test --benches`: once through is enough.
+    // Without cargo's `--bench` this is `cargo test --benches`: one iteration is enough.
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let (clients, time): (&[usize], _) =
         if is_bench { (&CLIENTS, Duration::from_secs(5)) } else { (&[2], Duration::from_millis(200)) };

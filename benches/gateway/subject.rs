@@ -1,4 +1,4 @@
-//! What is asked: a runner, and a gateway over it on a port of this machine.
+//! Subjects of the measurement: a runner, and a gateway over it on a local port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kept {
     Memory,
-    /// As a server has it: every commit survives a power cut.
+    /// As in a server: every commit survives a power cut.
     Sqlite,
 }
 

@@ -1,12 +1,12 @@
-//! What a connected server that does nothing costs this process in memory. Each subject is measured in a process of its
-//! own, so that neither inherits what the other left behind.
+//! Memory of an idle connected server in this process. Each subject runs in its own process, so that leftovers of one
+//! do not distort the other.
 
 use std::process::Command;
 
 use crate::path::{Era, PATHS, Wire};
 use crate::subject::{HttpServer, Subject};
 
-/// Bytes for each idle server; `None` where the system does not tell.
+/// Bytes per idle server; `None` if the system does not report memory.
 #[derive(Clone, Debug)]
 pub struct Idle {
     pub subject: &'static str,
@@ -28,7 +28,7 @@ pub fn measure(servers: usize) -> Vec<Idle> {
     idle
 }
 
-/// Connects to that many servers and prints the bytes that each of them cost.
+/// Connects to this many servers and prints the bytes per server.
 pub fn child(word: &str, servers: usize) {
     let (subject, name) = word.split_once('/').unwrap();
     let path = PATHS.iter().find(|path| path.name == name).unwrap();
@@ -40,7 +40,7 @@ pub fn child(word: &str, servers: usize) {
             "toolgate" => Subject::ours(path, url, servers).await,
             _ => Subject::bare(path, url, servers).await,
         };
-        // What the first one costs is for all of them.
+        // The first connection pays the shared cost.
         let first = connect(1).await;
         let before = resident();
         let all = connect(servers).await;

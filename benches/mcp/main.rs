@@ -1,9 +1,9 @@
-//! What toolgate adds to a call of an MCP server: our `Servers` next to a bare rmcp client that calls the same server, in
-//! the same run, over stdio and HTTP, in both eras, one call after the other and eight at once, with one server connected
-//! and with fifty. And what a server that does nothing costs in memory.
+//! Overhead per MCP call: toolgate's `Servers` next to a bare rmcp client of the same server, in the same run, over
+//! stdio and HTTP, with both protocol versions, sequentially and eight at once, with one connected server and with
+//! fifty. Also the memory of an idle server.
 //!
-//! `cargo bench --bench mcp` prints a table and one line of JSON; words after `--` choose paths by name.
-//! docs/performance.md says what the figures mean.
+//! `cargo bench --bench mcp` prints a table and one line of JSON; words after `--` select paths by name.
+//! docs/performance.md explains the figures.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub)]
 
@@ -25,7 +25,7 @@ fn main() {
         Some(_) | None => {}
     }
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
-    // Without cargo's `--bench` this is `cargo test --benches`: once through is enough.
+    // Without cargo's `--bench` this is `cargo test --benches`: one iteration is enough.
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
     let (samples, crowd) = if is_bench { (7, 50) } else { (1, 3) };
 

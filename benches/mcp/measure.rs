@@ -1,4 +1,4 @@
-//! Taking the time: medians over samples, subjects taking turns, so that a busy neighbour hits all alike.
+//! Timing: medians over samples. The subjects alternate, so that other load on the machine affects all of them alike.
 
 use std::time::{Duration, Instant};
 
@@ -8,20 +8,20 @@ use tokio::runtime::Runtime;
 use crate::path::{Path, Wire};
 use crate::subject::{HttpServer, Subject};
 
-/// A sample goes on for this long.
+/// The duration of a sample.
 const SAMPLE: Duration = Duration::from_millis(250);
 
-/// What a call cost. Times are microseconds.
+/// The cost of a call. Times are microseconds.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub path: &'static str,
     pub subject: String,
     pub at_once: usize,
-    /// The middle call, and one in a hundred.
+    /// The median.
     pub p50: f64,
     pub p99: f64,
     pub calls_per_second: f64,
-    /// Of this process alone, for each call; `None` where the system does not tell.
+    /// CPU time of this process per call; `None` if the system does not report it.
     pub cpu: Option<f64>,
 }
 
@@ -32,7 +32,7 @@ struct Sample {
     cpu: Option<f64>,
 }
 
-/// Bare and ours, with one server and with a crowd of them.
+/// The bare client and toolgate, with one server and with many.
 pub fn all(path: &Path, samples: usize, crowd: usize) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let http = (path.wire == Wire::Http).then(HttpServer::start);
@@ -94,11 +94,11 @@ fn sample(runtime: &Runtime, subject: &Subject, at_once: usize) -> Sample {
     Sample { p50: took[count / 2], p99: took[count * 99 / 100], rate: count as f64 / elapsed.as_secs_f64(), cpu }
 }
 
-/// What all living threads of this process have used so far.
+/// The CPU time of all living threads of this process.
 fn cpu_time() -> Option<Duration> {
     let mut total = Duration::ZERO;
     for task in std::fs::read_dir("/proc/self/task").ok()? {
-        // A thread that ended meanwhile has no file any more.
+        // A thread that ended in between has no file.
         let Ok(text) = std::fs::read_to_string(task.ok()?.path().join("schedstat")) else { continue };
         total += Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?);
     }

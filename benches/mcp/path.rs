@@ -1,4 +1,4 @@
-//! The ways to a server.
+//! Transports and protocol versions to a server.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {

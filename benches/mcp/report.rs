@@ -1,11 +1,11 @@
-//! Telling people and programs.
+//! Reports for people and programs.
 
 use serde_json::{Value, json};
 
 use crate::idle::Idle;
 use crate::measure::Row;
 
-/// A table of one path: microseconds a call, and how many times the bare client.
+/// A table of one path: microseconds per call, and the ratio to the bare client.
 pub fn table(rows: &[Row]) {
     let path = rows.first().map_or("", |row| row.path);
     println!(
@@ -37,7 +37,7 @@ pub fn memory(idle: &[Idle], servers: usize) {
     }
 }
 
-/// Everything in one line.
+/// All results in one line.
 pub fn json(rows: &[Row], idle: &[Idle], servers: usize) {
     let calls: Vec<Value> = rows
         .iter()

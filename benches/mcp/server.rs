@@ -1,5 +1,4 @@
-//! The server that is called: it says what it was told. This program again, as a process of its own, so that its work is
-//! not counted as the client's.
+//! Echo server under test. It is this program in another process, so that its work does not count as the client's.
 
 use axum::Router;
 use axum::serve::ListenerExt;
@@ -39,7 +38,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Until stdin ends.
+/// Serves until stdin ends.
 pub fn stdio() {
     runtime().block_on(async {
         let running = Echo.serve(rmcp::transport::stdio()).await.unwrap();
@@ -47,7 +46,7 @@ pub fn stdio() {
     });
 }
 
-/// Until it is killed. Says where it is in a line.
+/// Serves until it is killed. Prints its address in one line.
 pub fn http() {
     runtime().block_on(async {
         let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);

@@ -1,4 +1,4 @@
-//! Who calls: a bare client of the SDK, and ours.
+//! Subjects of the measurement: a bare client of the SDK, and toolgate's client.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,7 @@ use toolgate::ports::{McpCall, McpServers};
 
 use crate::path::{Era, Path, Wire};
 
-/// Somebody who is connected. The first of their servers is the one that is called.
+/// A connected client. Calls go to its first server.
 pub enum Subject {
     Bare(Vec<RunningService<RoleClient, ClientConfig>>),
     Ours { servers: Arc<Servers>, first: ServerId },
@@ -146,7 +146,7 @@ async fn our_call(servers: &Servers, server: &ServerId) {
         elicitation: None,
     };
     let reply = servers.call(call, &|_| {}).await.reply;
-    let CallReply::Ended { outcome, .. } = reply else { unreachable!("an echo puts nothing aside") };
+    let CallReply::Ended { outcome, .. } = reply else { unreachable!("an echo is never suspended") };
     assert!(!outcome.is_error(), "{outcome:?}");
 }
 

@@ -1,5 +1,5 @@
-//! The loop that anybody would write by hand: ask, append, call what is asked for, append. No journal, no checks, no ids,
-//! nothing to resume. The tools are listed once for all runs.
+//! Floor: a hand-written agent loop that calls the model, appends, runs the tools and appends. It has no journal, no
+//! checks, no ids and no resume. It lists the tools once for all runs.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ async fn call(servers: &dyn McpServers, tools: &Toolset, run: &RunId, asked: &To
         elicitation: None,
     };
     let CallReply::Ended { outcome, .. } = servers.call(request, &|_| {}).await.reply else {
-        unreachable!("these servers put nothing aside")
+        unreachable!("these servers suspend no call")
     };
     Part::ToolResult { tool_use_id: asked.id.clone(), content: outcome.content(), is_error: outcome.is_error() }
 }

@@ -1,8 +1,8 @@
-//! What a run costs over the bare model and tool calls in it. Model and tools answer at once and in-process, so all that
-//! is left to measure is ours; the floor is a hand-written loop around the very same model and tools.
+//! Overhead of a run over the bare model and tool calls. Model and tools answer at once and in-process, so the rest is
+//! toolgate's own cost. The floor is a hand-written loop around the same model and tools.
 //!
-//! `cargo bench --bench overhead` prints a table per scenario and one line of JSON; words after `--` choose scenarios by
-//! name. docs/performance.md says what the figures mean.
+//! `cargo bench --bench overhead` prints a table per scenario and one line of JSON; words after `--` select scenarios
+//! by name. docs/performance.md explains the figures.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout)]
 #![allow(unreachable_pub)]
 
@@ -17,13 +17,13 @@ use std::process::ExitCode;
 
 use scenario::SCENARIOS;
 
-/// How much dearer a turn at the end of a run may be than one at its start, with the store that costs least.
+/// The allowed cost ratio of a turn at the end of a run to a turn at its start, with the cheapest store.
 const GROWTH_ALLOWED: f64 = 1.2;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
-    // Without cargo's `--bench` this is `cargo test --benches`: once through is enough.
+    // Without cargo's `--bench` this is `cargo test --benches`: one iteration is enough.
     let samples = if arguments.iter().any(|argument| argument == "--bench") { 7 } else { 1 };
     let chosen = SCENARIOS.iter().filter(|scenario| {
         let name = scenario.name;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     let grows = |row: &&measure::Row| row.subject == "memory" && row.growth().is_some_and(|by| by > GROWTH_ALLOWED);
     match rows.iter().find(grows) {
         Some(row) if samples > 1 => {
-            println!("a turn gets dearer as the run grows: {}, more than {GROWTH_ALLOWED} times", row.scenario);
+            println!("the cost of a turn grows with the run: {}, more than {GROWTH_ALLOWED} times", row.scenario);
             ExitCode::FAILURE
         }
         Some(_) | None => ExitCode::SUCCESS,

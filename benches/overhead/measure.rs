@@ -1,4 +1,4 @@
-//! Taking the time: medians over samples, subjects taking turns, so that a busy neighbour hits all alike.
+//! Timing: medians over samples. The subjects alternate, so that other load on the machine affects all of them alike.
 
 use std::time::{Duration, Instant};
 
@@ -9,30 +9,30 @@ use crate::scenario::Scenario;
 use crate::subject::{Ready, Subject};
 use crate::world::Turns;
 
-/// A sample goes on for at least this long.
+/// The minimum duration of a sample.
 const SAMPLE: Duration = Duration::from_millis(60);
 
-/// How many turns at either end of a long run are compared.
+/// The number of turns compared at each end of a long run.
 const END: usize = 50;
 
-/// What a subject cost in a scenario. Times are microseconds a turn.
+/// The cost of a subject in a scenario. Times are microseconds per turn.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub scenario: &'static str,
     pub subject: &'static str,
-    /// From the start of a run to its end, over its turns.
+    /// The duration of a run divided by its turns.
     pub wall: f64,
-    /// Of all threads of the process; `None` where the system does not tell.
+    /// CPU time of all threads of the process; `None` if the system does not report it.
     pub cpu: Option<f64>,
-    /// From one model call to the next, the median turn: without what a run costs once.
+    /// The median time between two model calls, without the fixed cost of a run.
     pub turn: f64,
-    /// A turn at the start and one at the end, of runs that are long enough.
+    /// A turn at the start and a turn at the end, for runs that are long enough.
     pub ends: Option<(f64, f64)>,
     pub runs_per_second: f64,
 }
 
 impl Row {
-    /// How much dearer a turn at the end is.
+    /// The cost ratio of a turn at the end.
     pub fn growth(&self) -> Option<f64> {
         self.ends.map(|(first, last)| last / first)
     }
@@ -46,7 +46,7 @@ struct Sample {
     runs_per_second: f64,
 }
 
-/// Every subject in this scenario.
+/// Measures every subject in this scenario.
 pub fn all(scenario: &Scenario, samples: usize) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for subject in Subject::ALL {
@@ -108,11 +108,11 @@ fn sample(runtime: &Runtime, subject: Subject, scenario: &Scenario) -> Sample {
     }
 }
 
-/// What all living threads of this process have used so far. To be read while the threads that matter live.
+/// The CPU time of all living threads of this process. Read it while the relevant threads are alive.
 fn cpu_time() -> Option<Duration> {
     let mut total = Duration::ZERO;
     for task in std::fs::read_dir("/proc/self/task").ok()? {
-        // A thread that ended meanwhile has no file any more.
+        // A thread that ended in between has no file.
         let Ok(text) = std::fs::read_to_string(task.ok()?.path().join("schedstat")) else { continue };
         total += Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?);
     }

@@ -1,11 +1,11 @@
-//! Telling people and programs.
+//! Reports for people and programs.
 
 use serde_json::{Value, json};
 
 use crate::measure::Row;
 use crate::scenario::Scenario;
 
-/// A table of one scenario: microseconds a turn, and how many times the floor.
+/// A table of one scenario: microseconds per turn, and the ratio to the floor.
 pub fn table(scenario: &Scenario, rows: &[Row]) {
     println!(
         "\n{:<24} {:>9} {:>9} {:>9} {:>8} {:>9} {:>9} {:>7} {:>9}",
@@ -29,7 +29,7 @@ pub fn table(scenario: &Scenario, rows: &[Row]) {
     }
 }
 
-/// Everything in one line.
+/// All results in one line.
 pub fn json(rows: &[Row]) {
     let rows: Vec<Value> = rows
         .iter()

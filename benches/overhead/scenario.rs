@@ -1,18 +1,18 @@
-//! What is run.
+//! Scenarios.
 
 /// The shape of the runs that are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub name: &'static str,
-    /// Turns with tools; one more, the answer, ends the run.
+    /// Turns with tools; one more turn with the answer ends the run.
     pub turns: usize,
-    /// Tool calls in each of them, in flight together.
+    /// Concurrent tool calls in each turn.
     pub calls: usize,
-    /// Tools offered.
+    /// Available tools.
     pub tools: usize,
-    /// Runs under way at the same time.
+    /// Concurrent runs.
     pub at_once: usize,
-    /// Whether the policy asks about every tool, and every one was granted before.
+    /// Whether the policy asks about every tool and a grant covers every tool.
     pub guarded: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Who is measured: the floor, and the runner with more and more around it.
+//! Subjects of the measurement: the floor, and the runner with more and more features.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -22,25 +22,25 @@ use crate::floor;
 use crate::scenario::Scenario;
 use crate::world::{Files, Granted, Loquacious, Turns};
 
-/// One row of a table.
+/// A row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Floor,
     Memory,
-    /// With the watcher that every app has; no subscriber takes its records.
+    /// With the watcher that every app has, without a subscriber for its records.
     Lifecycle,
-    /// With the projection into spans, and secrets kept out of them; they go nowhere.
+    /// With the projection into spans and the redaction of secrets; the spans are dropped.
     Spans,
-    /// The same of runs that are not sampled.
+    /// The same with runs that are not sampled.
     Unsampled,
-    /// With everything that an app with a collector does: the queue, the thread, the export over HTTP to a receiver in this
-    /// process, whose work is on the clock of the CPU as well.
+    /// With everything that an app with a collector has: the queue, the thread and the export over HTTP to a receiver
+    /// in this process, whose work counts as CPU time too.
     Exported,
     /// With metrics.
     Metrics,
     ProcessCrash,
     PowerCut,
-    /// As the app puts it together: SQLite, validation, lifecycle and spans.
+    /// As the app composes it: SQLite, validation, lifecycle and spans.
     Whole,
 }
 
@@ -74,7 +74,7 @@ impl Subject {
     }
 }
 
-/// A subject, set up for one sample. It starts empty, as stores grow.
+/// A subject, set up for one sample. It starts empty, because stores grow.
 pub struct Ready {
     subject: Subject,
     model: Arc<dyn Model>,
@@ -132,7 +132,7 @@ impl Ready {
         Self { subject, model, servers, tools, runner: builder.build().unwrap(), sqlite, export }
     }
 
-    /// One run from its start to its end.
+    /// One run from start to end.
     pub async fn run(&self) {
         if self.subject == Subject::Floor {
             let (model, servers, tools) = (self.model.clone(), self.servers.clone(), self.tools.clone());
@@ -173,7 +173,7 @@ async fn open(durability: Durability) -> (Arc<SqliteStore>, TempDir) {
     (Arc::new(store), directory)
 }
 
-/// Spans on their way to a receiver that takes everything and looks at nothing.
+/// Spans with an export to a receiver that accepts and ignores everything.
 async fn exported() -> (Arc<Aside>, Arc<SpanSink>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
@@ -189,7 +189,7 @@ async fn exported() -> (Arc<Aside>, Arc<SpanSink>) {
 
 fn metrics() -> Arc<dyn EventSink> {
     let settings = MetricsSettings { is_read_here: true, ..MetricsSettings::default() };
-    let plan = settings.resolve(|_| None).unwrap().expect("somebody reads them");
+    let plan = settings.resolve(|_| None).unwrap().expect("metrics are enabled");
     let metrics = MetricsBuilder::new(&plan).unwrap().start();
     Arc::new(metrics.sink(Arc::new(|_: &ModelName| None)))
 }
@@ -198,7 +198,7 @@ fn redaction() -> Redaction {
     Redaction::new(USUAL_KEYS, []).unwrap()
 }
 
-/// Makes the spans of every run and drops them.
+/// Builds the spans of every run and drops them.
 #[derive(Default)]
 struct SpanFold(Mutex<HashMap<RunId, Arc<Mutex<Projector>>>>);
 

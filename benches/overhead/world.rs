@@ -1,4 +1,4 @@
-//! A model and servers that answer at once. They take the time of each turn on the way.
+//! A model and servers that answer at once. They record the time of each turn.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use crate::scenario::Scenario;
 
 const SERVER: &str = "files";
 
-/// The time between one model call and the next, for each turn of each run.
+/// The time between two model calls, for each turn of each run.
 pub type Turns = Arc<Mutex<Vec<Vec<Duration>>>>;
 
-/// Calls tools for so many turns, then answers.
+/// A model that calls tools for this many turns, then answers.
 pub struct Loquacious {
     identity: ModelIdentity,
     scenario: Scenario,
@@ -133,7 +133,7 @@ impl McpServers for Files {
     async fn release(&self, _run: &RunId) {}
 }
 
-/// Everything was approved before.
+/// An approval cache that grants everything.
 pub struct Granted;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! Questions to the person behind the client, in the middle of a call. In the sessions of the legacy era they are
-//! requests of the server's own; in the modern one the call is answered with what is missing and made again with it.
+//! Elicitation: questions to the user of the client during a call. The legacy protocol sends them as requests of the
+//! server. The modern protocol answers the call with the missing input, and the client repeats the call with it.
 
 use serde_json::{Value, json};
 
@@ -9,20 +9,20 @@ use crate::script::{Action, Script};
 use crate::server::{Dialect, Request, Server};
 use crate::tools;
 
-/// The key of the one question that is asked.
+/// The key of the only question.
 const KEY: &str = "who";
 
-/// A question that waits for its answer: the call it belongs to, and how often it was asked.
+/// An open question: the call it belongs to, and the number of rounds.
 pub(crate) struct Question {
     pub(crate) exchange: u64,
     call: Value,
-    /// What the call comes to once the answer is there.
+    /// The result of the call once the answer arrives.
     result: Value,
     round: u64,
 }
 
 impl Server {
-    /// Asks, if this server does that and was not told yet. Otherwise the call goes on.
+    /// Asks, if this server asks and has no answer yet. Otherwise the call continues.
     pub(crate) fn ask(&mut self, request: &Request<'_>, result: &Value) -> Option<Vec<Action>> {
         if self.faults.has(&Fault::AsksNothing) {
             let round = round_of(text(request.params, "requestState")).unwrap_or(0) + 1;
@@ -52,7 +52,7 @@ impl Server {
         Some(vec![Action::answer(request.result(result))])
     }
 
-    /// What it is told in answer to a question of its own.
+    /// Handles the response to a request of the server.
     pub(crate) fn hear_answer(&mut self, id: &str, answer: &Value) -> Vec<Script> {
         let Some(question) = self.questions.remove(id) else {
             return Vec::new();
@@ -69,7 +69,7 @@ impl Server {
         self.scripts(exchange, vec![Action::answer(message::response(&question.call, result))])
     }
 
-    /// What a call comes to that was told something. It is executed only if it was told what it asked for.
+    /// The result of a call with an answer. The call is executed only if the answer has the requested form.
     fn told(&mut self, answer: &Value, result: Value) -> Value {
         let result = told(answer, result);
         let is_executed_now = result.get("isError").is_none() && !self.faults.has(&Fault::ElicitsLate);
@@ -86,7 +86,7 @@ impl Server {
         vec![Action::answer(message::request(&id, method, params)), Action::Hold]
     }
 
-    /// What it asks in a call of that era.
+    /// The question that a call of that protocol version asks.
     fn question(&self, dialect: Dialect) -> Option<(&'static str, Value)> {
         let has = |fault: Fault| self.faults.has(&fault);
         if has(Fault::Elicits) || has(Fault::ElicitsForever) || has(Fault::ElicitsLate) {
@@ -109,12 +109,12 @@ pub(crate) fn elicitation() -> (&'static str, Value) {
     ("elicitation/create", json!({"mode": "form", "message": "Who is asking?", "requestedSchema": schema}))
 }
 
-/// The one question under its key, as a result carries it.
+/// The only question under its key, as a result contains it.
 pub(crate) fn input_requests(method: &str, params: Value) -> Value {
     json!({KEY: {"method": method, "params": params}})
 }
 
-/// What a call comes to that was told something: its own result behind a greeting, or an error if nobody answered.
+/// The result of a call with an answer: its own result after a greeting, or an error without an answer.
 pub(crate) fn told(answer: &Value, mut result: Value) -> Value {
     let name = answer.get("content").map_or("", |content| text(content, "name"));
     let greeting = match text(answer, "action") {
@@ -145,7 +145,7 @@ fn input_required(request: &Request<'_>, question: Option<(&str, Value)>, round:
     vec![Action::answer(request.result(with(result, asked.unwrap_or_default())))]
 }
 
-/// The state of a round. It is opaque, and it has to come back to the byte: quotes, spaces and all.
+/// The state of a round. It is opaque, and must come back byte by byte: quotes, spaces and all.
 fn state(round: u64) -> String {
     format!(r#" {{"round": {round}, "é": "\u0000 +/="}} "#)
 }

@@ -1,4 +1,4 @@
-//! `tools/call` and everything that can go wrong with it. The witness is spared, so that it can always be asked.
+//! `tools/call` and its faults. The witness tool has no faults, so that tests can always call it.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::script::{Action, HttpAnswer, Repeat, Target};
 use crate::server::{Request, Server};
 use crate::tools;
 
-/// How often clients are told of one change of the tools.
+/// The number of notifications about one change of the tools.
 const STORM: usize = 20;
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
 impl Server {
-    /// What is done about a call.
+    /// Handles a call.
     pub(crate) fn call(&mut self, request: &Request<'_>) -> Vec<Action> {
         let (name, arguments) = tools::named(request.params);
         if name == tools::WITNESS {
@@ -52,7 +52,7 @@ impl Server {
         actions
     }
 
-    /// Forgets all sessions, once, when it was called often enough.
+    /// Forgets all sessions once, after the configured number of calls.
     fn lose_session(&mut self) -> Option<Vec<Action>> {
         let sessions = self.faults.find(|fault| if let Fault::LostSession(calls) = fault { Some(calls) } else { None });
         let streams = self.faults.find(|fault| if let Fault::LostStreams(calls) = fault { Some(calls) } else { None });
@@ -65,7 +65,7 @@ impl Server {
         Some(actions)
     }
 
-    /// Forgets all sessions and says so.
+    /// Forgets all sessions and answers with the rejection.
     pub(crate) fn forget_session(&mut self) -> Vec<Action> {
         self.has_lost_session = true;
         let (status, refusal) = self.no_such_session(&Value::Null);
@@ -73,8 +73,8 @@ impl Server {
         vec![Action::ForgetSessions, Action::AnswerHttp(not_found)]
     }
 
-    /// How a request in a session is refused that is not, or no longer, known: as the specification wants it, or as the
-    /// TypeScript SDK's examples do.
+    /// The rejection of an unknown or expired session: as the specification requires, or as the examples of the
+    /// TypeScript SDK do.
     pub(crate) fn no_such_session(&self, id: &Value) -> (u16, Value) {
         let (status, code, words) = match self.faults.has(&Fault::SessionsEndWith400) {
             true => (400, -32000, "Bad Request: No valid session ID provided"),
@@ -83,7 +83,7 @@ impl Server {
         (status, self.refusal_over_http(id, code, words))
     }
 
-    /// An error that goes with an HTTP status, under the id that this server gives to those.
+    /// An error with an HTTP status, with the id that this server gives such errors.
     fn refusal_over_http(&self, id: &Value, code: i64, words: &str) -> Value {
         let mut refusal = message::refusal(id, code, words);
         if let Some(refusal) = refusal.as_object_mut() {
@@ -98,7 +98,7 @@ impl Server {
         refusal
     }
 
-    /// What is sent without end.
+    /// The message that is sent without end.
     fn flooding(&self, request: &Request<'_>) -> Option<String> {
         let progress = || {
             let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
@@ -117,7 +117,7 @@ impl Server {
         floods.into_iter().find(|(fault, _)| self.faults.has(fault)).map(|(_, message)| message)
     }
 
-    /// The time a call takes, with progress if that is wanted on both sides.
+    /// The duration of a call, with progress if both sides want it.
     fn wait(&self, delay: Duration, request: &Request<'_>) -> Vec<Action> {
         if delay.is_zero() {
             return Vec::new();
@@ -141,7 +141,7 @@ impl Server {
         actions
     }
 
-    /// What the call comes to: an answer, or one of the many things that are none.
+    /// The end of a call: an answer, or a fault in its place.
     fn end(&mut self, request: &Request<'_>, result: Value) -> Vec<Action> {
         let has = |fault: Fault| self.faults.has(&fault);
         let answer = request.result(result);
@@ -198,7 +198,7 @@ impl Server {
         actions
     }
 
-    /// The result as this server gives it.
+    /// The result, distorted by the faults.
     fn distorted(&self, name: &str, result: Value) -> Value {
         if self.faults.has(&Fault::IsError) {
             return tools::failed("the tool says that it failed");

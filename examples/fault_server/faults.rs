@@ -1,12 +1,12 @@
-//! The faults: their names, what they take, where they make sense, and what each does in one line. A fault that is not
-//! in the table does not exist; what it does to a message is decided in the files that [`Fault`]'s variants lead to.
+//! Table of faults: their names, values, requirements and one-line descriptions. A fault that is not in the table does
+//! not exist. The files that use the variants of [`Fault`] implement the faults.
 
 use std::time::Duration;
 
 use crate::flaws::Flaw;
 use crate::options::{Era, Options, Transport};
 
-/// A fault that was asked for.
+/// A requested fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     Hang(Moment),
@@ -93,14 +93,14 @@ pub(crate) enum Fault {
     TaskForgotten,
 }
 
-/// When a fault strikes.
+/// The moment of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// At the handshake: `initialize` or `server/discover`.
     Start,
     /// At `tools/list`.
     List,
-    /// At `tools/call`, the witness `count` excepted.
+    /// At `tools/call`, except for the witness `count`.
     Call,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Kind {
     make: Make,
 }
 
-/// Where a fault makes sense.
+/// The requirements of a fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Only {
     Anywhere,
@@ -127,7 +127,7 @@ enum Only {
     ModernHttp,
 }
 
-/// How a fault is made of what follows its name.
+/// How a fault is built from its value.
 #[derive(Clone, Copy)]
 enum Make {
     Plain(Fault),
@@ -138,17 +138,17 @@ enum Make {
 }
 
 impl Faults {
-    /// Whether this very fault was asked for.
+    /// Whether this fault was requested.
     pub(crate) fn has(&self, fault: &Fault) -> bool {
         self.0.contains(fault)
     }
 
-    /// What the first fault says that has something to say.
+    /// The first result of `say` over all faults.
     pub(crate) fn find<T>(&self, say: impl Fn(Fault) -> Option<T>) -> Option<T> {
         self.0.iter().copied().find_map(say)
     }
 
-    /// How long answers take at that moment.
+    /// The delay of answers at that moment.
     pub(crate) fn delay(&self, moment: Moment) -> Option<Duration> {
         self.find(|fault| if let Fault::Slow(when, time) = fault { (when == moment).then_some(time) } else { None })
     }
@@ -166,7 +166,7 @@ impl Faults {
         Ok(())
     }
 
-    /// What is wrong with the faults of a server that is to be run like this.
+    /// The error if a fault does not work with these options.
     pub(crate) fn misplaced(options: &Options) -> Option<String> {
         let kinds = TABLE.iter().filter(|kind| options.faults.0.iter().any(|fault| kind.makes(fault)));
         let mut wrong = kinds.filter_map(|kind| Some((kind.name, kind.only.misses(options)?)));
@@ -175,7 +175,7 @@ impl Faults {
 }
 
 impl Kind {
-    /// The name, with what it takes.
+    /// The name with its value.
     pub(crate) fn usage(&self) -> String {
         match self.make {
             Make::Plain(_) => self.name.to_owned(),
@@ -186,7 +186,7 @@ impl Kind {
         }
     }
 
-    /// Whether the fault is of this kind, whatever it was given.
+    /// Whether the fault is of this kind, with any value.
     fn makes(&self, fault: &Fault) -> bool {
         let same = |own: Fault| std::mem::discriminant(&own) == std::mem::discriminant(fault);
         match (self.make, fault) {
@@ -202,7 +202,7 @@ impl Kind {
 }
 
 impl Only {
-    /// What is missing.
+    /// The missing requirement.
     fn misses(self, options: &Options) -> Option<&'static str> {
         let is_http = matches!(options.transport, Transport::Http { .. });
         match self {
@@ -243,12 +243,12 @@ impl Make {
     }
 }
 
-/// One row: a name, where it makes sense, how it is made, and what it does.
+/// A row: name, requirements, construction and description.
 const fn kind(name: &'static str, only: Only, make: Make, help: &'static str) -> Kind {
     Kind { name, help, only, make }
 }
 
-/// Every fault there is, in the order in which a connection meets them.
+/// Every fault, in the order of a connection.
 #[rustfmt::skip]
 pub(crate) const TABLE: &[Kind] = {
     use Make::{At, Milliseconds, Number, Plain, Seconds};

@@ -1,16 +1,16 @@
-//! Answers that are not what JSON-RPC allows, byte by byte. Clients read some of them in one way only, others in none.
+//! Answers that violate JSON-RPC, byte by byte. Clients parse some of them in different ways, and others not at all.
 
 use serde_json::{Value, json};
 
 use crate::faults::Moment;
 use crate::message;
 
-/// Stands in an answer where the flaw goes.
+/// The placeholder of the flaw in an answer.
 const MARK: &str = "@flaw@";
-/// How deep `deep-nesting` nests.
+/// The depth of `deep-nesting`.
 const DEPTH: usize = 5000;
 
-/// What is wrong with an answer.
+/// A flaw of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     /// Half of a surrogate pair, as the official SDKs send a truncated emoji.
@@ -41,11 +41,11 @@ pub(crate) enum Flaw {
     DuplicateKeys,
     /// No id.
     NoId,
-    /// Nothing behind the id.
+    /// Nothing after the id.
     IdOnly,
     /// `error` is null, and there is no `result`.
     ErrorNull,
-    /// A `resultType` that no specification has.
+    /// A `resultType` that no specification defines.
     UnknownResultType,
 }
 
@@ -101,7 +101,7 @@ fn without(name: &str, answer: &Value) -> Value {
     answer
 }
 
-/// Where a flaw goes that is a value.
+/// The position of a flaw that is a value.
 enum Place {
     Text,
     Number,

@@ -1,5 +1,5 @@
-//! The server as an HTTP endpoint: each message is a POST. An answer that comes at once goes as JSON, everything else as
-//! a stream of events.
+//! HTTP endpoint of the server: each message is a POST. An immediate answer is JSON, everything else is an event
+//! stream.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,20 +25,20 @@ use crate::script::{FLOODED, HttpAnswer, Origin, Repeat, Target};
 use crate::server::{Dialect, Server};
 
 const SESSION: &str = "mcp-session-id";
-/// How many messages of a flood go into a piece of a response.
+/// The number of flood messages in a piece of a response.
 const CHUNK_OF_REPEATS: u64 = 256;
-/// What the standard of event streams allows before the first event: a byte order mark, comments, an unknown field, an id
-/// without a value, a time that is none, another type of event, and an event without data.
+/// Everything that the standard of event streams allows before the first event: a byte order mark, comments, an unknown
+/// field, an id without a value, an invalid retry time, another event type, and an event without data.
 const ODD_BEGINNING: &str = "\u{feff}: welcome\r\nfolder: inbox\r\nid\r\nretry: soon\r\n\r\nretry\nid:\n:\n\nevent: \
                              beat\ndata: tick\n\nwhatever\n\n";
 
-/// Listens, and says on stdout where.
+/// Listens, and prints the address to stdout.
 pub(crate) async fn serve(port: u16, server: Server, log: Log) -> std::io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     println!("{}", json!({"url": format!("http://{}/mcp", listener.local_addr()?)}));
     let outlet = Arc::new(Responses::default());
     let player = Player::new(outlet.clone());
-    // Whoever connects meanwhile waits, as in front of any server that still starts.
+    // Clients that connect in the meantime wait, as for any server that is starting.
     player.perform(server.opening()).await;
     let endpoint = Arc::new(Endpoint {
         streams_always: server.faults.has(&Fault::DuplicateReplies)
@@ -69,12 +69,12 @@ struct Endpoint {
     odd_content_types: bool,
 }
 
-/// The responses that are not finished, and the sessions.
+/// The unfinished responses, and the sessions.
 #[derive(Default)]
 struct Responses {
     open: Mutex<HashMap<u64, UnboundedSender<Piece>>>,
     listeners: Mutex<Vec<UnboundedSender<Piece>>>,
-    /// What was said unasked while nobody listened.
+    /// Unsolicited messages that have no listener yet.
     unheard: Mutex<Vec<Value>>,
     sessions: Mutex<HashSet<String>>,
     opened_sessions: AtomicU64,
@@ -89,7 +89,7 @@ enum Piece {
     Break,
 }
 
-/// A flood, and how far it is.
+/// A flood and its progress.
 struct Flood {
     exchange: u64,
     repeat: Repeat,
@@ -127,7 +127,7 @@ async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body
     response
 }
 
-/// Which trace the headers of a request say that it belongs to.
+/// The trace context in the headers of a request.
 fn posted(headers: &HeaderMap, message: &Value) -> Value {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     json!({
@@ -136,7 +136,7 @@ fn posted(headers: &HeaderMap, message: &Value) -> Value {
     })
 }
 
-/// What is said unasked, for a session of the legacy era.
+/// The stream of unsolicited messages of a session, in the legacy protocol.
 async fn listen(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response {
     if !endpoint.knows(&headers) {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
@@ -160,7 +160,7 @@ async fn end_session(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) 
 }
 
 impl Endpoint {
-    /// The session of a message, a new one for the handshake; none in the modern era.
+    /// The session of a message: a new one for the handshake, `None` in the modern protocol.
     fn admit(&self, dialect: Dialect, headers: &HeaderMap, message: &Value) -> Result<Option<String>, Box<Response>> {
         let refuse = |status, code, why: &str| {
             let id = message.get("id").unwrap_or(&Value::Null);
@@ -266,19 +266,19 @@ impl Outlet for Responses {
         locked(&self.listeners).clear();
     }
 
-    /// Nobody reads stdout here.
+    /// Over HTTP, stdout has no reader.
     fn print(&self, _: &str) {}
 }
 
 impl Responses {
-    /// An exchange whose client is gone has no response to put anything in.
+    /// The exchange of a disconnected client has no response.
     fn put(&self, exchange: u64, piece: Piece) {
         if let Some(response) = locked(&self.open).get(&exchange) {
             let _ = response.send(piece);
         }
     }
 
-    /// Says it to whoever listens, now or later.
+    /// Sends a message to the current or next listener.
     fn say(&self, message: &Value) {
         let mut listeners = locked(&self.listeners);
         listeners.retain(|listener| listener.send(Piece::Message(message.clone())).is_ok());
@@ -288,7 +288,7 @@ impl Responses {
     }
 }
 
-/// A response in the making. When it is dropped unfinished the client has gone away.
+/// An unfinished response. If it is dropped before the end, the client has disconnected.
 struct Reader {
     pieces: UnboundedReceiver<Piece>,
     exchange: u64,
@@ -296,7 +296,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The response, as soon as it is known what kind of one it is.
+    /// The response, once its kind is known.
     async fn respond(mut self, dialect: Dialect) -> Response {
         match self.pieces.recv().await {
             Some(Piece::Answer(answer)) => {
@@ -335,7 +335,7 @@ impl Reader {
             let event = match piece {
                 Piece::Message(message) if reader.endpoint.oddities => {
                     reader.endpoint.log.sent(&message);
-                    // A line end is white space in JSON, and each `data` is a line.
+                    // A line break is white space in JSON, and each `data` field is one line.
                     let lines =
                         format!("{message:#}").lines().map(|line| format!("data:{line}\r\n")).collect::<String>();
                     Ok(Bytes::from(format!("{lines}\r\n")))
@@ -354,7 +354,7 @@ impl Reader {
                     Ok(events)
                 }
                 Piece::Answer(answer) => Ok(Bytes::from(answer.body)),
-                // An error in a body is how hyper is told to drop the connection.
+                // An error in a body makes hyper drop the connection.
                 Piece::Break => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
             };
             Some((event, (None, reader, flood)))
@@ -377,7 +377,7 @@ impl Drop for Reader {
     }
 }
 
-/// In the modern era the status says of some errors what the body says.
+/// The HTTP status of an error. In the modern protocol, some errors have a status of their own.
 fn status_of(message: &Value, dialect: Dialect) -> StatusCode {
     let code = message.get("error").and_then(|error| error.get("code")).and_then(Value::as_i64);
     match (dialect, code) {
@@ -387,7 +387,7 @@ fn status_of(message: &Value, dialect: Dialect) -> StatusCode {
     }
 }
 
-/// Which header of a modern request does not say what the body says.
+/// The header of a modern request that contradicts the body.
 fn contradiction(headers: &HeaderMap, message: &Value) -> Option<String> {
     let Message::Request { method, params, .. } = message::read(message) else {
         return None;

@@ -1,15 +1,15 @@
-//! An MCP server that misbehaves on command, for those who write MCP clients.
+//! An MCP server that misbehaves on command, for authors of MCP clients.
 //!
 //! `cargo run --example fault_server -- --fault die-in-call`
 //!
-//! It hangs, dies, lies and floods in the ways servers are known to, one fault at a time or several at once, over stdio
-//! and over streamable HTTP, in the sessions of 2025-11-25 and in the stateless revision 2026-07-28. Beside its faults it
-//! has tools that work, one of which tells how many calls were executed: the witness that a client repeated none.
-//! docs/fault-server.md tells how to use it.
+//! It hangs, dies, sends invalid messages and floods like real servers, with one fault or several at once, over stdio
+//! and streamable HTTP, with the sessions of 2025-11-25 and the stateless revision 2026-07-28. It also has working
+//! tools. One of them returns the number of executed calls: it proves that a client repeated no call.
+//! docs/fault-server.md describes its use.
 //!
-//! A message goes in at [`server::Server::receive`], which is pure, and [`script::Script`]s come out: what to send, how
-//! long to wait, when to die. [`player`] carries them out, [`stdio`] and [`http`] only carry bytes. Nothing here uses an
-//! MCP library: a server that breaks every rule has to write its own messages.
+//! [`server::Server::receive`] is pure: it takes a message and returns [`script::Script`]s, which list what to send,
+//! how long to wait and when to exit. [`player`] executes them; [`stdio`] and [`http`] only transport bytes. This
+//! program uses no MCP library, because a server that breaks every rule must write its own messages.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod asking;

@@ -1,29 +1,29 @@
-//! JSON-RPC, as little of it as a server needs that may not use a library.
+//! Minimal JSON-RPC for a server that cannot use a library.
 
 use serde_json::{Map, Value, json};
 
 /// Method not found.
 pub(crate) const UNKNOWN_METHOD: i64 = -32601;
-/// The parameters are none that can be used.
+/// Invalid parameters.
 pub(crate) const INVALID_PARAMS: i64 = -32602;
-/// A header does not say what the body says.
+/// A header contradicts the body.
 pub(crate) const HEADER_MISMATCH: i64 = -32020;
-/// The revision of the request is not spoken here.
+/// The protocol version of the request is not supported.
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// What a message is.
+/// A kind of message.
 pub(crate) enum Message<'a> {
-    /// It wants an answer.
+    /// A message that expects a response.
     Request { id: &'a Value, method: &'a str, params: &'a Value },
-    /// It wants none.
+    /// A message without a response.
     Notification { method: &'a str, params: &'a Value },
-    /// It is one.
+    /// A response.
     Response { id: &'a Value },
-    /// It is no JSON-RPC.
+    /// Not a JSON-RPC message.
     Nonsense,
 }
 
-/// Says what a message is.
+/// The kind of a message.
 pub(crate) fn read(message: &Value) -> Message<'_> {
     let params = message.get("params").unwrap_or(&Value::Null);
     match (message.get("method").and_then(Value::as_str), message.get("id")) {
@@ -34,37 +34,37 @@ pub(crate) fn read(message: &Value) -> Message<'_> {
     }
 }
 
-/// Whether it answers something.
+/// Whether the message is a response.
 pub(crate) fn is_response(message: &Value) -> bool {
     message.get("result").is_some() || message.get("error").is_some()
 }
 
-/// An answer.
+/// A response with a result.
 pub(crate) fn response(id: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A refusal.
+/// A response with an error.
 pub(crate) fn refusal(id: &Value, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
 
-/// A request of the server's own.
+/// A request from the server.
 pub(crate) fn request(id: &str, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// Something said unasked.
+/// A notification from the server.
 pub(crate) fn notification(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// The member of that name as text; empty if it is none.
+/// The member of that name as text; empty if it is not text.
 pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Adds members to an object. What is there already is left alone.
+/// Adds members to an object. Existing members stay.
 pub(crate) fn with(mut object: Value, more: Value) -> Value {
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
         let mut added: Map<String, Value> = more;

@@ -1,18 +1,18 @@
-//! The command line.
+//! Command-line options.
 
 use std::path::PathBuf;
 
 use crate::faults::{Faults, TABLE};
 
-/// What is to be done.
+/// The command.
 pub(crate) enum Command {
-    /// Tell how it is used.
+    /// Print the help.
     Help,
-    /// Be a server.
+    /// Run the server.
     Serve(Options),
 }
 
-/// How the server is to be.
+/// The options of the server.
 pub(crate) struct Options {
     pub(crate) transport: Transport,
     pub(crate) era: Era,
@@ -20,14 +20,14 @@ pub(crate) struct Options {
     pub(crate) log: Option<PathBuf>,
 }
 
-/// Where it listens.
+/// The transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Stdio,
     Http { port: u16 },
 }
 
-/// Which revisions of the protocol it speaks.
+/// The supported protocol versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     /// Up to 2025-11-25, with a handshake.
@@ -38,7 +38,7 @@ pub(crate) enum Era {
     Dual,
 }
 
-/// Reads the arguments. Without any there is nothing to serve: a person wants to know what this is.
+/// Parses the arguments. Without arguments it prints the help.
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.peekable();
     if arguments.peek().is_none() {
@@ -76,7 +76,7 @@ fn era(name: &str) -> Result<Era, String> {
     }
 }
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub(crate) fn help() -> String {
     let mut help = String::from(HELP);
     let usages: Vec<String> = TABLE.iter().map(|kind| kind.usage()).collect();

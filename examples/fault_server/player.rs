@@ -1,5 +1,5 @@
-//! Carries scripts out. What can be done at once is done before the next message is read; what takes time goes on
-//! beside it, until it is done or cancelled.
+//! Execution of scripts. Immediate actions complete before the next message is read. Actions that take time run in the
+//! background until they end or are cancelled.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -11,41 +11,41 @@ use tokio::task::AbortHandle;
 use crate::process;
 use crate::script::{Action, HttpAnswer, Repeat, Script, Target};
 
-/// A way out: the two transports.
+/// Output of a transport.
 pub(crate) trait Outlet: Send + Sync {
     /// Sends a message of that exchange.
     fn send(&self, exchange: u64, to: Target, message: &Value);
-    /// Sends bytes in the place of an answer of that exchange.
+    /// Sends bytes in place of an answer of that exchange.
     fn send_bytes(&self, exchange: u64, bytes: &[u8]);
-    /// Sends a message again and again.
+    /// Sends a message repeatedly.
     fn repeat(&self, exchange: u64, repeat: Repeat);
-    /// Writes to stdout what is no message.
+    /// Writes text to stdout that is not a message.
     fn print(&self, text: &str);
-    /// Answers the request of that exchange with something else.
+    /// Answers the request of that exchange with another HTTP response.
     fn answer_http(&self, exchange: u64, answer: HttpAnswer);
-    /// The exchange is over.
+    /// Ends the exchange.
     fn close(&self, exchange: u64);
     /// Breaks the connection of that exchange.
     fn break_off(&self, exchange: u64);
-    /// Breaks all connections on which an answer is under way.
+    /// Breaks all connections with unfinished answers.
     fn break_everything(&self);
     /// Forgets all sessions.
     fn forget_sessions(&self);
 }
 
-/// The scripts that are being played.
+/// The running scripts.
 pub(crate) struct Player {
     outlet: Arc<dyn Outlet>,
     playing: Mutex<HashMap<u64, AbortHandle>>,
 }
 
 impl Player {
-    /// A player with nothing to do.
+    /// A player without scripts.
     pub(crate) fn new(outlet: Arc<dyn Outlet>) -> Arc<Self> {
         Arc::new(Self { outlet, playing: Mutex::default() })
     }
 
-    /// Plays these scripts, beside everything else those that take time.
+    /// Runs these scripts; those that take time run in the background.
     pub(crate) async fn play(self: &Arc<Self>, scripts: Vec<Script>) {
         for script in scripts {
             let takes_time = script.actions.iter().any(|action| matches!(action, Action::Wait(_)));
@@ -59,7 +59,7 @@ impl Player {
         }
     }
 
-    /// Plays a script from its first to its last action.
+    /// Runs a script from its first to its last action.
     pub(crate) async fn perform(&self, script: Script) {
         let exchange = script.exchange;
         for action in script.actions {
@@ -93,7 +93,7 @@ impl Player {
     }
 }
 
-/// Whoever does not read stderr stops the server here.
+/// A client that does not read stderr blocks the server here.
 fn flood(mebibytes: usize) {
     let line = format!("{}\n", "DEBUG polling the queue, nothing there ".repeat(26));
     let mut stderr = std::io::stderr().lock();

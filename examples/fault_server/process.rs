@@ -1,42 +1,42 @@
-//! What the process does as a process: dying, refusing to die, and leaving others behind.
+//! Process behavior: exiting, refusing to exit, and orphaned child processes.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// However stubborn, nothing of this is left after that time.
+/// The maximum lifetime, even of the most stubborn process.
 const LIFETIME: Duration = Duration::from_secs(600);
 
-/// Ends it, whatever is still under way.
+/// Exits at once, whatever is still running.
 pub(crate) fn end(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Writes the environment to stderr, as a server does that logs its configuration.
+/// Writes the environment to stderr, like a server that logs its configuration.
 pub(crate) fn betray() {
     for (name, value) in std::env::vars_os() {
         eprintln!("{}={}", name.to_string_lossy(), value.to_string_lossy());
     }
 }
 
-/// Lives on when everything tells it to go.
+/// Stays alive although everything tells it to exit.
 pub(crate) async fn linger() {
     tokio::time::sleep(LIFETIME).await;
 }
 
-/// Does nothing about SIGTERM from now on.
+/// Ignores SIGTERM from now on.
 #[cfg(unix)]
 pub(crate) fn ignore_sigterm() -> std::io::Result<()> {
-    // The default is replaced for the rest of the process; nobody needs to listen.
+    // This replaces the default action for the rest of the process, even without a listener.
     tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map(drop)
 }
 
-/// There is no SIGTERM here.
+/// Other platforms have no SIGTERM.
 #[cfg(not(unix))]
 pub(crate) fn ignore_sigterm() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Starts a stubborn copy that keeps this one's stderr open, and says its process id there.
+/// Starts a stubborn copy that keeps stderr open, and prints its process id there.
 pub(crate) fn spawn_grandchild() {
     let Ok(program) = std::env::current_exe() else {
         return;
@@ -49,7 +49,8 @@ pub(crate) fn spawn_grandchild() {
     }
 }
 
-/// Closes stdout and lives on: the process becomes one that has another stdout, answers nothing and does not go.
+/// Closes stdout and stays alive: the process is replaced by one with another stdout that never answers and never
+/// exits.
 #[cfg(unix)]
 pub(crate) fn close_stdout() {
     use std::os::unix::process::CommandExt as _;
@@ -61,7 +62,7 @@ pub(crate) fn close_stdout() {
     }
 }
 
-/// Where a process cannot become another one it ends.
+/// Exits on platforms where a process cannot be replaced.
 #[cfg(not(unix))]
 pub(crate) fn close_stdout() {
     end(0)

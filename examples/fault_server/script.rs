@@ -1,36 +1,36 @@
-//! What the server decided to do, before anybody does it.
+//! Scripts: the actions that the server decided on, before their execution.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Where a message came from.
+/// The source of a message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    /// The HTTP session; empty where there is none.
+    /// The HTTP session; empty without one.
     pub(crate) session: String,
-    /// The exchange it opened: a number of the transport's, under which the answer finds its way back.
+    /// The exchange that it opened: a number that the transport uses to route the answer.
     pub(crate) exchange: u64,
 }
 
-/// What is done about one message, in this order. Scripts of different messages are played side by side.
+/// The actions for one message, in order. Scripts of different messages run concurrently.
 #[derive(Debug)]
 pub(crate) struct Script {
-    /// The exchange it belongs to. It is over when the script is, unless that ends with [`Action::Hold`].
+    /// The exchange. It ends with the script, unless the script ends with [`Action::Hold`].
     pub(crate) exchange: u64,
     pub(crate) actions: Vec<Action>,
 }
 
-/// One thing to do.
+/// An action.
 #[derive(Debug)]
 pub(crate) enum Action {
     /// Sends a message.
     Send { to: Target, message: Value },
-    /// Sends bytes in the place of an answer.
+    /// Sends bytes in place of an answer.
     SendBytes(Vec<u8>),
-    /// Sends a message again and again, as fast as it is taken.
+    /// Sends a message repeatedly, as fast as the client reads.
     Repeat(Repeat),
-    /// Writes to stdout what is no message.
+    /// Writes text to stdout that is not a message.
     Print(String),
     /// Writes a line to stderr.
     Complain(String),
@@ -38,51 +38,51 @@ pub(crate) enum Action {
     Flood { mebibytes: usize },
     /// Writes the environment to stderr.
     Betray,
-    /// Does nothing for a while.
+    /// Waits.
     Wait(Duration),
-    /// Leaves the exchange open: more comes later, or never.
+    /// Leaves the exchange open: an answer follows later, or never.
     Hold,
-    /// Answers the HTTP request with something that is no MCP.
+    /// Answers the HTTP request with a response that is not MCP.
     AnswerHttp(HttpAnswer),
     /// Forgets all HTTP sessions, as a restart does.
     ForgetSessions,
-    /// Breaks the connection and lives on.
+    /// Breaks the connection and stays alive.
     BreakConnection,
     /// Breaks all connections, as a restart does.
     BreakEverything,
-    /// Stops playing the script of that exchange.
+    /// Stops the script of that exchange.
     Cancel { exchange: u64 },
     /// Starts a process that outlives this one.
     SpawnGrandchild,
-    /// Dies.
+    /// Exits.
     Exit(i32),
 }
 
-/// After how many messages a flood is noted in the log.
+/// The number of messages after which the log reports a flood.
 pub(crate) const FLOODED: u64 = 1024;
 
 /// A message that is sent without end.
 #[derive(Clone, Debug)]
 pub(crate) struct Repeat {
     pub(crate) to: Target,
-    /// Its text, in which `@` is the number of times so far.
+    /// The text, in which `@` is replaced by the count.
     pub(crate) message: String,
-    /// What the exchange is answered with, after that many times. A process that never answers reads nothing any more.
+    /// The answer to the exchange, sent after that many messages. A process that never answers stops reading.
     pub(crate) answer: Option<(u64, Value)>,
 }
 
-/// Whom a message is for. Over stdio it is all the same.
+/// The destination of a message. Over stdio all of them are the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The exchange of the script.
     Here,
     /// Another exchange.
     Exchange(u64),
-    /// Nobody in particular: what is said unasked.
+    /// No exchange: an unsolicited message.
     Unasked,
 }
 
-/// An HTTP response as it is.
+/// A complete HTTP response.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,

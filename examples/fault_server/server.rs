@@ -1,4 +1,4 @@
-//! The protocol: a message in, scripts out. No I/O, no clock, nothing waits here.
+//! Protocol logic: takes a message and returns scripts. It does no I/O, has no clock and never waits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,33 +15,33 @@ use crate::{tools, wire};
 
 const LEGACY: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const MODERN: &str = "2026-07-28";
-/// How long the stack of `node-stack` is.
+/// The length of the stack trace of `node-stack`.
 const NODE_FRAMES: usize = 100;
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The state of the server, all sessions together.
+/// The state of the server, for all sessions together.
 pub(crate) struct Server {
     era: Era,
     pub(crate) faults: Faults,
     has_heard: bool,
-    /// Calls executed, those of the witness excepted.
+    /// Executed calls, without those of the witness.
     pub(crate) executed: u64,
-    /// How often its tools were asked for in vain.
+    /// The number of failed requests for its tools.
     listings: u64,
     pub(crate) has_lost_session: bool,
-    /// The requests of ours that wait for an answer.
+    /// The server's own requests that wait for a response.
     pub(crate) questions: BTreeMap<String, Question>,
     pub(crate) tasks: BTreeMap<String, Task>,
-    /// The exchanges under way, by session and request id.
+    /// The open exchanges, by session and request id.
     exchanges: HashMap<(String, String), u64>,
-    /// Answers that are held back until nobody wants them.
+    /// Answers that are held back until the client has cancelled the call.
     pub(crate) held_back: HashMap<u64, Value>,
-    /// Who wants to hear of changes: exchange and subscription id.
+    /// Subscribers to changes: exchange and subscription id.
     subscribers: Vec<(u64, Value)>,
 }
 
-/// A request and how it is to be answered.
+/// A request and its context.
 pub(crate) struct Request<'a> {
     pub(crate) exchange: u64,
     pub(crate) id: &'a Value,
@@ -50,7 +50,7 @@ pub(crate) struct Request<'a> {
     pub(crate) dialect: Dialect,
 }
 
-/// The era of one message.
+/// The protocol version of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Legacy,
@@ -58,7 +58,7 @@ pub(crate) enum Dialect {
 }
 
 impl Server {
-    /// A server that has heard nothing yet.
+    /// A server without any message yet.
     pub(crate) fn new(era: Era, faults: Faults) -> Self {
         Self {
             era,
@@ -75,7 +75,7 @@ impl Server {
         }
     }
 
-    /// What it does before it hears anything.
+    /// The actions before the first message.
     pub(crate) fn opening(&self) -> Script {
         let mut actions = Vec::new();
         if self.faults.has(&Fault::SpawnsGrandchild) {
@@ -103,7 +103,7 @@ impl Server {
         Script { exchange: 0, actions }
     }
 
-    /// What it does about a message.
+    /// Handles a message.
     pub(crate) fn receive(&mut self, origin: &Origin, message: &Value) -> Vec<Script> {
         let mut actions = wire::noise(&self.faults);
         actions.push(Action::Hold);
@@ -141,12 +141,12 @@ impl Server {
         }
     }
 
-    /// The script of an exchange, as the wire lets it through.
+    /// The script of an exchange, as the transport faults leave it.
     pub(crate) fn scripts(&self, exchange: u64, actions: Vec<Action>) -> Vec<Script> {
         vec![Script { exchange, actions: wire::distort(&self.faults, actions) }]
     }
 
-    /// The era of a request. A server of both decides by what the request carries.
+    /// The protocol version of a request. A dual server decides by the content of the request.
     pub(crate) fn dialect(&self, params: &Value) -> Dialect {
         let carries_version = params.get("_meta").is_some_and(|meta| meta.get(VERSION_KEY).is_some());
         match self.era {
@@ -190,7 +190,7 @@ impl Server {
         }
     }
 
-    /// An answer with the faults of its moment. The delay of the start is that of the process, see [`Self::opening`].
+    /// An answer with the faults of its moment. The process itself has the delay at start, see [`Self::opening`].
     fn at(&self, moment: Moment, request: &Request<'_>, result: Value) -> Vec<Action> {
         if self.faults.has(&Fault::Hang(moment)) {
             return vec![Action::Hold];
@@ -214,7 +214,7 @@ impl Server {
         }
     }
 
-    /// What an HTTP server answers that is broken at this moment.
+    /// The HTTP response of a server that is broken at this moment.
     pub(crate) fn http_fault(&self, moment: Moment, answer: &Value) -> Option<HttpAnswer> {
         const PAGE: &str = "<!DOCTYPE html><title>Sign in</title><h1>Please sign in</h1>";
         let http = |status, headers, body: &str| HttpAnswer { status, headers, body: body.into() };
@@ -272,7 +272,7 @@ impl Server {
             return actions;
         }
         if self.faults.has(&Fault::ListenBreaks) {
-            // What was said before the break has to be read first.
+            // The client must read the sent data before the break.
             actions.extend([Action::Wait(Duration::from_millis(100)), Action::BreakConnection]);
             return actions;
         }
@@ -281,7 +281,7 @@ impl Server {
         actions
     }
 
-    /// Tells everybody that the tools changed: subscribers under their ids, all others unasked.
+    /// Notifies all clients about changed tools: subscribers under their ids, all others unsolicited.
     pub(crate) fn tools_changed(&self) -> Vec<Action> {
         const METHOD: &str = "notifications/tools/list_changed";
         let told = self.subscribers.iter().map(|(exchange, id)| {
@@ -314,7 +314,7 @@ impl Server {
         }
     }
 
-    /// Stops what it does for an exchange, or, if it is that kind of server, answers now of all times.
+    /// Stops the work for an exchange, or sends the late answer if that fault is set.
     pub(crate) fn cancel(&mut self, exchange: u64) -> Vec<Script> {
         self.subscribers.retain(|(subscribed, _)| *subscribed != exchange);
         self.questions.retain(|_, question| question.exchange != exchange);
@@ -324,7 +324,7 @@ impl Server {
         }
     }
 
-    /// What it writes to stderr without measure.
+    /// The flood on stderr.
     pub(crate) fn flood(&self) -> Option<Action> {
         let mebibytes =
             self.faults.find(|fault| if let Fault::StderrFlood(size) = fault { Some(size) } else { None })?;
@@ -333,14 +333,14 @@ impl Server {
 }
 
 impl Request<'_> {
-    /// The result as the era of the request wants it.
+    /// The result in the form of the request's protocol version.
     pub(crate) fn result(&self, result: Value) -> Value {
         message::response(self.id, self.dialect.result(result))
     }
 }
 
 impl Dialect {
-    /// The result as this era wants it.
+    /// The result in the form of this protocol version.
     pub(crate) fn result(self, result: Value) -> Value {
         let modern = json!({"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": identity()}});
         match self {
@@ -354,7 +354,7 @@ fn identity() -> Value {
     json!({"name": "fault-server", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// Lists of the modern era say how long they may be kept: not at all, and by nobody else.
+/// Caching hints in lists of the modern protocol: not at all, and private.
 fn cache_hint(dialect: Dialect) -> Value {
     match dialect {
         Dialect::Legacy => json!({}),
@@ -362,7 +362,7 @@ fn cache_hint(dialect: Dialect) -> Value {
     }
 }
 
-/// The refusal of a request whose revision is missing or not spoken.
+/// The rejection of a request with a missing or unsupported protocol version.
 fn refused_version(request: &Request<'_>) -> Option<Value> {
     if request.dialect == Dialect::Legacy {
         return None;

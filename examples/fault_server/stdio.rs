@@ -1,4 +1,4 @@
-//! The server as a child process: messages are lines.
+//! Stdio transport: the server as a child process, one message per line.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Outlet for Stdout {
         process::close_stdout();
     }
 
-    // There is but one stream, which neither knows sessions nor ends with an exchange.
+    // Stdio has one stream without sessions, which does not end with an exchange.
     fn close(&self, _: u64) {}
     fn answer_http(&self, _: u64, _: HttpAnswer) {}
     fn break_everything(&self) {}
@@ -94,7 +94,7 @@ fn flood(repeat: &Repeat, log: &Log) {
     }
 }
 
-/// A client that is gone does not read, and the end of stdin tells so.
+/// A failed write means that the client is gone; the end of stdin reports that.
 fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

@@ -1,5 +1,5 @@
-//! Calls that become tasks (the extension `io.modelcontextprotocol/tasks`), whether the client said that it knows tasks
-//! or not.
+//! Calls that become tasks (the extension `io.modelcontextprotocol/tasks`), whether the client declared support for
+//! tasks or not.
 
 use serde_json::{Value, json};
 
@@ -9,19 +9,19 @@ use crate::message::{self, INVALID_PARAMS, text, with};
 use crate::script::Action;
 use crate::server::{Request, Server};
 
-/// There is no clock here, and what a client does must not depend on these.
+/// A fixed time, because this server has no clock. Clients must not depend on it.
 const CREATED: &str = "2026-07-28T00:00:00Z";
-/// How often a client is asked to look.
+/// The poll interval for clients.
 const POLL_MS: u64 = 50;
 
-/// A call that goes on by itself.
+/// A call that runs as a task.
 pub(crate) struct Task {
     polls_left: u64,
     result: Value,
     stage: Stage,
 }
 
-/// How far it is.
+/// The progress of a task.
 enum Stage {
     Working,
     Told(Value),
@@ -29,13 +29,13 @@ enum Stage {
 }
 
 impl Server {
-    /// Whether calls become tasks here.
+    /// Whether calls become tasks.
     pub(crate) fn makes_tasks(&self) -> bool {
         let kinds = [Fault::TaskInput, Fault::TaskFails, Fault::TaskForgotten];
         self.polls().is_some() || kinds.iter().any(|kind| self.faults.has(kind))
     }
 
-    /// Turns a call into a task that will have this result.
+    /// Turns a call into a task with this result.
     pub(crate) fn start_task(&mut self, request: &Request<'_>, result: Value) -> Value {
         let id = format!("task-{}", self.tasks.len() + 1);
         let task = Task { polls_left: self.polls().unwrap_or(1), result, stage: Stage::Working };
@@ -43,7 +43,7 @@ impl Server {
         request.result(with(json!({"resultType": "task"}), description(&id, "working")))
     }
 
-    /// What is done about a request that names a task.
+    /// Handles a request about a task.
     pub(crate) fn about_task(&mut self, request: &Request<'_>) -> Vec<Action> {
         let id = text(request.params, "taskId");
         let (fails, asks) = (self.faults.has(&Fault::TaskFails), self.faults.has(&Fault::TaskInput));
@@ -72,7 +72,7 @@ impl Server {
 }
 
 impl Task {
-    /// What `tasks/get` answers. Looking is what makes it go on.
+    /// The answer to `tasks/get`. Each poll advances the task.
     fn look(&mut self, id: &str, fails: bool, asks: bool) -> Value {
         let (status, more) = match &self.stage {
             Stage::Cancelled => ("cancelled", json!({})),

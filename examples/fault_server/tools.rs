@@ -1,4 +1,4 @@
-//! The tools: what they are, and what the good ones answer.
+//! Tools: their definitions, and the answers of the working ones.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::faults::{Fault, Faults};
 use crate::message::{text, with};
 
-/// The tool that no fault touches: it tells how many calls of the others were executed.
+/// The tool without faults: it returns the number of executed calls of the others.
 pub(crate) const WITNESS: &str = "count";
 
-/// A page of tools, as `tools/list` gives it to the cursor.
+/// A page of tools, as `tools/list` returns it for the cursor.
 pub(crate) fn page(faults: &Faults, changed: bool, cursor: &str) -> Value {
     if faults.has(&Fault::EndlessCursor) {
         let page = if cursor.is_empty() { all(faults, changed) } else { vec![plain("again")] };
@@ -34,7 +34,7 @@ pub(crate) fn page(faults: &Faults, changed: bool, cursor: &str) -> Value {
     json!({"tools": all(faults, changed)})
 }
 
-/// What a good tool answers; nothing if there is no such tool.
+/// The answer of a working tool; `None` if there is no such tool.
 pub(crate) fn answer(name: &str, arguments: &Value) -> Option<Value> {
     match name {
         "echo" => Some(match arguments.get("text").and_then(Value::as_str) {
@@ -55,13 +55,13 @@ pub(crate) fn answer(name: &str, arguments: &Value) -> Option<Value> {
     }
 }
 
-/// How long a good tool works.
+/// The duration of a working tool.
 pub(crate) fn work(name: &str, arguments: &Value) -> Duration {
     let milliseconds = arguments.get("ms").and_then(Value::as_u64).unwrap_or(100);
     Duration::from_millis(if name == "slow" { milliseconds } else { 0 })
 }
 
-/// A text as the result of a call.
+/// Text as the result of a call.
 pub(crate) fn said(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
@@ -112,7 +112,7 @@ fn all(faults: &Faults, changed: bool) -> Vec<Value> {
     tools
 }
 
-/// The tool that becomes another one: a client that trusted the first has not agreed to the second.
+/// A tool whose definition changes: a client that approved the first definition has not approved the second.
 fn mutant(changed: bool) -> Value {
     let number = json!({"number": {"type": "integer"}});
     match changed {
@@ -132,7 +132,7 @@ fn tool(name: &str, description: &str, properties: Value) -> Value {
     json!({"name": name, "description": description, "inputSchema": object(properties)})
 }
 
-/// The schema of an object that needs all of these.
+/// The schema of an object that requires all of these.
 fn object(properties: Value) -> Value {
     let names: Vec<&String> = properties.as_object().map(|all| all.keys().collect()).unwrap_or_default();
     json!({"type": "object", "required": names, "properties": properties})

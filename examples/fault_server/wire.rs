@@ -1,4 +1,4 @@
-//! Faults of the wire: they do not care what a message says.
+//! Transport faults, which do not depend on the content of a message.
 
 use serde_json::Value;
 
@@ -15,22 +15,22 @@ const NOISE: &[&str] = &[
     "{\"jsonrpc\":\"2.0\"}\n",
     "\"ready\"\n",
 ];
-/// Without the newline: the first message follows on the same line.
+/// Without a newline: the first message follows on the same line.
 const BANNER: &str = "Fault Server ready. ";
 
-/// What stands on the same line as the first message.
+/// The banner on the line of the first message.
 pub(crate) fn banner(faults: &Faults) -> Option<Action> {
     faults.has(&Fault::StdoutBannerWithoutNewline).then(|| Action::Print(BANNER.into()))
 }
 
-/// What is written to stdout at the start, with each message that comes in, and before each that goes out.
+/// The noise on stdout at the start, with each received message, and before each sent message.
 pub(crate) fn noise(faults: &Faults) -> Vec<Action> {
     let garbage = faults.has(&Fault::StdoutGarbage).then_some(GARBAGE);
     let json = if faults.has(&Fault::StdoutJsonNoise) { NOISE } else { &[] };
     garbage.iter().chain(json).map(|text| Action::Print((*text).into())).collect()
 }
 
-/// The same actions, as a wire like this carries them.
+/// The actions as this transport delivers them.
 pub(crate) fn distort(faults: &Faults, actions: Vec<Action>) -> Vec<Action> {
     let mut distorted = Vec::new();
     for action in actions {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""An application that lets an agent work with its own tools, over HTTP, with Python's standard library alone.
+"""An application with its own tools for an agent, over HTTP, with only Python's standard library.
 
-It starts a run, follows its events, runs the tools that the run comes back with, and gives their results. Connections break,
-so it also shows what to do then: it hangs up in the middle of the stream, asks again from the last event it has seen, and
+It starts a run, follows its events, runs the requested tools, and sends their results. Connections break,
+so it also shows how to resume: it disconnects in the middle of the stream, reconnects after the last event it received, and
 misses nothing.
 
   TOOLGATE_URL  where toolgate serves (default: http://127.0.0.1:8484)
-  TOOLGATE_KEY  a key, where one is wanted
+  TOOLGATE_KEY  an API key, if the server requires one
 """
 
 import json
@@ -18,7 +18,7 @@ import uuid
 URL = os.environ.get("TOOLGATE_URL", "http://127.0.0.1:8484").rstrip("/")
 KEY = os.environ.get("TOOLGATE_KEY")
 
-# What this application can do. The model sees it as ext_lookup_order and ext_send_message.
+# The tools of this application. The model sees them as ext_lookup_order and ext_send_message.
 ORDERS = {"A-1077": {"state": "late", "days": 4}, "A-1041": {"state": "delivered"}}
 
 
@@ -52,7 +52,7 @@ DECLARED = [
 
 
 def request(method, path, body=None, **headers):
-    """Asks, and returns the open answer."""
+    """Sends a request and returns the open response."""
     if body is not None:
         headers["Content-Type"] = "application/json"
     if KEY:
@@ -67,7 +67,7 @@ def request(method, path, body=None, **headers):
 
 
 def asked(method, path, body=None, **headers):
-    """Asks, and returns what is answered."""
+    """Sends a request and returns the body of the response."""
     with request(method, path, body, **headers) as answer:
         return json.load(answer)
 
@@ -91,7 +91,7 @@ def events(run, after):
 
 
 def give(run):
-    """Runs the tools that a run is owed the results of, and returns them."""
+    """Runs the tools whose results the run waits for, and returns the results."""
     found = asked("GET", f"/v1/runs/{run}")
     results = []
     for owed in found["pending"]:
@@ -100,7 +100,7 @@ def give(run):
         print(f"  {owed['tool']} {json.dumps(owed['arguments'])}")
         output = TOOLS[owed["tool"]](**owed["arguments"])
         results.append({"call_id": owed["call_id"], "output": output})
-    # The run goes on in the background, and the events tell how. The same results twice would be the same as once.
+    # The run continues in the background, and the events report its progress. Sending the same results twice is harmless.
     asked("POST", f"/v1/runs/{run}/resume", {"results": results}, Prefer="respond-async")
 
 
@@ -122,7 +122,7 @@ def main():
             is_over = event["type"] in ("execution.completed", "execution.failed", "execution.cancelled")
             if len(seen) == 6 and not hung_up:
                 hung_up = True
-                print("  -- the connection breaks; from here on again")
+                print("  -- the connection breaks; resuming from here")
                 break
     answer = asked("GET", f"/v1/runs/{run}")
     if answer["status"] != "completed":

@@ -1,11 +1,11 @@
-// An application that lets an agent work with its own tools, over HTTP, with nothing but `fetch`. It does what `app.py` does:
-// starts a run, follows its events, runs the tools that the run comes back with, and gives their results; and it hangs up in the
-// middle of the stream, asks again from the last event it has seen, and misses nothing.
+// An application with its own tools for an agent, over HTTP, with only `fetch`. It does the same as `app.py`: it
+// starts a run, follows its events, runs the requested tools, and sends their results. It also disconnects in the
+// middle of the stream, reconnects after the last event it received, and misses nothing.
 //
-//   node app.ts     (Node.js 22.18 or newer runs TypeScript as it is; Deno and Bun do, too)
+//   node app.ts     (Node.js 22.18 or newer runs TypeScript directly; Deno and Bun do, too)
 //
 //   TOOLGATE_URL  where toolgate serves (default: http://127.0.0.1:8484)
-//   TOOLGATE_KEY  a key, where one is wanted
+//   TOOLGATE_KEY  an API key, if the server requires one
 
 declare const process: { env: Record<string, string | undefined>; exitCode: number };
 
@@ -17,7 +17,7 @@ type Event = { type: string; [field: string]: Json };
 type Owed = { kind: string; call_id: string; tool: string; arguments: { [name: string]: Json } };
 type Run = { id: string; status: string; pending: Owed[]; output: { text: string } | null; error: Json };
 
-// What this application can do. The model sees it as ext_lookup_order and ext_send_message.
+// The tools of this application. The model sees them as ext_lookup_order and ext_send_message.
 const orders: Record<string, Json> = { "A-1077": { state: "late", days: 4 }, "A-1041": { state: "delivered" } };
 
 const tools: Record<string, (given: { [name: string]: Json }) => Json> = {
@@ -45,7 +45,7 @@ const declared: Json = [
   },
 ];
 
-/** Asks, and returns the open answer. */
+/** Sends a request and returns the open response. */
 async function request(method: string, path: string, body?: Json, headers: Record<string, string> = {}) {
   const sent = new Headers(headers);
   if (body !== undefined) sent.set("Content-Type", "application/json");
@@ -62,7 +62,7 @@ async function request(method: string, path: string, body?: Json, headers: Recor
   return answer;
 }
 
-/** Asks, and returns what is answered. */
+/** Sends a request and returns the body of the response. */
 async function asked(method: string, path: string, body?: Json, headers: Record<string, string> = {}): Promise<Run> {
   return (await (await request(method, path, body, headers)).json()) as Run;
 }
@@ -93,7 +93,7 @@ async function* events(run: string, after?: string): AsyncGenerator<[string | un
   }
 }
 
-/** Runs the tools that a run is owed the results of, and gives them. */
+/** Runs the tools whose results the run waits for, and sends the results. */
 async function give(run: string) {
   const found = await asked("GET", `/v1/runs/${run}`);
   const results: Json[] = [];
@@ -105,7 +105,7 @@ async function give(run: string) {
     console.log(`  ${owed.tool} ${JSON.stringify(owed.arguments)}`);
     results.push({ call_id: owed.call_id, output: tool(owed.arguments) });
   }
-  // The run goes on in the background, and the events tell how. The same results twice would be the same as once.
+  // The run continues in the background, and the events report its progress. Sending the same results twice is harmless.
   await asked("POST", `/v1/runs/${run}/resume`, { results }, { Prefer: "respond-async" });
 }
 
@@ -130,7 +130,7 @@ async function main() {
       isOver = ["execution.completed", "execution.failed", "execution.cancelled"].includes(event.type);
       if (seen.length === 6 && !hungUp) {
         hungUp = true;
-        console.log("  -- the connection breaks; from here on again");
+        console.log("  -- the connection breaks; resuming from here");
         break;
       }
     }

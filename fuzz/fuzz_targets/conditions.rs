@@ -1,5 +1,5 @@
-//! A condition of a policy and the arguments of a call, as `condition NUL arguments in JSON`. Whatever they are: nothing
-//! panics, nothing runs long (libFuzzer's `-timeout`), and a rule that cannot be evaluated lets nothing run.
+//! A policy condition and the arguments of a call, as `condition NUL arguments in JSON`. For any input: no panic, no
+//! long run time (libFuzzer's `-timeout`), and a rule that cannot be evaluated never allows a call.
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
@@ -25,7 +25,8 @@ fn read(data: &[u8]) -> Option<(&str, Map<String, Value>)> {
     Some((text, serde_json::from_slice(data.get(end + 1..)?).ok()?))
 }
 
-/// One rule, in a policy that allows everything else: what it says of the call decides, and an error asks.
+/// A policy with one rule that allows everything else: the rule's finding decides about the call, and an error requires
+/// approval.
 fn judged_as_it_was_found(rule: Rule, arguments: &Map<String, Value>) {
     let tool = Example { server: Some("shop".into()), tool: "pay".into(), ..Example::default() }.tool();
     let subject = Subject { tool: &tool, agent: None, principal: None, arguments: Some(arguments) };
@@ -40,7 +41,7 @@ fn judged_as_it_was_found(rule: Rule, arguments: &Map<String, Value>) {
     };
     let policy = Policy { rules: vec![rule], ..Policy::allow_always() };
     assert_eq!(policy.judge(&subject).verdict, expected);
-    // Before any call the verdict is the same for every call, or *ask*.
+    // Before any call the verdict is the same as for every call, or *ask*.
     let of_tool = policy.judge(&Subject { arguments: None, ..subject }).verdict;
     assert!(of_tool == expected || of_tool == Verdict::Ask, "{of_tool:?} of the tool, {expected:?} of the call");
 }

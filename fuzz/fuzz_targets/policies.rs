@@ -1,5 +1,5 @@
-//! A policy file. Whatever stands in it: reading it gives a policy or faults that can be shown, a policy that loads judges
-//! every kind of tool, and no verdict is milder than a rule that matches.
+//! A policy file. For any content: parsing returns a policy or printable errors, a loaded policy judges every kind of
+//! tool, and no verdict is milder than a matching rule.
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};

@@ -1,10 +1,10 @@
-# Runs README's first command as a newcomer would: nothing configured, nothing in the home directory, no model server.
+# Runs the first command of README.md like a new user: no configuration, an empty home directory, no model server.
 # Sourced by scripts/test; needs $work.
 
-# Hook: what the demo has to print, as extended regular expressions, in this order.
+# Hook: the lines that the demo must print, as extended regular expressions, in this order.
 demo_lines=(
   'priority 10 first: 1 call now, 2 deferred' 'rejected, invalid arguments' 'mcp_shop_list_orders' 'mcp_shop_get_loyalty'
-  'mcp_shop_add_note .*needs a decision' 'add_note approved' 'ext_issue_refund .*is yours to run' 'The run is pending'
+  'mcp_shop_add_note .*requires approval' 'add_note approved' 'ext_issue_refund .*waits for your application' 'The run is pending'
   'ext_issue_refund from the caller' '^completed' 'toolgate runs show'
 )
 

@@ -1,7 +1,7 @@
 # Installs the real MCP servers and the span checker's packages. Sourced by scripts/test; needs $repository.
 #
 # A stamp beside each installation holds the hash of the files that define it, so that a second run installs nothing
-# and a changed pin installs anew.
+# and a changed pin reinstalls.
 
 peers=$repository/.peers
 readonly node_pins=(tests/peers/package.json tests/peers/package-lock.json)
@@ -25,7 +25,7 @@ peers_install() {
   peers_python_install
 }
 
-# Those alone that are Python's.
+# Only the Python peers.
 peers_python_install() {
   stamped "$peers/python.stamp" "${python_pins[@]}" || install_python_peers
 }
@@ -54,7 +54,7 @@ phoenix_install() {
   stamp "${phoenix_pins[@]}" >"$peers/phoenix.stamp"
 }
 
-# Prints the path of Chromium, which root installs where it is missing.
+# Prints the path of Chromium. Root installs it if it is missing.
 browser_install() {
   command -v chromium && return
   [[ $EUID == 0 ]] && command -v apt-get >/dev/null || return 1
@@ -62,7 +62,7 @@ browser_install() {
   command -v chromium
 }
 
-# A virtual environment holds absolute paths, so the place belongs to the stamp: a moved clone installs anew.
+# A virtual environment contains absolute paths, so the path is part of the stamp: a moved clone reinstalls.
 stamp() { { printf '%s\n' "$peers"; cat "$@"; } | git hash-object --stdin; }
 
 stamped() {

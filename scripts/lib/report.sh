@@ -1,4 +1,4 @@
-# Runs sections, remembers what became of them, and prints the summary. Sourced by scripts/test; needs $work, a
+# Runs sections, records their results and prints the summary. Sourced by scripts/test; needs $work, a
 # directory of its own.
 
 readonly exit_skipped=77
@@ -13,10 +13,10 @@ fi
 # Called by a section: one line for the summary.
 note() { printf '%s' "$*" >"$work/note"; }
 
-# Called by a section: it counts as so many passed, failed and skipped, instead of as one.
+# Called by a section: counts as these numbers of passed, failed and skipped tests instead of one.
 count() { printf '%s %s %s\n' "$1" "$2" "$3" >"$work/count"; }
 
-# Called by a section: it cannot run, and why.
+# Called by a section that cannot run, with the reason.
 skip() {
   note "$*"
   echo "skipped: $*"
@@ -50,7 +50,7 @@ add_counts() {
   total_passed=$((total_passed + $1)) total_failed=$((total_failed + $2)) total_skipped=$((total_skipped + $3))
 }
 
-# Prints the table and the totals, and exits with the verdict. $1: `yes` when a skip is a failure.
+# Prints the table and the totals, and exits with the result. $1: `yes` when a skip is a failure.
 finish() {
   local row name result seconds remark
   printf '\n%s%-10s %-8s %7s  %s%s\n' "$bold" section result seconds note "$plain"

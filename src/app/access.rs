@@ -1,4 +1,4 @@
-//! Access to MCP servers: from the settings to the adapter, and logging in and out of them.
+//! Authentication to MCP servers: adapter settings, login and logout.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use crate::mcp::{HttpSettings, Transport};
 
 pub use crate::mcp::auth::Login;
 
-/// Why nobody is logged in or out.
+/// Errors of login and logout.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// There is no such server.
+    /// No such server.
     #[error("there is no MCP server `{0}`")]
     Unknown(ServerId),
-    /// It is a program of this machine.
-    #[error("the MCP server `{0}` is a program that toolgate starts; nobody logs in there")]
+    /// A stdio server.
+    #[error("the MCP server `{0}` is a program that toolgate starts; it needs no login")]
     Program(ServerId),
-    /// Nobody has to log in, or it did not come about.
-    #[error("nobody is logged in to the MCP server `{server}`: {error}")]
+    /// No login is needed, or the login failed.
+    #[error("login to the MCP server `{server}` failed: {error}")]
     Login {
-        /// The server.
+        /// The server's id.
         server: ServerId,
-        /// Why.
+        /// The reason.
         error: auth::LoginError,
     },
-    /// The browser cannot be led back.
-    #[error("the port {port} of this machine, which the browser is led back to, cannot be listened to: {error}")]
+    /// The redirect port cannot be opened.
+    #[error("cannot listen on the redirect port {port}: {error}")]
     Port {
-        /// The port; 0 stands for any.
+        /// The port; 0 means any.
         port: u16,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
 }
@@ -52,8 +52,8 @@ impl AccessError {
     }
 }
 
-/// Asks a person for access to a server with its configured and these further scopes. `show` is given the address of the
-/// page that they have to open, and `patience` is how long they may take.
+/// Asks the user for access to a server with its configured scopes and the additional ones. `show` receives the URL
+/// that the user must open, and `patience` limits the time.
 pub async fn login(
     settings: &Settings,
     server: &ServerId,
@@ -72,14 +72,14 @@ pub async fn login(
     granted.map_err(|error| AccessError::Login { server: server.clone(), error })
 }
 
-/// Forgets what was granted for a server; says whether there was anything.
+/// Deletes the credentials for a server; returns whether there were any.
 pub async fn logout(settings: &Settings, server: &ServerId) -> Result<bool, AccessError> {
     let http = http(settings, server)?;
     let forgotten = auth::logout(&http, &CredentialFile::new(&settings.credentials)).await;
     forgotten.map_err(|error| AccessError::Login { server: server.clone(), error })
 }
 
-/// The access that the settings of a server describe; `None` if its headers are all there is.
+/// The OAuth settings of a server; `None` if headers are its only authentication.
 pub(super) fn oauth(server: &ServerId, auth: &AuthSettings, credentials: &Path) -> Option<OAuthSettings> {
     let (grant, scopes, allow_private) = match auth {
         AuthSettings::Headers => return None,

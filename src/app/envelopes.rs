@@ -1,4 +1,4 @@
-//! The keys of signed envelopes, made of what is configured.
+//! Envelope keys from the configuration.
 
 use secrecy::ExposeSecret;
 
@@ -6,7 +6,7 @@ use super::AppError;
 use crate::config::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial, Settings};
 use crate::runner::envelope::{EnvelopeKey, EnvelopeKeys, KeyError};
 
-/// Whether the keys of envelopes can be used. Nothing is opened.
+/// Whether the envelope keys are valid. Opens nothing.
 pub fn check_envelope_keys(settings: &Settings) -> Result<(), AppError> {
     settings.envelope.as_ref().map_or(Ok(()), |envelope| keys(envelope).map(drop))
 }

@@ -1,11 +1,11 @@
-//! File permissions: files of the store and of credentials that users other than their owner can read. They hold
-//! conversations, results of tools, and tokens.
+//! File permissions: warnings about store and credential files that other users can read. These files contain
+//! conversations, tool results and tokens.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::{Settings, StoreSettings};
 
-/// A warning, with its remedy, for each such file.
+/// A warning with its remedy for each such file.
 pub fn exposed_files(settings: &Settings) -> Vec<String> {
     let warning = |path: &PathBuf| {
         let mode = exposed_mode(path)?;
@@ -18,7 +18,7 @@ pub fn exposed_files(settings: &Settings) -> Vec<String> {
 fn sensitive(settings: &Settings) -> Vec<PathBuf> {
     let mut files = vec![settings.credentials.clone()];
     if let StoreSettings::Sqlite { path, .. } = &settings.store {
-        // SQLite writes ahead, and shares memory, in files beside the store.
+        // SQLite keeps its write-ahead log and shared memory in files next to the store.
         files.extend(["", "-wal", "-shm"].map(|suffix| {
             let mut file = path.clone().into_os_string();
             file.push(suffix);

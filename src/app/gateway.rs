@@ -1,4 +1,4 @@
-//! The HTTP gateway over an opened program: who is let in is decided here, before anything listens.
+//! Construction of the HTTP gateway. It checks authentication before the gateway listens.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -15,34 +15,34 @@ use crate::gateway::{
 };
 use crate::ports::WebhookKind;
 
-/// Why there can be no gateway.
+/// Errors of the construction of a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// There is no key, no issuer, and nobody may come in without.
+    /// There is no API key and no issuer, and anonymous access is disabled.
     #[error(
-        "nobody could be let in: make a key with `toolgate keys create NAME --all`, or name an issuer in `gateway.oidc`; \
-         for this machine alone, `gateway.anonymous: true` lets everybody in"
+        "no credentials are configured: create a key with `toolgate keys create NAME --all`, or name an issuer in `gateway.oidc`; \
+         for this machine alone, `gateway.anonymous: true` allows requests without credentials"
     )]
     Nobody,
-    /// Everybody on a network could do everything.
+    /// Anonymous access on a non-loopback address.
     #[error(
-        "everybody who reaches {0} could do everything: listen on the loopback address, or remove `gateway.anonymous` and \
-         let people in with `toolgate keys create` or `gateway.oidc`"
+        "anonymous access on {0} would give everyone on the network full access: listen on the loopback address, or remove `gateway.anonymous` and \
+         authenticate callers with `toolgate keys create` or `gateway.oidc`"
     )]
     Everybody(SocketAddr),
-    /// A value of an issuer's scope claim is to mean a scope that does not exist.
-    #[error("gateway.oidc.scopes_of: there is no scope `{name}`; there are: {}", names())]
+    /// The scope table of an issuer contains an unknown scope.
+    #[error("gateway.oidc.scopes_of: there is no scope `{name}`; expected one of: {}", names())]
     NoSuchScope {
-        /// What was written.
+        /// The unknown scope.
         name: String,
     },
-    /// A webhook wants to hear of something that is never told.
-    #[error("gateway.webhooks: there is no event `{name}`; there are: {}", events())]
+    /// A webhook subscribes to an unknown event.
+    #[error("gateway.webhooks: there is no event `{name}`; expected one of: {}", events())]
     NoSuchEvent {
-        /// What was written.
+        /// The unknown event.
         name: String,
     },
-    /// A webhook cannot be sent as configured.
+    /// The settings of a webhook are invalid.
     #[error("gateway.webhooks: {0}")]
     Webhook(String),
     /// The issuer's keys cannot be fetched.
@@ -50,7 +50,7 @@ pub enum GatewayError {
     Oidc(#[from] OidcError),
 }
 
-/// Whether a gateway can be put together from the settings. Nothing is opened, and keys are not counted.
+/// Whether a gateway can be built from the settings. Opens nothing and does not look for API keys.
 pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
     settings.gateway.oidc.as_ref().map_or(Ok(()), |oidc| claims(oidc).map(drop))?;
     ConfiguredWebhook::check(&webhooks(settings)?).map_err(GatewayError::Webhook)?;
@@ -58,11 +58,11 @@ pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
 }
 
 impl App {
-    /// The gateway that the settings describe, over this program's runner, to listen at that address. From then on the
-    /// store holds the webhooks of these settings, so whoever calls this has the address already.
+    /// Builds the configured gateway over this program's runner, for that listen address. The store contains the
+    /// webhooks of these settings afterwards, so bind the address before the call.
     ///
     /// # Errors
-    /// Nobody could be let in, or everybody on a network; nothing was changed then.
+    /// Without any authentication, or with anonymous access on a network. The store is unchanged then.
     pub async fn gateway(&self, listen: SocketAddr) -> Result<Gateway, AppError> {
         let written = &self.settings.gateway;
         let settings = GatewaySettings {
@@ -101,18 +101,18 @@ impl App {
             return Err(GatewayError::Nobody.into());
         }
         let gateway = builder.build();
-        // The last that can fail: others on this store go by it at once.
+        // The last step that can fail: other processes on this store see the change at once.
         self.configure_webhooks(&self.settings).await?;
         self.telemetry.watch(&gateway);
         Ok(gateway)
     }
 
-    /// Puts the webhooks of a configuration in the place of those of the one before.
+    /// Replaces the webhooks of the previous configuration.
     pub(super) async fn configure_webhooks(&self, settings: &Settings) -> Result<(), GatewayError> {
         self.outbound().configure(&webhooks(settings)?).await.map_err(GatewayError::Webhook)
     }
 
-    /// What webhooks are sent with.
+    /// The settings of the webhook client.
     fn outbound(&self) -> Outbound {
         let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
         let egress = WebhookEgress { http, loopback, private };
@@ -177,7 +177,7 @@ fn limits(written: &GatewayLimits) -> Limits {
     }
 }
 
-/// The origin of pages that the gateway itself serves.
+/// The origin of the pages that the gateway itself serves.
 fn origin_of(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split('/').next()?;

@@ -1,4 +1,4 @@
-//! Keys that let applications in, made and taken back where the store is: of any tenant, by whoever may open the store.
+//! Management of API keys from the command line, for any tenant. Access to the store is the only permission it needs.
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -11,7 +11,7 @@ use crate::ports::{AccessKey, KeyFilter, Revoked};
 pub use crate::gateway::{NewKey, Scope, check_name};
 
 impl App {
-    /// Makes a key and keeps it: its secret, which is kept nowhere, and the key.
+    /// Creates and stores a key. Returns the key and its secret, which is not stored.
     pub async fn create_key(&self, new: NewKey) -> Result<(SecretString, AccessKey), AppError> {
         let (secret, hash, key) = mint(new, Timestamp::now()).map_err(|_| AppError::NoRandomness)?;
         self.store.keys().put_key(&hash, &key).await?;
@@ -23,12 +23,12 @@ impl App {
         Ok(self.store.keys().keys(&KeyFilter::default()).await?)
     }
 
-    /// Takes a key back. `None` if there is none of that id.
+    /// Revokes a key. `None` if there is no key with that id.
     pub async fn revoke_key(&self, key: &KeyId, by: String) -> Result<Option<AccessKey>, AppError> {
         Ok(self.store.keys().revoke_key(key, &Revoked { at: Timestamp::now(), by }).await?)
     }
 
-    /// Whether any key would let somebody in now.
+    /// Whether any key is currently valid.
     pub(super) async fn has_a_key(&self) -> Result<bool, AppError> {
         let now = Timestamp::now();
         Ok(self.keys().await?.iter().any(|key| key.holds(now)))

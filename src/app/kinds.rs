@@ -1,4 +1,4 @@
-//! Kinds of models, for questions that do not depend on which model of a kind it is.
+//! Kinds of models, for questions that depend on the API and not on the model.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ const KINDS: [(Api, &str); 5] = [
     (Api::Gemini, "gemini"),
 ];
 
-/// A kind as it is written in the configuration.
+/// The name of a kind in the configuration.
 pub fn kind_of(api: Api) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == api).map_or("unknown", |(_, kind)| kind)
 }
 
-/// A model of that kind, to be asked how tools fit and nothing else: it leads nowhere. `None` for a kind that there is
-/// not; a sentence for one that cannot be used.
+/// A model of this kind that only answers how it encodes tools; its address is a placeholder. `None` for an unknown
+/// kind; an error message for a kind that cannot be used.
 pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
     let (api, _) = KINDS.iter().find(|(_, known)| *known == kind)?;
     let opened = adapter(*api)(&Settings::new("http://localhost", "any"));

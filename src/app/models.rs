@@ -1,4 +1,4 @@
-//! Models, opened from their settings.
+//! Model adapters, opened from their settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::telemetry::spans::IdentityOf;
 /// The models of a configuration, by name.
 pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
 
-/// Every model of a configuration, with the cost of its replies as far as that is known. Nobody is asked anything yet.
+/// Opens every model of a configuration, with the cost of its replies as far as it is known. Sends no request.
 pub fn open(settings: &Settings) -> Result<Models, AppError> {
     let mut models = Models::new();
     let propagation = propagation()?;
@@ -32,12 +32,13 @@ pub fn open(settings: &Settings) -> Result<Models, AppError> {
     Ok(models)
 }
 
-/// What each of these models is called by those who know it; spans say it.
+/// The identity of each model for spans.
 pub fn identities(models: &Models) -> IdentityOf {
     Identities::of(models).look_up()
 }
 
-/// What models are called, those of earlier configurations included: runs that began with them may still go on.
+/// The identities of models, including those of earlier configurations: runs that started with them may still be
+/// active.
 pub(super) struct Identities(Arc<ArcSwap<BTreeMap<ModelName, ModelIdentity>>>);
 
 impl Identities {
@@ -45,7 +46,7 @@ impl Identities {
         Self(Arc::new(ArcSwap::from_pointee(named(models).collect())))
     }
 
-    /// These as well from now on.
+    /// Adds these models.
     pub(super) fn know(&self, models: &Models) {
         self.0.rcu(|known| {
             let mut known = BTreeMap::clone(known);
@@ -64,7 +65,7 @@ fn named(models: &Models) -> impl Iterator<Item = (ModelName, ModelIdentity)> {
     models.iter().map(|(name, model)| (name.clone(), model.identity().clone()))
 }
 
-/// What makes a model of that kind.
+/// The constructor of models of this kind.
 pub(super) fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpModel, models::SettingsError> {
     match api {
         Api::OpenAiChat => openai_chat::model,

@@ -1,8 +1,8 @@
-//! Links of paths on this machine, for servers that run on it.
+//! Symbolic links in paths, for servers that run on this machine.
 //!
-//! A server that toolgate starts itself sees the files that toolgate sees, unless its program is known to start it elsewhere (in a
-//! container, on another machine). Links are resolved right before a call; a program that changes them meanwhile is not
-//! seen.
+//! A server that toolgate starts sees the same files as toolgate, unless its program is known to run it elsewhere (in a
+//! container, on another machine). Links are resolved immediately before a call. A program that changes them in between
+//! is not detected.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::core::id::ServerId;
 use crate::core::policy::Links;
 use crate::ports::PathResolver;
 
-/// Programs that start another program with other files.
+/// Programs that run another program with different files.
 const ELSEWHERE: [&str; 22] = [
     "docker",
     "podman",
@@ -42,7 +42,7 @@ const ELSEWHERE: [&str; 22] = [
     "systemd-nspawn",
 ];
 
-/// Resolves paths for the servers whose files are those of this process.
+/// Resolves paths for the servers that share the files of this process.
 pub(super) struct LocalPaths {
     local: BTreeSet<ServerId>,
 }
@@ -60,7 +60,7 @@ impl LocalPaths {
     }
 }
 
-/// Whether a word of a command names a program that starts others elsewhere, also within a text for a shell.
+/// Whether a word of a command names such a program, also inside a shell command line.
 fn is_elsewhere(word: &str) -> bool {
     let words = word.split(|sign: char| sign.is_whitespace() || matches!(sign, ';' | '&' | '|' | '(' | ')'));
     words.filter_map(|word| word.rsplit('/').next()).any(|name| ELSEWHERE.contains(&name))
@@ -88,8 +88,8 @@ impl PathResolver for LocalPaths {
     }
 }
 
-/// Where a path leads. Folders that do not exist have no links; a link whose target does not exist is refused, for writing
-/// through it makes the target.
+/// The target of a path. Folders that do not exist have no links. A link whose target does not exist is rejected,
+/// because writing through it creates the target.
 fn resolved(path: &str) -> Result<String, String> {
     let mut existing = PathBuf::from(path);
     let mut missing: Vec<OsString> = Vec::new();
@@ -108,14 +108,14 @@ fn resolved(path: &str) -> Result<String, String> {
     }
     let mut found = existing.canonicalize().map_err(|error| {
         let kind = error.kind();
-        if kind == ErrorKind::NotFound { "a link on it leads nowhere".to_owned() } else { kind.to_string() }
+        if kind == ErrorKind::NotFound { "it contains a dangling link".to_owned() } else { kind.to_string() }
     })?;
     found.extend(missing.iter().rev());
     text(&found)
 }
 
 fn text(path: &Path) -> Result<String, String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| "it leads to a name that is not UTF-8".to_owned())
+    path.to_str().map(str::to_owned).ok_or_else(|| "its target is not UTF-8".to_owned())
 }
 
 #[cfg(test)]

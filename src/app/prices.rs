@@ -1,4 +1,4 @@
-//! What the models of a configuration charge, and where that is known from.
+//! Prices of the configured models, and their sources.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use crate::core::id::{AgentName, ModelName};
 use crate::models::prices::{self, Priced};
 use crate::ports::{Model, ModelIdentity};
 
-/// Where the cost of a model's replies is known from.
+/// The source of a model's cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pricing {
-    /// The configuration says what the model charges.
+    /// The configuration.
     Configured(Price),
-    /// The built-in list does.
+    /// The built-in list.
     Listed(Price),
-    /// Each reply says what it cost.
+    /// The provider reports the cost with each reply.
     Told,
-    /// Nobody says: the cost of every reply is unknown.
+    /// Unknown: the cost of every reply is unknown.
     Unknown,
 }
 
-/// A limit that cannot act.
+/// A cost limit that has no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleCostLimit {
     /// The agent with `max_cost_usd`.
     pub agent: AgentName,
-    /// One of its models, of which nobody knows what it charges.
+    /// One of its models, whose price is unknown.
     pub model: ModelName,
 }
 
 impl Pricing {
-    /// How the cost of a configured model is known: what is configured wins over the list.
+    /// The source of a configured model's cost: the configuration takes precedence over the list.
     pub fn of(settings: &Settings, name: &ModelName, identity: &ModelIdentity) -> Self {
         if let Some(price) = settings.prices.get(name) {
             return Self::Configured(*price);
@@ -46,12 +46,12 @@ impl Pricing {
         }
     }
 
-    /// Whether nobody says what a reply costs.
+    /// Whether the cost of replies is unknown.
     pub fn is_unknown(&self) -> bool {
         *self == Self::Unknown
     }
 
-    /// The model with its costs filled in, as far as they are known.
+    /// The model with the cost of its replies filled in, if it is known.
     pub(super) fn applied_to(self, model: Arc<dyn Model>) -> Arc<dyn Model> {
         match self {
             Self::Configured(price) | Self::Listed(price) => Arc::new(Priced::new(model, price)),
@@ -60,7 +60,8 @@ impl Pricing {
     }
 }
 
-/// The list has what Anthropic takes for caching a prompt for five minutes. For an hour it takes twice the price of input.
+/// The list contains Anthropic's price for caching a prompt for five minutes. Caching for an hour costs twice the input
+/// price.
 fn kept_for(price: Price, model: Option<&ModelSettings>) -> Price {
     match model {
         Some(ModelSettings::Http(http)) if http.api == Api::Anthropic && http.prompt_cache == PromptCache::OneHour => {
@@ -70,8 +71,8 @@ fn kept_for(price: Price, model: Option<&ModelSettings>) -> Price {
     }
 }
 
-/// The agents whose `max_cost_usd` cannot act on one of their models, because nobody knows what it charges. Where no model
-/// is configured at all, that is what is wrong.
+/// The agents whose `max_cost_usd` has no effect for one of their models, because the price of the model is unknown.
+/// A model that is not configured is not listed, because its absence is the actual error.
 pub fn idle_cost_limits(settings: &Settings, models: &Models) -> Vec<IdleCostLimit> {
     let is_missing = |name: &ModelName| matches!(settings.models.get(name), Some(ModelSettings::Missing { .. }));
     let is_unknown = |name: &ModelName| {

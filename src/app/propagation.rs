@@ -1,5 +1,5 @@
-//! Which parts of a trace context cross the borders of this program: `OTEL_PROPAGATORS` for all of them, the settings for
-//! one server or model. Read here alone; whoever sends is told the result.
+//! Trace context propagation: `OTEL_PROPAGATORS` for the whole program, the settings for one server or model. Only this
+//! module reads the variable; senders receive the result.
 
 use super::AppError;
 use crate::config::TraceContext;
@@ -7,13 +7,13 @@ use crate::core::trace::Propagation;
 
 const VARIABLE: &str = "OTEL_PROPAGATORS";
 
-/// What the environment lets in and out.
+/// The formats that the environment enables.
 pub fn propagation() -> Result<Propagation, AppError> {
     let propagators = std::env::var(VARIABLE).unwrap_or_default();
     Propagation::parse(&propagators).map_err(|unknown| AppError::Telemetry(format!("{VARIABLE}: {unknown}")))
 }
 
-/// What a setting lets out.
+/// The formats that a setting enables.
 pub(super) fn allowed(by: TraceContext) -> Propagation {
     match by {
         TraceContext::None => Propagation::NOTHING,

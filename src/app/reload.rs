@@ -1,6 +1,6 @@
-//! Another configuration for a program that goes on. What begins from now on is as the new one says; what is under way keeps
-//! what it began with. MCP servers whose settings did not change keep their connections and processes; of the others the
-//! old ones end with the last run that uses them. Webhooks are told from then on as the new one says.
+//! Reload of the configuration without a restart. New runs use the new configuration; active runs keep theirs. MCP
+//! servers with unchanged settings keep their connections and processes. The others stop with the last run that uses
+//! them. Webhooks switch to the new configuration at once.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::gateway::Gateway;
 use crate::mcp::{self, Servers};
 
 impl App {
-    /// Takes another configuration, for this program and for the gateway over it. Says which parts of it are not taken
-    /// before the program is started anew.
+    /// Applies another configuration to this program and its gateway. Returns the parts that take effect only after a
+    /// restart.
     ///
     /// # Errors
-    /// As [`App::open`]; the old configuration holds then.
+    /// As [`App::open`]; the old configuration stays active then.
     pub async fn reload(&mut self, settings: Settings, gateway: &Gateway) -> Result<Vec<&'static str>, AppError> {
         let models = models::open(&settings)?;
         let servers = Arc::new(self.renewed_servers(&settings)?);
         let builder = configured(&settings, &models, &servers, &self.validator)?
             .capacity(capacity(&settings))
             .elicitation_hold(elicitation_hold(&settings));
-        // The last that can fail and the first that others see.
+        // The last step that can fail, and the first that other processes see.
         self.configure_webhooks(&settings).await?;
         let runner = self.runner.renewed(builder)?;
         let not_taken = not_taken(&self.settings, &settings);
@@ -37,7 +37,7 @@ impl App {
         self.retired.retain(|servers| servers.strong_count() > 0);
         self.retired.push(Arc::downgrade(&old));
         (self.runner, self.models) = (runner, models);
-        // What is not taken is told again at the next time, for it still is as it was.
+        // Parts that were not applied keep their old values, so the next reload reports them again.
         let Settings { store, lease, gateway, telemetry, log, .. } = self.settings.clone();
         self.settings =
             Settings { store, lease, telemetry, log, gateway: with_new_parts(gateway, &settings), ..settings };
@@ -65,7 +65,8 @@ fn with_new_parts(old: config::GatewaySettings, new: &Settings) -> config::Gatew
     config::GatewaySettings { runs, drain, webhooks, ..old }
 }
 
-/// The parts that differ and need a new start. Secrets do not show, so that a changed one of telemetry is not noticed.
+/// The parts that differ and need a restart. A change of a telemetry secret is not detected, because `Debug` redacts
+/// secrets.
 fn not_taken(old: &Settings, new: &Settings) -> Vec<&'static str> {
     let differ = |old: &dyn Debug, new: &dyn Debug| format!("{old:?}") != format!("{new:?}");
     let (before, now) = (&old.gateway, &new.gateway);
@@ -93,11 +94,12 @@ fn is_same(old: &config::ServerSettings, new: &config::ServerSettings) -> bool {
     spelled(old).expose_secret() == spelled(new).expose_secret()
 }
 
-/// Everything about a server, its secrets included: `Debug` leaves them out, and one that changed makes another server.
+/// All settings of a server, including its secrets: `Debug` omits them, but a changed secret makes it a different
+/// server.
 fn spelled(server: &config::ServerSettings) -> SecretString {
     let mut text = format!("{server:?}");
     let mut add = |secret: &SecretString| {
-        // Writing into a string does not fail. The length keeps neighbours apart.
+        // Writing to a string does not fail. The length separates neighbouring values.
         let _ = write!(text, "\n{} {}", secret.expose_secret().len(), secret.expose_secret());
     };
     match &server.transport {

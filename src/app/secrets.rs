@@ -1,4 +1,4 @@
-//! The secrets that a configuration holds, so that whatever leaves the process can be searched for them.
+//! The secrets of a configuration, which redaction removes from outgoing data.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::{KeyMaterial, KeySettings, ModelSettings, ProxySettings, Settings, TransportSettings};
 
-/// What names of variables and headers have in them whose values are secrets. Of the others (`LOG_LEVEL`, `Accept`) the
-/// values are words like any other, and to blot those out would garble what they stand in.
+/// Parts of the names of variables and headers whose values are secrets. Values of other names (`LOG_LEVEL`, `Accept`)
+/// are ordinary words, and redacting those would garble text.
 const TELLING: [&str; 8] = ["auth", "key", "token", "secret", "cookie", "credential", "pass", "pwd"];
 
-/// All of them.
+/// Every secret.
 pub(super) fn known(settings: &Settings) -> Vec<SecretString> {
     let mut secrets = of_headers(&settings.telemetry.headers);
     for model in settings.models.values() {
@@ -54,7 +54,7 @@ fn of_headers(named: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
     named.iter().flat_map(secrets).collect()
 }
 
-/// What an address has between `//` and `@` (`postgres://ann:hunter2@host`), and the password in it.
+/// The user information of a URL (`postgres://ann:hunter2@host`), and the password in it.
 fn of_address(value: &str) -> Vec<SecretString> {
     let authority = value.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
     let Some((credentials, _)) = authority.and_then(|authority| authority.rsplit_once('@')) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! MCP servers by themselves, without a store, a model or a run: for people who look at a server or try its tools.
+//! MCP servers without a store, a model or a run, for commands that inspect a server or call its tools.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,15 +11,15 @@ use crate::mcp::Servers;
 use crate::ports::{McpServers, ToolInputValidator};
 use crate::validation::SchemaValidator;
 
-/// Servers that are connected when they are first needed. Call [`close`](Self::close) at the end.
+/// MCP servers that connect on first use. Call [`close`](Self::close) at the end.
 pub struct ToolServers {
     servers: Servers,
     validator: SchemaValidator,
 }
 
 impl ToolServers {
-    /// Starts and dials nothing yet. What was granted for servers is read and renewed in the folder `credentials`.
-    /// `propagation` is what they may be told of the trace that a request belongs to.
+    /// Creates the servers without starting or connecting to them. Credentials are read from and refreshed in the
+    /// folder `credentials`. `propagation` limits the trace context that they receive.
     pub fn new(
         settings: &BTreeMap<ServerId, config::ServerSettings>,
         credentials: &Path,
@@ -30,29 +30,29 @@ impl ToolServers {
         Self { servers: Servers::new(reached), validator: SchemaValidator::default() }
     }
 
-    /// Lists and calls.
+    /// Lists tools and calls them.
     pub fn port(&self) -> &dyn McpServers {
         &self.servers
     }
 
-    /// Checks arguments and results as runs do.
+    /// Validates arguments and results as runs do.
     pub fn inputs(&self) -> &dyn ToolInputValidator {
         &self.validator
     }
 
-    /// What a server listed, named as a model would see it, without the tools that no run could use.
+    /// The listed tools under the names that a model sees, without tools that no run can use.
     pub fn offered(&self, listed: &ServerTools) -> Toolset {
         let rules = ToolsetRules::default();
         let tools = Toolset::assemble(&[], std::slice::from_ref(listed), &rules);
         tools.without(|tool| self.validator.accepts(tool).err())
     }
 
-    /// How every server stands.
+    /// The status of every server.
     pub fn status(&self) -> Vec<super::ServerStatus> {
         self.servers.status()
     }
 
-    /// Stops them and returns when nothing of them is left.
+    /// Stops the servers and returns when their processes have ended.
     pub async fn close(self) {
         self.servers.close().await;
     }

@@ -1,4 +1,4 @@
-//! What a gateway shows of adapters: models and MCP servers.
+//! The adapters that a gateway reports: models and MCP servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::core::id::ServerId;
 use crate::gateway::{ModelCard, ServerFailure, ServerHealth, ServerLatency, ServerState, Surroundings};
 use crate::mcp::{self, Servers};
 
-/// What an opened program shows of its adapters.
+/// The adapters of an open program.
 pub(super) struct Adapters {
     models: Vec<ModelCard>,
     transports: BTreeMap<ServerId, &'static str>,

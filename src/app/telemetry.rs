@@ -1,4 +1,4 @@
-//! What is told of runs to the outside, as the settings and the environment ask for it.
+//! Telemetry of runs, as the settings and the environment enable it.
 
 mod measured;
 
@@ -18,20 +18,20 @@ use crate::telemetry::metrics::HttpMeter;
 use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_KEYS};
 use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
 
-/// Everything that leaves the process about its runs.
+/// All exporters of the process.
 pub(super) struct Telemetry {
     spans: Option<Spans>,
     metrics: Option<Measured>,
     sampler: Sampler,
 }
 
-/// The export of spans, and the thread on which runs are turned into them.
+/// The span exporter, and the thread that converts events to spans.
 struct Spans {
     aside: Arc<Aside>,
     sink: Arc<SpanSink>,
 }
 
-/// Whether everything that settings and environment say of telemetry can be meant. Nothing is opened.
+/// Whether the telemetry settings and variables are valid. Opens nothing.
 pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
     let env = |name: &str| std::env::var(name).ok();
     all_switches_known()?;
@@ -42,7 +42,7 @@ pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
 }
 
 impl Telemetry {
-    /// Opens what is asked for. To be called within an async runtime.
+    /// Opens the enabled exporters. Must be called within an async runtime.
     pub(super) fn open(
         settings: &Settings,
         stay: Stay,
@@ -67,38 +67,38 @@ impl Telemetry {
         Sampler::clone(&self.sampler)
     }
 
-    /// What is to watch the runs.
+    /// The sinks for events of runs.
     pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
         let spans = self.spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>);
         spans.chain(self.metrics.iter().map(Measured::sink)).collect()
     }
 
-    /// Where requests to the gateway are recorded, if anywhere.
+    /// The recorder of gateway requests, if there is one.
     pub(super) fn http(&self) -> Option<HttpMeter> {
         self.metrics.as_ref().map(Measured::http)
     }
 
-    /// Tells what a gateway is at.
+    /// Observes a gateway.
     pub(super) fn watch(&self, gateway: &Gateway) {
         self.metrics.iter().for_each(|metrics| metrics.watch(gateway));
     }
 
-    /// What is to watch the MCP servers.
+    /// The watcher of the MCP servers.
     pub(super) fn mcp_watcher(&self) -> Option<mcp::Watcher> {
         self.metrics.as_ref().map(Measured::mcp_watcher)
     }
 
-    /// What Prometheus reads.
+    /// The metrics in the Prometheus format.
     pub(super) fn prometheus(&self) -> Option<String> {
         self.metrics.as_ref().and_then(Measured::prometheus)
     }
 
-    /// Sends all spans of a run from its journal. `None` if no spans are exported.
+    /// Exports all spans of a run from its journal. `None` if spans are not exported.
     pub(super) fn send_again(&self, run: &RunId, journal: &[Recorded]) -> Option<usize> {
         self.spans.as_ref().map(|spans| spans.sink.send_again(run, journal))
     }
 
-    /// Sends what is left. What could not be done is told in sentences.
+    /// Exports the rest. Returns failures as sentences.
     pub(super) async fn close(self) -> Vec<String> {
         let mut complaints = match self.spans {
             None => Vec::new(),
@@ -107,7 +107,7 @@ impl Telemetry {
                 Err(error) => vec![format!("the last spans may be lost: {error}")],
             },
         };
-        // Last, for they tell how the spans fared.
+        // Metrics last, because they count exported and dropped spans.
         if let Some(metrics) = self.metrics {
             complaints.extend(metrics.finish().await);
         }
@@ -122,12 +122,13 @@ impl Spans {
         Ok(Self { aside, sink })
     }
 
-    /// Turns the last facts into spans and sends the last spans. Blocks.
+    /// Converts the last events to spans and exports them. Blocks.
     fn finish(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         match self.aside.finish() {
             0 => {}
-            dropped => complaints.push(format!("{dropped} facts came faster than spans could be made of them")),
+            dropped => complaints
+                .push(format!("{dropped} events were dropped because they arrived faster than spans could be built")),
         }
         complaints.extend(self.sink.shutdown().err().map(|error| error.to_string()));
         complaints
@@ -149,7 +150,7 @@ fn export_settings(settings: &Settings) -> Result<ExportSettings, AppError> {
     })
 }
 
-/// What no span may repeat: the secrets of the configuration, and what stands under the name of one.
+/// The redaction rules: the secrets of the configuration, and values whose name marks a secret.
 fn redaction(settings: &Settings) -> Result<Redaction, AppError> {
     let redact = &settings.telemetry.redact;
     let usual = USUAL_KEYS.iter().filter(|_| redact.usual).map(|key| (*key).to_owned());
@@ -170,9 +171,7 @@ fn destination(settings: &Settings) -> Destination {
 fn all_switches_known() -> Result<(), AppError> {
     match misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
         None => Ok(()),
-        Some(name) => {
-            Err(unusable(&format!("`{name}` hides nothing, there is no such switch; see docs/configuration.md")))
-        }
+        Some(name) => Err(unusable(&format!("`{name}` has no effect: unknown variable; see docs/configuration.md"))),
     }
 }
 

@@ -1,7 +1,8 @@
-//! The approval cache in front of a store: most turns ask about tools that were asked about a moment ago.
+//! Approval cache in front of a store: most turns look up tools that were looked up a moment ago.
 //!
-//! A grant that was taken back elsewhere, or that a clock elsewhere ended, counts here for at most the time to live. That
-//! nothing is granted is remembered, too, but more briefly; a grant that is given here counts at once.
+//! A grant that another process revoked, or that expired by another clock, stays valid here for at most the time to
+//! live. The absence of a grant is cached too, but for a shorter time. A grant that this process stores is valid at
+//! once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,19 +23,19 @@ mod tests;
 const REMEMBERED: u64 = 100_000;
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Remembers what covers a tool for a while and asks another cache, in one batch, for what it does not remember.
+/// Caches lookups for a while and passes misses to another cache, in one batch.
 pub struct CachedApprovals {
     inner: Arc<dyn ApprovalCache>,
     found: Cache<Question, Arc<[Granted]>>,
-    /// How often something was granted or taken back here. What was asked before then is asked again: an answer that was
-    /// under way meanwhile is remembered for an age that is over.
+    /// The number of grants and revocations in this process. It is part of the key, so each of them invalidates all
+    /// entries, including answers to lookups that were in flight.
     age: AtomicU64,
 }
 
-/// What was asked, and in which age.
+/// The key: the generation, the asker and the tool.
 type Question = (u64, Asker, Guarded);
 
-/// For how long an answer may be used.
+/// Times to live.
 struct Lifetimes {
     granted: Duration,
     nothing: Duration,
@@ -51,7 +52,7 @@ impl Expiry<Question, Arc<[Granted]>> for Lifetimes {
         Some(self.of(found))
     }
 
-    /// What takes the place of an answer that is over lives as long as any other.
+    /// An updated entry lives as long as a new one.
     fn expire_after_update(
         &self,
         _: &Question,
@@ -64,16 +65,16 @@ impl Expiry<Question, Arc<[Granted]>> for Lifetimes {
 }
 
 impl CachedApprovals {
-    /// Remembers what `inner` grants for `granted`, at most a day: so long may a grant that was taken out of `inner`
-    /// still be found here. That it grants nothing is remembered for `nothing`: so long may a grant that was given
-    /// elsewhere be overlooked. About 100,000 answers are kept; what is dropped is asked again.
+    /// Caches grants of `inner` for `granted`, at most a day: a grant that was revoked in `inner` may be found here for
+    /// that long. Caches their absence for `nothing`: a grant that another process stored may be missed for that long.
+    /// The cache holds about 100,000 entries; evicted entries are looked up again.
     pub fn new(inner: Arc<dyn ApprovalCache>, granted: Duration, nothing: Duration) -> Self {
         let lifetimes = Lifetimes { granted: granted.min(LONGEST), nothing: nothing.min(granted).min(LONGEST) };
         let found = Cache::builder().max_capacity(REMEMBERED).expire_after(lifetimes).build();
         Self { inner, found, age: AtomicU64::new(0) }
     }
 
-    /// Forgets what was found: something changed.
+    /// Invalidates all entries after a change.
     fn forget(&self) {
         self.age.fetch_add(1, Ordering::AcqRel);
     }
@@ -102,7 +103,7 @@ impl ApprovalCache for CachedApprovals {
         Ok(granted)
     }
 
-    /// Not remembered: it is asked once for each tier that is sent on the strength of grants.
+    /// Not cached: there is one lookup for each tier that is sent on the basis of grants.
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
         self.inner.hold(grants, now).await
     }

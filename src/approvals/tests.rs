@@ -6,10 +6,10 @@ use crate::core::run::Channel;
 use crate::core::tool::{Origin, ToolName};
 use crate::ports::GivenWith;
 
-/// Writes down every question, and refuses the ones that need not be asked.
+/// Records every lookup, and panics at an empty one.
 #[derive(Default)]
 struct Ledger {
-    /// Answers are held back until there is room.
+    /// If set, answers wait for a permit.
     slow: Option<tokio::sync::Semaphore>,
     grants: Mutex<Vec<Grant>>,
     questions: Mutex<Vec<Vec<Guarded>>>,
@@ -42,7 +42,7 @@ impl Ledger {
 impl ApprovalCache for Ledger {
     async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
         self.check()?;
-        assert!(!tools.is_empty(), "a question about nothing");
+        assert!(!tools.is_empty(), "an empty lookup");
         self.questions.lock().unwrap().push(tools.to_vec());
         let answer = {
             let grants = self.grants.lock().unwrap();
@@ -130,7 +130,7 @@ async fn found(cache: &CachedApprovals, names: &[&str]) -> Vec<String> {
     found.into_iter().map(|granted| granted.grant.to_string()).collect()
 }
 
-/// A ledger that grants these tools, and a cache that knows nothing yet.
+/// A ledger with grants for these tools, and an empty cache.
 async fn cached(granted: &[&str], lifetimes: (Duration, Duration)) -> (Arc<Ledger>, CachedApprovals) {
     let ledger = Arc::new(Ledger::default());
     for tool in granted {
@@ -140,7 +140,7 @@ async fn cached(granted: &[&str], lifetimes: (Duration, Duration)) -> (Arc<Ledge
 }
 
 #[tokio::test]
-async fn the_misses_of_a_turn_are_asked_in_one_batch() {
+async fn the_misses_of_a_turn_are_looked_up_in_one_batch() {
     let (ledger, cache) = cached(&["b", "d"], (HOUR, HOUR)).await;
     assert_eq!(found(&cache, &["a", "b", "c", "d"]).await, ["b", "d"]);
     assert_eq!(ledger.questions(), [tools(&["a", "b", "c", "d"])]);
@@ -149,7 +149,7 @@ async fn the_misses_of_a_turn_are_asked_in_one_batch() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_for_one_asker_says_nothing_of_another() {
+async fn an_entry_of_one_asker_is_not_used_for_another() {
     let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
     let others = [Asker { agent: "another".into(), ..asker() }, Asker { principal: Some("ann".into()), ..asker() }];
@@ -160,7 +160,7 @@ async fn what_is_remembered_for_one_asker_says_nothing_of_another() {
 }
 
 #[tokio::test]
-async fn a_grant_given_here_counts_at_once_although_nothing_was_found_before() {
+async fn a_grant_stored_here_is_valid_at_once_after_a_miss() {
     let (ledger, cache) = cached(&[], (HOUR, HOUR)).await;
     assert_eq!(found(&cache, &["a"]).await, [""; 0]);
     cache.grant(&grant("a")).await.unwrap();
@@ -177,7 +177,7 @@ async fn a_grant_revoked_here_is_gone_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_under_way_when_something_was_granted_here_is_not_remembered() {
+async fn a_lookup_in_flight_during_a_grant_is_not_cached() {
     let ledger = Arc::new(Ledger { slow: Some(tokio::sync::Semaphore::new(0)), ..Ledger::default() });
     let cache = Arc::new(CachedApprovals::new(ledger.clone(), HOUR, HOUR));
     let early = tokio::spawn({
@@ -195,7 +195,7 @@ async fn an_answer_that_was_under_way_when_something_was_granted_here_is_not_rem
 }
 
 #[tokio::test]
-async fn a_grant_that_runs_out_while_it_is_remembered_is_not_found() {
+async fn a_cached_grant_that_expires_is_not_found() {
     let (ledger, cache) = cached(&[], (HOUR, HOUR)).await;
     let until = now() + Duration::from_secs(60);
     ledger.grant(&Grant { expires_at: Some(until), ..grant("a") }).await.unwrap();
@@ -205,7 +205,7 @@ async fn a_grant_that_runs_out_while_it_is_remembered_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_grant_that_could_not_be_written_does_not_count() {
+async fn a_grant_that_failed_to_be_stored_is_not_valid() {
     let (ledger, cache) = cached(&[], (HOUR, HOUR)).await;
     ledger.breaks(true);
     cache.grant(&grant("a")).await.unwrap_err();
@@ -214,7 +214,7 @@ async fn a_grant_that_could_not_be_written_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_an_error_unless_everything_is_remembered() {
+async fn an_unavailable_store_is_an_error_unless_all_is_cached() {
     let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
     ledger.breaks(true);
@@ -223,7 +223,7 @@ async fn a_store_that_does_not_answer_is_an_error_unless_everything_is_remembere
 }
 
 #[tokio::test]
-async fn whether_a_grant_still_holds_is_never_remembered() {
+async fn whether_a_grant_still_holds_is_never_cached() {
     let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
     assert_eq!(cache.hold(&["a".into()], now()).await.unwrap(), [true]);
     ledger.take_back("a");
@@ -231,18 +231,18 @@ async fn whether_a_grant_still_holds_is_never_remembered() {
 }
 
 #[tokio::test]
-async fn what_happened_elsewhere_counts_no_later_than_the_times_to_live() {
+async fn a_change_elsewhere_is_seen_within_the_time_to_live() {
     let (ledger, cache) = cached(&["a"], (Duration::from_millis(20), Duration::from_millis(20))).await;
     assert_eq!(found(&cache, &["a", "b"]).await, ["a"]);
     ledger.take_back("a");
     ledger.grant(&grant("b")).await.unwrap();
-    // The cache has a clock of its own, so this test waits.
+    // The cache uses its own clock, so this test waits.
     sleep(Duration::from_millis(21));
     assert_eq!(found(&cache, &["a", "b"]).await, ["b"]);
 }
 
 #[tokio::test]
-async fn without_time_to_live_nothing_is_remembered() {
+async fn without_a_time_to_live_nothing_is_cached() {
     let (ledger, cache) = cached(&["a"], (Duration::ZERO, HOUR)).await;
     for _ in 0..2 {
         assert_eq!(found(&cache, &["a", "b"]).await, ["a"]);

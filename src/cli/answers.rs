@@ -1,4 +1,4 @@
-//! What a caller answers on the command line or in a file, read into the input that the runner takes.
+//! Answers from the command line or a file, parsed into the runner's `Resume` input.
 
 mod file;
 mod inputs;
@@ -21,11 +21,11 @@ pub(super) use questions::{asked, choice, questions};
 pub(super) struct Addressed {
     /// The call.
     pub(super) call: CallId,
-    /// What stands after the first `=`.
+    /// The text after the first `=`.
     pub(super) value: Option<String>,
 }
 
-/// For flags whose value is needed.
+/// Parses the value of a flag that requires `=VALUE`.
 pub(super) fn with_value(text: &str) -> Result<Addressed, String> {
     let addressed = addressed(text)?;
     match addressed.value {
@@ -34,24 +34,24 @@ pub(super) fn with_value(text: &str) -> Result<Addressed, String> {
     }
 }
 
-/// For flags that may go without a value.
+/// Parses the value of a flag whose `=VALUE` is optional.
 pub(super) fn addressed(text: &str) -> Result<Addressed, String> {
     let (call, value) = match text.split_once('=') {
         Some((call, value)) => (call, Some(value.to_owned())),
         None => (text, None),
     };
     if call.is_empty() {
-        return Err("the call id is missing; `toolgate runs show` lists what is owed".into());
+        return Err("the call id is missing; `toolgate runs show` lists the required actions".into());
     }
     Ok(Addressed { call: CallId::from(call), value })
 }
 
-/// JSON where the text is JSON, and else the text itself.
+/// Parses JSON; text that is not JSON becomes a string.
 pub(super) fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// Arguments a person typed in the place of the model's.
+/// Parses arguments that the user typed to replace those of the model.
 pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(object)) => Ok(Arguments::Object(object)),
@@ -60,13 +60,13 @@ pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
     }
 }
 
-/// A yes, by whoever is at the terminal.
+/// An approval by the user of this terminal.
 pub(super) fn approval(scope: Scope, edited_arguments: Option<Arguments>) -> Decision {
     Decision { scope, edited_arguments, via: Channel::CommandLine, ..Decision::new(Answer::Approve, who()) }
 }
 
-/// What a yes covers besides its call. One that reaches further covers the same arguments, unless it says that it covers
-/// any: the widest choice is not to be the one that is made by saying nothing.
+/// The coverage of an approval beyond its call. Session and permanent approvals cover the same arguments unless the
+/// user asks for any arguments: the widest choice must be explicit.
 pub(super) fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
     said.unwrap_or(match scope {
         Scope::Once => Coverage::Tool,
@@ -74,20 +74,20 @@ pub(super) fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
     })
 }
 
-/// A no, by whoever is at the terminal.
+/// A denial by the user of this terminal.
 pub(super) fn denial(reason: Option<String>) -> Decision {
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     Decision { reason, via: Channel::CommandLine, ..Decision::new(Answer::Deny, who()) }
 }
 
-/// Whoever is at the terminal, as far as its environment says.
+/// The name of the user of this terminal, read from its environment.
 pub(super) fn who() -> String {
     let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|variable| std::env::var(variable).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".into())
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown user".into())
 }
 
-/// Several lists of answers as one. A call that is answered in two of them is left for the runner to refuse; one that a
-/// flag both approves and edits is one decision.
+/// Merges the answers of flags and file. The runner rejects a call that is answered in both; a call that flags both
+/// approve and edit is one decision.
 pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
     let mut merged = flags;
     if let Some(file) = file {
@@ -102,7 +102,7 @@ pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
     merged
 }
 
-/// Approvals with the arguments that `--edit` puts in place; an edit alone approves once.
+/// Decisions with the arguments that `--edit` sets; an edit alone approves once.
 pub(super) fn decisions(
     approved_for: [(&[String], Scope); 3],
     denied: &[Addressed],
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_is_text() {
+    fn text_that_is_not_json_is_text() {
         assert_eq!(json_or_text("{\"a\":1}"), json!({"a": 1}));
         assert_eq!(json_or_text("it is late"), json!("it is late"));
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_is_no_object_names_the_call() {
+    fn an_edit_that_is_not_an_object_names_the_call() {
         let error = decisions(
             [Scope::Once, Scope::Session, Scope::Always].map(|scope| (&[][..], scope)),
             &[],

@@ -1,5 +1,5 @@
-//! Files that go along with a message: images, PDF and text. What a file is, its first bytes say; of text, its name says
-//! what kind.
+//! Attachments of a message: images, PDF and text files. The first bytes determine the file type; the file name
+//! determines the text type.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,10 +8,10 @@ use std::path::Path;
 use super::error::CliError;
 use crate::core::chat::{Media, Part};
 
-/// The largest file that is attached, in bytes. It becomes part of the message, and thereby of the journal.
+/// The size limit of an attachment, in bytes. An attachment becomes part of the message, and so of the journal.
 const LARGEST: u64 = 20 * 1024 * 1024;
 
-/// The part of a message that holds a file.
+/// Reads a file as a part of a message.
 pub(super) fn attach(file: &Path) -> Result<Part, CliError> {
     let refused = |why: &str| CliError::usage(format!("`{}` cannot be attached: {why}", file.display()));
     let mut bytes = Vec::new();
@@ -43,12 +43,12 @@ fn part(name: &str, bytes: Vec<u8>) -> Option<Part> {
         let media_type = "application/pdf";
         return Some(resource(media_type, None, Media::inline(media_type, &bytes).data));
     }
-    // No text holds a NUL, and many a binary file without one is no UTF-8.
+    // Text never contains NUL, and many binary files without NUL are not valid UTF-8.
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))?;
     Some(resource(text_type(name), Some(text), None))
 }
 
-/// How images begin.
+/// The first bytes of each image type.
 const SIGNATURES: [(&[u8], &str); 4] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -56,15 +56,15 @@ const SIGNATURES: [(&[u8], &str); 4] = [
     (b"GIF89a", "image/gif"),
 ];
 
-/// The media type of an image, by its first bytes.
+/// The media type of an image, from its first bytes.
 fn image_type(bytes: &[u8]) -> Option<&'static str> {
     let signature = SIGNATURES.iter().find(|(signature, _)| bytes.starts_with(signature));
-    // The size of the file stands between the two words.
+    // The file size is between the two words.
     let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     signature.map(|(_, media_type)| *media_type).or(is_webp.then_some("image/webp"))
 }
 
-/// The media type of a text, by the end of its name.
+/// The media type of a text, from the extension of its name.
 fn text_type(name: &str) -> &'static str {
     let (_, extension) = name.rsplit_once('.').unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_known_by_its_first_bytes_whatever_it_is_called() {
+    fn an_image_is_detected_by_its_first_bytes_under_any_name() {
         assert_eq!(image(b"\x89PNG\r\n\x1a\nrest").as_deref(), Some("image/png"));
         assert_eq!(image(b"\xff\xd8\xff\xe0rest").as_deref(), Some("image/jpeg"));
         assert_eq!(image(b"GIF89arest").as_deref(), Some("image/gif"));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_stays_text_and_its_name_says_which() {
+    fn a_text_stays_text_and_its_extension_names_the_type() {
         let Some(Part::Resource { uri, media_type, text, data, .. }) = part("Notes.MD", b"# H\xc3\xa9".to_vec()) else {
             panic!("no resource")
         };
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pdf_goes_along_as_bytes() {
+    fn a_pdf_is_attached_as_bytes() {
         let Some(Part::Resource { media_type, text, data, .. }) = part("a.txt", b"%PDF-1.7\n\xff".to_vec()) else {
             panic!("no resource")
         };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_these_is_refused() {
+    fn an_unsupported_file_is_rejected() {
         assert_eq!(part("a.bin", b"\x00\x01\x02".to_vec()), None);
         assert_eq!(part("a.txt", b"caf\xe9".to_vec()), None);
     }

@@ -1,4 +1,4 @@
-//! `toolgate blobs`: content that runs name by its handle.
+//! `toolgate blobs`: stored content that runs refer to by handle.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ Examples:
   toolgate blobs save media://sha256-2c26… -o cat.png
   toolgate blobs save media://sha256-2c26… -o - | magick - cat.jpg
 
-Handles are at the end of a run that produced media, and in `toolgate runs show`.";
+`toolgate runs show` and the end of a run with media list the handles.";
 
 /// Save media and large results
 #[derive(Args, Debug)]
@@ -47,11 +47,11 @@ struct Save {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Where to [default: a new file here, named for the handle]; `-` is standard output
+    /// The output file [default: a new file here, named after the handle]; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Overwrites the file if it is there
+    /// Overwrites an existing file
     #[arg(long)]
     force: bool,
 }
@@ -102,11 +102,12 @@ async fn blob(app: &App, handle: &BlobHandle) -> Result<Blob, CliError> {
     };
     found.ok_or_else(|| {
         let message = format!("there is no {handle} in the store of this configuration");
-        CliError::not_found(message).with_remedy("`toolgate runs show` names what is kept of a run; check --config")
+        CliError::not_found(message)
+            .with_remedy("`toolgate runs show` lists the stored content of a run; check --config")
     })
 }
 
-/// A name for the file that nobody named: the beginning of the hash, and the ending its type usually has.
+/// The default file name: the start of the hash, with the usual extension of the media type.
 fn default_name(handle: &BlobHandle, media_type: &str) -> PathBuf {
     let digits = handle.to_string();
     let digits = digits.rsplit_once('-').map_or(digits.as_str(), |(_, digits)| digits);
@@ -131,7 +132,7 @@ fn ending(media_type: &str) -> &'static str {
     }
 }
 
-/// Each medium in a line: what it is, how large, and its handle.
+/// A line for each medium: type, size and handle.
 pub(super) async fn named(app: &App, media: &[Media]) -> Vec<String> {
     let mut lines = Vec::new();
     for medium in media {
@@ -140,7 +141,7 @@ pub(super) async fn named(app: &App, media: &[Media]) -> Vec<String> {
     lines
 }
 
-/// What the store knows of a medium. A size that nobody tells is no reason to fail.
+/// The stored information about a medium. An unknown size is not an error.
 async fn info(app: &App, medium: &Media) -> Option<BlobInfo> {
     let handle = BlobHandle::parse(medium.url.as_deref()?).ok()?;
     app.runner.blobs()?.describe(&handle).await.ok().flatten()

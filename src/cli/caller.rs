@@ -1,8 +1,7 @@
-//! The trace that whoever called this program wants continued: as flags, or as the variables that build systems and
-//! shells hand down.
+//! Trace context of the caller, from flags or from the environment variables that build systems and shells set.
 //!
-//! A flag is meant, so a malformed one is an error. A variable may have been set by anybody for anything, so a malformed
-//! one is told and passed over. What `OTEL_PROPAGATORS` does not name is not let in.
+//! A malformed flag is an error, because the user set it on purpose. A malformed variable is ignored with a warning,
+//! because any program may have set it. The command ignores each format that `OTEL_PROPAGATORS` does not list.
 
 use clap::Args;
 
@@ -21,16 +20,16 @@ pub(super) struct Caller {
     #[arg(long, alias = "trace", value_name = "HEADER")]
     traceparent: Option<String>,
 
-    /// What tracing systems say along with it [default: TRACESTATE, where TRACEPARENT counts as well]
+    /// The W3C tracestate of that trace [default: TRACESTATE, together with TRACEPARENT]
     #[arg(long, value_name = "HEADER")]
     tracestate: Option<String>,
 
-    /// W3C baggage, for MCP servers to hear and for models that are to hear it [default: BAGGAGE]
+    /// W3C baggage for MCP servers, and for models configured to receive it [default: BAGGAGE]
     #[arg(long, value_name = "HEADER")]
     baggage: Option<String>,
 }
 
-/// Something the caller gave, and how: it decides what becomes of it when it is malformed.
+/// A value from the caller with its source. The source decides how a malformed value is handled.
 struct Given {
     name: &'static str,
     value: String,
@@ -38,7 +37,7 @@ struct Given {
 }
 
 impl Caller {
-    /// The trace to continue. One with baggage alone begins here, and carries it.
+    /// The trace to continue. Baggage without a trace starts a new trace that carries it.
     pub(super) fn trace(&self, out: &mut Output) -> Result<Option<Trace>, CliError> {
         let propagation = app::propagation()?;
         let mut told = Vec::new();
@@ -67,12 +66,12 @@ impl Caller {
             (&self.baggage, propagation.baggage, "--baggage"),
         ] {
             if flag.is_some() && !is_let_in {
-                told.push(format!("{name} is passed over: OTEL_PROPAGATORS does not let it in"));
+                told.push(format!("{name} is ignored: OTEL_PROPAGATORS does not include it"));
             }
         }
         let parent = given(&self.traceparent, propagation.trace_context, ["--traceparent", "TRACEPARENT"]);
         let mut state = given(&self.tracestate, propagation.trace_context, ["--tracestate", "TRACESTATE"]);
-        // The variable belongs to the variable: with another trace it would say something else.
+        // The TRACESTATE variable belongs to the TRACEPARENT variable, so it does not apply to another trace.
         if parent.as_ref().is_some_and(|parent| parent.is_flag) {
             state = state.filter(|state| state.is_flag);
         }
@@ -82,7 +81,7 @@ impl Caller {
         match (&mut trace, state) {
             (Some(trace), Some(given)) => read_state(trace, &given, told)?,
             (None, Some(Given { name, is_flag: true, .. })) => {
-                return Err(CliError::usage(format!("{name} says something about a trace that is not given"))
+                return Err(CliError::usage(format!("{name} belongs to a trace that is not given"))
                     .with_remedy("give --traceparent as well"));
             }
             (_, _) => {}
@@ -94,18 +93,18 @@ impl Caller {
     }
 }
 
-/// A trace that begins here, and that nobody records unless the sampler says so.
+/// A new trace. It is recorded only when the sampler selects it.
 pub(super) fn new_trace() -> Trace {
     Trace::new(TraceId(uuid::Uuid::now_v7().into_bytes()), false)
 }
 
 impl Given {
-    /// What becomes of it when it is malformed.
+    /// Handles a malformed value: an error for a flag, a warning for a variable.
     fn malformed<T>(&self, what: &str, remedy: &str, told: &mut Vec<String>) -> Result<Option<T>, CliError> {
         if self.is_flag {
             return Err(CliError::usage(format!("{} {what}", self.name)).with_remedy(remedy));
         }
-        told.push(format!("{} {what}; it is passed over", self.name));
+        told.push(format!("{} {what}; it is ignored", self.name));
         Ok(None)
     }
 }
@@ -114,7 +113,7 @@ fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, C
     match Trace::from_traceparent(&given.value) {
         Some(trace) => Ok(Some(trace)),
         None => {
-            let what = format!("is no traceparent: `{}`", visible(&given.value));
+            let what = format!("is not a traceparent: `{}`", visible(&given.value));
             given.malformed(&what, "it looks like 00-<32 hex digits>-<16 hex digits>-01", told)
         }
     }
@@ -123,12 +122,12 @@ fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, C
 fn read_state(trace: &mut Trace, given: &Given, told: &mut Vec<String>) -> Result<(), CliError> {
     if !trace.take_state(&given.value) {
         let remedy = "it looks like vendor=value,other=value, with lower-case names and at most 32 of them";
-        given.malformed::<()>("is no tracestate", remedy, told)?;
+        given.malformed::<()>("is not a tracestate", remedy, told)?;
     }
     Ok(())
 }
 
-/// The values are not repeated: they may name people.
+/// Warnings never repeat the values, because they may contain names of people.
 fn read_baggage(given: &Given, told: &mut Vec<String>) -> Result<Option<String>, CliError> {
     let read = Baggage::read(&given.value);
     if read.is_whole() {
@@ -155,7 +154,7 @@ mod tests {
         Caller { traceparent: flag(parent), tracestate: flag(state), baggage: flag(baggage) }
     }
 
-    /// What is read with these flags and these variables, and what is told.
+    /// The trace from these flags and variables, with the warnings.
     fn read(
         caller: &Caller,
         variables: [&str; 3],
@@ -191,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn baggage_alone_is_carried_by_a_trace_that_begins_here() {
+    fn baggage_alone_starts_a_new_trace() {
         let trace = read(&flags("", "", "user=ada"), [""; 3], Propagation::ALL).0.expect("valid").expect("a trace");
         assert_eq!((trace.parent, trace.baggage.as_deref()), (None, Some("user=ada")));
     }
 
     #[test]
-    fn a_malformed_flag_is_an_error_and_a_malformed_variable_is_told_and_passed_over() {
+    fn a_malformed_flag_is_an_error_and_a_variable_only_a_warning() {
         for malformed in
             [flags("00-xyz", "", ""), flags(PARENT, "A B", ""), flags("", "a=1", ""), flags("", "", "secret")]
         {
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_propagator_lets_in_stays_out() {
+    fn a_format_without_a_propagator_is_ignored() {
         let variables = [PARENT, "a=1", "user=ada"];
         assert_eq!(read(&flags("", "", ""), variables, Propagation::NOTHING).0.expect("valid"), None);
         let (trace, told) = read(&flags("", "", "user=bob"), variables, Propagation::TRACE_CONTEXT);

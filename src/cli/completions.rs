@@ -1,4 +1,4 @@
-//! `toolgate completions`: what a shell needs to complete our commands.
+//! `toolgate completions`: shell completion scripts.
 
 use clap::Args;
 use clap_complete::Shell;

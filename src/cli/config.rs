@@ -1,4 +1,4 @@
-//! `toolgate config`: is it right, and what may be written.
+//! `toolgate config`: validation and JSON Schema of the configuration.
 
 use clap::{Args, Subcommand};
 
@@ -12,7 +12,7 @@ use crate::config::{self, ModelSettings, Settings, StoreSettings, TransportSetti
 
 const EXAMPLES: &str = "\
 Examples:
-  toolgate config check                         says what is wrong with line and remedy, or what was found
+  toolgate config check                         shows errors with line and remedy, or a summary
   toolgate config schema > toolgate.schema.json  for completion and checks in an editor";
 
 /// Check the configuration, or print its schema
@@ -25,7 +25,7 @@ pub(super) struct Config {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what is wrong with the configuration, or what it holds
+    /// Show the errors of the configuration, or a summary of it
     Check(ConfigFlag),
     /// Print the JSON Schema of toolgate.yaml
     Schema,
@@ -59,12 +59,12 @@ impl Config {
 pub(super) fn cannot_act(limit: &IdleCostLimit) -> String {
     let IdleCostLimit { agent, model } = limit;
     format!(
-        "agent {agent}: `max_cost_usd` cannot act, nobody knows what model {model} charges; say it with \
+        "agent {agent}: `max_cost_usd` has no effect, the price of model {model} is unknown; set it with \
          `prices: {{ {model}: {{ input: …, output: … }} }}`, in US dollars per million tokens"
     )
 }
 
-/// The address without user, password and query: they may be credentials.
+/// The address without user, password and query, which may contain credentials.
 fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let rest = rest.split(['?', '#']).next().unwrap_or_default();

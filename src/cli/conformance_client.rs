@@ -1,5 +1,5 @@
-//! `toolgate conformance-client`: the client under test of the official MCP conformance suite. Hidden: the suite starts
-//! it, with the name of a scenario in the environment (`scripts/check-conformance`).
+//! `toolgate conformance-client`: the client under test of the official MCP conformance suite. The command is hidden:
+//! the suite starts it with a scenario name in the environment (`scripts/check-conformance`).
 
 use clap::Args;
 

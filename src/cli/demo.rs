@@ -1,7 +1,7 @@
-//! `toolgate demo`: the main job in half a minute, without a key and without a network.
+//! `toolgate demo`: the main use case in half a minute, without an API key and without a network.
 //!
-//! Everything but the model's words is real: the MCP server is a process, the calls, checks, waits and the journal are
-//! those of any run. It uses the files of `examples/demo`, which work by hand just as well.
+//! Only the model's messages are scripted. The MCP server is a real process, and the calls, checks, waits and the
+//! journal are those of any run. The demo uses the files of `examples/demo`, which also work by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,17 +29,17 @@ const FILES: [(&str, &str); 3] = [
     ("conversation.yaml", include_str!("../../examples/demo/conversation.yaml")),
 ];
 const MESSAGE: &str = "Ada Lindqvist says that her grinder is late. Please sort it out.";
-/// More rests than the demonstration needs; a real model that asks on and on is stopped there.
+/// More pending states than the demo needs. The limit stops a real model that asks without end.
 const MOST_RESTS: usize = 12;
 
 const EXAMPLES: &str = "\
-With OPENAI_API_KEY, or TOOLGATE_MODEL_URL and TOOLGATE_MODEL, set, that model takes the part of the played one.";
+With OPENAI_API_KEY, or TOOLGATE_MODEL_URL and TOOLGATE_MODEL, set, that model replaces the scripted one.";
 
-/// See a whole run: tiers, parallel calls, a mended mistake, an approval, and a call that is yours to run
+/// See a whole run: tiers, parallel calls, a corrected mistake, an approval, and an external call
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
-    /// Where its files and its database go
+    /// The folder for its files and its database
     #[arg(long, value_name = "DIR", default_value = ".toolgate/demo")]
     dir: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Demo {
             );
             narrate(
                 out,
-                "once and is refused a third, whose argument does not fit the tool's schema; turn 3 mends it.",
+                "once and is refused a third, whose argument does not fit the tool's schema; turn 3 corrects it.",
             );
         }
         let mut scene = Scene { config: &config, run: None };
@@ -86,7 +86,7 @@ fn write_files(folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The run, which every time is taken up by a program that was opened anew: what it needs to know is in the database.
+/// The run. Each step opens the program again, because the database holds all the state that the run needs.
 struct Scene<'a> {
     config: &'a ConfigFlag,
     run: Option<RunId>,
@@ -124,7 +124,7 @@ impl Scene<'_> {
     }
 }
 
-/// Whether the model's part is played from the file.
+/// Whether the model is scripted.
 fn is_played(settings: &Settings) -> bool {
     settings.models.values().all(|model| match model {
         ModelSettings::Scripted { .. } => true,
@@ -132,13 +132,13 @@ fn is_played(settings: &Settings) -> bool {
     })
 }
 
-/// Plays the person and the application, and says so.
+/// Answers as the person and as the application, and prints each answer.
 fn answers(debts: &[Debt], out: &mut Output) -> Resume {
     let mut resume = Resume::default();
     for debt in debts {
         match debt {
             Debt::Approval { call_id, name, why, .. } => {
-                narrate(out, &format!("The run is pending: {name} needs a decision. ({why})"));
+                narrate(out, &format!("The run is pending: {name} requires approval. ({why})"));
                 narrate(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None) };
                 resume.decisions.push((call_id.clone(), decision));
@@ -146,14 +146,14 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
             Debt::ExternalResult { call_id, name, .. } => {
                 narrate(
                     out,
-                    &format!("The run is pending: {name} is for the application to run. No process has to wait;"),
+                    &format!("The run is pending: {name} is waiting for the application. No process has to wait;"),
                 );
                 narrate(out, "hours may pass. The demo plays the application: it pays, and resumes the run from the");
-                narrate(out, "database in a program opened anew.");
+                narrate(out, "database in a restarted program.");
                 let result = json!({"status": "refunded", "reference": "R-2301"});
                 resume.results.push(ResultFor::output(call_id.clone(), result));
             }
-            // The demo's model and server ask nothing and takes nothing away with it.
+            // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
             Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => {}
         }
     }

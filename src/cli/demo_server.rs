@@ -1,4 +1,4 @@
-//! `toolgate demo-server`: the bundled example MCP server, on standard input and output. Hidden: programs start it.
+//! `toolgate demo-server`: the bundled example MCP server over stdio. The command is hidden: programs start it.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! What other processes decide while the person at the terminal is asked about it.
+//! Decisions that other processes make while the terminal shows a prompt for them.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::core::run::{Debt, Run};
 use crate::ports::Update;
 use crate::runner::{Lookout, News, Watch};
 
-/// How often the store is asked whether another process wrote to the run.
+/// The poll interval for changes that another process writes to the run.
 const POLL: Duration = Duration::from_millis(500);
 
-/// A run whose questions are asked here and may be answered elsewhere.
+/// A run with prompts here that another process may answer.
 pub(super) struct Elsewhere<'a> {
     app: &'a App,
     run: &'a RunId,
@@ -26,11 +26,11 @@ impl<'a> Elsewhere<'a> {
         Self { app, run, lookout, watch }
     }
 
-    /// Waits until the run does not ask for this any more: it was given elsewhere, or has expired, or the run is over. The
-    /// length of its journal then. May be dropped and asked for again.
+    /// Waits until the item is no longer pending: another process answered it, it expired, or the run ended. Returns
+    /// the length of the journal at that time. Cancel-safe.
     pub(super) async fn settles(&mut self, debt: &Debt) -> u64 {
         loop {
-            // A store that does not answer settles nothing.
+            // An error of the store resolves no item.
             if let Ok(state) = self.app.runner.load(self.run).await
                 && !asks(&state, debt)
             {
@@ -40,7 +40,7 @@ impl<'a> Elsewhere<'a> {
         }
     }
 
-    /// Waits until there is something new in the journal.
+    /// Waits for a new entry in the journal.
     async fn moved(&mut self) {
         loop {
             match self.watch.news().await {
@@ -61,7 +61,7 @@ fn watched(lookout: &Lookout) -> Watch {
     watch
 }
 
-/// Whether the run still asks the very same.
+/// Whether the same item is still pending.
 fn asks(state: &Run, shown: &Debt) -> bool {
     state.debts().iter().any(|debt| match (debt, shown) {
         (Debt::Approval { event, .. }, Debt::Approval { event: shown, .. }) => event == shown,

@@ -1,4 +1,4 @@
-//! Signed envelopes as files.
+//! Signed envelope files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use super::view::clock;
 use crate::runner::RunnerError;
 use crate::runner::envelope::{Envelope, MOST_ENVELOPE_BYTES};
 
-/// Reads an envelope; `-` is standard input. Of one that is too large no more is read than shows it.
+/// Reads an envelope; `-` is standard input. Stops reading an oversized one as soon as its size is evident.
 pub(super) fn read(path: &Path) -> Result<Envelope, CliError> {
     let mut text = Vec::new();
     let most = MOST_ENVELOPE_BYTES as u64 + 1;
@@ -23,7 +23,8 @@ pub(super) fn read(path: &Path) -> Result<Envelope, CliError> {
     Envelope::from_json(&text).map_err(|error| RunnerError::from(error).into())
 }
 
-/// Writes an envelope to a new file. It is a bearer's paper with a conversation in it: nobody else reads it.
+/// Writes an envelope to a new file. An envelope is a bearer credential with a conversation in it, so only its owner
+/// can read the file.
 pub(super) fn write(path: &Path, envelope: &Envelope, out: &mut Output) -> Result<(), CliError> {
     let text = serde_json::to_vec(envelope).map_err(|error| CliError::usage(error.to_string()))?;
     let mut options = File::options();
@@ -32,8 +33,8 @@ pub(super) fn write(path: &Path, envelope: &Envelope, out: &mut Output) -> Resul
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(path).and_then(|mut file| file.write_all(&text));
     written.map_err(|error| match error.kind() == ErrorKind::AlreadyExists {
-        true => CliError::usage(format!("`{}` is there already", path.display()))
-            .with_remedy("an envelope is written over no file: give another name, or move that file away"),
+        true => CliError::usage(format!("`{}` already exists", path.display()))
+            .with_remedy("an envelope never overwrites a file: give another name, or move that file away"),
         false => CliError::file("cannot write", path, &error),
     })?;
     let until = clock(envelope.expires_at);

@@ -1,4 +1,4 @@
-//! Why a command could not do what it was asked to do, and what to do about it.
+//! Errors of the command line, each with a remedy where there is one.
 
 use std::path::Path;
 
@@ -8,39 +8,38 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
 use crate::runner::RunnerError;
 
-/// An error of the command line. A run that fails is none: it has a report.
+/// An error of the command line. A failed run is not an error: it has a report.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    /// Something with a code, said in words.
+    /// An error with a code and a message.
     #[error("{message}")]
     Told {
-        /// The closed code; it says the exit code.
+        /// The error code, which determines the exit code.
         code: ErrorCode,
-        /// What is wrong.
         message: String,
-        /// What to do.
+        /// How to fix it.
         remedy: Option<String>,
         /// Whether the same command may succeed later.
         retryable: bool,
     },
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     #[error("{}", .0.plain())]
     Config(Box<ConfigError>),
-    /// A signal asked the program to go.
-    #[error("terminated; `toolgate resume {0}` goes on with the run")]
+    /// A signal ended the program.
+    #[error("terminated; `toolgate resume {0}` resumes the run")]
     Terminated(RunId),
-    /// A second Ctrl-C.
-    #[error("interrupted; the run can be taken up again with `toolgate resume`")]
+    /// The user pressed Ctrl-C twice.
+    #[error("interrupted; `toolgate resume` resumes the run")]
     Interrupted,
 }
 
 impl CliError {
-    /// An error of whoever typed the command.
+    /// An error in the user's command.
     pub(super) fn usage(message: impl Into<String>) -> Self {
         Self::told(ErrorCode::InvalidRequest, message)
     }
 
-    /// There is no such thing.
+    /// The named item does not exist.
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self::told(ErrorCode::NotFound, message)
     }
@@ -54,13 +53,13 @@ impl CliError {
         Self::Told { code, message: message.into(), remedy: None, retryable: code.is_retryable() }
     }
 
-    /// An error of the runner in other words.
+    /// An error of the runner with another message.
     pub(super) fn of_runner(error: &RunnerError, words: impl Into<String>) -> Self {
         let (code, retryable) = (error.code(), error.is_retryable());
         Self::Told { code, message: words.into(), remedy: None, retryable }
     }
 
-    /// The same error with what to do about it.
+    /// Adds a remedy to the error.
     pub(super) fn with_remedy(self, text: impl Into<String>) -> Self {
         match self {
             Self::Told { code, message, retryable, .. } => {
@@ -70,7 +69,7 @@ impl CliError {
         }
     }
 
-    /// What to do.
+    /// How to fix the error.
     pub(super) fn remedy(&self) -> Option<&str> {
         match self {
             Self::Told { remedy, .. } => remedy.as_deref(),
@@ -78,7 +77,7 @@ impl CliError {
         }
     }
 
-    /// The closed code.
+    /// The error code.
     pub(super) fn code(&self) -> ErrorCode {
         match self {
             Self::Told { code, .. } => *code,
@@ -87,7 +86,7 @@ impl CliError {
         }
     }
 
-    /// The error as `--json` tells it.
+    /// The error as a `--json` object.
     pub(super) fn failure(&self) -> Failure {
         let retryable = match self {
             Self::Told { retryable, .. } => *retryable,
@@ -112,7 +111,7 @@ impl From<RunnerError> for CliError {
 impl From<AppError> for CliError {
     fn from(error: AppError) -> Self {
         match error {
-            // It has a place, which is shown.
+            // The error has a file position, which the report shows.
             AppError::Script(error) => error.into(),
             AppError::Runner(error) => error.into(),
             AppError::Store(_)

@@ -1,42 +1,42 @@
-//! How the program ends, as its parent process sees it.
+//! Exit codes of the program.
 
 use std::process::ExitCode;
 
 use crate::core::run::Status;
 
-/// What the exit code says.
+/// The meaning of an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
-    /// 0: it was done.
+    /// 0: success.
     Done,
     /// 1: the run, or the command, failed.
     Failed,
-    /// 2: the command or the configuration is wrong; nothing was begun.
+    /// 2: the command or the configuration is invalid; nothing was started.
     Usage,
-    /// 3: the tool answered that it failed.
+    /// 3: the tool reported an error.
     ToolError,
-    /// 4: the arguments do not fit the tool's schema; nothing was sent.
+    /// 4: the arguments do not match the tool's schema; nothing was sent.
     InvalidArguments,
-    /// 5: an MCP server is not there, broke off, or refused.
+    /// 5: an MCP server is unavailable, closed the connection, or rejected the request.
     ServerFailed,
     /// 6: an MCP server did not answer in time.
     TimedOut,
-    /// 7: the result does not fit the schema that the tool declares for it.
+    /// 7: the result does not match the tool's `outputSchema`.
     InvalidResult,
-    /// 8: what waits for a decision is not what the decision was about; it was shown anew and nothing ran.
+    /// 8: the call changed since the approver saw it. The new call is shown, and nothing ran.
     Drifted,
-    /// 10: the run, or the call, is owed something; `toolgate resume` goes on with a run.
+    /// 10: the run, or the call, has required actions; `toolgate resume` resumes a run.
     Pending,
     /// 130: the run was cancelled.
     Cancelled,
-    /// 143: a signal asked the program to go; the run can be taken up again.
+    /// 143: a signal ended the program; another process can resume the run.
     Terminated,
-    /// Whatever an error code says.
+    /// The exit code of an error code.
     Code(u8),
 }
 
 impl Exit {
-    /// The number.
+    /// The numeric exit code.
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Done => 0,

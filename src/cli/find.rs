@@ -1,4 +1,4 @@
-//! Which run is meant: by its id, by a unique beginning or end of it, or as the last one.
+//! Run lookup: by id, by a unique prefix or suffix of it, or as the last run.
 
 use super::error::CliError;
 use super::text::list;
@@ -7,12 +7,12 @@ use crate::core::id::RunId;
 use crate::ports::{RunFilter, RunRow};
 use crate::runner::RunnerError;
 
-/// How many runs are looked through at a time.
+/// The page size of the search.
 const PAGE: usize = 1_000;
-/// How many candidates an error names.
+/// The number of candidates that an error lists.
 const NAMED: usize = 5;
 
-/// The run that is meant.
+/// Finds the run.
 pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
     if named.is_empty() {
         return Err(CliError::usage("which run? the name is empty")
@@ -22,7 +22,7 @@ pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
         let newest = app.runner.list(&RunFilter { limit: 1, ..RunFilter::default() }).await?;
         let run = newest.into_iter().next().map(|row| row.id);
         return run
-            .ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" begins one"));
+            .ok_or_else(|| CliError::not_found("there are no runs yet").with_remedy("toolgate run \"…\" starts one"));
     }
     let whole = RunId::from(named);
     match app.runner.journal(&whole).await {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_name_tells_the_candidates_and_an_unknown_one_the_newest() {
+    fn an_ambiguous_name_lists_candidates_and_an_unknown_the_newest() {
         let ambiguous = choose("0199bb", &runs()).unwrap_err().to_string();
         assert_eq!(ambiguous, "`0199bb` is the beginning or end of 2 runs: run_0199bb01, run_0199bb02");
         let unknown = choose("nope", &runs()).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Showing an execution while it goes on, until it rests: as a story, as JSON lines, or not at all.
+//! Display of an execution until the run is idle: as a live view, as JSON lines, or silent.
 
 use super::error::CliError;
 use super::held::{self, Person};
@@ -14,20 +14,20 @@ use crate::runner::{Execution, Report};
 use crate::telemetry::lifecycle::Content;
 use crate::telemetry::{Lifecycle, LifecycleEvent};
 
-/// How a run is shown.
+/// The output format of a run.
 pub(super) enum Display {
-    /// A story on standard output, the answer in it.
+    /// A live view on standard output, with the answer in it.
     Live(Box<Story>),
-    /// A story on standard error; the answer alone goes to standard output.
+    /// A live view on standard error; only the answer goes to standard output.
     Lines(Box<Story>),
     /// One lifecycle event per line on standard output.
     Json,
-    /// Not at all.
+    /// No output.
     Quiet,
 }
 
 impl Display {
-    /// What the flags and the terminal ask for.
+    /// Chooses the format from the flags and the terminal.
     pub(super) fn choose(json: bool, quiet: bool, out: &Output) -> Self {
         let story = |paint, answer| Box::new(Story::new(Look { paint, width: out.width() }, answer));
         match (json, quiet, out.is_terminal()) {
@@ -52,7 +52,7 @@ impl Display {
         }
     }
 
-    /// Takes note of an event that is no news.
+    /// Records an event without displaying it.
     fn note(&mut self, event: &LifecycleEvent) {
         match self {
             Self::Live(story) | Self::Lines(story) => story.note(event),
@@ -60,7 +60,7 @@ impl Display {
         }
     }
 
-    /// Whether a person reads along and the final answer is on the screen already.
+    /// Whether a person reads along, so that the final answer is on the screen already.
     pub(super) fn is_live(&self) -> bool {
         match self {
             Self::Live(_) => true,
@@ -68,7 +68,7 @@ impl Display {
         }
     }
 
-    /// Whether the output is for programs.
+    /// Whether a program reads the output.
     pub(super) fn is_json(&self) -> bool {
         match self {
             Self::Json => true,
@@ -77,23 +77,21 @@ impl Display {
     }
 }
 
-/// One run as it is followed: what was shown of it, and what shows it.
+/// A run with its display state.
 pub(super) struct Follow<'a> {
-    /// Where the run is.
     pub(super) app: &'a App,
     lifecycle: Lifecycle,
-    /// The position of the next fact to be shown.
+    /// The position of the next event to show.
     next: u64,
-    /// How it is shown.
     pub(super) display: Display,
     /// Ctrl-C.
     pub(super) interrupts: Interrupts,
-    /// The person at the terminal, and what they left open.
+    /// The person at the terminal, with the prompts that they left open.
     pub(super) person: Person,
 }
 
 impl<'a> Follow<'a> {
-    /// Follows a run of which `known` is no news.
+    /// Follows a run. The entries in `known` are not shown again.
     pub(super) fn new(app: &'a App, run: &RunId, known: &[Recorded], mut display: Display) -> Self {
         let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
         for recorded in known {
@@ -112,11 +110,11 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Shows what happens until the run rests. The first Ctrl-C cancels the run, the second gives up watching it.
+    /// Shows events until the run is idle. The first Ctrl-C cancels the run, the second stops following it.
     pub(super) async fn until_rest(&mut self, mut execution: Execution, out: &mut Output) -> Result<Report, CliError> {
         let run = execution.run.clone();
         let mut cancelled = false;
-        // Calls are held open for a person who is asked here, for as long as they take.
+        // The runner holds calls open for as long as the person at this terminal needs.
         let attendance = match self.display.is_live() && prompt::is_person_at_terminal() {
             true => self.app.runner.attend(&run),
             false => None,
@@ -158,7 +156,7 @@ impl<'a> Follow<'a> {
         out.note("cancelling the run; press Ctrl-C again to stop at once");
         let reason = Some("interrupted at the terminal".to_owned());
         tokio::select! {
-            // It may have ended on its own in the meantime, which is as good.
+            // The run may have ended on its own in the meantime, which is equally good.
             _ = self.app.runner.cancel(run, reason) => Ok(()),
             interrupt = self.interrupts.next() => Err(given_up(interrupt, run.clone())),
         }
@@ -175,7 +173,7 @@ impl<'a> Follow<'a> {
         Ok(())
     }
 
-    /// Shows what the stream left out: facts of another process, or more than a slow terminal could follow.
+    /// Shows events that the stream left out: events of another process, or more than a slow terminal could display.
     pub(super) async fn catch_up(&mut self, run: &RunId, until: u64, out: &mut Output) -> Result<(), CliError> {
         if self.next >= until {
             return Ok(());
@@ -196,7 +194,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// The wait is in no journal, so it is told here.
+    /// The journal has no entry for the wait, so the display adds one.
     fn pending(&mut self, report: &Report, out: &mut Output) {
         let at = jiff::Timestamp::now();
         let iteration = report.budget.iterations;
@@ -205,7 +203,7 @@ impl<'a> Follow<'a> {
     }
 }
 
-/// The second interrupt, whichever it is, is not waited for.
+/// The error after a second interrupt of either kind. The program stops at once and does not wait for the run.
 fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
     match interrupt {
         Interrupt::Stop => CliError::Interrupted,
@@ -213,7 +211,7 @@ fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
     }
 }
 
-/// Whether the server of a call asks something on the open call.
+/// Whether the server of a call asks a question on the open call.
 fn asks_on_open_call(update: &Update) -> bool {
     matches!(update, Update::Recorded(Recorded { event: Event::InputRequested { .. }, .. }))
 }

@@ -1,5 +1,5 @@
-//! A form that a server wants filled in (MCP `requestedSchema`), field by field: what each is called, what fits into
-//! it, and what a person typed there. Knows no terminal. What it does not understand is asked for as JSON.
+//! Form of an elicitation request (MCP `requestedSchema`): the fields, their constraints, and a parser for typed
+//! values. It has no terminal access. The user enters a field with an unsupported schema as JSON.
 
 use serde_json::{Number, Value};
 
@@ -9,13 +9,13 @@ use crate::core::tool::visible;
 /// One field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Field {
-    /// The member of the answer.
+    /// The name of the member in the answer.
     pub(super) name: String,
-    /// What it is for, if the server says so.
+    /// The server's description, if there is one.
     pub(super) about: Option<String>,
-    /// Whether it may not be left out.
+    /// Whether the field is mandatory.
     pub(super) required: bool,
-    /// What holds when nothing is typed.
+    /// The value of a field that the user leaves empty.
     pub(super) default: Option<Value>,
     kind: Kind,
     schema: Value,
@@ -32,7 +32,7 @@ enum Kind {
     Other,
 }
 
-/// Something to choose, and what it is called.
+/// An option with its title.
 #[derive(Clone, Debug, PartialEq)]
 struct Choice {
     value: Value,
@@ -56,7 +56,7 @@ impl Field {
         properties.into_iter().flatten().map(field).collect()
     }
 
-    /// What fits into it, in a line: `seats: integer, 1 to 8, required [2]`.
+    /// The constraints in one line: `seats: integer, 1 to 8, required [2]`.
     pub(super) fn told(&self) -> String {
         let mut words = vec![self.kind.word().to_owned()];
         words.extend(self.bounds());
@@ -65,7 +65,7 @@ impl Field {
         format!("{}: {}{default}", visible(&self.name), words.join(", "))
     }
 
-    /// The choices there are, numbered from 1; empty for a field that is typed freely.
+    /// The options, numbered from 1; empty for a free-form field.
     pub(super) fn choices(&self) -> Vec<String> {
         let numbered = |(index, choice): (usize, &Choice)| format!("{} {}", index + 1, choice.title);
         match &self.kind {
@@ -74,12 +74,12 @@ impl Field {
         }
     }
 
-    /// Whether it is answered with yes or no.
+    /// Whether the field is a boolean.
     pub(super) fn is_yes_or_no(&self) -> bool {
         self.kind == Kind::Boolean
     }
 
-    /// Something that fits, to be replaced by whoever copies it.
+    /// A valid example value for the user to replace.
     pub(super) fn example(&self) -> Value {
         if let Some(default) = &self.default {
             return default.clone();
@@ -93,7 +93,7 @@ impl Field {
         }
     }
 
-    /// What was typed, as a value. The error says what would fit.
+    /// Parses a typed value. The error names the valid values.
     pub(super) fn read(&self, typed: &str) -> Result<Value, String> {
         let typed = typed.trim();
         match &self.kind {
@@ -185,7 +185,7 @@ impl Kind {
     }
 }
 
-/// What there is to choose: an `enum`, with `enumNames` or without, or a list of `const` and `title`.
+/// The options: an `enum`, with `enumNames` or without, or a list of `const` and `title`.
 fn choices(schema: &Value) -> Option<Vec<Choice>> {
     let titled = |choice: &Value| {
         let value = choice.get("const")?.clone();
@@ -207,7 +207,7 @@ fn choices(schema: &Value) -> Option<Vec<Choice>> {
 fn chosen(choices: &[Choice], typed: &str) -> Result<Value, String> {
     let by_number = typed.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?));
     let by_name = choices.iter().find(|choice| choice.title == typed || choice.value.as_str() == Some(typed));
-    // A choice that is itself a number is meant by its name first.
+    // An option that is a number itself is matched by name first.
     let choice = by_name.or(by_number).map(|choice| choice.value.clone());
     choice.ok_or_else(|| format!("choose one of: {}", list(choices.iter().map(|choice| &choice.title))))
 }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_says_what_fits_into_it() {
+    fn a_field_describes_its_constraints() {
         let told: Vec<String> = fields().iter().map(Field::told).collect();
         let expected = [
             "name: text, at most 5 characters",
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_becomes_a_value_of_the_field() {
+    fn typed_text_becomes_a_value_of_the_field() {
         let fields = fields();
         let read = |index: usize, typed: &str| fields[index].read(typed);
         for (index, typed, value) in [
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_what_would() {
+    fn an_invalid_value_is_reported_with_the_valid_ones() {
         let fields = fields();
         let refused = |index: usize, typed: &str| fields[index].read(typed).expect_err(typed);
         assert_eq!(refused(0, "Adelheid"), "type at most 5 characters");

@@ -1,10 +1,10 @@
-//! The last look at text before it leaves the program. Much of it was written by models, by servers and by whoever named a
-//! session, and a terminal obeys some characters instead of showing them. Those are shown by their codes here, so that a
-//! line of a command cannot bring one to a terminal by forgetting to.
+//! Terminal escape guard: the last check of text before the program prints it. Models, servers and clients wrote much
+//! of this text, and a terminal interprets some characters as commands. The guard replaces these characters by their
+//! codes, so that no line of a command can send one to a terminal by mistake.
 //!
-//! It knows characters and no lines: that foreign text does not begin lines of its own is the business of those who make
-//! lines (`text::block`). Colours pass where a stream is painted. Bytes that a program asked for are not text and do not
-//! come by here.
+//! The guard works on characters, not on lines. The code that prints lines prevents untrusted text from starting lines
+//! of its own (`text::block`). Colour sequences pass where a stream is painted. Bytes that a program requested are not
+//! text and bypass the guard.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::paint::Paint;
 use crate::core::tool::{needs_escaping, visible};
 
-/// The text as a terminal may get it: what moves the cursor, turns text around or is not seen is shown by its code.
+/// Text that is safe for a terminal: characters that move the cursor, change the text direction or are invisible appear
+/// as their codes.
 pub(super) fn shown(text: &str, paint: Paint) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -31,23 +32,23 @@ pub(super) fn shown(text: &str, paint: Paint) -> String {
     shown
 }
 
-/// JSON on one line that says the same to every program, and shows a terminal nothing but itself.
+/// JSON on one line that means the same to every program and contains nothing that a terminal interprets.
 pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string(value).map(|text| escaped(&text))
 }
 
-/// The same over several lines.
+/// The same on several lines.
 pub(super) fn pretty_json(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|text| escaped(&text))
 }
 
-/// A value as a word of a command that is offered for copying.
+/// A value as a word of a command that the user can copy.
 pub(super) fn json_word(value: &Value) -> String {
     escaped(&value.to_string())
 }
 
-/// JSON with what is unfit for a terminal as `\u202e`. It can only stand within strings: what JSON itself consists of is
-/// fit, and so are the line breaks between its members.
+/// Escapes characters that are unsafe for a terminal, for example as `\u202e`. They can only occur within strings: the
+/// syntax of JSON itself is safe, and so are the line breaks between its members.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -61,15 +62,15 @@ fn escaped(json: &str) -> String {
     text
 }
 
-/// Whether a terminal must not get the character as it is. Line breaks and tabs are ours to write; the spaces of other
-/// scripts are seen as spaces, and without the two joiners neither Persian nor half of the emoji can be written.
+/// Whether the character is unsafe for a terminal. Line breaks and tabs are safe because the command line prints them
+/// itself. The spaces of other scripts are visible as spaces, and Persian and many emoji need the two joiners.
 fn is_unfit(c: char) -> bool {
     let is_space = c.is_whitespace() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
     needs_escaping(c) && !is_space && !matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}')
 }
 
-/// The length of the sequence at the beginning that sets the colour or the weight of letters. One that conceals them, or
-/// paints what is behind them, is none.
+/// The length of a leading escape sequence that sets the colour or weight of letters. A sequence that conceals letters
+/// or sets the background does not count.
 fn colour(text: &str) -> Option<usize> {
     let codes = text.strip_prefix("\x1b[")?;
     let codes = codes.get(..codes.find('m')?)?;
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown_by_its_code() {
+    fn terminal_control_characters_appear_as_codes() {
         for (hostile, told) in [
             ("a\x1b]0;title\x07", "a\\u{1b}]0;title\\u{7}"),
             ("a\x1b[2Kb\rc", "a\\u{1b}[2Kb\\u{d}c"),
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same_with_other_letters() {
+    fn escaped_json_means_the_same() {
         let value = json!({"a\u{9b}": ["\u{202e}\u{e0041}\u{7f}\x1b", "Grüße\n"]});
         let text = json(&value).unwrap();
         assert_eq!(text, r#"{"a\u009b":["\u202e\udb40\udc41\u007f\u001b","Grüße\n"]}"#);

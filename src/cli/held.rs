@@ -1,5 +1,5 @@
-//! Asking the person at the terminal: about everything that a pending run waits for, and about calls that are held open
-//! for the answer while the run is at work.
+//! Prompts for the person at the terminal: the pending items of a run, and elicitations of calls that stay open while
+//! the run continues.
 
 use std::collections::BTreeSet;
 
@@ -16,31 +16,31 @@ use crate::core::id::{CallId, RunId};
 use crate::core::run::{Debt, Refusal, Resume};
 use crate::runner::{Report, RunnerError};
 
-/// The person at the terminal, and what they left open: they are not asked about it again.
+/// The person at the terminal, with the prompts that they left open. A prompt left open is not shown again.
 #[derive(Default)]
 pub(super) struct Person {
     left_open: BTreeSet<(CallId, &'static str)>,
 }
 
-/// What came of asking.
+/// The result of the prompts.
 struct Asked {
-    /// What the person gives; `None` when there is no person, or nothing that they give.
+    /// The person's answers; `None` when there is no person or no answer.
     given: Option<Resume>,
-    /// The calls about which something was decided elsewhere meanwhile.
+    /// The calls that another process answered in the meantime.
     elsewhere: Vec<CallId>,
 }
 
-/// How a run that waits goes on.
+/// How a pending run resumes.
 pub(super) enum Answers {
-    /// With what the person gives.
+    /// With the person's answers.
     Given(Resume),
-    /// With what was decided elsewhere.
+    /// With answers from another process.
     Elsewhere,
-    /// It does not.
+    /// The run stays pending.
     None,
 }
 
-/// Asks about what a run waits for.
+/// Prompts for the pending items of a run.
 pub(super) async fn answers(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<Answers, CliError> {
     let debts = unanswered(follow, &report.pending);
     let Asked { given, elsewhere } = asked(follow, &report.run_id, report.version, debts, out).await?;
@@ -51,8 +51,8 @@ pub(super) async fn answers(follow: &mut Follow<'_>, report: &Report, out: &mut 
     })
 }
 
-/// Asks about the calls of a run at work that are held open, and hands the answers to them. A call about which the person
-/// leaves the question open is not held any longer.
+/// Prompts for the open calls of an active run, and passes on the answers. Releases a call when the person leaves its
+/// prompt open.
 pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
     loop {
         let state = follow.app.runner.load(run).await?;
@@ -82,7 +82,8 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
     }
 }
 
-/// Gives answers to a run at work. Others may write to it meanwhile; only the questions have to be those that were shown.
+/// Passes answers to an active run. Another process may write to the run in the meantime; only the prompts must be
+/// unchanged.
 async fn hand_over(app: &App, run: &RunId, given: Resume, shown: &[Debt]) -> Result<(), RunnerError> {
     loop {
         let state = app.runner.load(run).await?;
@@ -100,14 +101,14 @@ fn is_stale(error: &RunnerError) -> bool {
     refusals.iter().all(|refusal| matches!(refusal, Refusal::Stale { .. }))
 }
 
-/// What is not left open already.
+/// The items that the person has not left open.
 fn unanswered(follow: &Follow<'_>, debts: &[Debt]) -> Vec<Debt> {
     let is_news = |debt: &&Debt| debt.wants_answer() && !follow.person.left_open.contains(&named(debt));
     debts.iter().filter(is_news).cloned().collect()
 }
 
-/// Asks about each in turn. What is decided elsewhere meanwhile is not asked about any more: its prompt is withdrawn, and the
-/// facts say who decided what.
+/// Prompts for each item in turn. Withdraws the prompt when another process answers the item; the display of events
+/// then shows the decision and its author.
 async fn asked(
     follow: &mut Follow<'_>,
     run: &RunId,
@@ -121,7 +122,7 @@ async fn asked(
         return nothing(elsewhere);
     }
     let Some(mut prompt) = prompt::at_terminal() else { return nothing(elsewhere) };
-    // Dropped, it withdraws the prompt.
+    // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
     let mut decisions = Elsewhere::of(follow.app, run);
     let mut resume = Resume { partial: true, ..Resume::default() };
@@ -138,7 +139,7 @@ async fn asked(
                     prompt = asked;
                     add(&mut resume, said);
                 }
-                // A terminal that cannot be read is no person to ask.
+                // An unreadable terminal counts as no person.
                 Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
             },
             length = decisions.settles(debt) => {
@@ -146,14 +147,14 @@ async fn asked(
                 version = length;
                 follow.person.left_open.remove(&named(debt));
                 elsewhere.push(debt.call_id().clone());
-                // The prompt has no end of line.
+                // The prompt does not end its line.
                 out.note("");
                 follow.catch_up(run, length, out).await?;
                 let Some(again) = prompt::at_terminal() else { return nothing(elsewhere) };
                 prompt = again;
                 open = Some(prompt.withdrawal());
             }
-            // The run keeps waiting; only the question is withdrawn.
+            // The run stays pending; only the prompt is withdrawn.
             interrupt = follow.interrupts.next() => return match interrupt {
                 Interrupt::Stop => nothing(elsewhere),
                 Interrupt::Leave => Err(CliError::Terminated(run.clone())),
@@ -166,16 +167,16 @@ async fn asked(
     if calls.is_empty() {
         return nothing(elsewhere);
     }
-    // What was answered may be asked again: because it was refused, or because its server has another question.
+    // An answered item may need another prompt, because its answer was rejected or its server asks another question.
     follow.person.left_open.retain(|(call, _)| !calls.contains(&call));
-    // A yes is to what was shown, whatever has become of it since.
+    // An approval covers the call that was shown, whatever changed since.
     resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(run, call, &debts)).collect();
-    // The same words to another question are another answer.
+    // The same answer to another question has another meaning.
     resume.expected_version = (!resume.inputs.is_empty()).then_some(version);
     Ok(Asked { given: Some(resume), elsewhere })
 }
 
-/// Adds what was said to one item.
+/// Adds the answers for one item.
 fn add(resume: &mut Resume, said: Resume) {
     resume.results.extend(said.results);
     resume.decisions.extend(said.decisions);
@@ -183,7 +184,7 @@ fn add(resume: &mut Resume, said: Resume) {
     resume.inputs.extend(said.inputs);
 }
 
-/// What a decision about a call is about, as it was shown.
+/// The digest of a call as the prompt showed it.
 fn seen(run: &RunId, call: &CallId, shown: &[Debt]) -> Option<(CallId, String)> {
     let debt = shown.iter().find(|debt| debt.call_id() == call)?;
     Some((call.clone(), debt.binding()?.digest(run, call)))

@@ -1,4 +1,4 @@
-//! `toolgate init`: a configuration that works at once and explains itself.
+//! `toolgate init`: a commented configuration that works at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::config;
 const EXAMPLES: &str = "\
 Examples:
   toolgate init                 writes toolgate.yaml here
-  toolgate init support-desk    writes it into that folder, which is made if need be";
+  toolgate init support-desk    writes it into that folder, and creates the folder";
 
 /// Write a configuration that works at once, without a key
 #[derive(Args, Debug)]
@@ -34,7 +34,7 @@ impl Init {
         let files = config::template();
         let taken = files.iter().map(|file| self.folder.join(file.name)).find(|path| path.exists());
         if let Some(path) = taken.filter(|_| !self.force) {
-            let message = format!("`{}` is there already; nothing was written", path.display());
+            let message = format!("`{}` already exists; nothing was written", path.display());
             return Err(CliError::usage(message).with_remedy("choose another folder, or replace it with --force"));
         }
         fs::create_dir_all(&self.folder).map_err(|error| CliError::file("the folder", &self.folder, &error))?;
@@ -52,7 +52,7 @@ impl Init {
         let enter = if here { String::new() } else { format!("cd {} && ", shell_word(&self.folder.to_string_lossy())) };
         out.line("\nNext:");
         out.line(format!("  {enter}toolgate run \"Who is Ada Lindqvist?\""));
-        out.line("  toolgate tools          what the agent is offered, and what asks first");
+        out.line("  toolgate tools          the agent's tools, and which require approval");
         out.line("  toolgate config check   after you changed something");
     }
 }

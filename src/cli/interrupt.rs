@@ -1,9 +1,9 @@
-//! Interrupts of the program: Ctrl-C, counted, and signals that ask it to go.
+//! Interrupts of the program: counted Ctrl-C, and signals that end it.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// What is wanted.
+/// The requested action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interrupt {
     /// Ctrl-C: stop the run.
@@ -12,31 +12,31 @@ pub(super) enum Interrupt {
     Leave,
 }
 
-/// Every interrupt from its creation on, none lost between two looks. Stops listening when dropped.
+/// The interrupts since its creation. It loses no interrupt between two reads. Dropping it stops listening.
 pub(super) struct Interrupts {
     pressed: mpsc::UnboundedReceiver<Interrupt>,
     listening: Vec<JoinHandle<()>>,
 }
 
 impl Interrupts {
-    /// Listens instead of letting the process die.
+    /// Listens, so that a signal no longer ends the process.
     pub(super) fn listen() -> Self {
         let (press, pressed) = mpsc::unbounded_channel();
         Self { pressed, listening: listeners(&press) }
     }
 
-    /// The next one.
+    /// The next interrupt.
     pub(super) async fn next(&mut self) -> Interrupt {
         match self.pressed.recv().await {
             Some(interrupt) => interrupt,
-            // Signals cannot be listened to here; whoever waits for something else as well goes on waiting.
+            // This platform has no signals to listen to. Other branches of the caller's `select!` continue.
             None => std::future::pending().await,
         }
     }
 }
 
-/// Who tells of each signal. Signals are listened to before this returns, and not when the tasks get their first turn:
-/// whoever reads that Ctrl-C does something may press it at once.
+/// Spawns a task for each signal. It registers the handlers before it returns, not when the tasks first run: a user who
+/// reads about Ctrl-C may press it at once.
 #[cfg(unix)]
 fn listeners(press: &mpsc::UnboundedSender<Interrupt>) -> Vec<JoinHandle<()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -54,11 +54,11 @@ fn listeners(press: &mpsc::UnboundedSender<Interrupt>) -> Vec<JoinHandle<()>> {
     kinds.into_iter().filter(is_heard).filter_map(listener).collect()
 }
 
-/// Whether the program was started with SIGHUP ignored, as `nohup` does it. To be asked before SIGHUP is listened to.
+/// Whether the program was started with SIGHUP ignored, as `nohup` does. Call this before listening to SIGHUP.
 #[cfg(unix)]
 fn outlives_its_terminal() -> bool {
     static IGNORED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    // Only Linux says so in a file; elsewhere the signal is listened to.
+    // Only Linux provides this status in a file. Other platforms listen to the signal.
     *IGNORED.get_or_init(|| std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_hangup(&status)))
 }
 

@@ -1,7 +1,7 @@
-//! The command line. One file per command: its names, its help, its flags and what it does, together.
+//! Command-line interface. Each command has one file with its names, its help, its flags and its behaviour.
 //!
-//! Standard output carries what was asked for, standard error what is said about it. No command panics, and none prints
-//! but through `output::Output`.
+//! Results go to standard output, and messages about them go to standard error. No command panics, and commands print
+//! only through `output::Output`.
 
 mod answers;
 mod approvals;
@@ -63,10 +63,10 @@ Begin with:
   toolgate demo                     see a whole run, without a key and without a network
   toolgate init                     write a configuration that works at once
   toolgate run \"What is in stock?\"  run the agent it describes
-  toolgate approvals list           see what waits for a person, and decide
-  toolgate tools                    see what the agent is offered, and what asks first
-  toolgate models check NAME        see what works with a configured model
-  toolgate mcp list -- COMMAND      see what an MCP server offers
+  toolgate approvals list           list pending approvals
+  toolgate tools                    list the agent's tools, and which require approval
+  toolgate models check NAME        check what works with a configured model
+  toolgate mcp list -- COMMAND      list the tools of an MCP server
 
 `toolgate help COMMAND` has examples for each command.";
 
@@ -102,9 +102,9 @@ enum Command {
     ConformanceClient(conformance_client::ConformanceClient),
 }
 
-/// Does what the arguments of this process say.
+/// Runs the command from the arguments of this process.
 pub fn main() -> ExitCode {
-    // Also where the program ends by a panic.
+    // This also restores the terminal after a panic.
     let _terminal = prompt::Restored;
     let cli = match Cli::try_parse_from(std::env::args_os()) {
         Ok(cli) => cli,
@@ -119,13 +119,13 @@ pub fn main() -> ExitCode {
     };
     let mut out = Output::of_process();
     let exit = runtime.block_on(cli.command.execute(&mut out));
-    // A prompt that was withdrawn may not have heard of it yet; nothing else is left here.
+    // The thread of a withdrawn prompt may still block on the terminal; no other task remains.
     runtime.shutdown_background();
     logging::flush();
     exit.into()
 }
 
-/// Help and version are answers, everything else is a refusal.
+/// Help and version are successful output; every other clap error is a usage error.
 fn refused(error: &clap::Error) -> ExitCode {
     let mut out = Output::of_process();
     let told = |paint| match paint {
@@ -165,7 +165,7 @@ impl Command {
         done.unwrap_or_else(|error| failed(&error, json, out))
     }
 
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the command always prints a JSON result as its last line.
     fn is_json(&self) -> bool {
         match self {
             Self::Run(command) => command.json,
@@ -200,24 +200,24 @@ fn failed(error: &CliError, json: bool, out: &mut Output) -> Exit {
     }
 }
 
-/// Closes what a command opened.
+/// Closes the resources that a command opened.
 async fn close(app: App, out: &mut Output) {
     for complaint in app.close().await {
         out.note(format!("warning: {complaint}"));
     }
 }
 
-/// The same after a run was followed. Whoever pressed Ctrl-C twice does not want to wait for anything.
+/// The same after the command followed a run. A user who pressed Ctrl-C twice does not wait for anything.
 async fn close_after<T>(ended: &Result<T, CliError>, app: App, out: &mut Output) {
     match ended {
         Err(CliError::Interrupted) => {}
-        // Nothing outlives the program, and nothing is waited for.
+        // The process ends at once, without waiting for tasks.
         Err(CliError::Terminated(_)) => app.abandon().await,
         Ok(_) | Err(CliError::Told { .. } | CliError::Config(_)) => close(app, out).await,
     }
 }
 
-/// The command line as clap knows it.
+/// The clap command.
 fn command() -> clap::Command {
     Cli::command()
 }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_of_the_command_line_holds_together() {
+    fn the_definition_of_the_command_line_is_consistent() {
         command().debug_assert();
     }
 }

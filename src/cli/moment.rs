@@ -1,4 +1,4 @@
-//! A moment, as people write it: how long from now, how long ago, or when.
+//! Time argument: a duration from now, a duration ago, or a timestamp.
 
 use std::str::FromStr;
 
@@ -9,9 +9,9 @@ use super::view::clock;
 /// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// So far away, in the past or to come: whoever asks knows which.
+    /// A duration, in the past or in the future as the flag defines.
     Away(SignedDuration),
-    /// Then.
+    /// A timestamp.
     At(Timestamp),
 }
 
@@ -32,7 +32,7 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The time it is, if it has passed.
+    /// The time, which must be in the past.
     pub(super) fn before(self, now: Timestamp) -> Result<Timestamp, String> {
         match self {
             Self::At(at) => Ok(at),
@@ -40,13 +40,13 @@ impl Moment {
         }
     }
 
-    /// The time it is, if it is to come.
+    /// The time, which must be in the future.
     pub(super) fn after(self, now: Timestamp) -> Result<Timestamp, String> {
         let at = match self {
             Self::At(at) => at,
             Self::Away(duration) => now.checked_add(duration).map_err(|_| "that is too far away".to_owned())?,
         };
-        if at > now { Ok(at) } else { Err(format!("{} is over; write a time to come", clock(at))) }
+        if at > now { Ok(at) } else { Err(format!("{} has passed; give a time in the future", clock(at))) }
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_so_long_from_now_or_then() {
+    fn a_future_time_is_a_duration_or_a_timestamp() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         for (text, then) in [
             ("90s", "2026-01-01T00:01:30Z"),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_that_has_passed_is_so_long_ago_or_then() {
+    fn a_past_time_is_a_duration_or_a_timestamp() {
         let now: Timestamp = "2026-01-08T00:00:00Z".parse().unwrap();
         for (text, then) in [
             ("1d 12h", "2026-01-06T12:00:00Z"),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_to_come_is_refused_with_what_would_be() {
+    fn an_invalid_future_time_is_rejected_with_the_formats() {
         for text in ["", "soon", "8", "-8h", "0s"] {
             assert!(text.parse::<Moment>().unwrap_err().contains("8h"), "{text}");
         }

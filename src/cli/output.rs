@@ -1,10 +1,9 @@
-//! Standard output and standard error. Everything the command line says goes through here.
+//! Standard output and standard error. All output of the command line passes through here.
 //!
-//! Text passes the guard on its way, so that no terminal gets what it would obey; bytes do not, and neither does what a
-//! program asked for to have it as it is.
+//! Text passes the terminal escape guard. Bytes bypass it, and so does output that a program requested verbatim.
 //!
-//! A reader that went away (`toolgate … | head`) is no error and no panic: what is written after that is dropped, and a
-//! run that is under way goes on, for losing a viewer never harms a run.
+//! A reader that closed the pipe (`toolgate … | head`) causes neither an error nor a panic. Later output is dropped,
+//! and an active run continues, because losing a viewer never harms a run.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -14,13 +13,13 @@ use super::guard;
 use super::paint::Paint;
 use crate::telemetry::logging::Stderr;
 
-/// Columns when the terminal does not tell.
+/// The width in columns when the terminal reports none.
 const USUAL_WIDTH: usize = 100;
 
-/// Empties the line and goes to its beginning.
+/// Clears the line and moves the cursor to its start.
 const CLEAR: &[u8] = b"\r\x1b[K";
 
-/// The two streams and what is known of them.
+/// The two streams with their properties.
 pub(super) struct Output {
     stdout: Stream,
     stderr: Stream,
@@ -32,7 +31,7 @@ struct Stream {
     paint: Paint,
     is_terminal: bool,
     is_gone: bool,
-    /// Whether the last line is one that passes.
+    /// Whether the last line is temporary.
     is_passing: bool,
 }
 
@@ -43,7 +42,7 @@ impl Output {
         let (out, err) = (io::stdout(), io::stderr());
         let (out_terminal, err_terminal) = (out.is_terminal(), err.is_terminal());
         let columns = env("COLUMNS").and_then(|columns| columns.parse().ok());
-        // A terminal that knows no size says 0.
+        // A terminal without a size reports 0.
         let asked = || comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from);
         Self {
             stdout: Stream::new(Box::new(out), out_terminal, Paint::choose(out_terminal, env)),
@@ -52,19 +51,19 @@ impl Output {
         }
     }
 
-    /// A line on standard output: what was asked for.
+    /// Writes a line of the result to standard output.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
         self.passed();
         self.stdout.write(text.as_ref(), "\n");
     }
 
-    /// Text on standard output without a line's end.
+    /// Writes text without a line break to standard output.
     pub(super) fn fragment(&mut self, text: &str) {
         self.stdout.write(text, "");
     }
 
-    /// An answer or a result on standard output: whoever reads it into a file or a program gets it as it is, and only a
-    /// terminal is spared what it would obey.
+    /// Writes an answer or a result to standard output. A file or a program gets it verbatim; for a terminal, the guard
+    /// escapes control characters.
     pub(super) fn verbatim(&mut self, text: &str) {
         self.passed();
         match self.stdout.is_terminal {
@@ -73,18 +72,18 @@ impl Output {
         }
     }
 
-    /// Bytes on standard output, as they are.
+    /// Writes bytes to standard output verbatim.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.stdout.write_bytes(bytes);
     }
 
-    /// A line on standard error: what is said about it.
+    /// Writes a message to standard error.
     pub(super) fn note(&mut self, text: impl AsRef<str>) {
         self.passed();
         self.stderr.write(text.as_ref(), "\n");
     }
 
-    /// A line on standard error whose place the next one takes. Only a terminal shows it.
+    /// Writes a temporary line to standard error, which the next line overwrites. Only a terminal shows it.
     pub(super) fn passing(&mut self, text: &str) {
         if self.stderr.is_terminal {
             self.stderr.write_bytes(CLEAR);
@@ -93,7 +92,7 @@ impl Output {
         }
     }
 
-    /// Takes away the line that passes.
+    /// Removes the temporary line.
     pub(super) fn passed(&mut self) {
         if std::mem::take(&mut self.stderr.is_passing) {
             self.stderr.write_bytes(CLEAR);
@@ -107,14 +106,14 @@ impl Output {
 
     /// A JSON value as one line on standard output.
     pub(super) fn json(&mut self, value: &impl Serialize) {
-        // What we serialise has string keys throughout; a failure would be a fault of ours and is said as one.
+        // All values that the program serializes have string keys. A failure would be a bug, so it is reported.
         match guard::json(value) {
             Ok(text) => self.line(text),
             Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
         }
     }
 
-    /// A JSON value over several lines on standard output.
+    /// A JSON value on several lines on standard output.
     pub(super) fn pretty(&mut self, value: &impl Serialize) {
         match guard::pretty_json(value) {
             Ok(text) => self.line(text),
@@ -127,17 +126,17 @@ impl Output {
         self.stdout.is_terminal
     }
 
-    /// How standard output is painted.
+    /// The paint of standard output.
     pub(super) fn paint(&self) -> Paint {
         self.stdout.paint
     }
 
-    /// How standard error is painted.
+    /// The paint of standard error.
     pub(super) fn note_paint(&self) -> Paint {
         self.stderr.paint
     }
 
-    /// Columns of the terminal.
+    /// The width of the terminal in columns.
     pub(super) fn width(&self) -> usize {
         self.width
     }

@@ -1,4 +1,4 @@
-//! Colour, or none: decided once per stream, so that nothing else looks at terminals or `NO_COLOR`.
+//! Colour settings: decided once per stream, so that only this module checks terminals and `NO_COLOR`.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use std::fmt::Display;
 pub(super) enum Paint {
     /// ANSI colours.
     Colour,
-    /// As it is.
+    /// Plain text.
     Plain,
 }
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_terminal_that_does_not_refuse_gets_colour() {
+    fn only_a_terminal_that_supports_it_gets_colour() {
         let env =
             |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_owned());
         assert_eq!(Paint::choose(true, env("TERM", "xterm")), Paint::Colour);

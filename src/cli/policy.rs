@@ -1,4 +1,4 @@
-//! `toolgate policy`: is a policy right, what does it say of a call, and what would it have said of past calls.
+//! `toolgate policy`: checks policies, explains verdicts and backtests policies on past calls.
 
 mod backtest;
 mod check;
@@ -17,9 +17,9 @@ Examples:
   toolgate policy explain refund '{\"amount\": 250}' --server shop --file strict.yaml
   toolgate policy backtest strict.yaml --since 7d
 
-docs/policy.md says how policies are written.";
+docs/policy.md explains how to write policies.";
 
-/// Check policies, explain what they say of a call, try them on past runs
+/// Check policies, explain their verdicts, test them on past runs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PolicyCommand {

@@ -1,5 +1,4 @@
-//! Why a run did not take what it was given, for people: by what its journal tells, and in words where the machine's
-//! answer is JSON.
+//! Errors of a rejected resume for people: with details from the journal, and in words where the API returns JSON.
 
 use super::approvals::asked_again;
 use super::error::CliError;
@@ -12,17 +11,17 @@ use crate::core::run::{Answer, CallVerdict, Event, Recorded, Refusal, Resume, Ri
 use crate::core::tool::visible;
 use crate::runner::RunnerError;
 
-/// The longest that why a call was refused gets.
+/// The length limit of a quoted reason for a rejected call.
 const QUOTED: usize = 200;
 
-/// The error, in view of the journal of the run.
+/// The error with details from the journal of the run.
 pub(super) fn told(error: RunnerError, journal: &[Recorded]) -> CliError {
     let RunnerError::Refused(refusals) = &error else { return error.into() };
     let told: Vec<String> = refusals.iter().map(|refusal| in_words(refusal, journal)).collect();
     CliError::of_runner(&error, told.join("; "))
 }
 
-/// The calls at which something else waits than what was decided about.
+/// The calls that changed since they were approved or denied.
 pub(super) fn drifted(error: &RunnerError) -> Vec<CallId> {
     let RunnerError::Refused(refusals) = error else { return Vec::new() };
     let drifted = refusals.iter().filter_map(|refusal| match refusal {
@@ -46,18 +45,17 @@ pub(super) fn drifted(error: &RunnerError) -> Vec<CallId> {
     drifted.collect()
 }
 
-/// How a refusal ends the program.
+/// The exit code for a rejected resume.
 pub(super) fn exit(error: &RunnerError) -> Exit {
     if drifted(error).is_empty() { Exit::Code(error.code().exit_code()) } else { Exit::Drifted }
 }
 
-/// The calls that are decided about.
+/// The calls with decisions.
 pub(super) fn decided(resume: &Resume) -> Vec<CallId> {
     resume.decisions.iter().map(|(call, _)| call.clone()).collect()
 }
 
-/// How a run ends the program that rests so after decisions: one of them may have come to nothing, because something
-/// became different.
+/// The exit code of a run that is idle after decisions. A decision may have no effect, because its call changed.
 pub(super) async fn exit_after(app: &App, run: &RunId, rests: Exit, decided: &[CallId]) -> Result<Exit, CliError> {
     let is_again = rests == Exit::Pending && asked_again(app, run, decided).await?;
     Ok(if is_again { Exit::Drifted } else { rests })
@@ -71,11 +69,11 @@ fn in_words(refusal: &Refusal, journal: &[Recorded]) -> String {
             None => refusal.to_string(),
         },
         Refusal::NotLater { call_id, until } => {
-            format!("call `{call_id}` has time until {} already; give a later time", clock(*until))
+            format!("the deadline of call `{call_id}` is {} already; give a later time", clock(*until))
         }
         Refusal::Past { call_id, until } => {
             let until = clock(*until);
-            format!("{until}, until when call `{call_id}` is to have time, has passed; give a time that is to come")
+            format!("the new deadline {until} of call `{call_id}` has passed; give a time in the future")
         }
         Refusal::UnknownCall { .. }
         | Refusal::WrongKind { .. }
@@ -92,7 +90,7 @@ fn in_words(refusal: &Refusal, journal: &[Recorded]) -> String {
     }
 }
 
-/// Who or what settled a call. `None` where it was the caller, with a result.
+/// The approver or rule that settled a call. `None` when the caller gave the result.
 fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
     let was_sent = |event: &Event| matches!(event, Event::CallsStarted { calls } if calls.contains(call));
     let has_ended = |event: &Event| matches!(event, Event::CallCompleted { call: ended, .. } if ended == call);
@@ -101,7 +99,7 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
         return None;
     }
     let by = |by: &str, via| format!("by {} {}", visible(by), by_way_of(via));
-    let nobody = |why: String| format!("nobody was asked about call `{call}`: {why}");
+    let undecided = |why: String| format!("call `{call}` requires no decision: {why}");
     let mut told = None;
     for event in &mut events {
         if let Event::ApprovalDecided { call: decided, decision } = event
@@ -125,19 +123,19 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
         {
             told = match verdict {
                 CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } } => {
-                    Some(nobody(format!("rule `{}` lets it run", visible(rule))))
+                    Some(undecided(format!("rule `{}` allows it", visible(rule))))
                 }
                 CallVerdict::Run { by: Right::Policy { rule: None, .. } } => {
-                    Some(nobody("the policy lets it run".to_owned()))
+                    Some(undecided("the policy allows it".to_owned()))
                 }
                 CallVerdict::Run { by: Right::Grant { grant } } => {
-                    Some(nobody(format!("it was approved before, {grant}")))
+                    Some(undecided(format!("it was approved before, {grant}")))
                 }
                 CallVerdict::Rejected { reason, message, .. } => {
                     let word = reason.as_str().replace('_', " ");
-                    Some(nobody(format!("it was refused, {word}: {}", one_line(message, QUOTED))))
+                    Some(undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED))))
                 }
-                // Somebody was, and what they said is told.
+                // An approver decided, and the message repeats the decision.
                 CallVerdict::Run { by: Right::Person } | CallVerdict::Ask { .. } => told,
             };
         }

@@ -1,4 +1,4 @@
-//! How an error is told: in a line with a remedy, and a configuration error with the place and a caret.
+//! Error reports: one line with a remedy, and a configuration error with its position and a caret.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
@@ -8,7 +8,7 @@ use super::paint::Paint;
 use super::text::block;
 use crate::config::ConfigError;
 
-/// Tells an error on standard error.
+/// Prints an error to standard error.
 pub(super) fn error(error: &CliError, out: &mut Output) {
     let paint = out.note_paint();
     match error {

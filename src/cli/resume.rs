@@ -1,4 +1,4 @@
-//! `toolgate resume`: what a run is owed, and on it goes.
+//! `toolgate resume`: answers the required actions of a run and resumes it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -26,10 +26,10 @@ use crate::core::trace::Trace;
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
 
-/// How often a run of another process is looked at again.
+/// The poll interval for a run that another process executes.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// How much longer than a lease is waited for its end.
+/// The extra time after a lease, before the wait for its end stops.
 const LEASE_MARGIN: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -57,17 +57,17 @@ A file of answers:
    \"partial\": false, \"expected_version\": 17}
 
 `scope` is once, session or always; `covers` is tool or arguments; `seen` is the digest that
-`toolgate approvals list --json` gives, and refuses the decision if something else waits by now.
+`toolgate approvals list --json` shows; the decision is rejected if the call changed since.
 
 `repeat: true` beside the `answers` of an input is `--repeat`: a call that had begun when its server
 asked, and was cancelled, is sent a second time.
 
-Without answers a run that a dead process left behind is driven on; a pending one is asked about in
-a terminal, and listed elsewhere. Calls that go on at their servers as tasks are asked about once;
-in a terminal and with --wait they are waited for, and Ctrl-C leaves the run pending. Saying the
-same twice changes nothing. Exit codes are those of `toolgate run`.";
+Without answers, the command resumes a run whose process died. For a pending run it asks you in a
+terminal, and lists the pending items elsewhere. It polls MCP tasks once; in a terminal and with
+--wait it waits for them, and Ctrl-C leaves the run pending. Repeating the same answers changes
+nothing. Exit codes are those of `toolgate run`.";
 
-/// Answer what a run waits for, and drive it on
+/// Answer the required actions of a run, and resume it
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ResumeRun {
@@ -75,8 +75,8 @@ pub(super) struct ResumeRun {
     #[arg(required_unless_present = "envelope")]
     run: Option<String>,
 
-    /// The run as it was handed out with `toolgate runs export --signed`; the store need not know it. `-` reads standard
-    /// input
+    /// The run as a signed envelope from `toolgate runs export --signed`; the store need not contain it. `-` reads
+    /// standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "message"])]
     envelope: Option<PathBuf>,
 
@@ -86,11 +86,11 @@ pub(super) struct ResumeRun {
     #[command(flatten)]
     answers: Answers,
 
-    /// Waits for calls that go on at their servers as tasks
+    /// Waits for MCP tasks (calls that continue at their servers)
     #[arg(long)]
     wait: bool,
 
-    /// Something to say to the run besides
+    /// A message to add to the run
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
 
@@ -129,11 +129,11 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     approve: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool in this session, whatever the arguments
+    /// A call may run, and so may every further call of its tool in this session, with any arguments
     #[arg(long, value_name = "CALL_ID")]
     approve_session: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool by this agent, whatever the arguments and the session
+    /// A call may run, and so may every further call of its tool by this agent, with any arguments in any session
     #[arg(long, value_name = "CALL_ID")]
     approve_always: Vec<String>,
 
@@ -145,13 +145,13 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID=JSON", value_parser = answers::with_value)]
     edit: Vec<Addressed>,
 
-    /// An answer to the model's question: text, or one of its options. Or what a call's server wants to know, as the
-    /// fields of its form, or by key: {"KEY": {"action": "accept", "content": {…}}}; without `=` an address was
-    /// visited, or a form's defaults hold
+    /// An answer to the model's question: text, or one of its options. Or an answer to a call's server: the fields of
+    /// its form, or by key: {"KEY": {"action": "accept", "content": {…}}}; without `=` an address was visited, or a
+    /// form's defaults apply
     #[arg(long, value_name = "CALL_ID[=TEXT_OR_JSON]", value_parser = answers::addressed)]
     answer: Vec<Addressed>,
 
-    /// What a call's server wants to know is not told
+    /// Declines the question of a call's server
     #[arg(long, value_name = "CALL_ID")]
     decline: Vec<String>,
 
@@ -159,8 +159,7 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     repeat: Vec<String>,
 
-    /// The digest of what was shown of a call, as what is pending is listed with it; if something else waits at the call
-    /// by now, nothing is taken
+    /// The digest of the call as the pending list shows it; if the call changed since, the command rejects all answers
     #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = seen::at_call)]
     seen: Vec<SeenAt>,
 
@@ -168,14 +167,14 @@ struct Answers {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Leaves what is not answered pending, instead of refusing the answers
+    /// Leaves unanswered items pending, instead of rejecting the answers
     #[arg(long)]
     partial: bool,
 }
 
 impl ResumeRun {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        // What is wrong in itself is told before anything is opened.
+        // Reports invalid answers before it opens anything.
         let answers = self.answers.read()?;
         let trace = self.caller.trace(out)?;
         let mut settings = setup::settings(&self.config)?;
@@ -201,7 +200,7 @@ impl ResumeRun {
         let mut seen = known.len() as u64;
         self.add_answers(&mut answers, &known)?;
         if let Some(text) = &self.message {
-            // Said first, so that the turn that follows the answers hears it.
+            // Add the message first, so that the turn after the answers includes it.
             let message = Input::Message(Message::user(text.clone()));
             let is_settling = !answers.results.is_empty() || !answers.decisions.is_empty();
             if !is_settling && answers.answers.is_empty() && answers.inputs.is_empty() {
@@ -211,7 +210,7 @@ impl ResumeRun {
             seen = app.runner.message(&run, text).await?.version;
         }
         if !answers.decisions.is_empty() || !answers.inputs.is_empty() {
-            // A yes is to what is shown now, also where the same yes was given to something before it.
+            // An approval covers the call shown now, also when an earlier call got the same approval.
             answers.expected_version.get_or_insert(seen);
         }
         let decided = refusal::decided(&answers);
@@ -227,7 +226,8 @@ impl ResumeRun {
         }
     }
 
-    /// Refused answers do a run no harm: with JSON the last line says how it stands, where there is one.
+    /// A rejected answer does not change the run. With `--json`, the last line shows the state of the run, where there
+    /// is one.
     async fn refused(&self, app: &App, run: &RunId, error: RunnerError, out: &mut Output) -> Result<Exit, CliError> {
         let (Ok(journal), Ok(report)) = (app.runner.journal(run).await, app.runner.report(run).await) else {
             return Err(error.into());
@@ -241,7 +241,7 @@ impl ResumeRun {
         Ok(exit)
     }
 
-    /// Answers to questions are read in view of what was asked.
+    /// Parses the answers to questions, using the questions in the journal.
     fn add_answers(&self, answers: &mut Resume, known: &[Recorded]) -> Result<(), CliError> {
         let (to_the_model, to_servers) = answers::questions(&self.answers.answer, known);
         answers.answers.extend(to_the_model);
@@ -249,7 +249,7 @@ impl ResumeRun {
         answers::repeat(&mut answers.inputs, &self.answers.repeat)
     }
 
-    /// Goes on with a run that its caller kept.
+    /// Resumes a run from the caller's signed envelope.
     async fn take_back(
         &self,
         app: &App,
@@ -277,7 +277,7 @@ impl ResumeRun {
         }
     }
 
-    /// Takes the run up. One that belongs to another process is waited for as long as the lease of a dead one lasts.
+    /// Claims the run. Waits for a run of another process until the lease of a dead process would expire.
     async fn take_up(
         &self,
         app: &App,
@@ -294,7 +294,7 @@ impl ResumeRun {
                     if !self.quiet && !self.json && began.elapsed() < LOOK_AGAIN {
                         let seconds = patience.as_secs();
                         out.note(format!(
-                            "another process drives the run; if it died, the run is free within {seconds} s"
+                            "another process executes the run; if it died, the run is free within {seconds} s"
                         ));
                     }
                     tokio::time::sleep(LOOK_AGAIN).await;

@@ -1,4 +1,4 @@
-//! `toolgate run`: a message for an agent.
+//! `toolgate run`: runs an agent on a message.
 
 use std::path::{Path, PathBuf};
 
@@ -31,9 +31,9 @@ Examples:
   toolgate run --attach receipt.png --attach terms.pdf \"Is this covered?\"
   toolgate run --external-tools tools.json --json \"Refund order A-1077\"
 
-In a terminal the run is shown live, and you are asked for approvals, for the results of external
-tools, and for what MCP servers want to know. Elsewhere the story goes to standard error, the answer
-to standard output, and what is pending is listed with the command that answers it.
+In a terminal, the command shows the run live, and asks you for approvals, for the results of
+external tools, and for answers to MCP servers. Elsewhere, progress goes to standard error and the
+answer to standard output, and each pending item is listed with the command that answers it.
 
 Exit codes: 0 completed, 10 pending, 1 failed, 2 wrong usage or configuration, 130 cancelled.";
 
@@ -41,7 +41,7 @@ Exit codes: 0 completed, 10 pending, 1 failed, 2 wrong usage or configuration, 1
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// What the agent is told; `-` reads it from standard input
+    /// The message for the agent; `-` reads it from standard input
     message: String,
 
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Sends a file along: an image, a PDF or a text of at most 20 MiB (repeatable)
+    /// Attaches a file: an image, a PDF or a text of at most 20 MiB (repeatable)
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
 
@@ -59,19 +59,19 @@ pub(super) struct Run {
     #[arg(long, value_name = "FILE")]
     external_tools: Option<PathBuf>,
 
-    /// Continues this conversation: the model sees what was said in its earlier runs
+    /// Continues this conversation: the model sees the messages of its earlier runs
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// JSON Schema that the answer has to fit
+    /// The JSON Schema of the answer
     #[arg(long, value_name = "FILE")]
     output_schema: Option<PathBuf>,
 
-    /// Ends the run after so many model turns
+    /// Limits the run to this number of model turns
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
 
-    /// Waits for calls that go on at their servers as tasks, also where this is no terminal
+    /// Waits for MCP tasks (calls that continue at their servers), also without a terminal
     #[arg(long)]
     wait: bool,
 
@@ -96,7 +96,7 @@ impl Run {
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
         setup::require_model(&settings, &agent)?;
-        // Whoever sits here may change the configuration, so this may also be more than it says.
+        // The local user may change the configuration, so this limit may be higher than the configured one.
         if let (Some(most), Some(agent)) = (self.max_iterations, settings.agents.get_mut(&agent)) {
             agent.limits.max_iterations = most;
         }
@@ -114,8 +114,8 @@ impl Run {
         ended
     }
 
-    /// Names runs that another process was interrupted at, and leaves them as they are: their tools act only for a person who
-    /// resumes them.
+    /// Lists interrupted runs of other processes, and leaves them unchanged: their tools act only when a person resumes
+    /// them.
     async fn name_interrupted(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
         let orphaned = app.runner.orphaned().await?;
         let Some(first) = orphaned.first() else { return Ok(()) };
@@ -169,7 +169,7 @@ impl Run {
 fn schema(path: &Path) -> Result<Value, CliError> {
     let schema: Value = config::read_file(path)?;
     if !schema.is_object() {
-        let message = format!("`{}` holds no JSON Schema: it is no object", path.display());
+        let message = format!("`{}` is not a JSON Schema: it is not an object", path.display());
         return Err(CliError::usage(message));
     }
     if let Err(reason) = app::check_output_schema(&schema) {
@@ -178,7 +178,7 @@ fn schema(path: &Path) -> Result<Value, CliError> {
     Ok(schema)
 }
 
-/// The conversation of a session so far: that of its latest run, however it ended, up to the last turn that was answered.
+/// The conversation of a session: that of its latest run, however the run ended, up to the last answered turn.
 async fn conversation(app: &App, session: &SessionId) -> Result<Vec<Message>, CliError> {
     let filter = RunFilter { session: Some(session.clone()), ..RunFilter::default() };
     let rows = app.runner.list(&filter).await?;

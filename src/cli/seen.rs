@@ -1,36 +1,35 @@
-//! The digests by which a decision says what it is about: what was shown, and nothing that came in its place. People type
-//! the beginning of one, the runner compares whole ones.
+//! Binding digests: the digest with which a decision names the call that was shown, so that the decision cannot apply
+//! to a changed call. People type a prefix of a digest; the runner compares whole digests.
 
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Debt, Resume};
 
-/// How many hexadecimal digits name a digest.
+/// The minimum number of hexadecimal digits of a prefix.
 const FEWEST: usize = 12;
-/// How many of them a command has that is offered for copying.
+/// The number of digits in a command that the user can copy.
 const OFFERED: usize = 16;
 const PREFIX: &str = "sha256:";
 
-/// A digest, or the beginning of one, as it was given.
+/// A digest, or a prefix of one, as the user typed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen(String);
 
-/// The same for a call that is named with it, `CALL_ID=DIGEST`.
+/// A digest with its call, `CALL_ID=DIGEST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SeenAt {
-    /// The call.
     pub(super) call: CallId,
-    /// What was seen there.
+    /// The digest of the call as shown.
     pub(super) seen: Seen,
 }
 
 impl Seen {
-    /// As the runner takes it.
+    /// The digest in the runner's form.
     pub(super) fn into_digest(self) -> String {
         format!("{PREFIX}{}", self.0)
     }
 }
 
-/// A digest from a flag.
+/// Parses a digest from a flag.
 pub(super) fn digest(text: &str) -> Result<Seen, String> {
     let digits = text.strip_prefix(PREFIX).unwrap_or(text);
     if digits.len() < FEWEST || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
@@ -39,22 +38,22 @@ pub(super) fn digest(text: &str) -> Result<Seen, String> {
     Ok(Seen(digits.to_ascii_lowercase()))
 }
 
-/// A call and a digest from a flag.
+/// Parses a call and a digest from a flag.
 pub(super) fn at_call(text: &str) -> Result<SeenAt, String> {
-    // Ids may have anything in them, a digest has not.
+    // An id may contain any character, a digest only hexadecimal digits.
     match text.rsplit_once('=') {
         Some((call, seen)) if !call.is_empty() => Ok(SeenAt { call: call.into(), seen: digest(seen)? }),
         Some(_) | None => Err("write CALL_ID=DIGEST".into()),
     }
 }
 
-/// What is typed where a decision is offered: enough of the digest of what waits.
+/// The short digest of a pending item, for a command that the user can copy.
 pub(super) fn short(run: &RunId, debt: &Debt) -> Option<String> {
     let digest = debt.binding()?.digest(run, debt.call_id());
     Some(digest.strip_prefix(PREFIX).unwrap_or(&digest).chars().take(OFFERED).collect())
 }
 
-/// Completes the beginnings that name what waits now. What names anything else is left, for the runner to refuse.
+/// Completes the prefixes that match a pending item. It keeps other prefixes, which the runner rejects.
 pub(super) fn complete(resume: &mut Resume, run: &RunId, waiting: &[Debt]) {
     for (call, seen) in &mut resume.seen {
         let debt = waiting.iter().find(|debt| debt.call_id() == call);
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twelve_digits_name_a_digest_with_or_without_what_stands_before_them() {
+    fn twelve_digits_name_a_digest_with_or_without_the_prefix() {
         let whole = digest("sha256:0123456789ABCDEF").unwrap().into_digest();
         assert_eq!(whole, "sha256:0123456789abcdef");
         assert_eq!(digest("0123456789ab").unwrap().into_digest(), "sha256:0123456789ab");

@@ -21,10 +21,10 @@ use crate::runner::DrainTimes;
 use crate::telemetry::logging::Format;
 use signals::{Signal, Signals};
 
-/// How long a step may take that is under way when the time to come to rest is over: an answer of a model, mostly.
+/// The time limit of a step in progress after the drain time: usually a model's answer.
 const STEP: Duration = Duration::from_secs(20);
 
-/// How long everything else may take to close.
+/// The time limit for closing everything else.
 const CLOSING: Duration = Duration::from_secs(15);
 
 /// Serve runs over HTTP
@@ -40,7 +40,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
 
-    /// How the log looks, on standard error
+    /// The format of the log on standard error
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
@@ -53,7 +53,7 @@ enum LogFormat {
     Json,
 }
 
-/// Why serving came to its end.
+/// The reason why serving ended.
 enum Ended {
     Drained,
     AtOnce,
@@ -61,7 +61,7 @@ enum Ended {
 
 impl Serve {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        // Listened to before anything is opened: whoever sends one may do so at once.
+        // The process listens for signals before it opens anything, because a signal may arrive at once.
         let mut signals = Signals::listen();
         let settings = setup::settings(&self.config)?;
         let address = self.listen.unwrap_or(settings.gateway.listen);
@@ -75,7 +75,7 @@ impl Serve {
             }
         };
         if timeout(CLOSING, closed).await.is_err() {
-            tracing::warn!("something did not close in time; it is left as it is");
+            tracing::warn!("failed to close in time; exiting");
         }
         served.map(|ended| match ended {
             Ended::Drained => Exit::Done,
@@ -90,9 +90,8 @@ impl Serve {
         signals: &mut Signals,
         out: &mut Output,
     ) -> Result<Ended, CliError> {
-        let refused =
-            |error| CliError::told(ErrorCode::Configuration, format!("{address} cannot be listened at: {error}"));
-        // Whoever cannot listen leaves the store as those who do have it.
+        let refused = |error| CliError::told(ErrorCode::Configuration, format!("cannot listen at {address}: {error}"));
+        // A server that cannot bind its address must not change the store.
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let gateway = app.gateway(address).await?;
@@ -112,46 +111,45 @@ impl Serve {
         if matches!(drained, Ended::Drained) {
             serving.join_all().await;
             if timeout(CLOSING, gateway.close()).await.is_err() {
-                tracing::warn!("requests were still handled when the server closed; their outcome is unknown");
+                tracing::warn!("server closed with requests in progress; their outcome is unknown");
             }
         }
         Ok(drained)
     }
 
-    /// What is wrong with the new configuration changes nothing.
+    /// Reloads the configuration. An invalid configuration changes nothing.
     async fn reload(&self, app: &mut App, gateway: &Gateway) {
         let taken = match setup::settings(&self.config) {
             Ok(settings) => app.reload(settings, gateway).await.map_err(CliError::from),
             Err(error) => Err(error),
         };
         match taken {
-            Ok(not_taken) if not_taken.is_empty() => tracing::info!("the configuration was read again"),
-            Ok(not_taken) => tracing::warn!(
-                not_taken = not_taken.join(", "),
-                "the configuration was read again; some of it is taken only when the server is started anew"
-            ),
-            Err(error) => tracing::error!(%error, "the new configuration cannot be used; the old one holds"),
+            Ok(not_taken) if not_taken.is_empty() => tracing::info!("configuration reloaded"),
+            Ok(not_taken) => {
+                tracing::warn!(not_taken = not_taken.join(", "), "configuration reloaded; some changes need a restart")
+            }
+            Err(error) => tracing::error!(%error, "failed to reload configuration; the old one stays in use"),
         }
     }
 }
 
-/// Lets runs come to rest, or lays them down.
+/// Waits until active runs are idle, or releases them.
 async fn drain(app: &App, gateway: &Gateway, rest: Rest, signals: &mut Signals) -> Ended {
     let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
-    tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; nothing new is begun");
+    tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; no new runs start");
     gateway.stop();
     let drained = async { tokio::join!(rest.end(), app.runner.drain(times)).1 };
     let stopped = async { while signals.next().await != Signal::Stop {} };
     tokio::select! {
         cut = drained => {
             if cut > 0 {
-                tracing::warn!(runs = cut, "runs were laid down in the middle of a step");
+                tracing::warn!(runs = cut, "runs released in the middle of a step");
             }
             tracing::info!("stopped");
             Ended::Drained
         }
         () = stopped => {
-            tracing::warn!("stopped at once; runs under way are taken up when their leases have run out");
+            tracing::warn!("stopped at once; active runs are recovered after their leases expire");
             Ended::AtOnce
         }
     }

@@ -1,4 +1,5 @@
-//! A run from here to its rest, whoever has to be asked on the way: the common end of `run`, `resume` and `fork`.
+//! Shared final step of `run`, `resume` and `fork`: follows a run until it is idle, and asks the person at the
+//! terminal.
 
 mod waiting;
 
@@ -22,23 +23,23 @@ use crate::core::id::{RunId, SessionId};
 use crate::core::run::{Debt, Input, Output as Answer, Recorded, Refusal, Resume, Status};
 use crate::runner::{Execution, Report, RunnerError};
 
-/// Where calls that go on at their servers as tasks are waited for.
+/// Where a command waits for MCP tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tasks {
-    /// Where a person looks on.
+    /// Only at a terminal with a person.
     InTerminal,
-    /// Wherever the command runs.
+    /// At a terminal and elsewhere.
     Everywhere,
 }
 
 impl Tasks {
-    /// As `--wait` says.
+    /// Reads the `--wait` flag.
     pub(super) fn waited_for(wait: bool) -> Self {
         if wait { Self::Everywhere } else { Self::InTerminal }
     }
 }
 
-/// Follows an execution until the run is over, or owed something that nobody here can give.
+/// Follows an execution until the run ends, or needs an action that is not available here.
 pub(super) async fn settle(
     app: &App,
     execution: Execution,
@@ -62,12 +63,12 @@ pub(super) async fn settle(
                 report = match app.runner.take_up(&run, Input::Resume(resume), None).await {
                     Ok(execution) => follow.until_rest(execution, out).await?,
                     Err(error) => {
-                        // What does not fit can be typed again, in view of how the run stands now.
+                        // The person can correct an answer that does not fit, in view of the current state of the run.
                         let came_too_late = is_too_late(&error);
                         let error = refusal::told(error, &app.runner.journal(&run).await?);
                         out.note(format!("error: {}", block(&error.to_string())));
                         match came_too_late {
-                            // Nobody else drives it, and nothing more is taken for what is overdue.
+                            // No other process executes the run, and it accepts no more answers for expired items.
                             true => follow.until_rest(go_on(app, &run).await?, out).await?,
                             false => app.runner.report(&run).await?,
                         }
@@ -98,12 +99,12 @@ fn is_too_late(error: &RunnerError) -> bool {
     refusals.iter().any(|refusal| matches!(refusal, Refusal::TooLate { .. }))
 }
 
-/// Drives the run on without giving it anything.
+/// Resumes the run without an answer.
 async fn go_on(app: &App, run: &RunId) -> Result<Execution, CliError> {
     Ok(app.runner.take_up(run, Input::Resume(Resume::default()), None).await?)
 }
 
-/// Says how the run rests.
+/// Reports how the run ended or why it is pending.
 fn conclude(report: &Report, media: &[String], display: &Display, again: &Again, out: &mut Output) {
     match display {
         Display::Json => out.json(&ResultLine::of(report)),
@@ -128,14 +129,14 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Again,
 fn answer(report: &Report, out: &mut Output) {
     match &report.output {
         Some(Answer { value: Some(value), .. }) => out.pretty(value),
-        // An answer of media alone has no line of text, not even an empty one.
+        // An answer of media alone prints no line of text, not even an empty one.
         Some(Answer { text, media, .. }) if text.is_empty() && !media.is_empty() => {}
         Some(Answer { text, .. }) => out.verbatim(text.trim_end()),
         None => {}
     }
 }
 
-/// The command that writes the first of the media to a file.
+/// Shows the command that writes the first medium to a file.
 fn how_to_save(report: &Report, again: &Again, out: &mut Output) {
     let media = report.output.iter().flat_map(|output| &output.media);
     let mut handles = media.filter_map(|media| media.url.as_deref()).filter(|url| BlobHandle::parse(url).is_ok());
@@ -151,7 +152,7 @@ fn owed(report: &Report, again: &Again, out: &mut Output) {
     }
 }
 
-/// The last line of `--json`.
+/// The result line of `--json`.
 #[derive(Serialize)]
 pub(super) struct ResultLine<'a> {
     r#type: &'static str,
@@ -162,7 +163,7 @@ pub(super) struct ResultLine<'a> {
     session_id: Option<&'a SessionId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
-    /// The parsed answer where a schema was asked for, or else its text.
+    /// The parsed answer when the run has an output schema, or else its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Value>,
     #[serde(skip_serializing_if = "<[Media]>::is_empty")]
@@ -175,7 +176,7 @@ pub(super) struct ResultLine<'a> {
 }
 
 impl<'a> ResultLine<'a> {
-    /// How a run rests.
+    /// The state of a run that ended or is pending.
     pub(super) fn of(report: &'a Report) -> Self {
         let output = report.output.as_ref();
         Self {
@@ -192,23 +193,23 @@ impl<'a> ResultLine<'a> {
         }
     }
 
-    /// How a run stands that was given something and not driven on. What waits besides is told although others may drive
-    /// it on with what it has.
+    /// The state of a run that stored an answer without execution. The result lists the other pending items too,
+    /// although another process may resume the run with its answers.
     pub(super) fn stored(report: &'a Report, owed: &'a [Debt]) -> Self {
         let waits = report.status == Status::Running && owed.iter().any(Debt::wants_answer);
         let status = if waits { Status::Pending } else { report.status };
         Self { status, pending: owed, ..Self::of(report) }
     }
 
-    /// How a run stands that did not take what it was given.
+    /// The state of a run that rejected an answer.
     pub(super) fn refused(report: &'a Report, error: &CliError) -> Self {
         Self { error: Some(error.failure()), ..Self::of(report) }
     }
 
-    /// A command that came to no run.
+    /// A command that failed before it had a run.
     pub(super) fn failed(error: &'a CliError) -> Self {
         let (status, run_id) = match error {
-            // The run itself is as it was.
+            // The run itself is unchanged.
             CliError::Terminated(run) => (Status::Running, Some(run)),
             CliError::Told { .. } | CliError::Config(_) | CliError::Interrupted => (Status::Failed, None),
         };

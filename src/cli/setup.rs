@@ -1,4 +1,4 @@
-//! The flags that say what a command works with: which configuration, and what to change in it for this once.
+//! Shared flags: the configuration file, and changes to the configuration for one command.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::tool::visible;
 use crate::telemetry::logging;
 
-/// Which configuration.
+/// The flag that selects the configuration.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct ConfigFlag {
     /// The configuration [default: ./toolgate.yaml if there is one, or else built-in defaults]
@@ -23,7 +23,7 @@ pub(super) struct ConfigFlag {
     pub(super) config: Option<PathBuf>,
 }
 
-/// What is changed in it for one command. Another command on the same run needs the same flags.
+/// Changes to the configuration for one command. Another command on the same run needs the same flags.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "For this command only")]
 pub(super) struct Changes {
@@ -47,7 +47,7 @@ pub(super) fn settings(flag: &ConfigFlag) -> Result<Settings, CliError> {
     Ok(settings)
 }
 
-/// `toolgate demo-server` as a server means this program, wherever it lies.
+/// Replaces `toolgate demo-server` as a server command by the path of this executable.
 pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
     if let TransportSettings::Stdio { command, .. } = transport
         && command == "toolgate"
@@ -57,34 +57,34 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
     }
 }
 
-/// The log of a command without `log` in the configuration. A target is silenced with all that begin like it: the runner is
-/// not the run.
+/// The default log filter of a command. A filter applies to every target with its prefix, so `toolgate::run=off` needs
+/// an exception for the runner.
 const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate::runner=warn,rmcp=off,opentelemetry=off";
 
-/// Opens the program: its log first, on standard error, then everything the settings name.
+/// Opens the log on standard error first, then everything that the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
-    // By default the story and the result line say it; the log only says what they do not.
+    // The live view and the result line report most events; by default, the log adds only the rest.
     log(settings.log.as_deref().unwrap_or(USUAL_LOG))?;
     Ok(App::open(settings, Vec::new()).await?)
 }
 
-/// The log of a server without `log` in the configuration: requests, runs, and its background work.
+/// The default log filter of a server: requests, runs, and the background worker.
 const USUAL_SERVER_LOG: &str = "warn,toolgate=info,rmcp=off,opentelemetry=off";
 
-/// Begins the log of a server, on standard error. Without `log` in the configuration it says more than a command does.
+/// Starts the log of a server on standard error. Its default is more verbose than that of a command.
 pub(super) fn log_of_server(settings: &Settings, format: logging::Format) -> Result<(), CliError> {
     let level = settings.log.as_deref().unwrap_or(USUAL_SERVER_LOG);
     log_as(level, format, logging::Output::Queued)
 }
 
-/// Begins the log, on standard error.
+/// Starts the log on standard error.
 pub(super) fn log(level: &str) -> Result<(), CliError> {
     log_as(level, logging::Format::Text, logging::Output::Direct)
 }
 
 fn log_as(level: &str, format: logging::Format, output: logging::Output) -> Result<(), CliError> {
     match logging::init(level, format, output, environment) {
-        // A command that opens the program a second time has its log already.
+        // A command that opens the program a second time has a log already.
         Ok(()) | Err(logging::LoggingError::Taken(_)) => Ok(()),
         Err(error @ (logging::LoggingError::Filter { .. } | logging::LoggingError::Thread(_))) => {
             Err(CliError::told(ErrorCode::Configuration, error.to_string()))
@@ -92,13 +92,13 @@ fn log_as(level: &str, format: logging::Format, output: logging::Output) -> Resu
     }
 }
 
-/// The variable of that name.
+/// Reads an environment variable.
 pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 impl Changes {
-    /// Makes the changes for one agent, or for every agent when none is named.
+    /// Applies the changes to one agent, or to every agent when `agent` is `None`.
     pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
         if let Some(name) = &self.model {
             model(settings, name)?;
@@ -131,7 +131,7 @@ impl Changes {
     }
 }
 
-/// The servers of files in the format of editors.
+/// The servers from files in the format of editors.
 pub(super) fn servers_of(files: &[PathBuf]) -> Result<Vec<(ServerId, config::ServerSettings)>, CliError> {
     let mut servers = Vec::new();
     for file in files {
@@ -140,14 +140,14 @@ pub(super) fn servers_of(files: &[PathBuf]) -> Result<Vec<(ServerId, config::Ser
     Ok(servers)
 }
 
-/// The configured model of that name.
+/// Finds a configured model by name.
 pub(super) fn model(settings: &Settings, name: &str) -> Result<ModelName, CliError> {
     let known = settings.models.keys().find(|known| known.as_str() == name);
     known.cloned().ok_or_else(|| unknown("model", name, settings.models.keys().map(ModelName::as_str)))
 }
 
-/// Warns of a filter by an agent that is not configured: what it leaves may be nothing because of a slip of the keys. An
-/// agent of former days is no error.
+/// Warns about a filter by an agent that is not configured, because the name may be misspelt. It is not an error: runs
+/// of removed agents still exist.
 pub(super) fn warn_of_unknown(agent: Option<&str>, settings: &Settings, out: &mut Output) {
     let names = || settings.agents.keys().map(AgentName::as_str);
     if let Some(name) = agent.filter(|name| names().all(|known| known != *name)) {
@@ -156,7 +156,7 @@ pub(super) fn warn_of_unknown(agent: Option<&str>, settings: &Settings, out: &mu
     }
 }
 
-/// Refuses an agent whose model nobody has named, before a run is begun.
+/// Rejects an agent without a model before its run starts.
 pub(super) fn require_model(settings: &Settings, agent: &AgentName) -> Result<(), CliError> {
     let model = settings.agents.get(agent).and_then(|agent| settings.models.get(&agent.model));
     match model {
@@ -167,7 +167,7 @@ pub(super) fn require_model(settings: &Settings, agent: &AgentName) -> Result<()
     }
 }
 
-/// The flags as a further command on the same run needs them.
+/// The flags that a further command on the same run needs.
 pub(super) fn again(config: &ConfigFlag, changes: &Changes) -> Again {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let flag = |name: &'static str, value: Option<String>| value.into_iter().flat_map(|v| [name.to_owned(), v]);
@@ -177,7 +177,7 @@ pub(super) fn again(config: &ConfigFlag, changes: &Changes) -> Again {
     Again::new(config.collect(), servers.chain(others).collect())
 }
 
-/// The agent to use: the one that is named, the only one, or `assistant`.
+/// Finds the agent: the named one, the only one, or `assistant`.
 pub(super) fn agent(settings: &Settings, named: Option<&str>) -> Result<AgentName, CliError> {
     let names = || settings.agents.keys().map(AgentName::as_str);
     if let Some(name) = named {

@@ -1,12 +1,12 @@
 //! Text from standard input, for `-`: all of it, from a file, a pipe or the terminal.
 //!
-//! A terminal by itself hands over lines of 4,096 bytes at most and drops the rest, so its lines are read by the line editor.
+//! A terminal delivers lines of at most 4,096 bytes and drops the rest, so the line editor reads lines from a terminal.
 
 use std::io::{self, IsTerminal as _, Read as _};
 
 use super::prompt;
 
-/// Everything up to the end of the input.
+/// Reads standard input to its end.
 pub(super) fn read() -> io::Result<String> {
     if io::stdin().is_terminal()
         && let Some(mut prompt) = prompt::at_terminal()

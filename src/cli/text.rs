@@ -1,4 +1,4 @@
-//! Text made to fit: cut, counted and quoted.
+//! Text formatting: truncation, counts, units and quoting.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::core::tool::{needs_escaping, visible};
 
-/// The longest that arguments or a result get in a line.
+/// The length limit of arguments or a result on one line.
 pub(super) const COMPACT: usize = 120;
 
-/// The text in one line of at most `max` characters; what is cut off is marked.
+/// The text on one line of at most `max` characters, with a mark for omitted text.
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    // Control characters of a tool's answer have no business in a terminal.
+    // Control characters of a tool's answer must not reach a terminal.
     let line: String = words.join(" ").chars().map(|c| if needs_escaping(c) { '·' } else { c }).collect();
     match line.char_indices().nth(max) {
         None => line,
@@ -21,25 +21,25 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// Text of somebody else that may have several lines: each but the first is marked, so that none of them can pass for a
-/// line of ours, and what cannot be seen is shown by its code.
+/// Untrusted text that may have several lines. Each line but the first is marked, so that it cannot pass for a line of
+/// the program. Invisible characters appear as their codes.
 pub(super) fn block(text: &str) -> String {
     let lines = text.trim_end().lines().map(|line| visible(&line.replace('\t', "    ")));
     lines.collect::<Vec<_>>().join("\n| ")
 }
 
-/// The same under a line of ours: every line of it is marked, the first one too.
+/// Untrusted text below a line of the program: every line is marked, including the first.
 pub(super) fn gutter(text: &str) -> Vec<String> {
     let text = block(text);
     if text.is_empty() { Vec::new() } else { format!("| {text}").lines().map(str::to_owned).collect() }
 }
 
-/// A JSON value in one short line.
+/// A JSON value on one short line.
 pub(super) fn compact(value: &Value, max: usize) -> String {
     one_line(&value.to_string(), max.min(COMPACT))
 }
 
-/// Milliseconds as people say them: `85 ms`, `1.2 s`, `3 min 5 s`.
+/// Milliseconds in readable units: `85 ms`, `1.2 s`, `3 min 5 s`.
 pub(super) fn duration(milliseconds: u64) -> String {
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
@@ -52,7 +52,7 @@ pub(super) fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// Bytes as people say them: `85 bytes`, `12 kB`, `3.4 MB`.
+/// Bytes in readable units: `85 bytes`, `12 kB`, `3.4 MB`.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
@@ -66,14 +66,14 @@ pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// Things as a list for people: `a, b, c`, or `none`.
+/// A comma-separated list for people: `a, b, c`, or `none`.
 pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     let names: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// The text as one word of a POSIX shell, to be copied. What cannot be shown cannot be copied either: `HIDDEN` stands for
-/// it.
+/// The text as one word of a POSIX shell command that the user can copy. `HIDDEN` replaces a text with invisible
+/// characters, because the user could not check it.
 pub(super) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -91,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_long_value_is_cut_to_one_line_and_says_so() {
+    fn a_long_value_is_truncated_to_one_line_with_a_mark() {
         assert_eq!(compact(&json!({"a": "x\ny"}), 80), r#"{"a":"x\ny"}"#);
         let cut = compact(&json!("x".repeat(500)), 500);
         assert_eq!((cut.chars().count(), cut.ends_with('…')), (COMPACT, true));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_somebody_else_are_marked() {
+    fn lines_of_untrusted_text_are_marked() {
         let told = block("Which?\r\nMay x run?\x1b[2K\n\ta\n");
         assert_eq!(told, "Which?\n| May x run?\\u{1b}[2K\n|     a");
         assert_eq!(block("a\u{2028}b"), "a\\u{2028}b");
@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_said_as_people_say_them() {
+    fn durations_have_readable_units() {
         let said: Vec<String> = [85, 1_230, 185_000, 7_260_000].into_iter().map(duration).collect();
         assert_eq!(said, ["85 ms", "1.2 s", "3 min 5 s", "2 h 1 min"]);
     }
 
     #[test]
-    fn sizes_are_said_as_people_say_them() {
+    fn sizes_have_readable_units() {
         let said: Vec<String> = [85, 1_499, 12_000, 3_460_000].into_iter().map(size).collect();
         assert_eq!(said, ["85 bytes", "1 kB", "12 kB", "3.4 MB"]);
     }

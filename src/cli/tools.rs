@@ -1,4 +1,4 @@
-//! `toolgate tools`: what an agent's model would be offered now, and what becomes of a call.
+//! `toolgate tools`: the tools that an agent's model would get now, and the policy for their calls.
 
 mod fits;
 
@@ -16,7 +16,7 @@ use super::text::{count, one_line};
 use crate::core::policy::Verdict;
 use crate::core::tool::{LeftOut, Origin, Tool, Toolset};
 
-/// Descriptions are written for models; people see their beginning.
+/// The length limit of a description. Descriptions are written for models, so people see only the start.
 const DESCRIPTION: usize = 160;
 
 const EXAMPLES: &str = "\
@@ -26,16 +26,16 @@ Examples:
   toolgate tools --for main
   toolgate tools --schema --json | jq '.tools[].input_schema'
 
-ASKS: `allow` runs, `ask` waits for a person, `deny` is refused. Of the calls in one reply only
-those of the highest priority run.
+POLICY: `allow` runs, `ask` requires approval, `deny` is rejected. Of the calls in one reply, only
+those with the highest priority run.
 
-What was left out is said on standard error. Exit codes: 0 listed, 2 wrong usage or configuration,
-5 an MCP server is not there or did not list all of its tools; the others are listed all the same.
+Omitted tools are listed on standard error. Exit codes: 0 listed, 2 wrong usage or configuration,
+5 an MCP server is unavailable or did not list all of its tools; the others are still listed.
 
-`--for` says of each tool how it is declared to a model: as it is, with losses, or not at all and
-why. Arguments are checked against the tool's own schema all the same.";
+`--for` shows how each tool is declared to a model: unchanged, with losses, or left out with the
+reason. Arguments are still checked against the tool's own schema.";
 
-/// List the tools an agent is offered, and what was left out and why
+/// List the tools of an agent, and what was left out and why
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Tools {
@@ -46,7 +46,7 @@ pub(super) struct Tools {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Says how each tool fits into what this model, or any of this kind (`openai_chat`, …), takes
+    /// Shows how each tool fits the tool format of this model, or of any model of this kind (`openai_chat`, …)
     #[arg(long = "for", value_name = "MODEL", conflicts_with = "schema")]
     fits: Option<String>,
 
@@ -82,7 +82,7 @@ impl Tools {
         if !self.json {
             left_out(tools.left_out(), out);
         }
-        // A tool that is left out alone is its server's affair; a server that is missing is the operator's.
+        // One omitted tool is a problem of its server; a missing server is a problem of the operator.
         let is_missing = tools.left_out().iter().any(|left| left.server.is_some() && left.tool.is_none());
         Ok(if is_missing { Exit::ServerFailed } else { Exit::Done })
     }
@@ -97,7 +97,7 @@ fn table(tools: &Toolset, out: &mut Output) {
         super::paint::Paint::Colour => table.enforce_styling(),
         super::paint::Paint::Plain => table.force_no_tty(),
     };
-    table.set_header(["TOOL", "FROM", "PRIORITY", "ASKS", "DESCRIPTION"].map(bold));
+    table.set_header(["TOOL", "FROM", "PRIORITY", "POLICY", "DESCRIPTION"].map(bold));
     for tool in tools.iter() {
         table.add_row(row(tool));
     }

@@ -1,62 +1,62 @@
-//! How access to an MCP server is granted, as it is used.
+//! Resolved authentication settings for MCP servers.
 
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// How access to an MCP server is granted.
+/// How toolgate authenticates to an MCP server.
 #[derive(Clone, Debug)]
 pub enum AuthSettings {
-    /// By the headers that are sent.
+    /// With the configured headers.
     Headers,
-    /// By a person who logs in, if the server wants that.
+    /// As a user who logs in, if the server requires authorization.
     Person {
-        /// Who toolgate is to the authorization server; `None`: it registers itself.
+        /// toolgate's identity at the authorization server; `None`: toolgate registers itself.
         client: Option<ClientSettings>,
-        /// What to ask for; empty: what the server says is needed.
+        /// The scopes to request; empty: those that the server requires.
         scopes: Vec<String>,
-        /// The port that the browser is led back to.
+        /// The port of the redirect URI.
         redirect_port: Option<u16>,
-        /// Whether the authorization server may be in a private network although the server is not.
+        /// Whether the authorization server may be in a private network although the MCP server is not.
         allow_private: bool,
     },
-    /// To toolgate itself.
+    /// As toolgate itself, with client credentials.
     Client {
-        /// Its name at the authorization server.
+        /// The client id at the authorization server.
         id: String,
-        /// What it proves itself with.
+        /// The client's credential.
         proof: ClientProof,
-        /// What to ask for; empty: what the server says is needed.
+        /// The scopes to request; empty: those that the server requires.
         scopes: Vec<String>,
-        /// Whether the authorization server may be in a private network although the server is not.
+        /// Whether the authorization server may be in a private network although the MCP server is not.
         allow_private: bool,
     },
 }
 
-/// A client that was registered beforehand.
+/// A pre-registered OAuth client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Its id, which may be the address of a client ID metadata document.
+    /// The client id, which may be the URL of a client ID metadata document.
     pub id: String,
     /// Its secret.
     pub secret: Option<SecretString>,
 }
 
-/// What a client proves itself with.
+/// How a client authenticates at the token endpoint.
 #[derive(Clone, Debug)]
 pub enum ClientProof {
-    /// A secret.
+    /// With a client secret.
     Secret(SecretString),
-    /// A signature.
+    /// With a signed assertion.
     PrivateKey {
         /// The key, in PEM.
         pem: SecretString,
-        /// What it signs with.
+        /// The signature algorithm.
         algorithm: SigningAlgorithm,
     },
 }
 
-/// What a key signs with.
+/// Signature algorithm of client assertions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SigningAlgorithm {
@@ -73,7 +73,7 @@ pub enum SigningAlgorithm {
     Es384,
 }
 
-/// By a person, with nothing said about how.
+/// A user login with every default.
 impl Default for AuthSettings {
     fn default() -> Self {
         Self::Person { client: None, scopes: Vec::new(), redirect_port: None, allow_private: false }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: file, line, column, and what to do about it.
+//! Configuration errors: file, line, column, and how to fix each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ pub(super) struct Source(Arc<Read>);
 
 struct Read {
     text: String,
-    /// The same text, byte for byte, with asterisks for secrets.
+    /// The same text, byte for byte, with secrets replaced by asterisks.
     shown: NamedSource<String>,
 }
 
-/// One thing that is wrong.
+/// One configuration error.
 #[derive(Clone)]
 pub struct Fault {
     message: String,
@@ -27,8 +27,8 @@ pub struct Fault {
     place: Option<Place>,
 }
 
-/// Everything that is wrong, as far as it could be found at once (a file whose form is wrong tells one mistake); never empty. Shows itself with source lines and
-/// carets through `miette`, and in one line per fault through [`ConfigError::plain`].
+/// Every error that one pass can find; never empty. A file that cannot be parsed reports one error. `miette` renders it
+/// with source lines and carets, [`ConfigError::plain`] with one line per error.
 #[derive(Clone)]
 pub struct ConfigError {
     first: Box<Fault>,
@@ -50,7 +50,7 @@ impl Source {
         &self.0.text
     }
 
-    /// The bytes of a place, cut at the end of its line.
+    /// The byte range of a place, cut at the end of its line.
     fn span(&self, place: Place) -> SourceSpan {
         let before: usize = self.text().split_inclusive('\n').take(place.line - 1).map(str::len).sum();
         let line = self.text().get(before..).unwrap_or_default().lines().next().unwrap_or_default();
@@ -61,33 +61,33 @@ impl Source {
 }
 
 impl Fault {
-    /// A fault without a place.
+    /// An error without a place.
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None, source: None, place: None }
     }
 
-    /// The same fault with what to do about it.
+    /// Adds a remedy.
     pub(super) fn with_remedy(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// The same fault with more of what to do about it.
+    /// Appends to the remedy.
     pub(super) fn with_further_remedy(self, help: &str) -> Self {
         let help = self.help.iter().map(String::as_str).chain([help]).collect::<Vec<_>>().join("; ");
         self.with_remedy(help)
     }
 
-    /// The same fault in that file.
+    /// Sets the file and the place of the error.
     pub(super) fn at(self, source: &Source, place: Option<Place>) -> Self {
         Self { source: Some(source.clone()), place, ..self }
     }
 
-    /// What is wrong.
+    /// The error message.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it.
+    /// How to fix the error.
     pub fn remedy(&self) -> Option<&str> {
         self.help.as_deref()
     }
@@ -104,7 +104,7 @@ impl Fault {
 }
 
 impl ConfigError {
-    /// The error made of these faults; `Ok` if there are none.
+    /// An error made of these faults; `Ok` if the list is empty.
     pub(super) fn check(faults: Vec<Fault>) -> Result<(), Self> {
         let mut faults = faults.into_iter();
         match faults.next() {
@@ -113,12 +113,12 @@ impl ConfigError {
         }
     }
 
-    /// Every fault, in the order found.
+    /// Every error, in the order found.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         std::iter::once(&*self.first).chain(&self.others)
     }
 
-    /// One line per fault: `file:line:column: message (remedy)`.
+    /// One line per error: `file:line:column: message (remedy)`.
     pub fn plain(&self) -> String {
         let lines: Vec<String> = self.faults().map(Fault::plain).collect();
         lines.join("\n")
@@ -167,7 +167,7 @@ impl Diagnostic for Fault {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        // Without a place there is nothing to show of it.
+        // Without a place, no source line is shown.
         self.place.and(self.source.as_ref()).map(|source| &source.0.shown as &dyn SourceCode)
     }
 
@@ -183,9 +183,9 @@ impl fmt::Display for ConfigError {
             (0, Some(file)) if self.first.place.is_none() => write!(f, "{file}: {}", self.first),
             (0, _) => fmt::Display::fmt(&self.first, f),
             (others, Some(file)) if self.faults().all(|fault| fault.file() == Some(file)) => {
-                write!(f, "{file} has {} faults; the first: {}", others + 1, self.first)
+                write!(f, "{file} has {} errors; the first: {}", others + 1, self.first)
             }
-            (others, _) => write!(f, "the configuration has {} faults; the first: {}", others + 1, self.first),
+            (others, _) => write!(f, "the configuration has {} errors; the first: {}", others + 1, self.first),
         }
     }
 }

@@ -1,21 +1,22 @@
-//! `${VAR}` and `${VAR:-default}` in text. Expansion happens after parsing, so a value never becomes syntax.
+//! Variable expansion: `${VAR}` and `${VAR:-default}` in text. It happens after parsing, so a value never becomes
+//! syntax.
 
-/// Looks a variable up.
+/// Looks up a variable.
 pub(super) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Why text cannot be expanded.
+/// Why expansion failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ExpandError {
     /// A variable has no value.
     #[error("the environment variable `{0}` is not set")]
     Undefined(String),
-    /// What stands between the braces is no variable.
+    /// The text between the braces is not a variable.
     #[error("`{0}` is not a variable")]
     Malformed(String),
 }
 
 impl ExpandError {
-    /// What to do about it.
+    /// How to fix the error.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::Undefined(name) => format!("set it (`export {name}=…`), or give a default: `${{{name}:-…}}`"),
@@ -24,8 +25,8 @@ impl ExpandError {
     }
 }
 
-/// The text with every variable replaced. A default holds for a variable that is unset or empty; `$${` is a literal
-/// `${`. Values are taken as they are, never expanded again.
+/// The text with every variable replaced. A default applies to a variable that is unset or empty; `$${` is a literal
+/// `${`. Values are not expanded again.
 pub(super) fn expand(text: &str, env: Env<'_>) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,5 @@
-//! Tools that the calling application runs itself, in the shapes people have them in: ours, and OpenAI's functions.
+//! External tools, which the calling application runs: parsed from toolgate's own format and from OpenAI's function
+//! format.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError
 }
 
 const KEYS: [&str; 6] = ["name", "description", "input_schema", "result_schema", "priority", "deadline_s"];
-/// What others call the schemas.
+/// Other names for the schema keys.
 const ALIASES: [&str; 3] = ["parameters", "inputSchema", "outputSchema"];
 
 #[derive(Deserialize)]
@@ -34,7 +35,7 @@ struct ToolsMember {
     tools: Vec<Placed<Value>>,
 }
 
-/// The tools as the core knows them. Every name is there once.
+/// Parses the tools. Reports duplicate names.
 pub(super) fn tools(written: &[Placed<Value>], scope: &mut Scope<'_>) -> Vec<ExternalTool> {
     let mut names = BTreeSet::new();
     let mut tools = Vec::with_capacity(written.len());
@@ -70,17 +71,17 @@ fn tool(written: &Value) -> Result<ExternalTool, Fault> {
     let tool: ExternalTool = serde_json::from_value(Value::Object(declaration))
         .map_err(|error| Fault::new(format!("the external tool `{name}` cannot be read: {error}")))?;
     if !tool.input_schema.is_object() {
-        let fault = Fault::new(format!("the `input_schema` of the external tool `{}` is no JSON Schema", tool.name));
+        let fault = Fault::new(format!("the `input_schema` of the external tool `{}` is not a JSON Schema", tool.name));
         return Err(fault.with_remedy("write `input_schema: { type: object, … }`"));
     }
     if tool.deadline_s == Some(0) {
-        let fault = Fault::new(format!("the external tool `{}` leaves no time for its result", tool.name));
+        let fault = Fault::new(format!("the external tool `{}` has a deadline of 0 seconds", tool.name));
         return Err(fault.with_remedy("write `deadline_s: 60`, or leave it out"));
     }
     Ok(tool)
 }
 
-/// What is inside OpenAI's `{type: function, function: {…}}`, without the members that only that API knows.
+/// The content of OpenAI's `{type: function, function: {…}}`, without members that only that API defines.
 fn function(written: &Map<String, Value>) -> Map<String, Value> {
     let is_function = written.get("type").and_then(Value::as_str) == Some("function");
     if !is_function {

@@ -1,57 +1,57 @@
-//! A key that is written has a value. YAML reads a value that was commented out as `null`, and serde reads `null` as a
-//! key that is not there: `when:` with nothing behind it would take the condition from a rule. So what an optional key
-//! holds is read through here, and `null` is refused with the name of the key.
+//! Rejection of `null` for optional keys. YAML parses a value that was commented out as `null`, and serde treats `null`
+//! like a missing key: an empty `when:` would remove the condition from a rule. Optional keys are therefore read
+//! through this wrapper, which rejects `null` with the name of the key.
 //!
-//! It looks at keys that the configuration itself knows. Free JSON (arguments of examples, schemas) may hold `null`.
+//! It applies to the keys of the configuration itself. Free JSON (arguments of examples, schemas) may contain `null`.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-/// What is wrong with a key without a value; its name stands before it.
+/// The end of the error message for a key without a value; the name of the key precedes it.
 pub(super) const IS_EMPTY: &str = " is empty";
 
-/// What is read below a key, whether a deserializer, a visitor of serde's or what stands between them.
+/// A wrapper that knows the current key, around a deserializer, a visitor or an access type of serde.
 pub(super) struct Filled<'k, T> {
     inner: T,
-    /// The key it stands under; empty for the whole file.
+    /// The current key; empty for the whole file.
     key: &'k str,
     blank: Blank,
 }
 
-/// Which keys may do without a value.
+/// Which keys may have no value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blank {
     /// The keys of this mapping.
     Below,
     /// The key of this value.
     Here,
-    /// None.
+    /// No key.
     Nowhere,
 }
 
 /// The entries of a mapping.
 struct Entries<A> {
     inner: A,
-    /// The key whose value comes next.
+    /// The key of the next value.
     key: String,
     blank: Blank,
 }
 
-/// Reads a key and remembers it.
+/// Reads a key and stores it.
 struct Named<'n, T> {
     inner: T,
     name: &'n mut String,
 }
 
 impl<T> Filled<'static, T> {
-    /// The whole of a file.
+    /// A whole file.
     pub(super) fn new(inner: T) -> Self {
         Self { inner, key: "", blank: Blank::Nowhere }
     }
 
-    /// The whole of a file whose sections may be blank: whoever comments out the last server leaves `servers:` behind, and
-    /// means no servers.
+    /// A whole file whose sections may be empty: a user who comments out the last server leaves `servers:` and means no
+    /// servers.
     pub(super) fn sections(inner: T) -> Self {
         Self { inner, key: "", blank: Blank::Below }
     }
@@ -107,7 +107,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<'_, V> {
         self.inner.expecting(f)
     }
 
-    /// What this is about: an optional key that is there, and has no value.
+    /// The case to reject: an optional key that is present without a value.
     fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
         match self.blank {
             Blank::Here => self.inner.visit_none(),
@@ -240,7 +240,7 @@ macro_rules! read_key {
     )*};
 }
 
-/// Keys are text: what asks for anything else is handed on.
+/// Keys are text. Requests for other types are passed on.
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Named<'_, D> {
     type Error = D::Error;
 

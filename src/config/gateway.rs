@@ -1,4 +1,4 @@
-//! The HTTP gateway as it is used: where it listens, whom it lets in, how much they may ask for.
+//! Resolved settings of the HTTP gateway: listen address, authentication and limits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,50 +8,50 @@ use secrecy::SecretString;
 /// The HTTP gateway.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
-    /// Where it listens.
+    /// The listen address.
     pub listen: std::net::SocketAddr,
-    /// The address people know it by, without a trailing slash.
+    /// The public address of the gateway, without a trailing slash.
     pub public_url: Option<String>,
-    /// Where Prometheus reads, if it may.
+    /// The address of the metrics endpoint, if it is enabled.
     pub metrics_listen: Option<std::net::SocketAddr>,
-    /// How long runs under way may go on when the server is stopped.
+    /// How long running runs may continue while the server shuts down.
     pub drain: Duration,
-    /// How many runs it takes on.
+    /// How many runs the gateway executes and queues.
     pub runs: RunsSettings,
-    /// Whether whoever shows nothing may do everything; it listens on the loopback address then.
+    /// Whether requests without credentials have every right. Requires the loopback address.
     pub anonymous: bool,
-    /// Names that an anonymous gateway is asked by besides those of the loopback address.
+    /// Host names that an anonymous gateway accepts besides those of the loopback address.
     pub hosts: Vec<String>,
-    /// The origins of pages that may ask.
+    /// The allowed CORS origins.
     pub origins: Vec<String>,
-    /// The issuer whose tokens let people in, if there is one.
+    /// The issuer whose tokens are accepted, if there is one.
     pub oidc: Option<OidcSettings>,
-    /// The addresses that are told what happens to runs.
+    /// Webhook endpoints from the configuration.
     pub webhooks: Vec<WebhookSettings>,
-    /// Where webhooks of tenants may go.
+    /// Where the webhooks of tenants may be sent.
     pub webhook_egress: WebhookEgressSettings,
-    /// Hosts of media URLs in requests besides those of the public internet.
+    /// Allowed hosts of media URLs in requests, besides those of the public internet.
     pub media_hosts: MediaHostSettings,
-    /// How much one caller may ask for.
+    /// Limits per caller.
     pub limits: GatewayLimits,
-    /// Whether whoever started a run must not be the one who approves its calls.
+    /// Whether the user who started a run may not approve its calls.
     pub four_eyes: bool,
 }
 
-/// An address that is told what happens to runs.
+/// A webhook endpoint.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
-    /// Where messages are posted.
+    /// The URL that messages are posted to.
     pub url: String,
-    /// What they are signed with.
+    /// The signing secret.
     pub secret: SecretString,
-    /// The names of what is told; none means everything.
+    /// The names of the events to send; empty means every event.
     pub events: Vec<String>,
-    /// Whose runs it is told of.
+    /// The tenant whose runs are reported.
     pub tenant: String,
 }
 
-/// Hosts of image and audio URLs in requests besides those of the public internet.
+/// Allowed hosts of image and audio URLs in requests, besides those of the public internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediaHostSettings {
     /// This machine.
@@ -60,7 +60,7 @@ pub struct MediaHostSettings {
     pub private: bool,
 }
 
-/// Where webhooks of tenants may go besides `https://` addresses of the public internet.
+/// Where the webhooks of tenants may be sent, besides `https://` addresses of the public internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebhookEgressSettings {
     /// `http://` addresses.
@@ -71,48 +71,48 @@ pub struct WebhookEgressSettings {
     pub private: bool,
 }
 
-/// How many runs the gateway takes on.
+/// How many runs the gateway executes and queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunsSettings {
-    /// At most so many are driven at once.
+    /// The maximum of concurrently active runs.
     pub max_active: usize,
-    /// At most so many of one tenant.
+    /// The same maximum for each tenant.
     pub max_active_per_tenant: usize,
-    /// At most so many wait for their turn.
+    /// The maximum of queued runs.
     pub max_queued: usize,
 }
 
-/// An OpenID Connect issuer whose tokens let people in.
+/// An OpenID Connect issuer whose tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OidcSettings {
-    /// The issuer, exactly as its tokens write it.
+    /// The issuer URL, exactly as in its tokens.
     pub issuer: String,
-    /// For whom a token has to be.
+    /// The required audience of a token.
     pub audience: String,
-    /// The claim that names scopes.
+    /// The claim that contains the scopes.
     pub scope_claim: String,
-    /// The claim that names the tenant.
+    /// The claim that contains the tenant.
     pub tenant_claim: Option<String>,
-    /// The names of the scopes that values of the scope claim mean.
+    /// The scopes that each value of the scope claim stands for.
     pub scopes_of: Option<BTreeMap<String, Vec<String>>>,
 }
 
-/// How much one caller may ask for. None is zero.
+/// Limits per caller. Each is at least 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
     /// Requests in a minute.
     pub requests_per_minute: u32,
-    /// Requests at one moment.
+    /// Requests in a burst.
     pub burst: u32,
-    /// Requests under way at once.
+    /// Concurrent requests.
     pub requests_at_once: u64,
-    /// Event streams open at once.
+    /// Concurrent event streams.
     pub streams_at_once: u64,
-    /// Lists and runs being read at once.
+    /// Concurrent reads of lists and runs.
     pub reads_at_once: u64,
-    /// Credentials that do not hold, from one address in a minute.
+    /// Failed authentications per minute from one address.
     pub failures_per_minute: u32,
-    /// The largest body.
+    /// The maximum size of a body.
     pub body_bytes: u64,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,

@@ -21,7 +21,7 @@ pub(super) fn agent(source: &Source) -> Result<(Agent, String), Fault> {
         return Err(fault.at(source, Some(place)));
     }
     let matter = text.get(opening.len()..opening.len() + matter).unwrap_or_default();
-    // The empty line stands for the opening one, so that faults are told with the file's own line numbers.
+    // The empty line replaces the opening `---`, so that errors have the line numbers of the file.
     let agent = yaml::parse_part(source, &format!("\n{matter}"))?;
     Ok((agent, body.trim().to_owned()))
 }

@@ -1,15 +1,15 @@
-//! A configuration file as it may be shown. Keys belong into the environment, but some are written out, and an excerpt
-//! around a mistake must not carry them into a terminal's history or a build's log. Addresses carry some as well, before
-//! their host and in their query.
+//! Secret masking: a configuration file as it may be displayed. Keys belong in the environment, but some are written in
+//! the file. An excerpt around an error must not leak them into a terminal's history or a build log. URLs can also
+//! contain secrets, as user information and in the query.
 
 use std::ops::Range;
 
-/// What the name of a secret contains, unless it ends with `token`.
+/// Parts of key names that mark a secret. Names that end with `token` count too.
 const TELLING: [&str; 10] =
     ["api_key", "apikey", "api-key", "secret", "password", "authorization", "bearer", "hmac", "ed25519", "seal"];
 
-/// The text with every byte of a secret value as an asterisk, so that places stay where they are. References to variables
-/// are no secrets, nor are numbers (`max_tokens`).
+/// The text with every byte of a secret value replaced by an asterisk, so that positions stay the same. References to
+/// variables are not secrets, nor are numbers (`max_tokens`).
 pub(super) fn masked(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(masked_line);
     lines.collect()
@@ -30,7 +30,7 @@ fn masked_addresses(line: &str) -> String {
     shown + rest
 }
 
-/// An address ends with its quote, or else where the word does.
+/// The length of a URL, which ends with its quote or with the word.
 fn address_length(before: &str, after: &str) -> usize {
     let before = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     let end = match before.chars().next_back() {
@@ -40,11 +40,11 @@ fn address_length(before: &str, after: &str) -> usize {
     end.unwrap_or(after.len())
 }
 
-/// What follows `://`, without its user and password and without the values of its query.
+/// The part of a URL after `://`, without the user information and the values of the query.
 fn masked_address(address: &str) -> String {
     let references = references(address);
     let is_reference = |at: usize| references.iter().any(|place| place.contains(&at));
-    // Byte for byte the same, and where a reference stands only digits, so that nothing in one is taken for a mark.
+    // A copy of the same length in which each reference consists of digits, so that no delimiter is found inside one.
     let shape = address.bytes().enumerate().map(|(at, byte)| match byte.is_ascii() && !is_reference(at) {
         true => char::from(byte),
         false => '0',
@@ -60,7 +60,7 @@ fn masked_address(address: &str) -> String {
     shown.collect()
 }
 
-/// A password with a mark in it that does not belong there ends only at the last `@`.
+/// A password with an unencoded delimiter ends only at the last `@`.
 fn length_of_user(address: &str) -> usize {
     let authority = address.find(['/', '?', '#']).and_then(|end| address.get(..end)).unwrap_or(address);
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
@@ -81,7 +81,7 @@ fn values_of_query(address: &str) -> Vec<Range<usize>> {
     marks.map(value).collect()
 }
 
-/// Where variables are named.
+/// The positions of variable references.
 fn references(text: &str) -> Vec<Range<usize>> {
     let begins = text.match_indices("${").map(|(at, _)| at);
     begins.filter_map(|at| Some(at..at + text.get(at..)?.find('}')? + 1)).collect()
@@ -109,14 +109,14 @@ fn masked_values(line: &str) -> String {
     shown + rest
 }
 
-/// Whether what stands before a colon ends with the name of a secret.
+/// Whether the text before a colon ends with the name of a secret.
 fn is_telling(before: &str) -> bool {
     let name = before.trim_end().trim_end_matches(['"', '\'']).rsplit([' ', ',', '{', '"', '\'', '\t']).next();
     let name = name.unwrap_or_default().to_ascii_lowercase();
     name.ends_with("token") || TELLING.iter().any(|telling| name.contains(telling))
 }
 
-/// A value ends with its quote, or else where its line or its place in a list of pairs does.
+/// The length of a value, which ends with its quote, its line or its entry in a flow mapping.
 fn value_length(value: &str) -> usize {
     let end = |from: usize, ends: &[char]| value.get(from..).and_then(|rest| rest.find(ends)).map(|at| from + at);
     match value.chars().next() {

@@ -1,6 +1,7 @@
-//! The `mcpServers` JSON that people already have: of Claude, Cursor, VS Code and others.
+//! The `mcpServers` JSON files of Claude, Cursor, VS Code and other clients.
 //!
-//! Tolerant where [`super::load`] is strict: keys nobody here knows belong to some editor and are passed over.
+//! The parser is tolerant where [`super::load`] is strict: it ignores unknown keys, which belong to one editor or
+//! another.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,8 +38,8 @@ struct WrittenServer {
     disabled: bool,
 }
 
-/// Reads such a file: `mcpServers`, or VS Code's `servers`. `${VAR}`, `${VAR:-default}` and `${env:VAR}` are expanded;
-/// servers that are switched off are left out. Relative paths are relative to the file's folder.
+/// Reads such a file: `mcpServers`, or VS Code's `servers`. Expands `${VAR}`, `${VAR:-default}` and `${env:VAR}`, and
+/// skips disabled servers. Relative paths are relative to the folder of the file.
 pub fn mcp_servers_file(
     path: &Path,
     env: &dyn Fn(&str) -> Option<String>,
@@ -62,7 +63,7 @@ pub fn mcp_servers_file(
 fn transport(name: &str, placed: &Placed<WrittenServer>, scope: &mut Scope<'_>) -> Option<TransportSettings> {
     let written = placed.value();
     if written.r#type.as_deref() == Some("sse") {
-        let fault = Fault::new(format!("server `{name}` uses the old SSE transport, which toolgate does not speak"));
+        let fault = Fault::new(format!("server `{name}` uses the old SSE transport, which toolgate does not support"));
         scope.fault(
             fault.with_remedy("give the server's streamable HTTP URL, with `\"type\": \"http\"`"),
             placed.place(),

@@ -1,8 +1,8 @@
-//! The configuration: files in, checked settings out.
+//! The configuration: reads files and returns validated settings.
 //!
-//! What is written and what is used are different types: [`load`] reads YAML, fills in defaults, expands variables,
-//! checks every reference, and reports all that is wrong with file, line and remedy. Nothing here opens a connection,
-//! starts a program or reads the process's environment by itself: variables come from the function that is handed in.
+//! Written and resolved configuration have different types: [`load`] reads YAML, fills in defaults, expands variables,
+//! checks every reference, and reports all errors with file, line and remedy. It opens no connection, starts no program
+//! and does not read the environment of the process: variables come from the function that the caller passes.
 
 mod access;
 mod error;
@@ -47,12 +47,12 @@ use error::Source;
 use scope::Scope;
 use written::Written;
 
-/// The file that is looked for in the current folder.
+/// The default file name, in the current folder.
 pub const FILE_NAME: &str = "toolgate.yaml";
 
-/// Reads the configuration: the file at `path`, or else the one `TOOLGATE_CONFIG` names, or else `toolgate.yaml` in the
-/// current folder. Without any of them the defaults hold: SQLite in `.toolgate/`, one agent `assistant` on the model
-/// that the environment names, and the policy that asks.
+/// Reads the configuration: the file at `path`, or else the file that `TOOLGATE_CONFIG` names, or else `toolgate.yaml`
+/// in the current folder. Without a file the defaults apply: SQLite in `.toolgate/`, one agent `assistant` with the
+/// model that the environment names, and the `default` policy, which asks.
 pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, ConfigError> {
     let named = env("TOOLGATE_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
     let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| path.exists());
@@ -66,13 +66,13 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     resolve::settings(&written, Some(&path), Scope::new(source, folder, env))
 }
 
-/// Reads any YAML or JSON file into a type, with the same errors as the configuration: for conversation files and the
-/// like. No variables are expanded.
+/// Reads any YAML or JSON file into a type, with the same errors as the configuration, for example a conversation file.
+/// Does not expand variables.
 pub fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     Ok(yaml::parse(&yaml::read(path)?)?)
 }
 
-/// Text from elsewhere with its `${NAME}` and `${NAME:-default}` replaced as in the configuration.
+/// Expands `${NAME}` and `${NAME:-default}` in text from another source, as in the configuration.
 pub fn expanded(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, Fault> {
     expand::expand(text, env).map_err(|error| Fault::new(error.to_string()).with_remedy(error.remedy()))
 }

@@ -1,4 +1,4 @@
-//! A value and where it was written, so that what is found wrong later can still be pointed at.
+//! Values with their source location, so that errors found later can point at them.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,16 @@ pub(super) struct Place {
     pub(super) line: usize,
     /// Column in characters, from 1.
     pub(super) column: usize,
-    /// How many characters are meant; at least 1.
+    /// The number of characters to mark; at least 1.
     pub(super) length: usize,
 }
 
-/// A value with its place in a YAML file.
+/// A value with its location in a YAML file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Placed<T>(Spanned<T>);
 
-/// Text of a YAML file, variables not yet expanded.
+/// Text of a YAML file, before variable expansion.
 pub(super) type Text = Placed<String>;
 
 impl<T> Placed<T> {
@@ -31,12 +31,12 @@ impl<T> Placed<T> {
         &self.0.value
     }
 
-    /// Another value in the same place.
+    /// Another value at the same location.
     pub(super) fn with<U>(&self, value: U) -> Placed<U> {
         Placed(Spanned { value, referenced: self.0.referenced, defined: self.0.defined })
     }
 
-    /// Where it begins, if that is known.
+    /// The location, if it is known.
     pub(super) fn place(&self) -> Option<Place> {
         Place::from_location(self.0.referenced)
     }
@@ -46,7 +46,7 @@ impl Place {
     /// The beginning of a file.
     pub(super) const FIRST: Option<Self> = Some(Self { line: 1, column: 1, length: 1 });
 
-    /// The parser's idea of a place. It has none inside buffered data.
+    /// The location from the parser. The parser has no location inside buffered data.
     pub(super) fn from_location(location: serde_saphyr::Location) -> Option<Self> {
         let narrow = |number: u64| usize::try_from(number).ok().filter(|number| (1..1 << 31).contains(number));
         let length = narrow(location.span().len()).filter(|length| *length < 1 << 20).unwrap_or(1);

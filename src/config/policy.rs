@@ -1,6 +1,5 @@
-//! Policies: rules with examples that prove them, in files or in the configuration. They are taken as they stand, without
-//! variables. A rule that does not do what its author wrote beside it is
-//! refused, at the line of the example.
+//! Policies: rules with examples that verify them, in files or in the configuration. Policies contain no variables. A
+//! rule that contradicts one of its examples is rejected, and the error points at the example.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,12 +25,12 @@ const PRESETS: [(&str, &str); 4] = [
     ("approvals/bypass.yaml", include_str!("../../approvals/bypass.yaml")),
 ];
 
-/// Reads a policy file and runs its examples.
+/// Reads a policy file and verifies its examples.
 pub fn policy_file(path: &Path) -> Result<Policy, ConfigError> {
     read(yaml::read(path)?)
 }
 
-/// Reads a policy that does not stand in a file, and runs its examples. `name` is told where a file's path would be.
+/// Reads a policy that is not in a file, and verifies its examples. Errors show `name` in place of a path.
 pub fn policy_text(name: &str, text: &str) -> Result<Policy, ConfigError> {
     read(Source::new(name, text))
 }
@@ -54,7 +53,7 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
             name.value().clone()
         }
         None => {
-            let fault = Fault::new("the key `name` is missing").with_remedy("add `name:`; decisions tell it");
+            let fault = Fault::new("the key `name` is missing").with_remedy("add `name:`; decisions contain it");
             scope.fault(fault, Place::FIRST);
             String::new()
         }
@@ -63,7 +62,8 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
     scope.finish(policy)
 }
 
-/// A policy that is written in the configuration itself. Its version is a hash of what is written, wherever it stands.
+/// A policy that is written in the configuration itself. Its version is a hash of its content, independent of its
+/// location.
 pub(super) fn in_place(
     written: &WrittenPolicy,
     otherwise: &str,
@@ -94,7 +94,7 @@ fn compile(
 ) -> Policy {
     if written.default.is_none() {
         let fault = Fault::new("the key `default` is missing");
-        scope.fault(fault.with_remedy("add `default: ask`; it holds where no rule speaks"), place);
+        scope.fault(fault.with_remedy("add `default: ask`; it applies if no rule matches"), place);
     }
     let mut ids = BTreeSet::new();
     let mut rules = Vec::with_capacity(written.rules.len());
@@ -107,21 +107,19 @@ fn compile(
         rules.extend(rule(placed.value(), scope));
     }
     let within_s = written.within_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
-    // Without a default the policy is refused above.
+    // Without a default the policy is rejected above.
     let fallback = written.default.unwrap_or(Verdict::Ask);
     Policy { name, version, fallback, within_s, rules }
 }
 
 fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
     if written.justification.value().trim().is_empty() {
-        let fault = Fault::new(format!("rule `{}` gives no justification", written.id.value()));
-        scope.fault(
-            fault.with_remedy("say in a sentence why; people and the model read it"),
-            written.justification.place(),
-        );
+        let fault = Fault::new(format!("rule `{}` gives no reason", written.id.value()));
+        scope
+            .fault(fault.with_remedy("write one sentence; users and the model read it"), written.justification.place());
     }
     if written.r#match.value().is_empty() {
-        let fault = Fault::new(format!("rule `{}` asks for nothing and matches everything", written.id.value()));
+        let fault = Fault::new(format!("rule `{}` has no conditions and matches everything", written.id.value()));
         scope.fault(fault.with_remedy("write `match: { tool: \"*\" }` if that is meant"), written.r#match.place());
     }
     let when = condition(written, scope)?;
@@ -148,20 +146,20 @@ fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
     }
 }
 
-/// The rule's condition, if it has one; nothing if it has one that cannot be used.
+/// The rule's condition: `Some(None)` if it has no condition, `None` if the condition is invalid.
 fn condition(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Option<Condition>> {
     let Some(when) = &written.when else { return Some(None) };
     match Condition::parse(when.value()) {
         Ok(condition) => Some(Some(condition)),
         Err(error) => {
             let fault = Fault::new(format!("rule `{}`: the condition cannot be used: {error}", written.id.value()));
-            scope.fault(fault.with_remedy("docs/policy.md says what a condition may be"), when.place());
+            scope.fault(fault.with_remedy("docs/policy.md describes conditions"), when.place());
             None
         }
     }
 }
 
-/// Runs one example, alone, so that a failure points at its line.
+/// Verifies one example, alone, so that an error points at its line.
 fn prove(
     written: &WrittenRule,
     when: Option<&Condition>,
@@ -176,7 +174,7 @@ fn prove(
         let remedy = match &failure {
             RuleError::NoArguments { .. } => "add `arguments: { … }` to the example",
             RuleError::Unclear { .. } => {
-                "such a call is asked about; correct the condition, or ask with `has(…)` first"
+                "such a call requires approval; correct the condition, or test with `has(…)` first"
             }
             RuleError::Example { .. }
             | RuleError::Pattern { .. }

@@ -12,7 +12,7 @@ pub fn json_schema() -> Value {
     schema
 }
 
-/// Optional keys are left out or have a value; the generator takes `null` for one.
+/// Optional keys are omitted or have a value. The generator would allow `null` for them.
 fn refuse_null(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

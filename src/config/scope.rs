@@ -1,7 +1,7 @@
-//! One file while it is being turned into settings: its variables, its paths, and what was found wrong so far.
+//! Resolution context of one file: its variables, its paths, and the errors found so far.
 //!
-//! Every method answers with something usable even when it found a fault, so that one pass finds all of them; the
-//! settings are thrown away if there is any.
+//! Every method returns a usable value even after an error, so that one pass finds all errors. The settings are
+//! discarded if there is any.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::core::tool::result::MIN_RESULT_BYTES;
 
 const LONGEST_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
 
-/// What can be referred to by name.
+/// The kinds of objects that can be referenced by name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Model,
@@ -28,13 +28,13 @@ pub(super) enum Kind {
     Policy,
 }
 
-/// A file and what is known about it.
+/// A file and its context.
 pub(super) struct Scope<'a> {
     pub(super) source: Source,
-    /// What relative paths are relative to.
+    /// The base folder of relative paths.
     pub(super) folder: PathBuf,
     pub(super) env: Env<'a>,
-    /// What is being read, for faults that do not show it.
+    /// The object that is being read, for errors that do not show it.
     subject: Option<String>,
     faults: Vec<Fault>,
 }
@@ -44,12 +44,12 @@ impl<'a> Scope<'a> {
         Self { source, folder: folder.to_owned(), env, subject: None, faults: Vec::new() }
     }
 
-    /// The same, for another file that this one refers to.
+    /// A context for another file that this one refers to.
     pub(super) fn of_file(&self, source: Source) -> Self {
         Self::new(source, &self.folder, self.env)
     }
 
-    /// Reads something of which a fault is to say what it is.
+    /// Reads an object, and names it as the subject of its errors.
     pub(super) fn about<T>(&mut self, subject: String, read: impl FnOnce(&mut Self) -> T) -> T {
         self.subject = Some(subject);
         let answer = read(self);
@@ -57,33 +57,33 @@ impl<'a> Scope<'a> {
         answer
     }
 
-    /// Notes a fault of this file.
+    /// Records an error in this file.
     pub(super) fn fault(&mut self, fault: Fault, place: Option<Place>) {
         self.faults.push(fault.at(&self.source, place));
     }
 
-    /// Takes over what was found wrong with another file.
+    /// Adds the errors of another file.
     pub(super) fn absorb(&mut self, other: Scope<'_>) {
         self.faults.extend(other.faults);
     }
 
-    /// Takes over the faults of a file that this one refers to at that place.
+    /// Adds the errors of a file that this one refers to at that location.
     pub(super) fn absorb_error(&mut self, error: &ConfigError, place: Option<Place>) {
         for fault in error.faults().cloned() {
             match fault.file() {
                 Some(_) => self.faults.push(fault),
-                // The file could not even be read: what is wrong is the reference.
+                // The file could not be read at all, so the reference is wrong.
                 None => self.unreadable(fault, place),
             }
         }
     }
 
-    /// Notes that a file cannot be read that this one refers to.
+    /// Records that a file this one refers to cannot be read.
     pub(super) fn unreadable(&mut self, fault: Fault, place: Option<Place>) {
         self.fault(fault.with_further_remedy("it is relative to the configuration file"), place);
     }
 
-    /// The value, unless anything was found wrong: this file's faults first, each file's from top to bottom.
+    /// The value, or an error if any was recorded: this file's errors first, those of each file from top to bottom.
     pub(super) fn finish<T>(mut self, value: T) -> Result<T, ConfigError> {
         let own = self.source.name();
         let order = |fault: &Fault| {
@@ -135,7 +135,7 @@ impl<'a> Scope<'a> {
         self.path_of(text.value(), text.place())
     }
 
-    /// The same of text that stands at that place.
+    /// The same for text at that location.
     pub(super) fn path_of(&mut self, text: &str, place: Option<Place>) -> PathBuf {
         let path = self.expanded(text, place);
         self.folder.join(path)
@@ -153,7 +153,7 @@ impl<'a> Scope<'a> {
         let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
         let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '['));
         if !has_host || url.contains(char::is_whitespace) {
-            // The expanded text may be a secret: show what was written, without what may be one there.
+            // The expanded text may be a secret. Show the written text, with possible secrets masked.
             let fault = Fault::new(format!("`{}` is not a URL", masked(text.value())));
             self.fault(
                 fault.with_remedy("write it with its scheme, for example `https://example.com/mcp`"),
@@ -189,7 +189,7 @@ impl<'a> Scope<'a> {
         pattern.into()
     }
 
-    /// Notes a name that could not stand in a URL, a file name or a tool name.
+    /// Records a name that is not valid in a URL, a file name or a tool name.
     pub(super) fn name(&mut self, kind: &str, name: &str, place: Option<Place>) {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_safe) {
@@ -198,10 +198,10 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Notes a reference to something that is not there.
+    /// Records a reference to an unknown object.
     pub(super) fn unknown<'n>(&mut self, kind: Kind, text: &Text, known: impl IntoIterator<Item = &'n str>) {
         let Ok(name) = expand::expand(text.value(), self.env) else {
-            return; // Told already.
+            return; // Already reported.
         };
         let (one, many) = match kind {
             Kind::Model => ("model", "models"),
@@ -221,7 +221,7 @@ impl<'a> Scope<'a> {
         *number.value()
     }
 
-    /// A limit of one result. Less would not hold what is said about the rest.
+    /// A size limit of one result. A smaller limit would not fit the note about the omitted rest.
     pub(super) fn result_bytes(&mut self, bytes: &Placed<u64>) -> u64 {
         if *bytes.value() < MIN_RESULT_BYTES as u64 {
             self.fault(Fault::new(format!("this has to be at least {MIN_RESULT_BYTES}")), bytes.place());

@@ -1,4 +1,4 @@
-//! The configuration as it is used: every default filled in, every path made, every reference checked.
+//! Resolved configuration: defaults filled in, paths resolved, references checked.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,40 +20,40 @@ use crate::core::run::{AskHuman, Candidate, InDoubt, Limits, OnDeny};
 use crate::core::tool::result::ResultCheck;
 use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
 
-/// Everything a gateway is told. Secrets show themselves as redacted.
+/// All settings of a gateway. `Debug` redacts secrets.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The file it was read from; `None` for the defaults.
+    /// The configuration file; `None` for the defaults.
     pub file: Option<PathBuf>,
-    /// The folder relative paths were resolved against; empty for the current one.
+    /// The base folder of relative paths; empty for the current folder.
     pub folder: PathBuf,
-    /// Where runs are kept.
+    /// The store of runs.
     pub store: StoreSettings,
-    /// How long a run belongs to a process that stopped showing signs of life.
+    /// How long a run belongs to a process that no longer renews its lease.
     pub lease: Duration,
-    /// The models, by name. Every agent's models are in here.
+    /// The models by name, including every model of an agent.
     pub models: BTreeMap<ModelName, ModelSettings>,
-    /// What models charge, where it is configured; every name is that of a model.
+    /// Configured model prices. Every name is that of a model.
     pub prices: BTreeMap<ModelName, Price>,
-    /// The MCP servers, by id. Every agent's servers are in here.
+    /// The MCP servers by id, including every server of an agent.
     pub servers: BTreeMap<ServerId, ServerSettings>,
-    /// The file in which logins are kept. It may not exist yet.
+    /// The file that stores credentials from logins. It may not exist yet.
     pub credentials: PathBuf,
-    /// The approval policies by name, the presets included.
+    /// The approval policies by name, including the presets.
     pub policies: BTreeMap<String, Arc<Policy>>,
-    /// The agents, by name; at least one.
+    /// The agents by name; at least one.
     pub agents: BTreeMap<AgentName, AgentSettings>,
-    /// How envelopes are signed, if any are made or accepted.
+    /// Signed envelopes, if they are enabled.
     pub envelope: Option<EnvelopeSettings>,
     /// The HTTP gateway.
     pub gateway: GatewaySettings,
-    /// Where traces go.
+    /// Trace export.
     pub telemetry: TelemetrySettings,
-    /// A log level or directives, as `tracing-subscriber` reads them. `None`: what is usual for the command.
+    /// A log level or directives for `tracing-subscriber`. `None`: the default of the command.
     pub log: Option<String>,
 }
 
-/// Where runs are kept.
+/// The store of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreSettings {
     /// In an SQLite file.
@@ -88,14 +88,14 @@ pub enum ModelSettings {
         /// The file.
         file: PathBuf,
     },
-    /// The environment was to name a model and does not. An error only when it is used.
+    /// The environment should name a model and does not. This is an error only when the model is used.
     Missing {
-        /// What to do, for people.
+        /// How to fix it, as text for the user.
         remedy: String,
     },
 }
 
-/// Which API a model server speaks.
+/// The API of a model server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// OpenAI's Chat Completions.
@@ -113,25 +113,25 @@ pub enum Api {
 /// A model on a server.
 #[derive(Clone, Debug)]
 pub struct HttpModelSettings {
-    /// What the server speaks.
+    /// The API of the server.
     pub api: Api,
-    /// The address that the API's path is appended to, without a trailing slash.
+    /// The base URL, without a trailing slash.
     pub base_url: String,
-    /// Where the key comes from, if one is sent.
+    /// The source of the key, if one is sent.
     pub key: Option<KeySettings>,
-    /// The model to ask for.
+    /// The model name in requests.
     pub model: String,
     /// Further HTTP headers.
     pub headers: BTreeMap<String, SecretString>,
-    /// How the server is reached.
+    /// The proxy.
     pub proxy: ProxySettings,
-    /// How long to wait for the connection.
+    /// Timeout for the connection.
     pub connect_timeout: Duration,
-    /// How long to wait for the first token of a streamed reply.
+    /// Timeout for the first token of a streamed reply.
     pub first_token_timeout: Duration,
-    /// How long to wait for the next piece of a reply.
+    /// Timeout between two pieces of a reply.
     pub idle_timeout: Duration,
-    /// How long to wait for a whole reply.
+    /// Timeout for a whole reply.
     pub total_timeout: Duration,
     /// Whether replies are streamed.
     pub stream: bool,
@@ -141,33 +141,33 @@ pub struct HttpModelSettings {
     pub top_p: Option<f64>,
     /// The seed, if it is sent.
     pub seed: Option<i64>,
-    /// Most tokens of one reply, if it is sent.
+    /// The maximum of tokens in one reply, if it is sent.
     pub max_tokens: Option<u64>,
-    /// How much the model thinks, in the provider's own word.
+    /// The reasoning effort, in the provider's own term.
     pub reasoning_effort: Option<String>,
-    /// Most tokens of thinking.
+    /// The maximum of reasoning tokens.
     pub reasoning_budget_tokens: Option<u64>,
-    /// Whether the thinking is asked for.
+    /// Whether to request reasoning content.
     pub show_reasoning: Option<bool>,
     /// Which tools the model calls: `auto`, `required`, or the name of one.
     pub tool_choice: Option<String>,
-    /// Whether the model may ask for several tools at once.
+    /// Whether the model may request several tools at once.
     pub parallel_tool_calls: Option<bool>,
-    /// Whether tools are declared strict where their schema allows it.
+    /// Whether tools are declared strict if their schema allows it.
     pub strict_tools: bool,
     /// Whether the output schema is sent.
     pub structured_output: Option<bool>,
-    /// What is sent as it is.
+    /// The kinds of media that are sent; the others are replaced by a note.
     pub media: Option<Vec<MediaKind>>,
-    /// Whether prompts are to be cached.
+    /// Whether to request prompt caching.
     pub prompt_cache: PromptCache,
-    /// What it is told of the trace that a request belongs to.
+    /// The trace context in requests.
     pub trace_context: TraceContext,
-    /// Further members of the request body.
+    /// Additional members of the request body.
     pub extra: Map<String, Value>,
 }
 
-/// Where a key comes from.
+/// The source of a key.
 #[derive(Clone, Debug)]
 pub enum KeySettings {
     /// From the configuration or the environment.
@@ -181,10 +181,10 @@ pub enum KeySettings {
     },
 }
 
-/// How a server is reached.
+/// How to reach a server.
 #[derive(Clone, Debug, Default)]
 pub enum ProxySettings {
-    /// As the environment says.
+    /// As the environment specifies.
     #[default]
     Environment,
     /// Directly.
@@ -205,20 +205,20 @@ pub enum MediaKind {
     Audio,
 }
 
-/// How long a provider is to remember what was sent.
+/// How long a provider caches prompts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum PromptCache {
-    /// As the provider does by itself.
+    /// The provider's default.
     #[default]
     #[serde(rename = "automatic")]
     Automatic,
-    /// Asked for, for five minutes.
+    /// Requested for five minutes.
     #[serde(rename = "5m")]
     FiveMinutes,
-    /// Asked for, for an hour.
+    /// Requested for an hour.
     #[serde(rename = "1h")]
     OneHour,
-    /// Not asked for.
+    /// Not requested.
     #[serde(rename = "off")]
     Off,
 }
@@ -226,39 +226,39 @@ pub enum PromptCache {
 /// An MCP server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// How it is reached.
+    /// The transport.
     pub transport: TransportSettings,
-    /// Whether its hints are believed.
+    /// Whether the hints of its tools are trusted.
     pub trusted: bool,
-    /// When it is started.
+    /// When to start or connect it.
     pub start: McpStart,
-    /// How long starting or connecting may take.
+    /// Timeout for the start or the connection.
     pub start_timeout: Duration,
-    /// How long a call may go without progress.
+    /// Timeout for a call without progress.
     pub call_timeout: Duration,
-    /// How long a call may take however much it progresses.
+    /// Timeout for a call regardless of progress.
     pub total_timeout: Duration,
-    /// Calls at the same time; at least 1.
+    /// Concurrent calls; at least 1.
     pub max_concurrency: usize,
-    /// Tools of its list that are used; at least 1.
+    /// The maximum of tools used from its list; at least 1.
     pub max_tools: usize,
-    /// Which era of the protocol it is spoken to in.
+    /// The protocol version.
     pub era: McpEra,
-    /// Whether it may ask the run's user something in the middle of a call.
+    /// Whether the server may ask the run's user for input during a call (elicitation).
     pub elicitation: bool,
-    /// Before which calls its list of tools is asked for again.
+    /// Before which calls toolgate refreshes the list of tools.
     pub recheck_tools: RecheckTools,
-    /// How long a call is held open for the answers to what it asks; `None` for the usual time of `toolgate serve`.
+    /// How long a call stays open while the user answers an elicitation; `None` for the default of `toolgate serve`.
     pub elicitation_hold: Option<Duration>,
-    /// Bytes of text that one of its results brings into the conversation; `None` for the agent's limit.
+    /// The maximum of text bytes that one of its results adds to the conversation; `None` for the agent's limit.
     pub max_result_bytes: Option<u64>,
-    /// What becomes of a structured result that does not fit the tool's output schema.
+    /// How toolgate treats a structured result that does not match the tool's output schema.
     pub check_results: ResultCheck,
-    /// What it is told of the trace that a request belongs to.
+    /// The trace context in requests.
     pub trace_context: TraceContext,
 }
 
-/// What a server or a model is told of the trace that a request belongs to.
+/// Trace context that toolgate sends to a server or a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceContext {
@@ -270,66 +270,66 @@ pub enum TraceContext {
     All,
 }
 
-/// Before which calls a server is asked for its tools again.
+/// Before which calls toolgate refreshes a server's list of tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecheckTools {
-    /// Before calls that a person approved, or a saved approval covers, since the list was asked for.
+    /// Before calls that an approver approved or a grant covers since the last refresh.
     #[default]
     Approved,
     /// Before every call.
     Always,
-    /// Before none.
+    /// Before no call.
     Never,
 }
 
-/// When a server is started.
+/// When to start a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum McpStart {
-    /// With the program, where that stays.
+    /// At startup of a long-running command.
     Eager,
-    /// When it is first needed.
+    /// On first use.
     #[default]
     Lazy,
 }
 
-/// Which era of the protocol a server is spoken to in.
+/// Protocol version of an MCP server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum McpEra {
-    /// It is found out, with one request more at the first connection.
+    /// Detected, with one additional request at the first connection.
     #[default]
     Auto,
-    /// The sessions of the revisions up to 2025-11-25.
+    /// The protocol with sessions, revisions up to 2025-11-25.
     Legacy,
-    /// The stateless revision 2026-07-28.
+    /// The stateless protocol, revision 2026-07-28.
     Modern,
 }
 
-/// How an MCP server is reached.
+/// The transport of an MCP server.
 #[derive(Clone, Debug)]
 pub enum TransportSettings {
-    /// A program to start.
+    /// A program that toolgate starts.
     Stdio {
         /// The program: a name on the PATH, or a path.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Its own environment variables.
+        /// Additional environment variables.
         env: BTreeMap<String, SecretString>,
-        /// Whether it gets all of toolgate's own environment as well.
+        /// Whether it inherits all of toolgate's environment.
         inherit_env: bool,
-        /// The folder it runs in; `None` for toolgate's own.
+        /// The working folder; `None` for toolgate's own.
         cwd: Option<PathBuf>,
     },
     /// A streamable HTTP server.
     Http {
         /// Its URL, `http` or `https`.
         url: String,
-        /// HTTP headers to send.
+        /// Additional HTTP headers.
         headers: BTreeMap<String, SecretString>,
-        /// How access is granted.
+        /// The authentication.
         auth: AuthSettings,
     },
 }
@@ -341,72 +341,72 @@ pub struct AgentSettings {
     pub name: AgentName,
     /// Its model.
     pub model: ModelName,
-    /// The models that stand in for it, in order; each is named once.
+    /// The fallback models, in order; each appears once.
     pub fallback: Vec<Candidate>,
-    /// Seconds for which a model that failed is passed over.
+    /// Seconds for which a failed model is skipped.
     pub cooldown_s: u64,
     /// Its system prompt; may be empty.
     pub instructions: String,
     /// The servers whose tools it may use, in the order written.
     pub servers: Vec<ServerId>,
-    /// Which of the tools it may use.
+    /// The filter for their tools.
     pub tools: ToolFilter,
-    /// Priorities by name pattern; the first match counts.
+    /// Priorities by name pattern; the first match applies.
     pub priorities: Vec<(NamePattern, i32)>,
-    /// What becomes of calls below the highest priority.
+    /// How calls below the highest priority are handled.
     pub tiers: TierMode,
     /// Its approval policy.
     pub policy: Arc<Policy>,
-    /// Whether its model may ask a person.
+    /// The `ask_human` tool, if it is enabled.
     pub ask_human: Option<AskHuman>,
-    /// What a denied call does.
+    /// The effect of a denied call.
     pub on_deny: OnDeny,
-    /// What becomes of a call whose outcome nobody knows.
+    /// How a call with an unknown outcome is handled.
     pub in_doubt: InDoubt,
-    /// JSON Schema of the final answer. Read as JSON, not yet checked to be a schema.
+    /// JSON Schema of the final answer. Parsed as JSON, not yet validated as a schema.
     pub output_schema: Option<Value>,
-    /// Tools that the calling application runs itself.
+    /// Tools that the calling application runs.
     pub external_tools: Vec<ExternalTool>,
-    /// What bounds a run.
+    /// The limits of a run.
     pub limits: Limits,
 }
 
 impl AgentSettings {
-    /// Every model it may ask: its own, and those that stand in for it.
+    /// Every model that the agent may use: its own and the fallbacks.
     pub fn models(&self) -> impl Iterator<Item = &ModelName> {
         [&self.model].into_iter().chain(self.fallback.iter().map(|candidate| &candidate.model))
     }
 }
 
-/// Where traces go.
+/// Trace export.
 #[derive(Clone, Debug)]
 pub struct TelemetrySettings {
-    /// The base address of an OTLP receiver; `None` for what the environment says.
+    /// The base URL of an OTLP receiver; `None` for the value from the environment.
     pub otlp_endpoint: Option<String>,
-    /// The protocol it speaks; `None` for what the environment says.
+    /// The protocol of the receiver; `None` for the value from the environment.
     pub protocol: Option<OtlpProtocol>,
-    /// Headers for it.
+    /// HTTP headers for the receiver.
     pub headers: BTreeMap<String, SecretString>,
-    /// The name of this service.
+    /// The service name.
     pub service_name: String,
-    /// How much content spans carry.
+    /// How much content spans contain.
     pub content: ContentMode,
-    /// What is hidden in spans where it stands under a name that fits.
+    /// Redaction rules for spans.
     pub redact: RedactSettings,
-    /// About how many bytes of spans may wait to be sent; `None` for the usual bound.
+    /// The approximate maximum of span bytes in the queue; `None` for the default.
     pub queue_bytes: Option<usize>,
 }
 
-/// Under which names secrets are expected.
+/// Names that mark secrets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedactSettings {
-    /// Patterns of such names.
+    /// Patterns of additional names.
     pub keys: Vec<NamePattern>,
-    /// Whether the usual ones count as well.
+    /// Whether the default names apply as well.
     pub usual: bool,
 }
 
-/// A protocol of OTLP.
+/// Protocol of the OTLP receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum OtlpProtocol {
     /// Protobuf over HTTP.
@@ -420,16 +420,16 @@ pub enum OtlpProtocol {
     Grpc,
 }
 
-/// How much of prompts, answers, arguments and results spans carry.
+/// How much of prompts, answers, arguments and results spans contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentMode {
-    /// All of it.
+    /// All content.
     #[default]
     Full,
-    /// Of conversations only the last turn of each; all of arguments, answers and results.
+    /// The last turn of each conversation; all arguments, answers and results.
     LastTurn,
-    /// Nothing but names, counts and sizes.
+    /// Only names, counts and sizes.
     None,
 }
 
@@ -438,31 +438,31 @@ pub enum ContentMode {
 pub struct EnvelopeSettings {
     /// The id of the key to sign with.
     pub sign_with: String,
-    /// The keys that are accepted.
+    /// The accepted keys.
     pub keys: Vec<EnvelopeKeySettings>,
-    /// How long an envelope can be given back.
+    /// How long an envelope is valid.
     pub ttl: Duration,
 }
 
-/// A key of envelopes.
+/// A key for envelopes.
 #[derive(Clone, Debug)]
 pub struct EnvelopeKeySettings {
-    /// Its name.
+    /// The key id.
     pub id: String,
-    /// What it is made of.
+    /// The key material.
     pub material: KeyMaterial,
 }
 
-/// What a key of envelopes is made of.
+/// The material of an envelope key.
 #[derive(Clone, Debug)]
 pub enum KeyMaterial {
     /// A secret that all nodes share.
     Hmac(SecretString),
     /// An Ed25519 key.
     Ed25519 {
-        /// The key, private or public, in PEM or base64.
+        /// The private or public key, in PEM or base64.
         key: SecretString,
-        /// The secret that hides what is signed.
+        /// The secret that encrypts the sealed content.
         seal: SecretString,
     },
 }

@@ -1,12 +1,12 @@
-//! "Did you mean …?"
+//! "Did you mean …?" suggestions.
 
-/// A sentence that helps with a word nobody knows: the nearest known one, or else all of them.
+/// A remedy for an unknown word: the nearest known word, or else all of them.
 pub(super) fn remedy<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, kind: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let nearest = known.iter().map(|candidate| (distance(word, candidate), *candidate)).min();
     match nearest {
         Some((edits, candidate)) if edits <= word.chars().count().max(3) / 3 => format!("did you mean `{candidate}`?"),
-        Some(_) => format!("known {kind}: {}", quoted(&known)),
+        Some(_) => format!("expected one of: {}", quoted(&known)),
         None => format!("there are no {kind} yet"),
     }
 }
@@ -15,12 +15,12 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours from one word to the other, ignoring case and the
-/// difference of `-` and `_`.
+/// Edit distance of two words: insertions, deletions, replacements and swaps of neighbours, ignoring case and the
+/// difference between `-` and `_`.
 fn distance(from: &str, to: &str) -> usize {
     let plain = |text: &str| text.to_lowercase().replace('-', "_").chars().collect::<Vec<_>>();
     let (from, to) = (plain(from), plain(to));
-    // Rows of the usual table: the two above, and the one being filled.
+    // Rows of the usual table: the two above, and the current one.
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=to.len()).collect();
     for (i, have) in from.iter().enumerate() {
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_near_word_is_proposed_and_far_ones_are_listed() {
         assert_eq!(remedy("serves", ["servers", "store"], "keys"), "did you mean `servers`?");
-        assert_eq!(remedy("xyz", ["servers", "store"], "keys"), "known keys: `servers`, `store`");
+        assert_eq!(remedy("xyz", ["servers", "store"], "keys"), "expected one of: `servers`, `store`");
         assert_eq!(remedy("xyz", [], "agents"), "there are no agents yet");
     }
 }

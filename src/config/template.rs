@@ -1,11 +1,11 @@
-//! What `toolgate init` writes: a configuration that works at once, without a key, and explains itself.
+//! Starter configuration of `toolgate init`: it works at once, without a key, and explains itself.
 
 /// A file of the starter configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemplateFile {
-    /// Its name, in the folder of the configuration.
+    /// The file name, relative to the configuration's folder.
     pub name: &'static str,
-    /// What it holds.
+    /// The content.
     pub text: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Reading YAML (and JSON, which is YAML) into types, with errors a person can act on.
+//! YAML parsing (JSON is YAML) into types, with errors that name a remedy.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::filled::{Filled, IS_EMPTY};
 use super::placed::Place;
 use super::suggest;
 
-/// What numbers and the like are called.
+/// The names of expected types in errors.
 const TRUTH: &str = "`true` or `false`";
 const COUNT: &str = "a whole number, 0 or more";
 const WHOLE: &str = "a whole number";
@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<Source, Fault> {
     let failed = |reason: String| Fault::new(format!("`{name}` cannot be read: {reason}"));
     let unreadable = |error: std::io::Error| match error.kind() == ErrorKind::NotFound {
         true => Fault::new(format!("there is no file `{name}`")).with_remedy("check the path"),
-        false => failed(error.kind().to_string()).with_remedy("check the path, and who may read it"),
+        false => failed(error.kind().to_string()).with_remedy("check the path and the permissions of the file"),
     };
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if metadata.is_dir() {
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path) -> Result<Source, Fault> {
     Ok(Source::new(name, text))
 }
 
-/// Reads the whole source. A key without a value is a fault.
+/// Parses the whole source. A key without a value is an error.
 pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
     let is_blank = |line: &str| matches!(line.trim(), "" | "---" | "...") || line.trim_start().starts_with('#');
     if source.text().lines().all(is_blank) {
@@ -50,17 +50,17 @@ pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
     parse_part(source, source.text())
 }
 
-/// Reads the whole source, whose sections may be blank.
+/// Parses the whole source, whose sections may be empty.
 pub(super) fn parse_sections<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
     read_as(source, source.text(), |yaml| T::deserialize(Filled::sections(yaml)))
 }
 
-/// Reads the whole source, which was written for another program: there `null` may be a way to say nothing.
+/// Parses the whole source of a file that was written for another program: there `null` may be valid.
 pub(super) fn parse_foreign<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
     read_as(source, source.text(), |yaml| T::deserialize(yaml))
 }
 
-/// Reads a part of the source whose lines have the same numbers as in the whole.
+/// Parses a part of the source whose lines have the same numbers as in the whole.
 pub(super) fn parse_part<T: DeserializeOwned>(source: &Source, text: &str) -> Result<T, Fault> {
     read_as(source, text, |yaml| T::deserialize(Filled::new(yaml)))
 }
@@ -70,7 +70,7 @@ fn read_as<T>(
     text: &str,
     read: impl for<'de, 'e> FnOnce(serde_saphyr::Deserializer<'de, 'e>) -> Result<T, Error>,
 ) -> Result<T, Fault> {
-    // YAML 1.2: `no` and `y` are text, also where a schema lists them; `007` is no number.
+    // YAML 1.2: `no` and `y` are text, even where a schema lists them; `007` is not a number.
     let options = serde_saphyr::options! {
         with_snippet: false,
         strict_booleans: true,
@@ -92,7 +92,7 @@ fn explained(error: &Error) -> Fault {
     }
     if let Error::SerdeUnknownVariant { variant, expected, .. } = error {
         let remedy = suggest::remedy(variant, expected.iter().copied(), "words");
-        return Fault::new(format!("`{variant}` is not known here")).with_remedy(remedy);
+        return Fault::new(format!("unknown value `{variant}`")).with_remedy(remedy);
     }
     if let Error::SerdeMissingField { field, .. } = error {
         return Fault::new(format!("the key `{field}` is missing")).with_remedy(format!("add `{field}:` here"));
@@ -131,7 +131,7 @@ fn explained(error: &Error) -> Fault {
     Fault::new(UserMessageFormatter.format_message(error).into_owned())
 }
 
-/// The fault, with an example of what is expected where there is one.
+/// The error, with an example of the expected value if there is one.
 fn remedied(fault: Fault, expected: &str) -> Fault {
     match expected {
         TRUTH => fault.with_remedy("write `true` or `false`, without quotes"),

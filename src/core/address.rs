@@ -1,9 +1,9 @@
-//! What kind of place an IP address is: what requests to addresses from strangers are let through by. No names are looked up
-//! here.
+//! Classification of IP addresses: public, private, loopback or forbidden. The egress guard decides by this class
+//! whether an untrusted address may be requested. No names are resolved here.
 
 use ::core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kinds of places that requests are let through to, or not.
+/// The class of an IP address, by which requests are allowed or refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A host of the internet.
@@ -12,16 +12,16 @@ pub enum Place {
     Private,
     /// This machine.
     Loopback,
-    /// Nothing that serves strangers: link-local, cloud metadata, multicast, unspecified, documentation, reserved.
+    /// Not a host that serves the public: link-local, cloud metadata, multicast, unspecified, documentation, reserved.
     Forbidden,
 }
 
-/// Whether the address is a host of the internet, whatever form it is written in.
+/// Whether the address is a host of the internet, in any notation.
 pub fn is_public(address: IpAddr) -> bool {
     place(address) == Place::Public
 }
 
-/// The kind of place. An IPv6 address that stands for an IPv4 address is that address.
+/// Classifies an address. An IPv6 address that embeds an IPv4 address is classified as that address.
 pub fn place(address: IpAddr) -> Place {
     if METADATA.contains(&address) {
         return Place::Forbidden;
@@ -35,11 +35,11 @@ pub fn place(address: IpAddr) -> Place {
     }
 }
 
-/// Where clouds tell a machine its secrets, besides 169.254.169.254 and its link-local kin.
+/// Metadata services of clouds, in addition to 169.254.169.254 and its link-local range.
 const METADATA: [IpAddr; 5] = [
     // Alibaba Cloud
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
-    // Azure's wire server, a public address that only its machines see
+    // Azure's WireServer, a public address that only Azure machines can reach
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     // Oracle Cloud
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
@@ -65,7 +65,7 @@ fn v4(address: Ipv4Addr) -> Place {
     }
 }
 
-/// Only 2000::/3 is given out, so everything else is named or forbidden.
+/// Only 2000::/3 is allocated, so everything else is listed here or forbidden.
 fn v6(address: Ipv6Addr) -> Place {
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => Place::Loopback,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_special_block_is_known_at_its_first_and_its_last_address() {
+    fn special_blocks_include_their_first_and_last_address() {
         assert_places(Place::Loopback, &["127.0.0.0", "127.0.0.1", "127.255.255.255", "::1"]);
         assert_places(
             Place::Private,
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_just_beside_a_special_block_is_public() {
+    fn addresses_next_to_a_special_block_are_public() {
         let addresses = [
             "1.1.1.1",
             "9.255.255.255",
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_metadata_services_of_clouds_are_forbidden_even_where_private_addresses_are_not() {
+    fn cloud_metadata_is_forbidden_where_private_addresses_are_not() {
         assert_places(
             Place::Forbidden,
             &["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"],

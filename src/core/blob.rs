@@ -1,5 +1,5 @@
-//! The name of content that is kept outside the journal: what it is a hash of. A journal stays small and its facts stay
-//! readable, however large the media in them are.
+//! Blob handles: names of content that is stored outside the journal, derived from its hash. The journal stays small
+//! and readable, however large the media are.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use crate::core::json::hex;
 const SCHEME: &str = "media://";
 const ALGORITHM: &str = "sha256-";
 
-/// Names a blob by the SHA-256 of its bytes: `media://sha256-` and 64 lower-case hex digits. The same bytes have the same
-/// handle, wherever they came from.
+/// A blob's name, made of the SHA-256 of its bytes: `media://sha256-` and 64 lower-case hex digits. Equal bytes have
+/// equal handles, wherever they came from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobHandle([u8; 32]);
 
-/// Text that is no handle.
+/// A text that is not a blob handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no handle; one looks like media://sha256- and 64 hex digits")]
 pub struct NoHandle(String);
 
 impl BlobHandle {
-    /// What every handle begins with.
+    /// The prefix of every handle.
     pub(crate) const START: &str = "media://sha256-";
-    /// How long a handle is.
+    /// The length of a handle in bytes.
     pub(crate) const LENGTH: usize = Self::START.len() + 64;
 
     /// The handle of these bytes.
@@ -37,7 +37,7 @@ impl BlobHandle {
         Self(digest)
     }
 
-    /// Reads a handle; `media://` may be left out.
+    /// Parses a handle; the prefix `media://` is optional.
     pub fn parse(text: &str) -> Result<Self, NoHandle> {
         let digits = text.strip_prefix(SCHEME).unwrap_or(text).strip_prefix(ALGORITHM);
         digits.and_then(digest).map(Self).ok_or_else(|| NoHandle(text.chars().take(100).collect()))
@@ -49,7 +49,7 @@ impl BlobHandle {
     }
 }
 
-/// The bytes that 64 lower-case hex digits stand for.
+/// Decodes 64 lower-case hex digits.
 fn digest(digits: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     if digits.len() != 2 * bytes.len() {
@@ -102,7 +102,7 @@ mod tests {
     const ABC: &str = "media://sha256-ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     #[test]
-    fn a_handle_is_the_hash_of_the_bytes_and_reads_back_as_it_was_written() {
+    fn a_handle_is_the_hash_of_the_bytes_and_round_trips() {
         let handle = BlobHandle::of(b"abc");
         assert_eq!(handle.to_string(), ABC);
         assert_eq!(BlobHandle::parse(ABC), Ok(handle));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exactly_a_handle_is_none() {
+    fn malformed_handles_are_rejected() {
         let longer = format!("{ABC}0");
         let shouted = ABC.to_uppercase().replace("MEDIA://SHA256-", "media://sha256-");
         let other_scheme = ABC.replace("media://", "https://");

@@ -1,5 +1,5 @@
-//! The closed set of error codes. Everything that ends a run or refuses a request has one of these; everything a model
-//! can mend is feedback and has none. Classified by kind and status, never by message text.
+//! The closed set of error codes. Everything that ends a run or refuses a request has a code; errors that the model can
+//! correct are feedback and have no code. Classified by kind and status, never by message text.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $exit:literal, $retryable:literal;)*) => {
-        /// A stable code, its HTTP status, its exit code, and whether trying again may help.
+        /// A stable code, its HTTP status, its exit code, and whether a retry may help.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum ErrorCode {
             $($(#[$doc])* #[serde(rename = $text)] $name,)*
         }
 
         impl ErrorCode {
-            /// Every code there is.
+            /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The code as text.
@@ -22,7 +22,7 @@ macro_rules! error_codes {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// The HTTP status it is answered with.
+            /// The HTTP status of a response with this code.
             pub fn http_status(self) -> u16 {
                 match self { $(Self::$name => $status,)* }
             }
@@ -32,7 +32,7 @@ macro_rules! error_codes {
                 match self { $(Self::$name => $exit,)* }
             }
 
-            /// Whether the same request may succeed later. A failure that knows better says so itself.
+            /// Whether the same request may succeed later. A failure that knows better overrides this.
             pub fn is_retryable(self) -> bool {
                 match self { $(Self::$name => $retryable,)* }
             }
@@ -41,49 +41,49 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    /// Input that is wrong in itself: an unknown agent, tools wider than the agent's, an answer that never validated.
+    /// Invalid input: an unknown agent, tools wider than the agent's, an answer that never validated.
     Validation = "validation", 422, 1, false;
     /// The request is malformed.
     InvalidRequest = "invalid_request", 400, 2, false;
     /// The configuration is wrong.
     Configuration = "configuration", 500, 2, false;
-    /// Nobody showed who they are, or what they showed does not hold.
+    /// The credentials are missing or invalid.
     Unauthorized = "unauthorized", 401, 2, false;
-    /// Whoever asks may not do this.
+    /// The caller is not allowed to do this.
     Forbidden = "forbidden", 403, 2, false;
     /// There is no such run, call, agent or server.
     NotFound = "not_found", 404, 2, false;
-    /// The address takes no such method.
+    /// The address does not support this method.
     MethodNotAllowed = "method_not_allowed", 405, 2, false;
-    /// There is nothing in a form that the request accepts.
+    /// No available format is acceptable to the request.
     NotAcceptable = "not_acceptable", 406, 2, false;
     /// The request did not arrive in time.
     RequestTimeout = "request_timeout", 408, 1, true;
-    /// The run is not in a state that allows this, or somebody else was first.
+    /// The run is not in a state that allows this, or another writer was first.
     Conflict = "conflict", 409, 1, true;
-    /// It was there, and is not any more.
+    /// The resource existed and is no longer available.
     Gone = "gone", 410, 2, false;
-    /// What the request was made for has changed since.
+    /// The resource changed after the request was prepared.
     PreconditionFailed = "precondition_failed", 412, 1, false;
-    /// The request has a larger body than is taken.
+    /// The body of the request is too large.
     PayloadTooLarge = "payload_too_large", 413, 2, false;
-    /// The request's body is in a form that is not taken.
+    /// The body of the request has an unsupported media type.
     UnsupportedMediaType = "unsupported_media_type", 415, 2, false;
-    /// Whoever asks does so too often, or too much at once.
+    /// The caller sends too many requests, or too many at once.
     RateLimited = "rate_limited", 429, 1, true;
-    /// This server takes nothing new at the moment.
+    /// This server accepts no new work at the moment.
     Unavailable = "unavailable", 503, 1, true;
     /// A tool call was denied and the agent says that this ends the run.
     ToolDenied = "tool_denied", 403, 1, false;
     /// The model used up its corrections on calls that cannot be run.
     ToolFailed = "tool_failed", 502, 1, true;
-    /// A server that a request needs is not there.
+    /// A server that the request needs is not available.
     ToolUnavailable = "tool_unavailable", 503, 1, true;
     /// The provider refused the credentials.
     ProviderAuth = "provider_auth", 502, 1, false;
-    /// The provider wants to be paid.
+    /// The provider requires payment.
     ProviderBilling = "provider_billing", 502, 1, false;
-    /// The provider limits the rate.
+    /// The provider's rate limit was reached.
     ProviderRateLimit = "provider_rate_limit", 429, 1, true;
     /// The provider is down, overloaded, or cannot be reached.
     ProviderUnavailable = "provider_unavailable", 503, 1, true;
@@ -95,9 +95,9 @@ error_codes! {
     ProviderInvalidResponse = "provider_invalid_response", 502, 1, true;
     /// The conversation no longer fits the model.
     ContextWindow = "context_window", 422, 1, false;
-    /// The provider's filter withheld the answer.
+    /// The provider's content filter withheld the answer.
     ContentFilter = "content_filter", 422, 1, false;
-    /// The model declined to answer.
+    /// The model refused to answer.
     ModelRefused = "model_refused", 422, 1, false;
     /// The answer was cut off at the model's output limit.
     OutputTruncated = "output_truncated", 422, 1, false;
@@ -105,15 +105,15 @@ error_codes! {
     TurnLimit = "turn_limit", 200, 1, false;
     /// The run's wall-clock deadline passed.
     DeadlineExceeded = "deadline_exceeded", 504, 1, false;
-    /// What the run was waiting for did not come in time.
+    /// The input that the run was waiting for did not arrive in time.
     Expired = "expired", 410, 1, false;
-    /// Somebody cancelled the run.
+    /// The run was cancelled.
     Cancelled = "cancelled", 409, 130, false;
     /// The store cannot be read or written.
     StoreUnavailable = "store_unavailable", 503, 1, true;
-    /// The journal holds something this version does not understand, or that cannot have happened.
+    /// The journal holds an event that this version does not understand, or an impossible one.
     JournalCorrupt = "journal_corrupt", 500, 1, false;
-    /// A fault of toolgate.
+    /// A bug in toolgate.
     Internal = "internal", 500, 1, false;
 }
 
@@ -129,22 +129,22 @@ impl fmt::Display for ErrorCode {
 pub struct Failure {
     /// The stable code.
     pub code: ErrorCode,
-    /// What happened and what to do, for people. Holds no secret.
+    /// The cause and the remedy, in words for people. Contains no secret.
     pub message: String,
     /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// How long the other side asks us to wait, in milliseconds.
+    /// The delay that the other side asks for, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
 impl Failure {
-    /// A failure that is retryable as its code is by nature.
+    /// A failure that is retryable if its code is.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), retryable: code.is_retryable(), retry_after_ms: None }
     }
 
-    /// The same failure, to be retried or not regardless of its code.
+    /// The same failure with an explicit `retryable`, regardless of its code.
     pub fn retryable(self, retryable: bool) -> Self {
         Self { retryable, ..self }
     }

@@ -1,4 +1,4 @@
-//! Newtypes for the names and ids that travel through a run, so that one kind is never taken for another.
+//! Newtypes for the names and ids of a run, so that one kind is never mistaken for another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ text_id! {
     SessionId
 }
 text_id! {
-    /// One tool call of a run. Unique within the run, whatever the provider repeats.
+    /// One tool call of a run. Unique within the run, even if the provider repeats its ids.
     CallId
 }
 text_id! {
@@ -71,27 +71,27 @@ text_id! {
     ModelName
 }
 text_id! {
-    /// The configured id of an MCP server: the operator's name for it, not what the server calls itself.
+    /// The configured id of an MCP server: the operator's name for it, not the name the server reports.
     ServerId
 }
 text_id! {
-    /// On whose behalf a run acts: a user, a team, a key. Only compared, never parsed.
+    /// The principal on whose behalf a run acts: a user, a team, a key. Only compared, never parsed.
     Principal
 }
 text_id! {
-    /// Whose runs and approvals they are: customers of one gateway who must not know of each other.
+    /// The owner of runs and approvals: customers of one gateway who must not know of each other.
     Tenant
 }
 text_id! {
-    /// A standing approval.
+    /// A grant: a saved approval.
     GrantId
 }
 text_id! {
-    /// A key that lets somebody in: its name in lists, never the secret.
+    /// An API key: its name in lists, never the secret.
     KeyId
 }
 text_id! {
-    /// Where a tenant's webhooks go: `we_` and hex digits.
+    /// A tenant's webhook endpoint: `we_` and hex digits.
     EndpointId
 }
 text_id! {
@@ -106,13 +106,13 @@ text_id! {
 impl Tenant {
     const LOCAL: &str = "default";
 
-    /// Whether nobody said whose it is.
+    /// Whether no tenant was named.
     pub fn is_default(&self) -> bool {
         self.as_str() == Self::LOCAL
     }
 }
 
-/// Everything that nobody names a tenant for: the command line's runs, and those of a gateway with one tenant.
+/// The tenant of everything that names no tenant: the command line's runs, and those of a gateway with one tenant.
 impl Default for Tenant {
     fn default() -> Self {
         Self::from(Self::LOCAL)

@@ -1,14 +1,14 @@
-//! Canonical JSON (RFC 8785) and its hash: the one way two argument objects or two definitions are called equal.
+//! Canonical JSON (RFC 8785) and its hash: the only definition of equality of two argument objects or two definitions.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// How deep a value from outside may be nested. JSON readers, ours among them, stop at 128 levels, and a value stands
-/// some levels deep in the event that records it: a fact that can be written but not read would end its run.
+/// The maximum nesting of an external value. JSON readers, ours among them, stop at 128 levels, and the event that
+/// records a value nests it some levels deeper. An event that can be written but not read would end its run.
 pub const MAX_DEPTH: usize = 100;
 
-/// Whether arrays and objects are nested in each other more than that many levels deep.
+/// Whether arrays and objects are nested more than that many levels deep.
 pub fn is_deeper_than(value: &Value, levels: usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
@@ -27,7 +27,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The canonical text of a value: no white space, members sorted by UTF-16 code units, numbers as ECMAScript prints them.
+/// The canonical text of a value: no white space, members sorted by UTF-16 code units, numbers as ECMAScript prints
+/// them.
 pub fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
@@ -72,8 +73,8 @@ fn write_string(text: &str, out: &mut String) {
     out.push_str(&Value::from(text).to_string());
 }
 
-/// ECMAScript's `Number::toString`. Integers beyond 2^53 keep their digits: losing them would call two different
-/// arguments equal.
+/// ECMAScript's `Number::toString`. Integers beyond 2^53 keep their digits: without them two different arguments would
+/// compare as equal.
 fn canonical_number(number: &serde_json::Number) -> String {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();
@@ -92,7 +93,7 @@ fn canonical_number(number: &serde_json::Number) -> String {
     }
 }
 
-/// Reads a member that is there, as it is: without this, serde takes a `null` that was written for nothing at all.
+/// Deserializes a present member as it is: without this, serde reads an explicit `null` as an absent member.
 /// For `#[serde(default, deserialize_with)]`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)

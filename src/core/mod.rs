@@ -1,7 +1,7 @@
-//! The pure heart: what a run is, what it may become, what is to be done next.
+//! The pure core: the state of a run, its events, and the decision about the next step.
 //!
-//! Nothing here is async, reads a clock, draws a random number, looks at the environment or logs. Whatever the world
-//! says arrives as an event; whatever is to be done to the world leaves as a step.
+//! Nothing here is async, reads a clock, draws a random number, looks at the environment or logs. Every input from
+//! outside is an event; every effect on the outside is a step.
 
 pub mod address;
 pub mod blob;

@@ -1,7 +1,7 @@
-//! Patterns of names: `*`, `?`, `[a-z]`, `{a,b}`.
+//! Name patterns: `*`, `?`, `[a-z]`, `{a,b}`.
 //!
-//! Names are text and no paths: a pattern is compared with the whole of it, character by character, and neither a slash nor
-//! the end of a line is anything special. What cannot be meant is refused, so that no pattern silently misses.
+//! Names are text, not paths: a pattern is compared with the whole name, character by character, and neither a slash
+//! nor the end of a line is special. An ambiguous pattern is refused, so that no pattern silently misses.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -11,16 +11,16 @@ use std::sync::{Arc, OnceLock};
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 
-/// Any text. Byte by byte, which is the same for whole characters on both sides, and faster.
+/// Any text. Bytewise, which matches the same names as whole characters on both sides, and is faster.
 const ANY_TEXT: &str = "(?s-u:.)*";
 
 /// Any character.
 const ANY_CHARACTER: &str = "(?s:.)";
 
-/// Characters with a meaning of their own, besides `\\`.
+/// Characters with a special meaning, besides `\\`.
 pub(in crate::core) const SIGNS: [char; 5] = ['*', '?', '[', '{', '}'];
 
-/// A pattern of names, ready to be compared.
+/// A parsed name pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern(Kind);
 
@@ -31,7 +31,7 @@ enum Kind {
     Like(Regex),
 }
 
-/// A pattern as it is written down and handed on. It is read when it is first compared, once for all its copies.
+/// A pattern in its written form. It is parsed on the first comparison, once for all its copies.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(from = "String", into = "String")]
 pub struct NamePattern {
@@ -40,7 +40,7 @@ pub struct NamePattern {
 }
 
 impl Pattern {
-    /// Reads a pattern, or says what is wrong with it.
+    /// Parses a pattern; the error names what is wrong with it.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() {
             return Err("it is empty, and no name is".to_owned());
@@ -61,7 +61,7 @@ impl Pattern {
         text.chars().flat_map(escaped).flatten().collect()
     }
 
-    /// Whether all of a text fits.
+    /// Whether the whole text matches.
     pub fn fits(&self, text: &str) -> bool {
         match &self.0 {
             Kind::Anything => true,
@@ -72,7 +72,7 @@ impl Pattern {
 }
 
 impl NamePattern {
-    /// Whether all of a text fits, or what is wrong with the pattern.
+    /// Whether the whole text matches; the error names what is wrong with the pattern.
     pub fn fits(&self, text: &str) -> Result<bool, &str> {
         let read = self.read.get_or_init(|| Pattern::parse(&self.text));
         read.as_ref().map(|pattern| pattern.fits(text)).map_err(String::as_str)
@@ -117,10 +117,10 @@ impl fmt::Debug for NamePattern {
     }
 }
 
-/// Writes a pattern down as a regular expression.
+/// Translates a pattern into a regular expression.
 struct Reader<'a> {
     signs: Peekable<Chars<'a>>,
-    /// How many `{` are open.
+    /// The number of open `{`.
     open: usize,
     regex: String,
 }
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// One of these characters, or with `!` or `^` none of them. A `]` that stands first is one of them.
+    /// One of these characters, or with `!` or `^` any other character. A leading `]` is one of them.
     fn class(&mut self) -> Result<(), String> {
         self.regex.push('[');
         if self.signs.next_if(|sign| matches!(sign, '!' | '^')).is_some() {
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What follows a `-`. One that stands last is a character like others.
+    /// The end of a range after `-`. A trailing `-` is an ordinary character.
     fn end_of_range(&mut self) -> Result<Option<char>, String> {
         let mut ahead = self.signs.clone();
         if ahead.next() != Some('-') || matches!(ahead.next(), None | Some(']')) {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_fits_what_its_author_plainly_means() {
+    fn a_pattern_matches_what_its_author_means() {
         for (pattern, fits, misses) in [
             ("delete{,_all}", &["delete", "delete_all"][..], &["delete_", "delete_all_", "xdelete"][..]),
             ("{,un}do", &["do", "undo"], &["redo"]),
@@ -247,17 +247,17 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_handed_on_is_read_once_and_stays_the_text_it_was() {
+    fn copies_of_a_pattern_are_parsed_once_and_keep_their_text() {
         let pattern: NamePattern = serde_json::from_str(r#""delete{,_all}""#).unwrap();
         let copy = pattern.clone();
         assert_eq!((pattern.fits("delete"), pattern.fits("deleted")), (Ok(true), Ok(false)));
-        assert!(copy.read.get().is_some(), "what one copy read, all have");
+        assert!(copy.read.get().is_some(), "all copies share one parsed pattern");
         assert_eq!((serde_json::to_string(&copy).unwrap(), copy), (r#""delete{,_all}""#.to_owned(), pattern));
         assert!(NamePattern::from("{a").fits("a").is_err());
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_in_words() {
+    fn ambiguous_patterns_are_refused_in_words() {
         for (pattern, said) in [
             ("", "it is empty"),
             ("a[b", "no `]` for a `[`"),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_written_as_a_pattern_fits_itself_alone() {
+    fn an_escaped_text_matches_only_itself() {
         for text in ["*", "team[1]", "{a,b}", r"a\b", "a?", "plain,", "}", "é"] {
             let pattern = Pattern::parse(&Pattern::exactly(text)).unwrap();
             assert!(pattern.fits(text), "{text}");

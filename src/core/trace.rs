@@ -1,8 +1,8 @@
-//! W3C trace identity, derived rather than invented.
+//! W3C trace identity: trace ids come from outside, span ids are derived.
 //!
-//! A trace id enters a run from outside, with the event that begins an execution. Every span id below it is a hash of
-//! the trace id and of what the span stands for. So the driver can put the id of a call's span into the MCP request
-//! *before* the call runs, and telemetry, which only reads the journal afterwards, arrives at the same id.
+//! A trace id enters a run with the event that begins an execution. Every span id below it is a hash of the trace id
+//! and of the span's label. So the driver can put the id of a call's span into the MCP request *before* the call runs,
+//! and telemetry, which only reads the journal afterwards, derives the same id.
 
 mod baggage;
 mod propagation;
@@ -23,10 +23,10 @@ pub struct TraceId(pub [u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId(pub [u8; 8]);
 
-/// The trace that one execution (a start or a resume) of a run writes.
+/// The trace of one execution (a start or a resume) of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
-    /// The trace all spans of the execution belong to.
+    /// The trace of all spans of the execution.
     pub id: TraceId,
     /// The caller's span, when the execution continues a remote trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,18 +39,18 @@ pub struct Trace {
     /// The caller's `baggage`, as far as it could be read ([`Baggage`]), passed on unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baggage: Option<String>,
-    /// What tells the spans of this execution from those of others that continue the same remote trace: their labels
-    /// are the same. A trace of our own needs none.
+    /// A salt that distinguishes the spans of this execution from those of others that continue the same remote trace:
+    /// their labels are the same. A trace that begins here needs no salt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt: Option<SpanId>,
 }
 
-/// What is sent along with an outgoing request so that the other side can continue the trace.
+/// The context of an outgoing request, with which the other side can continue the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanContext {
     /// The trace.
     pub trace: TraceId,
-    /// The span that is the parent on the other side.
+    /// The parent span of the other side's spans.
     pub span: SpanId,
     /// The sampling decision.
     pub sampled: bool,
@@ -61,7 +61,7 @@ pub struct SpanContext {
 }
 
 impl TraceId {
-    /// Its last half, as a salt: of a fresh id, it is one that nobody else has.
+    /// Its last half, as a salt: of a new id, the salt is unique.
     pub fn salt(self) -> SpanId {
         let mut salt = [0; 8];
         for (to, from) in salt.iter_mut().zip(self.0.iter().skip(8)) {
@@ -77,7 +77,7 @@ impl Trace {
         Self { id, parent: None, sampled, state: None, baggage: None, salt: None }
     }
 
-    /// The id of the span that stands for `what`; equal input, equal id. Never all zero.
+    /// The id of the span with the label `what`; equal input, equal id. Never all zero.
     pub fn span(&self, what: &str) -> SpanId {
         let mut hash = Sha256::new();
         hash.update(self.id.0);
@@ -96,12 +96,12 @@ impl Trace {
         SpanId(id)
     }
 
-    /// The context to send with a request made under the span that stands for `what`.
+    /// The context of a request made under the span with the label `what`.
     pub fn context(&self, what: &str) -> SpanContext {
         self.context_of(self.span(what))
     }
 
-    /// The context to send with a request made under the caller's own span; `None` for a trace that begins here.
+    /// The context of a request made under the caller's own span; `None` for a trace that begins here.
     pub fn remote_context(&self) -> Option<SpanContext> {
         self.parent.map(|span| self.context_of(span))
     }
@@ -111,7 +111,7 @@ impl Trace {
         SpanContext { trace: self.id, span, sampled: self.sampled, state, baggage }
     }
 
-    /// Reads a W3C `traceparent` header: the caller's trace and span become ours. `None` if it is malformed.
+    /// Parses a W3C `traceparent` header: the run continues the caller's trace and span. `None` if it is malformed.
     pub fn from_traceparent(header: &str) -> Option<Self> {
         let mut fields = header.trim().split('-');
         let (version, trace, span, flags) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
@@ -125,8 +125,8 @@ impl Trace {
         valid.then(|| Self { parent: Some(parent), ..Self::new(id, flags & 1 == 1) })
     }
 
-    /// With the caller's `tracestate`. It is taken whole or, where any of it is malformed, not at all: it belongs to
-    /// others, and half of it may say something else. Returns whether it was taken.
+    /// Sets the caller's `tracestate`. If any part is malformed, all of it is dropped: it belongs to other systems, and
+    /// a part of it may have another meaning. Returns whether it was set.
     pub fn take_state(&mut self, header: &str) -> bool {
         let header = header.trim();
         let is_valid = tracestate::is_valid(header);
@@ -138,7 +138,7 @@ impl Trace {
 }
 
 impl SpanContext {
-    /// The fields that go over a border, by their names in HTTP headers and in `_meta` of MCP (SEP-414). None is empty.
+    /// The propagated fields, by their names in HTTP headers and in `_meta` of MCP (SEP-414). Empty fields are omitted.
     pub fn fields(&self, propagation: Propagation) -> Vec<(&'static str, String)> {
         let trace_context = [("traceparent", Some(self.traceparent())), ("tracestate", self.state.clone())];
         let mut fields = Vec::new();
@@ -159,7 +159,7 @@ impl SpanContext {
     }
 }
 
-/// Reads exactly `N` bytes of lower-case hex.
+/// Parses exactly `N` bytes of lower-case hex.
 fn hex_bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != N * 2 || !text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
         return None;
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_traceparent_is_read_and_written_back() {
+    fn a_traceparent_round_trips() {
         let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let trace = Trace::from_traceparent(header).expect("valid");
         assert_eq!(trace.parent.expect("parent").to_string(), "00f067aa0ba902b7");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn two_executions_that_continue_one_trace_have_no_span_in_common() {
+    fn two_executions_in_one_trace_share_no_span() {
         let trace = Trace::from_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").expect("valid");
         let [first, second] = [[1; 8], [2; 8]].map(|salt| Trace { salt: Some(SpanId(salt)), ..trace.clone() });
         assert_ne!(first.span("execution/0"), second.span("execution/0"));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_be_passed_on_and_says_something_is_passed_on() {
+    fn only_allowed_and_nonempty_fields_are_propagated() {
         let mut trace = Trace::new(TraceId([1; 16]), true);
         (trace.state, trace.baggage) = (Some("a=1".into()), Some("user=ada".into()));
         let names = |trace: &Trace, propagation| {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_written_before_there_was_baggage_is_read_and_written_as_it_was() {
+    fn a_journal_without_baggage_round_trips() {
         let written = r#"{"id":"01010101010101010101010101010101","sampled":true}"#;
         let trace: Trace = serde_json::from_str(written).expect("valid");
         assert_eq!(trace, Trace::new(TraceId([1; 16]), true));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_traceparent_is_no_parent() {
+    fn a_malformed_traceparent_is_rejected() {
         for header in [
             "",
             "00-xyz",

@@ -1,4 +1,4 @@
-//! An agent as the driver uses it: configuration, resolved, with its model at hand.
+//! Agent: resolved configuration, with its models.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits,
 use crate::core::tool::{ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use crate::ports::Model;
 
-/// What an agent is.
+/// A resolved agent.
 #[derive(Clone)]
 pub struct Agent {
     /// Its name.
@@ -20,9 +20,9 @@ pub struct Agent {
     pub model_name: ModelName,
     /// Its model.
     pub model: Arc<dyn Model>,
-    /// The models that stand in for it when it fails, in order.
+    /// The fallback models, in order.
     pub fallback: Vec<Fallback>,
-    /// Seconds for which a model that was left for another one is passed over.
+    /// Seconds of cooldown after a model was abandoned for another one.
     pub cooldown_s: u64,
     /// Its system prompt: authored text only.
     pub instructions: String,
@@ -34,27 +34,27 @@ pub struct Agent {
     pub tools: ToolFilter,
     /// Priorities by name pattern; the first match wins.
     pub priorities: Vec<(NamePattern, i32)>,
-    /// Which calls run, ask or are refused.
+    /// The policy for its calls.
     pub policy: Arc<Policy>,
-    /// What becomes of calls below the highest tier.
+    /// The treatment of calls below the highest tier.
     pub tiers: TierMode,
-    /// Whether its model may ask a person.
+    /// Whether its model may ask the user.
     pub ask_human: Option<AskHuman>,
-    /// What a denied call does.
+    /// The effect of a denied call.
     pub on_deny: OnDeny,
-    /// What becomes of a call whose outcome nobody knows.
+    /// The treatment of a call whose outcome is unknown.
     pub in_doubt: InDoubt,
     /// JSON Schema of its answers.
     pub output_schema: Option<Value>,
-    /// Whether answers are put to the output validator even without a schema.
+    /// Whether the output validator checks answers even without a schema.
     pub validate_output: bool,
-    /// What bounds its runs.
+    /// The limits of its runs.
     pub limits: Limits,
     /// Whether a single server's tools keep their own names.
     pub pass_through: bool,
 }
 
-/// A model that stands in when those before it fail.
+/// A fallback model, used when the models before it fail.
 #[derive(Clone)]
 pub struct Fallback {
     /// Its name.
@@ -72,7 +72,7 @@ impl Fallback {
 }
 
 impl Agent {
-    /// An agent with a model and nothing else: no tools, everything asks, default limits.
+    /// An agent with a model and nothing else: no tools, every call requires approval, default limits.
     pub fn new(name: impl Into<AgentName>, model: Arc<dyn Model>) -> Self {
         Self {
             name: name.into(),
@@ -103,7 +103,7 @@ impl Agent {
         [(&self.model_name, &self.model)].into_iter().chain(fallback)
     }
 
-    /// The agent as the specification of one run, before the caller narrows it.
+    /// The agent as a run specification, before the caller narrows it.
     pub fn spec(&self) -> Spec {
         Spec {
             agent: self.name.clone(),
@@ -126,7 +126,7 @@ impl Agent {
         }
     }
 
-    /// The rules by which offers become the toolset of a run.
+    /// The rules that turn tools into the toolset of a run.
     pub fn toolset_rules(&self, spec: &Spec, pins: &Pins) -> ToolsetRules {
         ToolsetRules {
             agent: Some(self.name.clone()),

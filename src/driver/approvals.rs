@@ -1,4 +1,4 @@
-//! Step: ask the approval cache, in one batch, which standing approvals cover the guarded tools.
+//! Step: query the approval cache, in one batch, for grants that cover the guarded tools.
 
 use super::{DriveError, Driver, Journal};
 use crate::core::run::Event;
@@ -27,9 +27,10 @@ impl Driver<'_> {
             principal: started.spec.principal.clone(),
         };
         let now = self.ports.clock.now();
-        // A cache that does not answer grants nothing: a person is asked instead.
+        // If the cache fails, there is no grant and the call requires approval.
         let granted = self.ports.approvals.granted(&asker, &guarded, now).await.unwrap_or_else(|error| {
-            tracing::warn!(run = %journal.id(), %error, "the approval cache did not answer; nothing is granted");
+            let run = journal.id();
+            tracing::warn!(%run, %error, "failed to query approval cache; guarded calls require approval");
             Vec::new()
         });
         journal.stage(Event::ApprovalsResolved { granted })

@@ -1,4 +1,4 @@
-//! The tools toolgate runs itself: when they are on offer, and what they do.
+//! Builtin tools: when they are available, and how they run.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::core::tool::{Builtin, FailureKind, Outcome, ToolOutput, Toolset};
 use crate::ports::Blob;
 
 impl Driver<'_> {
-    /// The live toolset with the tools of toolgate's own that the run has come to have a use for. The same allocation as
-    /// long as nothing changes.
+    /// The live toolset with the builtin tools that the run can use. Returns the same allocation as long as nothing
+    /// changes.
     pub(super) fn with_builtins(&self, run: &Run, live: Arc<Toolset>) -> Arc<Toolset> {
         if !run.has_cut_results() || live.get(Builtin::ResultRead.name()).is_some() {
             return live;
@@ -24,21 +24,23 @@ impl Driver<'_> {
     }
 }
 
-/// What a call of a tool of toolgate's own is about to do, or why it does nothing.
+/// A call of a builtin tool: its action, or the reason to refuse it.
 #[derive(Clone, Debug)]
 pub(super) enum Errand {
     /// Read a piece of a result.
     Read { reading: Reading, limit: usize },
-    /// Tell the model what is wrong with the call.
+    /// Report an invalid call to the model.
     Refuse(String),
 }
 
 impl Errand {
-    /// What a call asks for. Only what results of this very run name can be read.
+    /// Parses a call. Only results of the same run can be read.
     pub(super) fn of(builtin: Option<Builtin>, arguments: &Map<String, Value>, run: &Run) -> Self {
         match builtin {
             // A question is answered from outside.
-            None | Some(Builtin::AskHuman) => Self::Refuse("This program has no such tool of its own any more.".into()),
+            None | Some(Builtin::AskHuman) => {
+                Self::Refuse("This version of toolgate does not have this builtin tool.".into())
+            }
             Some(Builtin::ResultRead) => match Reading::parse(arguments) {
                 Err(complaint) => Self::Refuse(complaint),
                 Ok(reading) if !run.blobs().contains(&reading.handle) => Self::Refuse(unknown(&reading.handle)),
@@ -49,7 +51,7 @@ impl Errand {
 }
 
 impl Ports {
-    /// Does it. Nothing of it is an effect: it may be done any number of times.
+    /// Runs the call. It has no side effects, so it may run any number of times.
     pub(super) async fn run_errand(&self, errand: &Errand) -> Outcome {
         let (reading, limit) = match errand {
             Errand::Refuse(complaint) => return Outcome::Returned(ToolOutput::error(complaint)),
@@ -64,20 +66,24 @@ impl Ports {
         let blob = match found {
             Ok(Some(blob)) => blob,
             Ok(None) => {
-                let gone = format!("{handle} is not in the store any more. Call the tool it came from again.");
+                let gone = format!("{handle} is no longer in the store. Call the tool it came from again.");
                 return Outcome::Returned(ToolOutput::error(gone));
             }
             Err(error) => {
-                tracing::warn!(%handle, %error, "a kept result could not be read");
-                return Outcome::failed(FailureKind::Unavailable, "The store could not be used just now. Try again.");
+                tracing::warn!(%handle, %error, "failed to read stored result");
+                return Outcome::failed(
+                    FailureKind::Unavailable,
+                    "The store is not available at the moment. Try again.",
+                );
             }
         };
-        // Megabytes of JSON take their time, in which other runs go on. The turn lasts as long as the memory is held.
+        // Megabytes of JSON take their time, during which other runs continue. The permit is held as long as the
+        // memory.
         let reading = tokio::task::spawn_blocking(move || (piece(blob, &reading, limit), drop(turn)).0);
         match reading.await {
             Ok(piece) => Outcome::Returned(piece),
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Outcome::failed(FailureKind::Unavailable, "Not read: the program is being ended."),
+            Err(_) => Outcome::failed(FailureKind::Unavailable, "Not read: the program is shutting down."),
         }
     }
 }
@@ -93,5 +99,5 @@ fn piece(blob: Blob, reading: &Reading, limit: usize) -> ToolOutput {
 }
 
 fn unknown(handle: &BlobHandle) -> String {
-    format!("No result of this run is kept as {handle}. Take the handle from the result as it is written there.")
+    format!("No result of this run is kept as {handle}. Copy the handle exactly from the result.")
 }

@@ -1,4 +1,4 @@
-//! Step: run the calls of a tier, at servers and our own, all in flight together, each result journaled as it lands.
+//! Step: run the calls of a tier concurrently, at servers and builtin, and journal each result as it arrives.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -26,16 +26,16 @@ use crate::ports::{Delta, McpCall, Update};
 struct Outgoing {
     id: CallId,
     tool: Arc<Tool>,
-    /// Whether it was sent before, so that nobody may say that it was not run.
+    /// Whether it was sent before, so that it must not be reported as not run.
     was_sent: bool,
-    /// What it is to do, if toolgate runs it itself.
+    /// The builtin call, if toolgate runs it itself.
     errand: Option<Errand>,
     limits: Limits,
     arguments: Map<String, Value>,
     trace: SpanContext,
-    /// What is left of the run's own deadline.
+    /// The remaining time of the run's deadline.
     deadline: Option<Duration>,
-    /// What its server asked when it put the call aside, with the answers.
+    /// The questions for which its server suspended the call, with the answers.
     answered: Option<Answered>,
 }
 
@@ -79,7 +79,7 @@ impl Driver<'_> {
                 Happened::Asked(asked) => self.hold(journal, &mut held, asked).await?,
                 Happened::News(News::ForHeldCalls) => journal.catch_up().await?,
                 Happened::News(News::RunLost) => {
-                    // What has landed by now may be a task, which would go on for nothing.
+                    // A reply that has arrived may be a task, which would continue without a purpose.
                     while let Some(Some(landed)) = flight.next().now_or_never() {
                         record(journal, landed)?;
                     }
@@ -101,13 +101,13 @@ impl Driver<'_> {
     }
 }
 
-/// What happened while calls were under way.
+/// An event during running calls.
 enum Happened {
     /// A call has its reply.
     Landed((CallId, Replied)),
-    /// The server of a call asks.
+    /// The server of a call sends an elicitation request.
     Asked(Elicitation),
-    /// Others wrote to the run, or it is time.
+    /// Another writer appended to the run, or a deadline passed.
     News(News),
 }
 
@@ -121,7 +121,7 @@ fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) 
     Some(Outgoing { id: id.clone(), tool, was_sent, errand, limits, arguments, trace, deadline, answered })
 }
 
-/// A result that was overtaken (the run was ended meanwhile) is dropped.
+/// Stages a result. A result for a run that has ended meanwhile is dropped.
 fn record(journal: &mut Journal, (call, reply): (CallId, Replied)) -> Result<(), DriveError> {
     let event = Event::of_reply(call, reply);
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
@@ -151,14 +151,14 @@ async fn make(
 /// A panic ends one call, and not its run.
 async fn caught(call: impl Future<Output = Replied>) -> Replied {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_panic| {
-        let message = "the code that made this call panicked; this is a fault of toolgate";
+        let message = "the code that made this call panicked; this is a bug in toolgate";
         Outcome::failed(FailureKind::Panicked, message).into()
     })
 }
 
 async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::UnboundedSender<Elicitation>) -> Replied {
     let Origin::Mcp { server, tool } = &call.tool.origin else {
-        return Outcome::failed(FailureKind::Unavailable, "this tool is at no server").into();
+        return Outcome::failed(FailureKind::Unavailable, "this tool has no server").into();
     };
     let show = |progress| {
         let update = Update::Delta(Delta::Progress { call: call.id.clone(), progress });
@@ -179,12 +179,12 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::Unbounde
     ports.servers.call(request, &show).await
 }
 
-/// Why a call is not sent: its tool is gone, is denied by now, or is no longer what the model was shown, so that it might
-/// do something else. A tool that goes by another name by now is the same tool.
+/// The reason not to send a call: its tool is gone, is now denied, or differs from the definition that the model saw. A
+/// tool with another name and the same origin is the same tool.
 fn objection(tool: &Tool, live: &Toolset) -> Option<(FailureKind, String)> {
     match live.by_origin(&tool.origin) {
         Some(now) if now.verdict == Verdict::Deny => {
-            let why = "the policy has come to deny this tool since the call was allowed";
+            let why = "the policy now denies this tool";
             Some((FailureKind::Unavailable, why.to_owned()))
         }
         Some(now) if now.hash == tool.hash => None,
@@ -200,7 +200,7 @@ fn objection(tool: &Tool, live: &Toolset) -> Option<(FailureKind, String)> {
     }
 }
 
-/// What the model is told of a call that is not sent. Of one that was sent before nobody knows what became of it.
+/// The outcome that the model reads for a call that is not sent. If it was sent before, its outcome is unknown.
 pub(super) fn not_sent(kind: FailureKind, why: &str, was_sent: bool) -> Outcome {
     let why = why.trim_end_matches('.');
     Outcome::failed(
@@ -208,8 +208,8 @@ pub(super) fn not_sent(kind: FailureKind, why: &str, was_sent: bool) -> Outcome 
         match was_sent {
             false => format!("Not run: {why}."),
             true => format!(
-                "Not sent again: {why}. The call was sent before, and nobody knows how it ended: it may or may not have taken \
-             effect."
+                "Not sent again: {why}. The call was sent before, and its outcome is unknown: it may or may not have \
+                 taken effect."
             ),
         },
     )

@@ -1,6 +1,6 @@
-//! Step: settle for each call of the tier whether it may run. Arguments first, so that no person is asked about a call
-//! that cannot run anyway; then the policy and what was granted before. An approved call that is answered outside comes by
-//! once more, before it is handed over.
+//! Step: check whether each call of the tier may run. Arguments are checked first, so that no approver is asked about a
+//! call that cannot run anyway; then the policy and the grants. An approved call that is answered outside is checked
+//! again before it is handed over.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Driver<'_> {
             }
             journal.stage(event)?;
         }
-        // What stands is remembered when that its call is handed over can no longer be overtaken.
+        // Store the grant only after the hand-over is committed; until then another writer may win.
         if !begun.is_empty() && journal.commit().await? == Progress::Committed {
             self.remember(&begun).await;
         }
@@ -43,7 +43,7 @@ impl Driver<'_> {
             None => self.check_policy(run, call, tool).await,
         };
         match verdict {
-            // What may have taken effect is not told as not run.
+            // A call that may have taken effect is not reported as not run.
             CallVerdict::Rejected { message, .. } if call.sent => Event::CallCompleted {
                 call: id.clone(),
                 outcome: not_sent(FailureKind::Unavailable, &message, true).into(),
@@ -56,8 +56,8 @@ impl Driver<'_> {
         }
     }
 
-    /// An approved call that is answered outside: it is handed over now, if it is what was approved. Its tool is part of the
-    /// run, or of this program, so that nobody else has to be asked what it is.
+    /// Checks an approved call that is answered outside: it is handed over now, if it is unchanged. Its tool belongs to
+    /// the run or to this program, so no server has to be asked for the definition.
     async fn check_approved(&self, run: &Run, id: &CallId, tool: &Arc<Tool>) -> Event {
         if let Some(drifted) = self.drifted(run, &[(id, tool.clone())]).await.pop() {
             return drifted;
@@ -70,7 +70,8 @@ impl Driver<'_> {
         Event::CallChecked { call: id.clone(), verdict: verdict.unwrap_or(CallVerdict::Run { by: Right::Person }) }
     }
 
-    /// A tool that the agent, as it is configured now, does not offer. Those that are sent are looked at when they are sent.
+    /// Rejects a tool that the agent's current configuration does not include. Calls to servers are checked when they
+    /// are sent.
     fn no_longer_offered(&self, run: &Run, tool: &Tool) -> Option<CallVerdict> {
         let rules = self.agent.toolset_rules(&run.started().spec, run.pins());
         let message = "Not run: the tool is not available: it is no longer offered.".to_owned();
@@ -84,7 +85,7 @@ impl Driver<'_> {
     async fn check_arguments(&self, run: &Run, call: &Call, tool: &Tool) -> Option<CallVerdict> {
         let problems = match call.arguments() {
             Arguments::Malformed(text) => {
-                // Where a secret ends in broken JSON is not known.
+                // The end of a secret in broken JSON is unknown.
                 let has_secrets = !secret_names(&tool.input_schema).is_empty();
                 let shown: String = text.chars().take(if has_secrets { 0 } else { 200 }).collect();
                 let quote = if shown.is_empty() { String::new() } else { format!(": {shown}") };
@@ -98,12 +99,12 @@ impl Driver<'_> {
                 InputFindings::Invalid(problems) => problems,
             },
         };
-        let headline = format!("Invalid arguments for `{}`. Mend what is named here and call it again:", tool.name);
+        let headline = format!("Invalid arguments for `{}`. Fix the problems below and call it again:", tool.name);
         let message = Problem::feedback(&headline, &problems);
         Some(CallVerdict::Rejected { reason: Rejection::InvalidArguments, message, problems })
     }
 
-    /// What the policy says of a call now.
+    /// The policy's current judgement of a call.
     pub(super) async fn judge(&self, run: &Run, call: &Call, tool: &Tool) -> Judgement {
         let spec = &run.started().spec;
         let (agent, principal) = (Some(&spec.agent), spec.principal.as_ref());
@@ -120,7 +121,7 @@ impl Driver<'_> {
                 message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.why),
                 problems: Vec::new(),
             },
-            // Looked at by a person, whatever the policy lets run and whatever was granted before.
+            // Requires approval, whatever the policy allows and whatever was granted before.
             (Verdict::Allow, Some(caution)) => {
                 CallVerdict::Ask { rule: None, why: caution.to_owned(), policy: None, within_s: judgement.within_s }
             }
@@ -137,8 +138,8 @@ impl Driver<'_> {
         }
     }
 
-    /// The standing approval that covers a call. Nobody looks again at a call that is handed over, so it is made sure now that
-    /// it still holds.
+    /// The grant that covers a call. A call that is handed over is not compared again later, so its grant is confirmed
+    /// here.
     async fn standing(&self, run: &Run, call: &Call, tool: &Tool) -> Option<GrantId> {
         let grant = run.granted(&tool.name, call.arguments(), self.ports.clock.now())?;
         let is_looked_at_again = call.is_sent_by_us();
@@ -147,7 +148,7 @@ impl Driver<'_> {
     }
 }
 
-/// Why a question to a person cannot be put to anybody.
+/// The reason why a question to the user is invalid.
 fn asked_badly(origin: &Origin, arguments: &Map<String, Value>) -> Option<String> {
     match Builtin::of(origin)? {
         Builtin::AskHuman => Ask::parse(arguments).err(),
@@ -155,7 +156,7 @@ fn asked_badly(origin: &Origin, arguments: &Map<String, Value>) -> Option<String
     }
 }
 
-/// Why text that should have been arguments is none.
+/// The reason why a text is not valid arguments.
 fn what_is_wrong_with(text: &str) -> String {
     match serde_json::from_str::<Map<String, Value>>(text) {
         Ok(_) => format!("the arguments are nested deeper than {} levels", json::MAX_DEPTH),

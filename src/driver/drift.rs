@@ -1,5 +1,5 @@
-//! Right before a call leaves: is what would run what it was cleared for? Asked of calls that are sent, of calls that are
-//! sent again, and of approved calls that are handed to whoever answers them.
+//! Drift check: compares a call with what was approved, immediately before dispatch. Applies to calls that are sent,
+//! calls that are sent again, and approved calls that are handed to the caller or the user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use crate::core::id::{CallId, GrantId, ServerId};
 use crate::core::run::{Call, Clearance, Event, Run};
 use crate::core::tool::{Difference, Tool, Toolset};
 
-/// How old the list of a server may be when a call rests on a grant.
+/// The maximum age of a server's tool list when a call is authorized by a grant.
 const GRANT_CONFIRMED: Duration = Duration::from_secs(60);
 
-/// What came of the comparison.
+/// The result of the comparison.
 pub(super) enum Compared {
-    /// The calls are what they were cleared for.
+    /// The calls are unchanged.
     Same,
-    /// Something is different, or somebody else wrote to the run: ask it anew what is next.
+    /// A call changed, or another writer appended to the run: compute the next step again.
     MovedOn,
 }
 
 impl Driver<'_> {
-    /// Records what has become different about these calls since they were cleared. Those are checked again before any of
-    /// the tier is sent.
+    /// Records the differences of these calls since they were authorized. Changed calls are checked again before any
+    /// call of the tier is sent.
     ///
-    /// The facts are durable when it returns: what happened before is not held back by a tool that keeps changing.
+    /// The events are durable on return: a tool that keeps changing does not hold back earlier events.
     pub(super) async fn record_drift(
         &self,
         journal: &mut Journal,
@@ -36,7 +36,7 @@ impl Driver<'_> {
             .iter()
             .filter_map(|id| {
                 let tool = journal.run().call(id)?.tool.as_ref()?;
-                // What is gone is not sent, and its call is told so.
+                // A call whose tool is gone is not sent, and the model reads the reason.
                 Some((id, live.by_origin(&tool.origin)?.clone()))
             })
             .collect();
@@ -45,13 +45,13 @@ impl Driver<'_> {
             return Ok(Compared::Same);
         }
         journal.stage_all(drifted)?;
-        // Whether it was written or somebody else wrote first: the run says what is next.
+        // Whether the commit succeeded or another writer was first: the run determines the next step.
         let (Progress::Committed | Progress::CaughtUp) = journal.commit().await?;
         Ok(Compared::MovedOn)
     }
 
-    /// Asks the servers of calls that were approved for their tools again, if they were asked before the approval: a server
-    /// may change a definition without an announcement.
+    /// Refreshes the tool lists of the servers of approved calls, if they are older than the approval: a server may
+    /// change a definition without an announcement.
     pub(super) async fn confirm_tools(&self, journal: &Journal, calls: &[CallId]) {
         let (run, now) = (journal.run(), self.ports.clock.now());
         let mut servers: BTreeMap<ServerId, Option<Duration>> = BTreeMap::new();
@@ -75,7 +75,7 @@ impl Driver<'_> {
         }
     }
 
-    /// What is different about calls, given their tools as they are now, as facts.
+    /// The differences of calls, given their current tools, as events.
     pub(super) async fn drifted(&self, run: &Run, calls: &[(&CallId, Arc<Tool>)]) -> Vec<Event> {
         let open = || calls.iter().filter_map(|(id, live)| Some((*id, run.call(id)?, live)));
         let ended = self.ended_grants(open().filter_map(|(_, call, _)| resting_on(call).cloned()).collect()).await;
@@ -87,23 +87,23 @@ impl Driver<'_> {
         let drifted = judged.into_iter().filter_map(|(id, call, live, judgement)| {
             let mut differences = run.drift(id, live, &judgement, now);
             if resting_on(call).is_some_and(|grant| ended.contains(grant)) {
-                differences.push(Difference::new("standing approval", "in force", "no longer in force"));
+                differences.push(Difference::new("grant", "in force", "no longer in force"));
             }
-            // The check that follows has to judge what was judged here, in all that a policy looks at.
+            // The next check has to judge the same tool as this one, in everything that a policy reads.
             let changed = call.tool.as_ref().is_none_or(|tool| tool != live).then(|| live.clone());
             (!differences.is_empty()).then(|| Event::CallDrifted { call: id.clone(), differences, tool: changed })
         });
         drifted.collect()
     }
 
-    /// Those of the standing approvals that hold no longer. What cannot be looked up does not hold.
+    /// The grants that no longer hold. A grant that cannot be looked up does not hold.
     pub(super) async fn ended_grants(&self, grants: BTreeSet<GrantId>) -> BTreeSet<GrantId> {
         if grants.is_empty() {
             return grants;
         }
         let grants: Vec<GrantId> = grants.into_iter().collect();
         let hold = self.ports.approvals.hold(&grants, self.ports.clock.now()).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the approval cache did not answer; what was granted is asked about");
+            tracing::warn!(%error, "failed to query approval cache; granted calls require approval");
             Vec::new()
         });
         let holds = hold.into_iter().chain(std::iter::repeat(false));
@@ -111,7 +111,7 @@ impl Driver<'_> {
     }
 }
 
-/// The standing approval by which a call may run, if it is one. What is told to a task at a server rests on none any more.
+/// The grant that authorizes a call, if one does. A message to a running task at a server needs no grant any more.
 fn resting_on(call: &Call) -> Option<&GrantId> {
     match &call.clearance {
         _ if call.task().is_some() => None,

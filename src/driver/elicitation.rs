@@ -1,8 +1,8 @@
-//! Elicitations on open calls: a server asks, the question becomes a fact, and the call is held until answers come or its
-//! time is over.
+//! Elicitation on open calls: a server asks, the question is journaled, and the call is held until answers arrive or
+//! the hold time is over.
 //!
-//! Answers are facts too, whichever process they are given to. The driver of the run finds them in the journal and hands
-//! them to the open call, so that a call which had effects before it asked is not sent a second time.
+//! Answers are journaled too, whichever process receives them. The driver of the run finds them in the journal and
+//! passes them to the open call, so that a call which had effects before it asked is not sent a second time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::core::run::{Event, Run};
 use crate::core::tool::{InputNeeded, Origin, Reactions};
 use crate::ports::ElicitationHandler;
 
-/// How long calls are held open for the answers to what their servers ask.
+/// How long calls are held open for the answers to elicitation requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ElicitationHold {
-    /// For servers without a time of their own. Zero holds none.
+    /// For servers without a time of their own. With zero no call is held.
     pub usual: Duration,
     /// For single servers.
     pub servers: BTreeMap<ServerId, Duration>,
@@ -34,14 +34,14 @@ impl ElicitationHold {
     }
 }
 
-/// A question of a server, on its way from the call to the driver.
+/// An elicitation request on its way from the call to the driver.
 pub(super) struct Elicitation {
     call: CallId,
     needed: InputNeeded,
     answer: oneshot::Sender<Reactions>,
 }
 
-/// The end of one call where its server's questions arrive.
+/// The call's side of the channel for elicitation requests.
 pub(super) struct Elicitor {
     pub(super) call: CallId,
     pub(super) driver: mpsc::UnboundedSender<Elicitation>,
@@ -63,9 +63,9 @@ pub(super) struct HeldCalls {
 }
 
 struct HeldCall {
-    /// Dropping it tells the call that there is no answer, so that it is cancelled.
+    /// Dropping it ends the wait without an answer, so that the call is cancelled.
     answer: oneshot::Sender<Reactions>,
-    /// Until when it is held; `None` while a person is asked.
+    /// Until when it is held; `None` while a person at the terminal is asked.
     until: Option<Timestamp>,
 }
 
@@ -80,36 +80,36 @@ impl HeldCalls {
         self.calls.contains_key(call)
     }
 
-    /// Hands on the answers that the journal has. A call that came to its end meanwhile waits for none.
+    /// Passes on the answers from the journal. A call that has ended meanwhile needs no answer.
     pub(super) fn hand_on(&mut self, run: &Run) {
         let answered: Vec<CallId> = self.calls.keys().filter(|id| !is_asked(run, id)).cloned().collect();
         for id in answered {
             let (Some(held), Some(call)) = (self.calls.remove(&id), run.call(&id)) else { continue };
             if let Some(answer) = call.held.as_ref().and_then(|held| held.answer.as_ref()) {
-                // The call may have come to its end just now.
+                // The call may have ended in the meantime.
                 let _ = held.answer.send(answer.reactions.clone());
             }
         }
     }
 
-    /// Lets go of the calls that are not to be held any longer: their time is over, or the hint says so.
+    /// Releases the calls whose hold is over, by time or by the wake signal.
     pub(super) fn let_go(&mut self, hint: &Hint, now: Timestamp) {
         self.calls.retain(|id, held| held.until.is_none_or(|until| now < until) && !hint.releases(id));
     }
 
-    /// When the first of them is not held any longer.
+    /// The earliest end of a hold.
     fn due(&self) -> Option<Timestamp> {
         self.calls.values().filter_map(|held| held.until).min()
     }
 }
 
-/// Whether the server of a call waits for answers on the open call, as far as the journal knows.
+/// Whether the server of a call waits for answers on the open call, according to the journal.
 fn is_asked(run: &Run, call: &CallId) -> bool {
     run.call(call).and_then(|call| call.held.as_ref()).is_some_and(|held| held.answer.is_none())
 }
 
 impl Driver<'_> {
-    /// Holds a call open whose server asks, if answers can be waited for: the question is a fact when this returns.
+    /// Holds a call open for its server's questions, if answers are possible. The question is journaled on return.
     pub(super) async fn hold(
         &self,
         journal: &mut Journal,
@@ -117,7 +117,8 @@ impl Driver<'_> {
         asked: Elicitation,
     ) -> Result<(), DriveError> {
         let Elicitation { call, needed, answer } = asked;
-        // What cannot be recorded is not asked on the open call either; the end of the call says why.
+        // A question that cannot be recorded is not asked on the open call either; the end of the call reports the
+        // reason.
         let Some(patience) = self.patience(journal.run(), &call).filter(|_| burden(&needed).is_none()) else {
             return Ok(());
         };
@@ -130,14 +131,14 @@ impl Driver<'_> {
             return Ok(());
         }
         journal.stage(event)?;
-        // What others wrote meanwhile comes before it.
+        // Events of other writers come before it.
         while journal.commit().await? == Progress::CaughtUp {
             if journal.run().ending().is_some() {
                 return Ok(());
             }
         }
         if !is_asked(journal.run(), &call) {
-            // What others wrote left no place for the question.
+            // Events of other writers made the question impossible.
             return Ok(());
         }
         held.calls.insert(call, HeldCall { answer, until });
@@ -154,7 +155,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until the time of a held call is over.
+    /// Waits until the hold of a call is over.
     pub(super) async fn hold_is_over(&self, held: &HeldCalls) {
         match held.due() {
             Some(due) => {
@@ -166,7 +167,7 @@ impl Driver<'_> {
     }
 }
 
-/// How long a call is held.
+/// The duration of a hold.
 enum Patience {
     /// As long as the person at the terminal takes.
     Unlimited,

@@ -1,4 +1,4 @@
-//! While a model or a tool is at work, somebody may end the run: in this process, or in another one.
+//! Interruption: while a model call or a tool call is running, this or another process may end the run.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -13,61 +13,61 @@ use super::{Driver, Journal};
 use crate::core::id::CallId;
 use crate::core::run::{Event, Recorded};
 
-/// What the driver of a run hears from others in this process: that its journal was written to, which is only a hint
-/// (polling is the truth), and how long its calls are to be held open.
+/// Wake signal for the driver of a run, from within this process: its journal was written to, and how long its calls
+/// are to be held open. Polling guarantees delivery; the signal only reduces latency.
 #[derive(Clone, Debug, Default)]
 pub struct Hint {
     written: Arc<Notify>,
     holding: Arc<Mutex<Holding>>,
 }
 
-/// Whether calls are held open for answers to their servers.
+/// The state of holds for elicitation answers.
 #[derive(Debug, Default)]
 struct Holding {
-    /// How many people look on who are asked in this process.
+    /// The number of people in this process who are being asked.
     attended: usize,
-    /// Whether no call is to be held any longer.
+    /// Whether no call is held any longer.
     is_over: bool,
-    /// The calls that are not to be held any longer.
+    /// The calls that are not held any longer.
     released: BTreeSet<CallId>,
 }
 
 impl Hint {
-    /// Something was written.
+    /// Signals a write.
     pub fn wake(&self) {
         self.written.notify_one();
     }
 
-    /// Waits for a write, also one since the last wait.
+    /// Waits for a write, including one since the last wait.
     pub(crate) async fn heard(&self) {
         self.written.notified().await;
     }
 
     /// Waits for a write from now on.
     pub(crate) async fn woken(&self) {
-        // What was written before is known by now.
+        // Earlier writes are already known.
         let _ = self.written.notified().now_or_never();
         self.written.notified().await;
     }
 
-    /// A person in this process is asked what servers want to know: calls are held as long as that takes.
+    /// Registers a person in this process who is asked the servers' questions: calls are held as long as that takes.
     pub(crate) fn attend(&self) {
         self.holding().attended += 1;
     }
 
-    /// That person went away.
+    /// Removes the registration.
     pub(crate) fn leave(&self) {
         let mut holding = self.holding();
         holding.attended = holding.attended.saturating_sub(1);
     }
 
-    /// A call is not to be held any longer.
+    /// Ends the hold of a call.
     pub(crate) fn release(&self, call: CallId) {
         self.holding().released.insert(call);
         self.wake();
     }
 
-    /// No call is to be held any longer.
+    /// Ends the holds of all calls.
     pub(crate) fn release_all(&self) {
         self.holding().is_over = true;
         self.wake();
@@ -77,13 +77,13 @@ impl Hint {
         self.holding().attended > 0
     }
 
-    /// Whether a call is not to be held. The next question of the same call is held again.
+    /// Whether the hold of a call is over. The next question of the same call is held again.
     pub(super) fn releases(&self, call: &CallId) -> bool {
         let mut holding = self.holding();
         holding.released.remove(call) || holding.is_over
     }
 
-    /// Whether there is something to do about held calls.
+    /// Whether any held call has to be released.
     fn releases_any(&self, held: &HeldCalls) -> bool {
         let holding = self.holding();
         (holding.is_over && !held.is_empty()) || holding.released.iter().any(|call| held.contains(call))
@@ -94,25 +94,25 @@ impl Hint {
     }
 }
 
-/// How a step that was being waited for came out.
+/// The result of waiting for a step.
 pub(super) enum Waited<T> {
     /// It finished.
     Done(T),
-    /// The run was ended or taken over by somebody else, or its time is up; the step was dropped, which cancels it.
+    /// The run was ended or claimed by another process, or its deadline passed; the step was dropped, which cancels it.
     Interrupted,
 }
 
-/// What was found in the journal, or heard.
+/// News from the journal or the wake signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// The run was ended, or is driven by another process.
+    /// The run was ended, or another process drives it.
     RunLost,
-    /// An answer for a call that is held open, or it is not to be held any longer.
+    /// There is an answer for a held call, or its hold is over.
     ForHeldCalls,
 }
 
 impl Driver<'_> {
-    /// Waits for a step, unless the run ends before.
+    /// Waits for a step, unless the run ends first.
     pub(super) async fn unless_ended<T>(&self, journal: &Journal, step: impl Future<Output = T>) -> Waited<T> {
         tokio::select! {
             biased;
@@ -126,7 +126,7 @@ impl Driver<'_> {
         while self.news(journal, &HeldCalls::default()).await != News::RunLost {}
     }
 
-    /// Waits until the run is lost, or there is something for a call that is held open.
+    /// Waits until the run is lost, or there is news for a held call.
     pub(super) async fn news(&self, journal: &Journal, held: &HeldCalls) -> News {
         loop {
             if self.hint.releases_any(held) {
@@ -136,9 +136,10 @@ impl Driver<'_> {
                 () = self.hint.written.notified() => {}
                 () = tokio::time::sleep(self.ports.poll) => {}
             }
-            // A store that does not answer is found out by the next commit.
+            // The next commit detects a store that does not answer.
             let tail = self.ports.store.runs.load(journal.id(), journal.committed()).await.unwrap_or_default();
-            // Only a driver writes that it took the run up: ours lost it, and whatever it waits for is in doubt to the other.
+            // Only a driver records a resume: our process has lost the run, and the other one treats its open calls as
+            // in doubt.
             let lost = |recorded: &Recorded| matches!(recorded.event, Event::Ended { .. } | Event::Resumed { .. });
             let answers =
                 |recorded: &Recorded| matches!(&recorded.event, Event::InputGiven { call, .. } if held.contains(call));

@@ -1,5 +1,5 @@
-//! A run's journal in the hands of its driver: facts are folded as they are staged and appended in one commit before
-//! anything is done that they intend.
+//! Journal of a run as its driver uses it: events are folded when they are staged, and appended in one commit before
+//! the effects that they intend.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,54 +10,54 @@ use crate::core::id::{NodeId, RunId};
 use crate::core::run::{Ending, Event, Impossible, OpenTask, Recorded, Run, Step};
 use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
 
-/// How many characters of the user's message a listing shows.
+/// The length of the user's message in a listing, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// How long a store that cannot be used is given before each further try.
+/// The delays before further attempts at an unavailable store.
 pub(super) const STORE_WAITS: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
 
-/// The store, and who we are to it.
+/// The run store, with the identity of this process.
 #[derive(Clone)]
 pub struct Store {
-    /// Where journals live.
+    /// The journals.
     pub runs: Arc<dyn RunStore>,
     /// This process.
     pub node: NodeId,
-    /// How long an ownership lasts without renewal.
+    /// The duration of a lease without renewal.
     pub lease: Duration,
 }
 
-/// Why a run could not be driven on. The run itself is as the journal says, and can be taken up again.
+/// The reason why a run could not be driven. The run itself is as the journal states, and can be resumed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
-    /// The store is at fault.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Another process drives the run.
     #[error("the run is driven by another process ({0})")]
     Owned(NodeId),
-    /// The journal holds something that cannot have happened.
+    /// The journal holds an impossible event.
     #[error("the journal of run `{run}` cannot be used: {reason}")]
     Corrupt {
         /// The run.
         run: RunId,
-        /// What is wrong.
+        /// The error.
         reason: Impossible,
     },
 }
 
-/// What a commit came to.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Everything staged is in the journal.
     Committed,
-    /// Somebody else wrote first. Their facts are folded in; of ours only what had already happened is kept, staged
-    /// again. Nothing may be done on the strength of what was staged before: ask the run what is next.
+    /// Another writer was first. Their events are folded in; of ours, only those that had already happened are kept,
+    /// staged again. Discard every intent that was staged before: ask the run for the next step.
     CaughtUp,
 }
 
-/// A run, its journal's length, and what is not appended yet.
+/// A run, its journal's length, and the events that are not appended yet.
 pub struct Journal {
     id: RunId,
     run: Run,
@@ -65,7 +65,7 @@ pub struct Journal {
     created_at: Timestamp,
     committed: u64,
     staged: Vec<Recorded>,
-    /// The tasks that were under way when the run ended.
+    /// The open tasks of the run when it ended.
     orphans: Vec<OpenTask>,
     store: Store,
     clock: Arc<dyn Clock>,
@@ -98,7 +98,7 @@ impl Journal {
         })
     }
 
-    /// Opens an existing journal; `None` if there is no such run. `history` is handed back for whoever wants to see it.
+    /// Opens an existing journal; `None` if there is no such run. Returns `history` too.
     pub async fn open(
         id: &RunId,
         store: Store,
@@ -113,8 +113,8 @@ impl Journal {
         Ok(Some((Self { id, run, title, created_at, committed, staged, orphans, store, clock, sinks }, history)))
     }
 
-    /// A journal that somebody handed over, of which the store has the first `committed` facts. The others are staged as
-    /// they were written. Nobody is told of them: that was done when they happened.
+    /// A journal from another driver, whose first `committed` events are in the store. The others are staged as they
+    /// were written. They are not announced to sinks: that was done when they happened.
     pub fn handed_over(
         id: &RunId,
         mut history: Vec<Recorded>,
@@ -144,7 +144,7 @@ impl Journal {
         self.created_at
     }
 
-    /// What was not answered in time by now, as facts: single debts, or a run that waited beyond its own deadline.
+    /// The events for everything that has expired: single pending items, or a run that waited beyond its own deadline.
     pub fn late(&self) -> Vec<Event> {
         let now = self.clock.now();
         let is_over = self.deadline().is_some_and(|deadline| deadline <= now);
@@ -154,7 +154,7 @@ impl Journal {
         }
     }
 
-    /// The run as it is by now, and the facts that make it so: nothing of them is staged. It is what an input is judged by.
+    /// The run as of now, and the events that make it so; none of them is staged. Inputs are checked against it.
     pub fn by_now(&self) -> Result<(Run, Vec<Event>), DriveError> {
         let (mut run, late) = (self.run.clone(), self.late());
         let now = self.clock.now();
@@ -164,28 +164,28 @@ impl Journal {
         Ok((run, late))
     }
 
-    /// Until when the run is to be over, if its limits say so.
+    /// The run's deadline, if its limits have one.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.run.ends_by(self.created_at)
     }
 
-    /// The tasks that nobody waits for any more since the run ended, as far as they are known here: servers go on with
-    /// them until they are told.
+    /// The orphaned tasks of an ended run, as far as they are known here: servers continue them until they are
+    /// cancelled.
     pub fn orphans(&self) -> &[OpenTask] {
         &self.orphans
     }
 
-    /// Leaves it to somebody else to tell the watchers.
+    /// Stops announcing events to the sinks, because another component does.
     pub fn mute(&mut self) {
         self.sinks = Arc::from([]);
     }
 
-    /// How much of the journal is written.
+    /// The number of events in the store.
     pub fn committed(&self) -> u64 {
         self.committed
     }
 
-    /// Folds a fact and keeps it for the next commit.
+    /// Folds an event and stages it for the next commit.
     pub fn stage(&mut self, event: Event) -> Result<(), DriveError> {
         let seq = self.run.length();
         if matches!(event, Event::Ended { .. }) {
@@ -197,18 +197,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Stages several facts in order.
+    /// Stages several events in order.
     pub fn stage_all(&mut self, events: Vec<Event>) -> Result<(), DriveError> {
         events.into_iter().try_for_each(|event| self.stage(event))
     }
 
-    /// What is not appended yet.
+    /// The events that are not appended yet.
     pub fn staged(&self) -> &[Recorded] {
         &self.staged
     }
 
-    /// The commit by which an execution begins: it makes the run ours. Only then are watchers told, of `history` first,
-    /// and then of what is new in it.
+    /// Claims the run: the commit with which an execution begins. Only then sinks are notified, of `history` first, and
+    /// then of its new events.
     pub async fn take(&mut self, history: &[Recorded]) -> Result<Progress, DriveError> {
         let sinks = std::mem::replace(&mut self.sinks, Arc::from([]));
         let mut fresh = self.staged.clone();
@@ -222,13 +222,13 @@ impl Journal {
         progress
     }
 
-    /// Appends what is staged, as the run's owner. Durable when it returns.
+    /// Appends the staged events, as the run's owner. Durable on return.
     pub async fn commit(&mut self) -> Result<Progress, DriveError> {
         let owner = Some(self.store.node.clone());
         self.commit_as(owner).await
     }
 
-    /// Appends what is staged without taking the run from whoever drives it.
+    /// Appends the staged events without claiming the run from its driver.
     pub async fn post(&mut self) -> Result<Progress, DriveError> {
         self.commit_as(None).await
     }
@@ -265,14 +265,14 @@ impl Journal {
         Progress::Committed
     }
 
-    /// Whether the place is taken by the very facts that we want to write: a store may write, fail to say so, and be asked
-    /// again.
+    /// Whether the position already holds exactly the events that we want to write: a store may write, fail to report
+    /// it, and be asked again.
     async fn is_written(&self) -> Result<bool, StoreError> {
         Ok(self.store.runs.load(&self.id, self.committed).await? == self.staged)
     }
 
-    /// Appends. What has happened in the world would be lost with this process, so a store that cannot be used just now is
-    /// given time. Says whether it was asked more than once: only then may what stands there be our own.
+    /// Appends. A staged result would be lost with this process, so an unavailable store is retried. Returns whether it
+    /// was asked more than once: only then the events at the position may be our own.
     async fn append(&self, append: Append) -> (Result<(), AppendError>, bool) {
         let runs = &self.store.runs;
         let waits: &[Duration] = match self.staged.iter().any(|recorded| source(&recorded.event) == Source::Answer) {
@@ -288,8 +288,8 @@ impl Journal {
         (runs.append(append).await, !waits.is_empty())
     }
 
-    /// Folds what others wrote and stages again what had already happened and still fits (law 1: the rest was
-    /// overtaken, and what is intended is decided anew).
+    /// Folds the events of other writers and stages again what had already happened and still fits. The other staged
+    /// events are dropped (law 1), and the run decides again about what they intended.
     pub async fn catch_up(&mut self) -> Result<(), DriveError> {
         let history = self.store.runs.load(&self.id, 0).await?;
         let ours = std::mem::replace(&mut self.run, fold(&self.id, &history)?);
@@ -332,26 +332,26 @@ impl Journal {
     }
 }
 
-/// What a listing shows of the user's message. Fixed by the first fact.
+/// The title of a run in listings: the beginning of the user's message. Fixed by the first event.
 fn title(run: &Run) -> String {
     run.started().input.text().chars().take(TITLE_CHARS).collect()
 }
 
-/// Folds a stored journal, naming the run when it cannot be.
+/// Folds a stored journal; the error names the run.
 pub(crate) fn fold(id: &RunId, history: &[Recorded]) -> Result<Run, DriveError> {
     let corrupt = |reason| DriveError::Corrupt { run: id.clone(), reason };
     let run = Run::replay_recorded(history).map_err(corrupt)?;
     run.ok_or_else(|| corrupt(Impossible::NotTheBeginning { event: "nothing", seq: 0 }))
 }
 
-/// Where a fact comes from: it says what is lost with one that cannot be written.
+/// The source of an event: it determines what is lost if the event cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// An answer to something that we sent, which cannot be had again.
+    /// A reply to our request, which cannot be obtained again.
     Answer,
-    /// Something else that the world did.
+    /// Any other event from outside.
     World,
-    /// The journal and the time: what is to be done, or what follows from them, is decided anew.
+    /// The journal and the time: an intent, or a consequence of them, which is computed again.
     Journal,
 }
 
@@ -362,7 +362,7 @@ fn source(event: &Event) -> Source {
         Event::InputRequested { .. } => Source::World,
         Event::InputGiven { .. } | Event::ApprovalDecided { .. } | Event::QuestionAnswered { .. } => Source::World,
         Event::Extended { .. } | Event::MessageAdded { .. } | Event::Started(_) => Source::World,
-        // That nobody answered in time is worked out anew: somebody may have answered, or given more time.
+        // Expiry is computed again: there may be an answer or an extension now.
         Event::Expired { .. }
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }

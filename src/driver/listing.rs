@@ -1,4 +1,4 @@
-//! Step: find out which tools there are.
+//! Step: list the available tools.
 
 use std::sync::Arc;
 
@@ -9,15 +9,14 @@ use crate::core::tool::Toolset;
 
 impl Driver<'_> {
     pub(super) async fn list_tools(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
-        // The first fact is durable before anything runs, also before a server is started.
+        // The first event is durable before anything runs, including the start of a server.
         journal.commit().await?;
         let Waited::Done(toolset) = self.live_tools(journal).await else { return journal.catch_up().await };
         if journal.run().is_between_turns() { journal.stage(Event::ToolsListed { toolset }) } else { Ok(()) }
     }
 
-    /// Between turns, a toolset that changed since it was last shown to the model is shown anew. True if the run moved
-    /// on, so that it has to be asked anew what is next. Once in a turn: what a server changes whenever it is looked at is
-    /// found out when a call is sent.
+    /// Between turns, lists a changed toolset to the model again. True if the journal grew, so that the next step has
+    /// to be computed again. Once a turn: a server whose tools change on every listing is caught when a call is sent.
     pub(super) async fn refresh_tools(&mut self, journal: &mut Journal) -> Result<bool, DriveError> {
         let Waited::Done(live) = self.live_tools(journal).await else {
             journal.catch_up().await?;
@@ -36,8 +35,8 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    /// What servers and caller offer now; asked anew when a server may have come to offer something else. A server that starts slowly must not keep the run from
-    /// being ended.
+    /// The current tools of servers and caller; listed again when a server may have changed its tools. A slow server
+    /// start must not keep the run from being ended.
     pub(super) async fn live_tools(&mut self, journal: &Journal) -> Waited<Arc<Toolset>> {
         let generation = self.ports.servers.generation(&journal.run().started().spec.servers);
         if let Some((found_at, live)) = &self.live
@@ -50,7 +49,7 @@ impl Driver<'_> {
         match self.unless_ended(journal, self.find_tools(journal)).await {
             Waited::Done(found) => {
                 let live = self.with_builtins(journal.run(), Arc::new(found));
-                // What changed while they were listed is found out the next time.
+                // A change during the listing is found the next time.
                 self.live = Some((generation, live.clone()));
                 Waited::Done(live)
             }

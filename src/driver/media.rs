@@ -1,4 +1,4 @@
-//! Media that a model produced go to the blob store before the reply is journaled; the journal keeps their handles.
+//! Media of a model's reply: stored in the blob store before the reply is journaled; the journal has their handles.
 
 use super::journal::STORE_WAITS;
 use super::{Driver, Ports};
@@ -9,14 +9,14 @@ use crate::core::id::RunId;
 use crate::ports::{Blob, BlobError, BlobStore, ModelFailure, StoreError};
 
 impl Driver<'_> {
-    /// The reply with handles in the place of inline media, whose bytes are durable by then. Media that nobody could keep
-    /// make it a failed attempt.
+    /// The reply with handles in place of inline media, whose bytes are durable. If media cannot be stored, the attempt
+    /// fails.
     pub(super) async fn keep_media(
         &self,
         run: &RunId,
         mut reply: Reply,
     ) -> Result<Result<Reply, ModelFailure>, StoreError> {
-        // The handles in a reply are ours, or the run would come to own what it only named.
+        // Only toolgate may create handles in a reply; otherwise the run would own blobs that it only mentioned.
         reply.content.iter_mut().for_each(Part::disown);
         let Some(blobs) = &self.ports.blobs else { return Ok(Ok(reply)) };
         let mut is_moved = false;
@@ -51,15 +51,14 @@ impl Driver<'_> {
         let kept = self.ports.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
         kept.map_err(|error| match error {
             BlobError::Store(error) => Unkept::Store(error),
-            // Asking again would be paid for again, and come to the same.
+            // A retry would cost again and fail again.
             BlobError::TooLarge { .. } => Unkept::Unusable(unusable(&error.to_string()).retryable(false)),
         })
     }
 }
 
 impl Ports {
-    /// Puts a blob. What a model or a tool made would be lost with this process, so a store that cannot be used just now
-    /// is given time.
+    /// Stores a blob. Output of a model or a tool would be lost with this process, so an unavailable store is retried.
     pub(super) async fn put(&self, blobs: &dyn BlobStore, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
         for wait in STORE_WAITS {
             match blobs.put(run, blob.clone()).await {
@@ -71,10 +70,10 @@ impl Ports {
     }
 }
 
-/// Why media were not kept.
+/// The reason why media were not stored.
 enum Unkept {
-    /// The store is at fault; the same bytes may be kept later.
+    /// The store failed; a later attempt may succeed.
     Store(StoreError),
-    /// The media are.
+    /// The media are unusable.
     Unusable(Failure),
 }

@@ -1,8 +1,8 @@
-//! The loop that drives a run: ask the run what is next, do it, record how it went. One loop for streaming and
-//! blocking callers alike; each step touches one port and lives in a file of its own.
+//! Driver: the loop that executes a run. It asks the run for the next step, executes it, and records the result. One
+//! loop serves streaming and blocking callers; each step uses one port and has a file of its own.
 //!
-//! The order is always the same: fold first, append second, act third. What is intended (a model call, a tool call) is
-//! durable before it is sent, so that a crash leaves no effect the journal does not know of.
+//! The order is always the same: fold first, append second, act third. An intent (a model call, a tool call) is durable
+//! before it is sent, so that a crash leaves no effect that is missing in the journal.
 
 mod agent;
 mod approvals;
@@ -46,76 +46,76 @@ use crate::ports::{
     PathResolver, ToolInputValidator,
 };
 
-/// The world as the loop sees it.
+/// The ports that the loop uses.
 #[derive(Clone)]
 pub struct Ports {
-    /// Where journals live, and who we are to it.
+    /// The journals, and the identity of this process.
     pub store: Store,
-    /// Where media and large results are kept. Without it media stay in the journal, and large results are cut.
+    /// The store of media and large results. Without it media stay in the journal, and large results are cut.
     pub blobs: Option<Arc<dyn BlobStore>>,
-    /// How the results of servers are taken; the defaults hold for those that are not named.
+    /// How results of servers are processed; unlisted servers have the defaults.
     pub results: Arc<BTreeMap<ServerId, ServerResults>>,
     /// MCP servers.
     pub servers: Arc<dyn McpServers>,
-    /// Approvals given before.
+    /// Saved approvals.
     pub approvals: Arc<dyn ApprovalCache>,
-    /// Checks arguments.
+    /// Validates arguments.
     pub inputs: Arc<dyn ToolInputValidator>,
-    /// Checks answers.
+    /// Validates answers.
     pub outputs: Arc<dyn OutputValidator>,
     /// Resolves links of paths.
     pub paths: Arc<dyn PathResolver>,
-    /// Builds what the model reads.
+    /// Builds the model's context.
     pub context: Arc<dyn ContextBuilder>,
-    /// Whoever watches.
+    /// Live streams, spans and other observers.
     pub sinks: Arc<[Arc<dyn EventSink>]>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// How often a running step looks whether somebody ended the run elsewhere.
+    /// The interval at which a running step checks whether the run was ended elsewhere.
     pub poll: Duration,
-    /// How long calls are held open for the answers to what their servers ask.
+    /// How long calls are held open for the answers to elicitation requests.
     pub hold: Arc<ElicitationHold>,
-    /// The turn to read what is kept: a read holds a whole result in memory, and models may ask for many.
+    /// Permits for reading stored results: a read holds a whole result in memory, and models may request many.
     pub reads: Arc<Semaphore>,
 }
 
-/// Where a step leaves a run.
+/// The state of a run after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// There is more to do.
     GoesOn,
-    /// It is over, or waits for somebody.
+    /// The run is over or pending.
     Rests,
 }
 
-/// Drives one run until it rests.
+/// Drives one run until it is pending or over.
 pub struct Driver<'a> {
     ports: &'a Ports,
     agent: &'a Agent,
     hint: &'a Hint,
-    /// One for each model that was asked: none of them sees what another one's adapter keeps.
+    /// One conversation for each model that was called; they share no adapter state.
     conversations: BTreeMap<ModelName, Box<dyn Conversation>>,
-    /// What servers and caller offer, and the generation in which it was found.
+    /// The current tools of servers and caller, and the generation in which they were listed.
     live: Option<(u64, Arc<Toolset>)>,
-    /// The turn in which the model was last to be shown other tools than before.
+    /// The last turn in which other tools than before were listed for the model.
     relisted: Option<u32>,
     /// The conversation as models read it.
     shown: Shown,
 }
 
 impl<'a> Driver<'a> {
-    /// A driver for one execution. `hint` wakes it when somebody in this process writes to the run.
+    /// A driver for one execution. `hint` wakes it when this process writes to the run.
     pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a Hint) -> Self {
         Self { ports, agent, hint, conversations: BTreeMap::new(), live: None, relisted: None, shown: Shown::default() }
     }
 
-    /// Drives until the run is over or waits for somebody. Everything that happened is in the journal by then.
+    /// Drives until the run is over or pending. Everything that happened is in the journal on return.
     pub async fn drive(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
         while self.step(journal).await? == Pace::GoesOn {}
         Ok(())
     }
 
-    /// Takes one step. Between two steps nothing is in flight, so that whoever stops there breaks nothing.
+    /// Takes one step. Between two steps nothing is in flight, so the caller may stop there safely.
     pub async fn step(&mut self, journal: &mut Journal) -> Result<Pace, DriveError> {
         self.enforce_deadline(journal)?;
         match journal.run().next() {
@@ -135,7 +135,7 @@ impl<'a> Driver<'a> {
         Ok(Pace::GoesOn)
     }
 
-    /// A run that is at work beyond its deadline has failed; one that only waits has expired.
+    /// Ends a run beyond its deadline: a running one has failed, a waiting one has expired.
     fn enforce_deadline(&self, journal: &mut Journal) -> Result<(), DriveError> {
         let is_at_work = !matches!(journal.run().next(), Step::Wait(_));
         let over = is_at_work

@@ -1,4 +1,4 @@
-//! Step: ask the model whose turn it is.
+//! Step: call the current model.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, Offer};
 use crate::core::tool::Toolset;
 use crate::ports::{Conversation, Delta, ModelFailure, ModelRequest, StoreError, Update};
 
-/// Waiting time before the second attempt; doubled for each further one, up to the cap.
+/// The delay before the second attempt; doubled for each further one, up to the cap.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 const DELAY_CAP: Duration = Duration::from_secs(8);
 
@@ -50,7 +50,7 @@ impl Driver<'_> {
             Waited::Interrupted => return journal.catch_up().await,
             Waited::Done(answer) => answer,
         };
-        // One that panicked may be in any state: the next attempt begins a new one.
+        // A conversation that panicked may be in any state: the next attempt begins a new one.
         if answer.is_ok() {
             self.conversations.insert(model, conversation);
             self.shown = shown;
@@ -71,7 +71,7 @@ impl Driver<'_> {
             }
             Ok(Err(Unanswered::Failed(failure))) => self.failed(journal, failure),
             Err(_panic) => {
-                let message = "the model adapter panicked; this is a fault of toolgate";
+                let message = "the model adapter panicked; this is a bug in toolgate";
                 self.failed(journal, Failure::new(ErrorCode::Internal, message).into())
             }
         }
@@ -118,10 +118,10 @@ impl Driver<'_> {
         Ok(conversation.reply(&request, &show).await?)
     }
 
-    /// Waits before another attempt at the same model: as long as the provider asks, else with full jitter. A deadline
-    /// or an ending cuts it short.
+    /// Waits before a retry of the same model: as long as the provider asks, otherwise with full jitter. A deadline or
+    /// an ending shortens the wait.
     async fn back_off(&self, journal: &mut Journal, failure: &Failure) -> Result<Waited<()>, DriveError> {
-        // The failed attempt is durable before we wait.
+        // The failed attempt is durable before the wait.
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(Waited::Interrupted);
         }
@@ -132,11 +132,11 @@ impl Driver<'_> {
     }
 }
 
-/// Why there is no reply.
+/// The reason why there is no reply.
 enum Unanswered {
     /// The attempt failed.
     Failed(ModelFailure),
-    /// The media of the conversation could not be fetched, so the model was not asked.
+    /// The media of the conversation could not be fetched, so the model was not called.
     Store(StoreError),
 }
 
@@ -146,14 +146,14 @@ impl From<ModelFailure> for Unanswered {
     }
 }
 
-/// A run names its models; the agent it is driven by may have come to have others.
+/// The error for a model that the agent's current configuration does not have.
 fn no_such_model(model: &ModelName, agent: &AgentName) -> Failure {
     let message =
         format!("agent `{agent}` has no model `{model}` here; name it as the agent's `model` or in its `fallback`");
     Failure::new(ErrorCode::Configuration, message)
 }
 
-/// How long to wait before this attempt; `jitter` is in 0..=1000.
+/// The delay before this attempt; `jitter` is in 0..=1000.
 fn delay_before(attempt: u32, failure: &Failure, jitter: u32) -> Duration {
     if let Some(asked) = failure.retry_after_ms {
         return Duration::from_millis(asked.min(LONGEST_RETRY_AFTER_MS));
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_doubles_up_to_the_cap_and_honours_the_provider() {
+    fn delays_double_up_to_the_cap_and_honour_the_provider() {
         let failure = Failure::new(ErrorCode::ProviderUnavailable, "down");
         let delays: Vec<_> = (2..9).map(|attempt| delay_before(attempt, &failure, 1000).as_millis()).collect();
         assert_eq!(delays, [500, 1000, 2000, 4000, 8000, 8000, 8000]);

@@ -1,4 +1,4 @@
-//! Step: check the final answer.
+//! Step: validate the final answer.
 
 use super::interrupt::Waited;
 use super::{DriveError, Driver, Journal};

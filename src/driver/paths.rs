@@ -1,4 +1,4 @@
-//! Links of the paths in a call's arguments, resolved before a policy that asks where they lead judges the call.
+//! Resolution of links in a call's paths, before a policy with path conditions judges the call.
 
 use serde_json::{Map, Value};
 
@@ -6,14 +6,14 @@ use super::Driver;
 use crate::core::policy::Links;
 use crate::core::tool::Tool;
 
-/// The most paths of one call that are resolved.
+/// The maximum number of paths of one call that are resolved.
 const MAX_PATHS: usize = 1000;
 
 /// The longest path that is resolved, in bytes; systems accept no longer ones.
 const MAX_PATH_BYTES: usize = 4096;
 
 impl Driver<'_> {
-    /// Where the links of a call's paths lead, if the policy of the agent asks for it.
+    /// The targets of the links in a call's paths, if the policy of the agent needs them.
     pub(super) async fn links(&self, tool: &Tool, arguments: Option<&Map<String, Value>>) -> Links {
         let mut paths: Vec<String> = self.agent.policy.folders().map(str::to_owned).collect();
         let Some(arguments) = arguments.filter(|_| !paths.is_empty()) else { return Links::Ignored };
@@ -28,7 +28,7 @@ impl Driver<'_> {
     }
 }
 
-/// Every text that may be an absolute path.
+/// Collects every text that may be an absolute path.
 fn collect(value: &Value, paths: &mut Vec<String>) {
     match value {
         Value::String(text) if text.starts_with('/') && text.len() <= MAX_PATH_BYTES => paths.push(text.clone()),

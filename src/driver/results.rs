@@ -1,5 +1,5 @@
-//! What a tool answered, made fit to be a fact: looked at against what the tool declares, cut to what a journal and a
-//! model are to bear, and kept whole beside the journal before anything names it.
+//! Processing of tool results before they are journaled: validated against the tool's output schema, cut to the limits
+//! of journal and model, and stored in full before anything names them.
 
 use super::Ports;
 use crate::core::chat::Part;
@@ -12,27 +12,27 @@ use crate::core::tool::{
 };
 use crate::ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
 
-/// So much of a place or of a message in a finding is told.
+/// The maximum length of a location or a message in a problem.
 const PROBLEM_BYTES: usize = 400;
-/// What is said about findings takes no more than this part of a result's room.
+/// The fraction of a result's room that the note about problems may take.
 const NOTE_PART: usize = 4;
 
-/// What a server wants to know has no more than this, as it is recorded.
+/// The maximum size of an elicitation request in the journal.
 const QUESTIONS_BYTES: usize = 1 << 20;
-/// The name of a task has no more than this; of what is said about one no more is kept.
+/// The maximum length of a task id, and of a task's status message.
 const TASK_BYTES: usize = 4096;
 
-/// How the results of one server are taken.
+/// How results of one server are processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerResults {
-    /// Bytes of text that one result brings into the conversation; `None` for the run's own limit.
+    /// Bytes of text that one result adds to the conversation; `None` for the run's own limit.
     pub max_bytes: Option<u64>,
-    /// What becomes of a structured result that does not fit the tool's output schema.
+    /// The treatment of a structured result that does not match the tool's output schema.
     pub check: ResultCheck,
 }
 
 impl Ports {
-    /// The reply with a result that is fit to be recorded. What it names is durable when this returns.
+    /// The reply with a result that can be journaled. Everything it names is durable on return.
     pub(crate) async fn fit(&self, run: &RunId, limits: &Limits, tool: &Tool, reply: CallReply) -> CallReply {
         match reply {
             CallReply::Ended { outcome, stderr } => {
@@ -43,7 +43,7 @@ impl Ports {
                 Some(why) => given_up(&why),
             },
             CallReply::Task(task) if task.id.len() > TASK_BYTES => {
-                given_up(&format!("the name of its task has {} bytes, and {TASK_BYTES} are taken", task.id.len()))
+                given_up(&format!("the id of its task has {} bytes; the maximum is {TASK_BYTES}", task.id.len()))
             }
             CallReply::Task(task) => {
                 let message = task.message.map(|message| shortened(&message, TASK_BYTES));
@@ -79,7 +79,7 @@ impl Ports {
             ResultCheck::Off => Vec::new(),
             ResultCheck::Warn | ResultCheck::Fail => self.misfits(tool, &output).await,
         };
-        // What cannot be read may be what the model asked for.
+        // The unreadable content may be what the model asked for.
         let is_unreadable = output.problems.iter().any(|problem| problem.rule == Problem::UNREADABLE_CONTENT);
         output.is_error |= is_unreadable || (check == ResultCheck::Fail && !misfits.is_empty());
         output.problems.extend(misfits);
@@ -90,21 +90,21 @@ impl Ports {
         output
     }
 
-    /// The result in its limit, with the rest kept. The call has happened and may have changed the world: where nothing
-    /// can be kept its result is recorded all the same, without what there is no room for.
+    /// The result within its limit, with the omitted part stored. The call has happened and may have had effects: if
+    /// nothing can be stored, its result is recorded all the same, without the omitted part.
     async fn kept(&self, run: &RunId, limit: usize, output: ToolOutput) -> ToolOutput {
         let (fit, wholes) = bounded(output.clone(), limit, self.keeping());
         match self.keep_all(run, wholes).await {
             Ok(()) => fit,
             Err(error) => {
-                tracing::warn!(%run, %error, "a large result could not be kept whole");
+                tracing::warn!(%run, %error, "failed to store large result");
                 bounded(output, limit, Keeping::Failed("the store could not be used")).0
             }
         }
     }
 
-    /// Where the structured form does not fit the tool's output schema. What the tool itself calls an error may look as
-    /// it likes.
+    /// The violations of the tool's output schema by the structured form. A result that the tool reports as an error is
+    /// not validated.
     async fn misfits(&self, tool: &Tool, output: &ToolOutput) -> Vec<Problem> {
         if tool.output_schema.is_none() || output.is_error {
             return Vec::new();
@@ -112,7 +112,7 @@ impl Ports {
         let Some(structured) = &output.structured else {
             return vec![Problem::whole(
                 "structured",
-                "the tool declares an output schema, and no structured result came",
+                "the tool declares an output schema, and returned no structured result",
             )];
         };
         match self.inputs.check_result(tool, structured).await {
@@ -121,7 +121,7 @@ impl Ports {
         }
     }
 
-    /// Whether large content has a place.
+    /// Whether there is a store for large content.
     pub(crate) fn keeping(&self) -> Keeping<'static> {
         match &self.blobs {
             Some(_) => Keeping::UpTo(MAX_BLOB_BYTES),
@@ -129,7 +129,7 @@ impl Ports {
         }
     }
 
-    /// Keeps what a result is about to name. Durable when this returns.
+    /// Stores the content that a result is about to name. Durable on return.
     pub(crate) async fn keep_all(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), BlobError> {
         let Some(blobs) = &self.blobs else { return Ok(()) };
         for Whole { handle: _, media_type, bytes } in wholes {
@@ -139,8 +139,8 @@ impl Ports {
     }
 }
 
-/// Why what a server wants to know cannot be recorded, if it cannot: a fact that could be written and not read again would
-/// end its run.
+/// The reason why an elicitation request cannot be journaled, if it is too large: an event that could be written and
+/// not read back would end its run.
 pub(super) fn burden(needed: &InputNeeded) -> Option<String> {
     let is_too_deep = |question: &Question| match question {
         Question::Form { schema, .. } => json::is_deeper_than(schema, json::MAX_DEPTH),
@@ -150,13 +150,13 @@ pub(super) fn burden(needed: &InputNeeded) -> Option<String> {
         return Some(format!("a form in it is nested deeper than {} levels", json::MAX_DEPTH));
     }
     let bytes = serde_json::to_string(needed).map_or(usize::MAX, |json| json.len());
-    (bytes > QUESTIONS_BYTES).then(|| format!("it has {bytes} bytes, and {QUESTIONS_BYTES} are taken"))
+    (bytes > QUESTIONS_BYTES).then(|| format!("it has {bytes} bytes; the maximum is {QUESTIONS_BYTES}"))
 }
 
 fn given_up(why: &str) -> CallReply {
     let message = format!(
-        "The server put this call aside with something that cannot be recorded: {why}. The call is given up. It may or may \
-         not have taken effect; its server has to ask for less."
+        "The server suspended this call with a request that cannot be recorded: {why}. The call was abandoned. It \
+         may or may not have taken effect; its server has to ask for less."
     );
     Outcome::failed(FailureKind::Unreadable, message).into()
 }
@@ -175,7 +175,7 @@ fn note(tool: &Tool, problems: &[Problem], most: usize) -> Option<String> {
     (!told.is_empty()).then(|| shortened(&told.join("\n"), most))
 }
 
-/// A finding is worded by what a server sent, so it may be of any length.
+/// Shortens a problem: a server's data determines its text, so it may have any length.
 fn brief(problem: Problem) -> Problem {
     let path = shortened(&problem.path, PROBLEM_BYTES);
     Problem { path, message: shortened(&problem.message, PROBLEM_BYTES), ..problem }

@@ -1,8 +1,9 @@
-//! The conversation with the bytes behind its handles, as a model reads it. A model cannot look into our store, so an
-//! image that a tool returned has to go along in every later turn, as the provider's own form of it does.
+//! The conversation as a model reads it, with the bytes of stored media. A model cannot read our store, so a tool's
+//! image has to be sent in every later turn, as in the provider's own form.
 //!
-//! Each message is looked at once: what was shown before is the same allocation in the next turn, and adapters send what
-//! they rendered. Only what this run's own replies and results named is fetched. A handle that somebody typed is text.
+//! Each message is processed once: a message that was sent before is the same allocation in the next turn, and adapters
+//! send their cached rendering. Only blobs that this run's own replies and results name are fetched. A handle in any
+//! other text is only text.
 
 use std::sync::Arc;
 
@@ -13,25 +14,25 @@ use crate::core::chat::{Media, Message, Part};
 use crate::core::run::Run;
 use crate::ports::{Blob, BlobStore, StoreError};
 
-/// All media of a conversation that are fetched, in bytes. With base64 that is about what providers take in a request;
-/// later ones are notes.
+/// The maximum size of all fetched media of a conversation, in bytes. With base64 that is about the limit of providers
+/// for a request; later media become notes.
 const MOST_BYTES: u64 = 20 * 1024 * 1024;
 
-/// What was shown so far, message by message.
+/// The messages so far.
 #[derive(Default)]
 pub(super) struct Shown {
     said: Vec<Seen>,
     shown: Vec<Arc<Message>>,
 }
 
-/// A message as it was when it was looked at, and how many bytes were fetched for it.
+/// A processed message, and the number of bytes that were fetched for it.
 struct Seen {
     message: Arc<Message>,
     bytes: u64,
 }
 
 impl Shown {
-    /// The messages as the model is to read them.
+    /// The messages for the model.
     pub(super) async fn update<'a>(
         &'a mut self,
         ports: &Ports,
@@ -98,7 +99,7 @@ impl Fetching<'_> {
         Ok(())
     }
 
-    /// The blob, unless it is gone or there is no room for it any more.
+    /// The blob, unless it is gone or no room is left.
     async fn fetch(&mut self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
         let Some(info) = self.patiently(|| self.blobs.describe(handle)).await? else { return Ok(None) };
         let Some(left) = self.left.checked_sub(info.size) else { return Ok(None) };
@@ -109,7 +110,7 @@ impl Fetching<'_> {
         Ok(found)
     }
 
-    /// A store that cannot be used just now is given time: without the image the model would answer something else.
+    /// Retries an unavailable store: without the image the model's answer would be different.
     async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(&self, ask: impl Fn() -> F) -> F::Output {
         for wait in STORE_WAITS {
             match ask().await {
@@ -121,7 +122,7 @@ impl Fetching<'_> {
     }
 }
 
-/// Whether some provider reads bytes of this kind.
+/// Whether any provider reads bytes of this kind.
 fn is_shown_to_models(part: &Part) -> bool {
     match part {
         Part::Image(_) | Part::Audio(_) => true,

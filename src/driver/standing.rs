@@ -1,6 +1,6 @@
-//! The standing approvals that a yes with a wider scope leaves behind. They begin when the call they were given for is
-//! let go: it was compared once more by then, and that is in the journal. A yes to a call that drifted, was refused or
-//! cancelled, or came to nothing in another way leaves nothing behind.
+//! Grants from approvals with a wider scope. A grant begins when its call is dispatched: the call was compared once
+//! more, and that is in the journal. An approval of a call that drifted, was refused or cancelled, or was not
+//! dispatched for another reason creates no grant.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -13,24 +13,24 @@ use crate::core::tool::{Arguments, summary, summary_of_any};
 use crate::ports::{GivenWith, Grant};
 
 impl Driver<'_> {
-    /// What the approvals of calls that are about to be let go come to, if they reach further than the call.
+    /// The grants from approvals of calls that are about to be dispatched, if their scope is wider than the call.
     pub(super) fn begun<'c>(&self, journal: &Journal, calls: impl IntoIterator<Item = &'c CallId>) -> Vec<Grant> {
         let now = self.ports.clock.now();
         calls.into_iter().filter_map(|call| grant(journal.id(), journal.run(), call, now)).collect()
     }
 
-    /// Losing a standing approval costs a question later, and nothing else.
+    /// Stores grants. A lost grant costs a question later, and nothing else.
     pub(super) async fn remember(&self, grants: &[Grant]) {
         for grant in grants {
             if let Err(error) = self.ports.approvals.grant(grant).await {
                 let tool = &grant.tool;
-                tracing::warn!(%tool, %error, "a standing approval could not be kept; it will be asked for again");
+                tracing::warn!(%tool, %error, "failed to store grant; the next call requires approval again");
             }
         }
     }
 }
 
-/// The same decision makes the same grant: a call may be let go more than once on the strength of one.
+/// The grant from a decision. Deterministic: a call may be dispatched more than once after one decision.
 fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Grant> {
     let call = run.call(call_id)?;
     let by_a_person = matches!(call.clearance, Some(Clearance::Person { .. }));

@@ -1,4 +1,4 @@
-//! The last touch of every answer: the request's id, and problems written out.
+//! Response finishing: adds the request id, and writes problems out.
 
 use axum::Json;
 use axum::extract::{OriginalUri, Request, State};
@@ -16,7 +16,7 @@ use crate::core::trace::Trace;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest id of a request that is taken over from whoever sent it.
+/// The longest request id that is accepted from a client.
 const LONGEST_ID: usize = 128;
 
 /// The id of a request; in its extensions while it is handled.
@@ -24,7 +24,7 @@ const LONGEST_ID: usize = 128;
 pub(super) struct RequestId(pub(super) String);
 
 impl RequestId {
-    /// The one that it brings, if it can stand in a log, or else a fresh one.
+    /// The id that the client sent, if it can appear in a log, or else a new one.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let brought = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let is_fit = |id: &&str| {
@@ -36,7 +36,8 @@ impl RequestId {
     }
 }
 
-/// Says the request's id, and writes out what it was refused for. The problem stays with the answer, for whoever tells of it.
+/// Adds the request id to a response, and writes its problem as the body. The problem stays in the extensions, for the
+/// access log.
 pub(super) async fn finish(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
     let id = request.extensions().get().cloned().unwrap_or_else(|| RequestId::of(request.headers()));
     let path = request
@@ -58,12 +59,12 @@ pub(super) async fn finish(State(gateway): State<Gateway>, request: Request, nex
     response
 }
 
-/// Whether an answer is a stream of events.
+/// Whether a response is an event stream.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// The trace that whoever sent the request wants continued.
+/// The trace that the client wants continued.
 pub(super) fn traced(headers: &HeaderMap) -> Option<Trace> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let mut trace = Trace::from_traceparent(text("traceparent")?)?;
@@ -74,9 +75,9 @@ pub(super) fn traced(headers: &HeaderMap) -> Option<Trace> {
 }
 
 pub(super) async fn no_such_path() -> Problem {
-    Problem::new(ErrorCode::NotFound, "there is nothing at this path; `/openapi.json` describes what there is")
+    Problem::new(ErrorCode::NotFound, "there is no endpoint at this path; `/openapi.json` describes them all")
 }
 
 pub(super) async fn no_such_method() -> Problem {
-    Problem::new(ErrorCode::MethodNotAllowed, "this path takes no such method; `Allow` names those it takes")
+    Problem::new(ErrorCode::MethodNotAllowed, "this path does not support this method; `Allow` lists those it supports")
 }

@@ -1,5 +1,5 @@
-//! What handlers read from a request: its body and its query, parsed once, at the door. What is not known is refused, so
-//! that a slip of the keys is heard of.
+//! Request parsing: bodies and queries are parsed once, before a handler runs. Unknown fields are refused, so that a
+//! typing error is noticed.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use serde_path_to_error::Segment;
 use super::problem::Problem;
 use crate::core::error::ErrorCode;
 
-/// The body, JSON. An empty one is an empty object.
+/// A JSON body. An empty body is an empty object.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -33,7 +33,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// How many numbers of one body may be whole and written with a fraction.
+/// How many integers of one body may be written with a fraction.
 const WHOLE_NUMBERS: usize = 32;
 
 fn is_json(media_type: &[u8]) -> bool {
@@ -56,22 +56,22 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
                 None => return Err(unreadable(&body, &error)),
             },
         };
-        deserializer.end().map_err(|error| Problem::field("", format!("the body is no JSON: {error}")))?;
+        deserializer.end().map_err(|error| Problem::field("", format!("the body is not valid JSON: {error}")))?;
         return Ok(value);
     }
-    Err(Problem::field("", "too many whole numbers of the body are written with a fraction; leave `.0` away"))
+    Err(Problem::field("", "too many integers of the body are written with a fraction; leave out `.0`"))
 }
 
 fn unreadable(body: &[u8], error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let inner = error.inner();
-    // What is no name of a choice at all counts as a slip of syntax to serde_json.
+    // serde_json reports a value of a wrong type in place of an enum variant as a syntax error.
     let is_json = inner.is_data() || serde_json::from_slice::<IgnoredAny>(body).is_ok();
-    let detail = if is_json { without_place(inner) } else { format!("the body is no JSON: {inner}") };
+    let detail = if is_json { without_place(inner) } else { format!("the body is not valid JSON: {inner}") };
     Problem::field(pointer(error.path()), detail)
 }
 
-/// The body again, if it was refused for a number like `5.0` where a whole one is wanted: to JSON Schema that is one, and
-/// some languages know no other. Blanks take the place of the fraction, so that all else stays where it was.
+/// The body again, if it was refused for a number like `5.0` where an integer is required: JSON Schema accepts it, and
+/// some languages know no other numbers. Spaces replace the fraction, so that all positions stay the same.
 fn without_fraction(body: &[u8], error: &serde_json::Error) -> Option<Vec<u8>> {
     if !error.is_data() {
         return None;
@@ -87,13 +87,13 @@ fn without_fraction(body: &[u8], error: &serde_json::Error) -> Option<Vec<u8>> {
     Some([number, &vec![b' '; fraction.len()], rest].concat())
 }
 
-/// What is wrong, without the line and column that nobody sees: the pointer says where.
+/// The error without its line and column: the pointer says where it is.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
 }
 
-/// As RFC 6901 writes it.
+/// A JSON pointer (RFC 6901).
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(index.to_string()),
@@ -118,7 +118,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// A part of the path.
+/// A path parameter.
 pub(super) struct Path<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_may_be_written_with_a_fraction_and_a_broken_one_is_none() {
+    fn an_integer_may_have_a_zero_fraction_and_no_other() {
         let some = |said: Value| Some(Asked { seconds: 50, times: Some(2), said });
         assert_eq!(asked("{\"seconds\": 50.0,\n \"times\": 2.000}"), some(Value::Null));
         assert_eq!(asked(r#"{"said": [1.0, "5.0"], "seconds": 50.0, "times": 2}"#), some(json!([1.0, "5.0"])));

@@ -1,4 +1,4 @@
-//! Putting a gateway together.
+//! Gateway builder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,31 +13,31 @@ use crate::ports::{AccessKeys, Replies};
 use crate::runner::AgentRunner;
 use crate::telemetry::metrics::HttpMeter;
 
-/// What is the same for every request.
+/// Settings that apply to every request.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
-    /// The address people know this gateway by, without a trailing slash: what `type` of problems and `Location` begin with.
-    /// Default: nothing, so that they are paths.
+    /// The gateway's public address, without a trailing slash: the prefix of `Location` and of the `type` of problems.
+    /// Default: empty, so that they are paths.
     pub public_url: String,
-    /// How large a body may be.
+    /// The largest body, in bytes.
     pub body_bytes: usize,
-    /// How long it may take to arrive.
+    /// How long a body may take to arrive.
     pub body_timeout: Duration,
-    /// How much one caller may ask for. Default: as much as they like.
+    /// The limits of one caller. Default: no limits.
     pub limits: Limits,
-    /// How long a request waits for a run to rest, unless it says.
+    /// How long a request waits for a run by default, until it is pending or has ended.
     pub usual_wait: Duration,
-    /// How long it waits at most.
+    /// The longest wait that a request can ask for.
     pub longest_wait: Duration,
-    /// How often a stream without news says that it is there.
+    /// How often an idle stream sends a heartbeat.
     pub heartbeat: Duration,
-    /// How often the credentials of an open stream are looked at again.
+    /// How often the credentials of an open stream are checked again.
     pub recheck: Duration,
-    /// How often a stream looks at the journal of a run that this process does not drive.
+    /// How often a stream polls the journal of a run that another process drives.
     pub poll: Duration,
-    /// Hosts of media URLs that are taken besides those of the public internet. Default: none.
+    /// Hosts of media URLs that are allowed besides those of the public internet. Default: no further hosts.
     pub media_hosts: MediaHosts,
-    /// Whether whoever started a run must not be the one who approves its calls.
+    /// Whether the caller who started a run may not approve its calls.
     pub four_eyes: bool,
 }
 
@@ -59,7 +59,7 @@ impl Default for GatewaySettings {
     }
 }
 
-/// Collects what a gateway needs besides its runner.
+/// Collects the parts of a gateway besides its runner.
 pub struct Builder {
     pub(super) runner: AgentRunner,
     pub(super) settings: GatewaySettings,
@@ -89,21 +89,21 @@ impl Builder {
         }
     }
 
-    /// What is the same for every request.
+    /// Sets the settings that apply to every request.
     #[must_use]
     pub fn settings(mut self, settings: GatewaySettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// A way to be let in; they are tried in the order they were added.
+    /// Adds an authenticator; authenticators are tried in the order they were added.
     #[must_use]
     pub fn door(mut self, door: Arc<dyn Door>) -> Self {
         self.doors.push(door);
         self
     }
 
-    /// Keys as a way to be let in, and `/v1/keys` to look after them.
+    /// Adds authentication by API key, and `/v1/keys` to manage keys.
     #[must_use]
     pub fn keys(mut self, store: Arc<dyn AccessKeys>) -> Self {
         let door = Arc::new(KeyDoor::new(store));
@@ -111,49 +111,49 @@ impl Builder {
         self.door(door)
     }
 
-    /// What browsers may do. Without it, whoever nests the router looks after that.
+    /// Sets the rules for browsers. Without them, the application that nests the router is responsible.
     #[must_use]
     pub fn origins(mut self, origins: Origins) -> Self {
         self.origins = Some(origins);
         self
     }
 
-    /// Where answers to requests with an idempotency key are kept; without it such requests are refused.
+    /// Sets the store of idempotency records; without it, requests with an idempotency key are refused.
     #[must_use]
     pub fn replies(mut self, store: Arc<dyn Replies>) -> Self {
         self.replies = Some(store);
         self
     }
 
-    /// Who somebody is that shows nothing; without it they are refused.
+    /// Sets the caller for requests without credentials; without it, such requests are refused.
     #[must_use]
     pub fn anonymous(mut self, caller: Caller) -> Self {
         self.anonymous = Some(caller);
         self
     }
 
-    /// What only adapters know.
+    /// Sets the source of information that only adapters have.
     #[must_use]
     pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
         self.surroundings = surroundings;
         self
     }
 
-    /// Where requests are measured.
+    /// Sets the meter for requests.
     #[must_use]
     pub fn measured(mut self, meter: HttpMeter) -> Self {
         self.accounts.meter = Some(meter);
         self
     }
 
-    /// What webhooks are sent with; without it there are none.
+    /// Sets the webhook delivery; without it, the gateway has no webhooks.
     #[must_use]
     pub fn webhooks(mut self, webhooks: Outbound) -> Self {
         self.webhooks = Some(webhooks);
         self
     }
 
-    /// The gateway.
+    /// Builds the gateway.
     pub fn build(self) -> Gateway {
         Gateway::new(self)
     }

@@ -2,7 +2,7 @@
 //! waits for the answer. HTTP drops a handler when its client closes the connection, at any point where it waits: between
 //! the revocation of a key and the cache that has to forget it, between an answer and its idempotency record.
 //!
-//! It stands before every route and looks at the method alone, so that a new route cannot forget it.
+//! The layer covers every route and looks at the method alone, so that a new route cannot forget it.
 
 use std::panic::resume_unwind;
 
@@ -18,17 +18,18 @@ use super::problem::Problem;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 
-/// Whether the client of a request is still connected. Handlers need not wait for a run on behalf of one that is not.
+/// Whether the client of a request is still connected. A handler need not wait for a run after its client has
+/// disconnected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientGone(CancellationToken);
 
 impl ClientGone {
-    /// The one of a request that is handled to completion; of any other request the client is never gone.
+    /// The signal of a request that is handled to completion; for any other request it never fires.
     pub(super) fn of(extensions: &Extensions) -> Self {
         extensions.get().cloned().unwrap_or_default()
     }
 
-    /// Returns when the client closed its connection.
+    /// Returns when the client closes its connection.
     pub(super) async fn closed(&self) {
         self.0.cancelled().await;
     }
@@ -41,7 +42,7 @@ pub(super) async fn completed(State(gateway): State<Gateway>, mut request: Reque
     }
     let gone = CancellationToken::new();
     request.extensions_mut().insert(ClientGone(gone.clone()));
-    // Dropped with this future when the client goes first.
+    // Dropped with this future when the client disconnects first.
     let _connected = gone.drop_guard();
     match gateway.requests().spawn(next.run(request).in_current_span()).await {
         Ok(response) => response,

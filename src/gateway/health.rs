@@ -1,5 +1,5 @@
-//! Whether the process lives, and whether it is to be sent requests. Nobody has to show who they are: whoever looks after
-//! the process has no key, and is told nothing about runs. They are for operators, so the API's description leaves them out.
+//! Health and readiness probes: `/healthz` and `/readyz`. They need no credentials, because a process supervisor has
+//! none, and they disclose nothing about runs. They are for operators, so the OpenAPI description leaves them out.
 
 use std::time::Duration;
 
@@ -12,37 +12,37 @@ use tokio::time::timeout;
 
 use super::state::Gateway;
 
-/// How long the store may take to answer; whoever asks has little patience.
+/// How long the store may take to answer; probes have short timeouts.
 const STORE_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The process answers.
 #[derive(Debug, Serialize)]
 struct HealthView {
-    /// `ok`.
+    /// Always `ok`.
     status: &'static str,
 }
 
-/// Whether requests are to be sent here.
+/// Whether this process accepts requests.
 #[derive(Debug, Serialize)]
 struct ReadinessView {
-    /// `ready`, or `not_ready`.
+    /// Either `ready` or `not_ready`.
     status: &'static str,
-    /// What that follows from.
+    /// The checks that decide the status.
     checks: ChecksView,
 }
 
-/// What is looked at.
+/// The readiness checks.
 #[derive(Debug, Serialize)]
 struct ChecksView {
     /// Whether the store answers.
     store: Check,
     /// Whether the store can be written; it cannot when its disk is full.
     store_writes: Check,
-    /// Whether runs are taken up; not by a server that is being stopped.
+    /// Whether the process starts and resumes runs; not while it stops.
     takes_runs: Check,
 }
 
-/// How one of them is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Check {
@@ -50,7 +50,7 @@ enum Check {
     Failing,
 }
 
-/// The routes of this folder.
+/// The routes of the probes.
 pub(super) fn routes() -> Router<Gateway> {
     Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz))
 }

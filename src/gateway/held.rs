@@ -1,4 +1,5 @@
-//! An answer that holds on to something until it was sent, or nobody takes it any more: a seat, a place in a count.
+//! Guarded response body: holds a value, such as a permit or a count, until the body was sent or the client
+//! disconnected.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::response::Response;
 use http_body::{Frame, SizeHint};
 
-/// The answer, whose body drops `held` when it is dropped itself.
+/// The response, whose body drops `held` when it is dropped itself.
 pub(super) fn holding<T: Send + Unpin + 'static>(response: Response, held: T) -> Response {
     response.map(|body| Body::new(Holding { body, _held: held }))
 }

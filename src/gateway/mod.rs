@@ -1,12 +1,13 @@
-//! The HTTP gateway: the same runs, for applications in any language.
+//! HTTP gateway: the API for applications in any language.
 //!
-//! [`router`] is a router over a runner and nests in anybody's axum application; [`Gateway`] has the settings, keys and
-//! surroundings that a program of its own wants. Runs are driven by the runner and not by connections: a client that closes
-//! its connection changes nothing, and what its request has begun to change is completed (`gateway/completion.rs`). Handlers never hold the runner; they are handed one that knows only what belongs to the tenant
-//! of whoever asks (`gateway/tenant.rs`), so that no query can forget whose things it is about.
+//! [`router`] is a router over a runner and nests in any axum application; [`Gateway`] adds the settings, keys and
+//! adapters that a server of its own needs. The runner drives the runs, not the connections: a client that disconnects
+//! changes nothing, and the gateway completes what its request has begun (`gateway/completion.rs`). Handlers never hold
+//! the runner itself; they receive one that is limited to the caller's tenant (`gateway/tenant.rs`), so that no query
+//! can forget the tenant.
 //!
-//! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping anything in memory that a
-//! restart would miss.
+//! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping state in memory that a
+//! restart would lose.
 
 mod access;
 mod agents;
@@ -54,8 +55,9 @@ pub use webhooks::{ConfiguredWebhook, Dispatcher, Outbound, Wake, WebhookEgress}
 
 use crate::runner::AgentRunner;
 
-/// A router over a runner, to be nested into an application that lets people in by itself: it puts a [`Caller`] into the
-/// extensions of each request. A request without one is the application's own, and may do everything for the default tenant.
+/// A router over a runner, to be nested into an application that authenticates its own callers: it puts a [`Caller`]
+/// into the extensions of each request. A request without one belongs to the application itself, with every scope for
+/// the default tenant.
 pub fn router(runner: AgentRunner) -> axum::Router {
     Gateway::builder(runner).anonymous(Caller::local()).build().router()
 }

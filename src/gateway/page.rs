@@ -1,4 +1,4 @@
-//! Lists in pages.
+//! Pagination of lists.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -12,20 +12,20 @@ const MOST: usize = 100;
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Page<T> {
-    /// `list`.
+    /// Always `list`.
     object: &'static str,
-    /// What is on it.
+    /// The items of this page.
     data: Vec<T>,
-    /// Whether there is more behind it.
+    /// Whether there are more items after this page.
     has_more: bool,
-    /// What the first one is called.
+    /// The id of the first item.
     first_id: Option<String>,
-    /// What the last one is called; give it as `after` to read on.
+    /// The id of the last item; pass it as `after` to retrieve the next page.
     last_id: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// Of what was found by asking for one more than is wanted.
+    /// A page of rows that were found by asking for one more than the limit.
     pub(super) fn of<R>(mut found: Vec<R>, limit: usize, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
         let has_more = found.len() > limit;
         found.truncate(limit);
@@ -33,29 +33,29 @@ impl<T> Page<T> {
         Self { object: "list", data: found.into_iter().map(view).collect(), has_more, first_id, last_id }
     }
 
-    /// All there is, of which nobody has so many that they would want them in pieces.
+    /// A list that is short enough to need no pages.
     pub(super) fn whole<R>(all: Vec<R>, id: impl Fn(&R) -> String, view: impl Fn(R) -> T) -> Self {
         Self::of(all, usize::MAX, id, view)
     }
 }
 
-/// Where a page begins, and how long it is.
+/// A cursor and a limit.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Paging {
-    /// How many: 1 to 100, and 20 unless something else is said.
+    /// The number of items to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     pub(super) limit: Option<usize>,
-    /// Those that come after this one: `last_id` of the page before.
+    /// A cursor: items after this one. Pass the `last_id` of the previous page.
     pub(super) after: Option<String>,
 }
 
-/// How many are wanted.
+/// The number of items to return.
 pub(super) fn limit(asked: Option<usize>) -> Result<usize, Problem> {
     match asked {
         None => Ok(USUAL),
         Some(limit) if (1..=MOST).contains(&limit) => Ok(limit),
-        Some(_) => Err(Problem::new(ErrorCode::InvalidRequest, format!("`limit` is from 1 to {MOST}"))),
+        Some(_) => Err(Problem::new(ErrorCode::InvalidRequest, format!("`limit` must be between 1 and {MOST}"))),
     }
 }

@@ -1,8 +1,8 @@
-//! What is answered to a request that is refused: an RFC 9457 problem with one of the closed codes.
+//! Problems: the response to a request that is refused, as in RFC 9457, with one of a closed set of codes.
 //!
-//! A handler returns a [`Problem`]; it travels as an extension of an empty response, and [`super::answer::finish`] writes it
-//! out with what only that place knows: the request's id, and where the pages about codes are. What is for operators alone
-//! travels with it to the log.
+//! A handler returns a [`Problem`]; it travels as an extension of an empty response. [`super::answer::finish`] writes
+//! the body, because only that layer has the request's id and the address of the error pages. The cause, which is only
+//! for operators, travels along to the log.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::core::run::Refusal;
 use crate::ports::StoreError;
 use crate::runner::RunnerError;
 
-/// Why a request is refused.
+/// The reason for refusing a request.
 #[derive(Clone, Debug)]
 pub struct Problem(Box<Told>);
 
@@ -27,7 +27,7 @@ pub struct Problem(Box<Told>);
 struct Told {
     code: ErrorCode,
     detail: String,
-    /// What only the log is told.
+    /// The cause, which appears only in the log.
     cause: Option<String>,
     errors: Vec<FieldProblem>,
     retryable: bool,
@@ -35,48 +35,48 @@ struct Told {
     headers: HeaderMap,
 }
 
-/// What is wrong with one place of the request.
+/// An error at one place of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FieldProblem {
-    /// Where in the body, as a JSON Pointer (RFC 6901); empty for all of it.
+    /// The place in the body, as a JSON Pointer (RFC 6901); empty for the whole body.
     pub pointer: String,
-    /// What is wrong there.
+    /// The error.
     pub detail: String,
 }
 
-/// A problem as it is sent (RFC 9457, `application/problem+json`).
+/// An error response (RFC 9457, `application/problem+json`).
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(super) struct ProblemView {
-    /// Where the code is explained.
+    /// The address of the page about the code.
     #[schema(example = "/errors/not_found")]
     r#type: String,
-    /// The code in words.
+    /// A short description of the code.
     title: &'static str,
     /// The HTTP status.
     #[schema(example = 404)]
     status: u16,
-    /// What happened and what to do, for people.
+    /// A description of the error and its remedy, for people.
     detail: String,
-    /// The path that was asked.
+    /// The path of the request.
     instance: String,
-    /// The stable code.
+    /// The error code, which is stable.
     #[schema(value_type = String, example = "not_found")]
     code: ErrorCode,
     /// The id of this request, as in the log and in the `x-request-id` header.
     request_id: String,
     /// Whether the same request may succeed later.
     retryable: bool,
-    /// How long to wait before, in milliseconds.
+    /// How long to wait before a retry, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
-    /// What is wrong with single places of the request.
+    /// The errors at single places of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldProblem>,
 }
 
 impl Problem {
-    /// A problem that is retryable as its code is by nature. `detail` says what happened and what to do.
+    /// A problem, retryable by default if its code is. `detail` describes the error and its remedy.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self(Box::new(Told {
             code,
@@ -89,55 +89,55 @@ impl Problem {
         }))
     }
 
-    /// A conflict with a state that stays as it is: the same request is refused again.
+    /// A conflict with a state that does not change: a retry is refused again.
     pub(super) fn lasting_conflict(detail: impl Into<String>) -> Self {
         let mut problem = Self::new(ErrorCode::Conflict, detail);
         problem.set_retryable(false);
         problem
     }
 
-    /// There is no such thing, or it is somebody else's: nobody is told which.
+    /// A resource that does not exist, or belongs to another tenant: the caller does not learn which.
     pub(super) fn not_found(what: &str, id: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("there is no {what} `{id}`"))
     }
 
-    /// The body cannot be read as what it should be, at one place.
+    /// The body has the wrong form at one place.
     pub(super) fn field(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
         Self::new(ErrorCode::InvalidRequest, error.detail.clone()).and(error)
     }
 
-    /// The body can be read, and what it says at one place cannot be meant.
+    /// The body is well formed, but its value at one place is not valid.
     pub(super) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
         Self::new(ErrorCode::Validation, error.detail.clone()).and(error)
     }
 
-    /// The same about a name that a field of the body gives: the address is right, and what is asked there cannot be meant.
+    /// Reports a name that a field of the body gives: the address exists, but the field is not valid.
     pub(super) fn of_field(self, pointer: &str) -> Self {
         Self::invalid(pointer, self.0.detail)
     }
 
-    /// The same about a name that a parameter of the query gives.
+    /// Reports a name that a query parameter gives.
     pub(super) fn of_parameter(self, name: &str) -> Self {
         Self::new(ErrorCode::Validation, format!("`{name}`: {}", self.0.detail))
     }
 
-    /// The same with what is wrong at one more place.
+    /// Adds an error at one more place.
     #[must_use]
     pub fn and(mut self, error: FieldProblem) -> Self {
         self.0.errors.push(FieldProblem { detail: without_keys(&error.detail).into_owned(), ..error });
         self
     }
 
-    /// The same, with what is for the log alone: paths, advice for operators, the words of a panic.
+    /// Adds the cause, which is only logged: paths, advice for operators, the text of a panic.
     #[must_use]
     pub(super) fn because(mut self, cause: impl Into<String>) -> Self {
         self.0.cause = Some(without_keys(&cause.into()).into_owned());
         self
     }
 
-    /// The same, to be tried again after a while.
+    /// Adds a delay after which to retry.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.0.retryable = true;
@@ -145,12 +145,12 @@ impl Problem {
         self
     }
 
-    /// Whether the same request may succeed later, where the code alone says something else.
+    /// Overrides whether a retry may succeed, which otherwise follows from the code.
     pub(super) fn set_retryable(&mut self, retryable: bool) {
         self.0.retryable = retryable;
     }
 
-    /// The same with a header of the answer.
+    /// Adds a header to the response.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.headers.insert(name, value);
@@ -162,17 +162,17 @@ impl Problem {
         self.0.code
     }
 
-    /// What happened, for people.
+    /// The description for people.
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
 
-    /// What the log is told besides.
+    /// The cause that is logged.
     pub(super) fn cause(&self) -> Option<&str> {
         self.0.cause.as_deref()
     }
 
-    /// As it is sent.
+    /// The body of the response.
     pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
         let Told { code, detail, errors, retryable, retry_after, .. } = &*self.0;
         ProblemView {
@@ -189,7 +189,7 @@ impl Problem {
         }
     }
 
-    /// What the runner refused, with the places of the request that it was refused for.
+    /// A problem from an error of the runner, with the places of the request that caused it.
     pub(super) fn placed(error: RunnerError, place: impl Fn(&Refusal) -> String) -> Self {
         if let Some(fault) = error.store_fault() {
             return Self::from(fault);
@@ -197,9 +197,7 @@ impl Problem {
         let (code, detail, is_retryable) = (error.code(), error.to_string(), error.is_retryable());
         let soon = |seconds| Duration::from_secs(seconds);
         let mut problem = match error {
-            RunnerError::Closed => {
-                Self::new(code, "this server is being stopped and takes up no more runs").after(soon(1))
-            }
+            RunnerError::Closed => Self::new(code, "this server is stopping and accepts no more runs").after(soon(1)),
             RunnerError::StillDriven(_) => Self::new(code, detail).after(soon(1)),
             RunnerError::Busy => Self::new(code, detail).after(soon(5)),
             RunnerError::Refused(refusals) => {
@@ -208,9 +206,9 @@ impl Problem {
                     refused.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
                 refused.fold(Self::new(code, detail), Self::and)
             }
-            // Whoever asks about a run that there is cannot bring its agent back.
+            // The caller who asks about an existing run cannot bring its agent back.
             RunnerError::NoSuchAgent { name, .. } => {
-                let detail = format!("the agent of this run, `{name}`, is not configured here any more");
+                let detail = format!("the agent of this run, `{name}`, is no longer configured on this server");
                 Self::new(ErrorCode::Configuration, detail)
             }
             RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
@@ -242,7 +240,7 @@ impl Problem {
         problem
     }
 
-    /// The same of a request that names the agent itself: the name is wrong, and not what is configured here.
+    /// A problem for a request that names the agent itself: its name is wrong, not the configuration.
     pub(super) fn of_named_agent(error: RunnerError) -> Self {
         let detail = error.to_string();
         if matches!(error, RunnerError::NoSuchAgent { .. }) {
@@ -252,7 +250,8 @@ impl Problem {
         }
     }
 
-    /// The HTTP status. That a run ended at its limit is no error of a request; that one cannot be made for it is a conflict.
+    /// The HTTP status. Codes of runs that reached a limit have 200, because such a run is not a failed request; as a
+    /// problem they are a conflict.
     pub(super) fn status(&self) -> StatusCode {
         match self.0.code.http_status() {
             200 => StatusCode::CONFLICT,
@@ -279,15 +278,15 @@ impl From<RunnerError> for Problem {
     }
 }
 
-/// What something is kept in does not answer, or answers nonsense. Where it is and what to do there is for the log.
+/// The store does not answer, or returns invalid data. Its location and the remedy are only logged.
 impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
         let problem = match error {
             StoreError::Unavailable(_) => {
-                Self::new(ErrorCode::StoreUnavailable, "the store cannot be used just now; this server's log says why")
+                Self::new(ErrorCode::StoreUnavailable, "the store is not available; this server's log says why")
             }
             StoreError::Corrupt(_) => {
-                let detail = "the store holds something that this server cannot read; its log says what";
+                let detail = "the store holds data that this server cannot read; its log says which";
                 Self::new(ErrorCode::JournalCorrupt, detail)
             }
         };
@@ -320,25 +319,25 @@ impl From<BytesRejection> for Problem {
     fn from(rejection: BytesRejection) -> Self {
         match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
-                Self::new(ErrorCode::PayloadTooLarge, "the body is larger than this server takes")
+                Self::new(ErrorCode::PayloadTooLarge, "the body is larger than this server accepts")
             }
-            _ => Self::new(ErrorCode::InvalidRequest, "the body did not arrive whole"),
+            _ => Self::new(ErrorCode::InvalidRequest, "the body is incomplete"),
         }
     }
 }
 
-/// As headers and texts say it: never fewer than are wanted.
+/// Whole seconds, rounded up, for headers and texts.
 pub(super) fn whole_seconds(delay: Duration) -> u64 {
     delay.as_secs() + u64::from(delay.subsec_nanos() > 0)
 }
 
-/// The code in words.
+/// A short description of the code.
 fn title(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Validation => "Invalid input",
         ErrorCode::InvalidRequest => "Malformed request",
         ErrorCode::Configuration => "Wrong configuration",
-        ErrorCode::Unauthorized => "Not let in",
+        ErrorCode::Unauthorized => "Not authenticated",
         ErrorCode::Forbidden => "Not allowed",
         ErrorCode::NotFound => "Not found",
         ErrorCode::MethodNotAllowed => "Method not allowed",
@@ -346,23 +345,23 @@ fn title(code: ErrorCode) -> &'static str {
         ErrorCode::RequestTimeout => "Request timed out",
         ErrorCode::Conflict => "Conflict",
         ErrorCode::Gone => "Gone",
-        ErrorCode::PreconditionFailed => "Changed since",
+        ErrorCode::PreconditionFailed => "Precondition failed",
         ErrorCode::PayloadTooLarge => "Body too large",
         ErrorCode::UnsupportedMediaType => "Unsupported media type",
         ErrorCode::RateLimited => "Too many requests",
-        ErrorCode::Unavailable => "Not taking anything new",
+        ErrorCode::Unavailable => "Unavailable",
         ErrorCode::ToolDenied => "Tool call denied",
         ErrorCode::ToolFailed => "Tool call failed",
         ErrorCode::ToolUnavailable => "Tool unavailable",
         ErrorCode::ProviderAuth => "Provider refused the credentials",
-        ErrorCode::ProviderBilling => "Provider wants to be paid",
-        ErrorCode::ProviderRateLimit => "Provider limits the rate",
+        ErrorCode::ProviderBilling => "Provider requires payment",
+        ErrorCode::ProviderRateLimit => "Provider rate limit reached",
         ErrorCode::ProviderUnavailable => "Provider unavailable",
         ErrorCode::ProviderTimeout => "Provider timed out",
         ErrorCode::ProviderRejected => "Provider refused the request",
-        ErrorCode::ProviderInvalidResponse => "Provider's answer unreadable",
+        ErrorCode::ProviderInvalidResponse => "Provider's response unreadable",
         ErrorCode::ContextWindow => "Conversation too long",
-        ErrorCode::ContentFilter => "Answer withheld",
+        ErrorCode::ContentFilter => "Answer filtered",
         ErrorCode::ModelRefused => "Model refused",
         ErrorCode::OutputTruncated => "Answer cut off",
         ErrorCode::TurnLimit => "Limit reached",
@@ -371,7 +370,7 @@ fn title(code: ErrorCode) -> &'static str {
         ErrorCode::Cancelled => "Cancelled",
         ErrorCode::StoreUnavailable => "Store unavailable",
         ErrorCode::JournalCorrupt => "Journal unreadable",
-        ErrorCode::Internal => "Internal fault",
+        ErrorCode::Internal => "Internal error",
     }
 }
 
@@ -381,7 +380,7 @@ mod tests {
     use crate::runner::every_error;
 
     #[test]
-    fn what_a_store_says_is_for_the_log_alone() {
+    fn store_errors_appear_only_in_the_log() {
         let fault = StoreError::Unavailable("/var/lib/toolgate: the disk is full".into());
         for problem in [Problem::from(&fault), Problem::from(RunnerError::Drive(fault.clone().into()))] {
             assert_eq!(problem.code(), ErrorCode::StoreUnavailable);
@@ -391,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_refuses_as_it_is_by_now_is_not_to_be_tried_again() {
+    fn a_lasting_conflict_is_not_retryable() {
         let of = |error| {
             let view = Problem::from(error).view("", String::new(), String::new());
             (view.code, view.retryable)
@@ -403,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_retryable_as_its_error_is_and_a_delay_is_named_only_then() {
+    fn a_problem_is_retryable_exactly_if_its_error_is() {
         for error in every_error() {
             let view = Problem::from(error.clone()).view("", String::new(), String::new());
             assert_eq!(view.retryable, error.is_retryable(), "{error:?}");
@@ -412,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_there_is_not_is_the_fault_of_its_field() {
+    fn an_unknown_position_is_reported_at_its_field() {
         let error = RunnerError::NoSuchPosition { run: "run_1".into(), length: 3, at: 7 };
         let view = Problem::from(error).view("", String::new(), String::new());
         let pointers: Vec<&str> = view.errors.iter().map(|error| error.pointer.as_str()).collect();

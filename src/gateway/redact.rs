@@ -1,10 +1,11 @@
-//! API keys in text that callers wrote: a key that was sent as an id is neither logged nor repeated in an answer.
+//! Redaction of API keys in text that callers wrote: a key that was sent as an id appears neither in the log nor in a
+//! response.
 
 use std::borrow::Cow;
 
 const PREFIX: &str = "tg_";
 
-/// Random part of a key from which on it counts as one; a whole key has 43 characters.
+/// Random characters after which a text counts as a key; a whole key has 43.
 const SHORTEST: usize = 20;
 
 /// The text with the random part of every API key replaced.

@@ -1,4 +1,4 @@
-//! That something was taken back.
+//! The API view of a revocation.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -6,14 +6,14 @@ use utoipa::ToSchema;
 
 use crate::ports::Revoked;
 
-/// That it was taken back.
+/// A revocation.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Revoked)]
 pub(super) struct RevokedView {
-    /// When.
+    /// When it was revoked.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// By whom.
+    /// The caller who revoked it.
     by: String,
 }
 

@@ -1,4 +1,4 @@
-//! The gateway as its handlers share it.
+//! The gateway's shared state.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Gateway {
 }
 
 struct Inner {
-    /// What a changed configuration puts another one in the place of. What is under way keeps the one it began with.
+    /// A new configuration replaces the runner. Requests and runs in progress keep the one they began with.
     runner: ArcSwap<AgentRunner>,
     access: Access,
     settings: GatewaySettings,
@@ -35,14 +35,14 @@ struct Inner {
     accounts: Accounts,
     replies: Option<Arc<dyn Replies>>,
     webhooks: Option<Outbound>,
-    /// Cancelled when the gateway is to stop.
+    /// Cancelled when the gateway stops.
     stopping: CancellationToken,
-    /// Requests that are handled to their end, whatever becomes of their connections.
+    /// Requests that are handled to their end, even if their connections close.
     requests: TaskTracker,
 }
 
 impl Gateway {
-    /// A gateway to be put together.
+    /// A builder for a gateway.
     pub fn builder(runner: AgentRunner) -> Builder {
         Builder::new(runner)
     }
@@ -69,7 +69,7 @@ impl Gateway {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Everything under `/v1`, and the description of it.
+    /// The router of the API under `/v1`, and of its description.
     pub fn router(&self) -> Router {
         let (described, api) = api().split_for_parts();
         let accounted = axum::middleware::from_fn_with_state(self.clone(), serve::account);
@@ -84,19 +84,19 @@ impl Gateway {
         access::fenced(everything, self).layer(answered).layer(accounted).with_state(self.clone())
     }
 
-    /// What is to stop hears of it: new runs are refused, streams end, and nothing is done on the gateway's own account any
-    /// more. The runner is drained by whoever owns it.
+    /// Stops the gateway: new runs are refused, streams close, and the background worker ends. The owner of the runner
+    /// drains it.
     pub fn stop(&self) {
         self.inner.stopping.cancel();
     }
 
-    /// Cancelled when the gateway is to stop.
+    /// Cancelled when the gateway stops.
     pub fn stopping(&self) -> &CancellationToken {
         &self.inner.stopping
     }
 
-    /// Waits for requests that are still handled although their connections are closed. To be called when no connection is
-    /// served any more, before the store is closed.
+    /// Waits for requests that are still handled although their connections are closed. Call it when no connection is
+    /// served any more, and before the store closes.
     pub async fn close(&self) {
         self.inner.requests.close();
         self.inner.requests.wait().await;
@@ -107,29 +107,29 @@ impl Gateway {
         &self.inner.requests
     }
 
-    /// Puts another runner in the place of this one: the same, [renewed](AgentRunner::renewed) with another configuration, and
-    /// what surrounds it then.
+    /// Replaces the runner with the same one under [another configuration](AgentRunner::renewed), together with its
+    /// adapters.
     pub fn replace(&self, runner: AgentRunner, surroundings: Arc<dyn Surroundings>) {
         self.inner.runner.store(Arc::new(runner));
         self.inner.surroundings.store(Arc::new(surroundings));
     }
 
-    /// How many streams of events are open.
+    /// How many event streams are open.
     pub fn open_streams(&self) -> u64 {
         self.inner.accounts.streams()
     }
 
-    /// How many runs are driven, and how many wait for their turn.
+    /// How many runs are being executed, and how many wait for admission.
     pub fn activity(&self) -> Activity {
         self.inner.runner.load().activity()
     }
 
-    /// What is the same for every request.
+    /// The settings that apply to every request.
     pub(super) fn settings(&self) -> &GatewaySettings {
         &self.inner.settings
     }
 
-    /// Where people find a run.
+    /// The address of a run.
     pub(super) fn address_of(&self, run: &RunId) -> String {
         format!("{}/v1/runs/{run}", self.settings().public_url)
     }
@@ -142,35 +142,35 @@ impl Gateway {
         &self.inner.accounts
     }
 
-    /// Where answers to requests with an idempotency key are kept, if anywhere.
+    /// The store of idempotency records, if there is one.
     pub(super) fn replies(&self) -> Option<&Arc<dyn Replies>> {
         self.inner.replies.as_ref()
     }
 
-    /// What only adapters know.
+    /// The source of information that only adapters have.
     pub(super) fn surroundings(&self) -> Arc<dyn Surroundings> {
         Arc::clone(&self.inner.surroundings.load())
     }
 
-    /// What webhooks are sent with.
+    /// The webhook delivery, if there is one.
     pub(super) fn webhooks(&self) -> Option<&Outbound> {
         self.inner.webhooks.as_ref()
     }
 
-    /// The task that tells webhooks of runs, to be run beside the server; `None` without webhooks.
+    /// The webhook dispatcher, a task to run beside the server; `None` without webhooks.
     ///
     /// # Errors
-    /// In words, why nothing can be sent.
+    /// A text that says why no webhooks can be sent.
     pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
         self.webhooks().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
     }
 
-    /// The runner as whoever asks may use it.
+    /// The runner, limited to the caller's tenant.
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
         TenantRunner::new(self.runner(), caller.clone(), self.settings().four_eyes)
     }
 
-    /// The runner itself: for what the gateway does on its own account, for all tenants.
+    /// The runner itself, for background work across all tenants.
     pub(super) fn runner(&self) -> AgentRunner {
         AgentRunner::clone(&self.inner.runner.load())
     }

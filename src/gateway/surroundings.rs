@@ -1,4 +1,4 @@
-//! What the gateway shows and cannot know itself: it comes from adapters, which only the composition root knows.
+//! Adapter information that the gateway shows but does not have itself: only the composition root knows the adapters.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::core::id::{ModelName, ServerId};
 use crate::ports::ModelIdentity;
 
-/// What surrounds a gateway.
+/// The gateway's view of the adapters.
 #[async_trait]
 pub trait Surroundings: Send + Sync {
     /// The configured models, by name.
@@ -16,24 +16,24 @@ pub trait Surroundings: Send + Sync {
         Vec::new()
     }
 
-    /// How every MCP server stands, by id. Nobody is asked for it.
+    /// The last known state of every MCP server, by id; contacts no server.
     fn servers(&self) -> Vec<ServerHealth> {
         Vec::new()
     }
 
-    /// Lists the tools of a server anew. The error says why they are not known anew; `None`: there is no such server.
+    /// Lists the tools of a server again. The error says why that failed; `None`: there is no such server.
     async fn refresh(&self, _server: &ServerId) -> Option<Result<ServerHealth, String>> {
         None
     }
 
-    /// Puts another connection, or process, in the place of the one to a server, and lists its tools. The error says why it is
-    /// not there again; `None`: there is no such server.
+    /// Replaces the connection to a server, or its process, and lists its tools. The error says why the server is not
+    /// available again; `None`: there is no such server.
     async fn restart(&self, _server: &ServerId) -> Option<Result<ServerHealth, String>> {
         None
     }
 }
 
-/// A gateway with a runner and nothing else.
+/// The adapters of a gateway that has only a runner.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 
@@ -42,109 +42,109 @@ impl Surroundings for Alone {}
 /// A configured model.
 #[derive(Clone, Debug)]
 pub struct ModelCard {
-    /// The name it is configured under.
+    /// The name under which the model is configured.
     pub name: ModelName,
-    /// What it is called by those who serve it.
+    /// The provider's name of the model.
     pub identity: ModelIdentity,
-    /// US dollars for a million tokens read, and for a million written, where anybody says.
+    /// US dollars per million input tokens, and per million output tokens, if known.
     pub price: Option<(f64, f64)>,
 }
 
-/// How an MCP server stands.
+/// The state of an MCP server.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = Server)]
 pub struct ServerHealth {
     /// The configured id.
     #[schema(value_type = String)]
     pub id: ServerId,
-    /// How it is reached: `stdio` or `http`.
+    /// The transport: `stdio` or `http`.
     pub transport: &'static str,
-    /// How it stands.
+    /// The connection state.
     #[serde(flatten)]
     pub state: ServerState,
-    /// Since when it is in this state.
+    /// Since when the server is in this state.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
-    /// What it calls itself.
+    /// The server's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The version it says it has.
+    /// The server's own version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The revision of the protocol that was agreed on.
+    /// The negotiated protocol version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// How many tools it listed last.
+    /// How many tools the server listed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
-    /// Why these are the tools of before.
+    /// Why the tools are from an earlier list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
-    /// How often it was started or dialled again.
+    /// How often the server was restarted or reconnected.
     pub restarts: u64,
-    /// What went wrong last, also if it is well by now.
+    /// The last error, even if the server has recovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<ServerFailure>,
-    /// Calls that were sent to it.
+    /// How many calls were sent to the server.
     pub calls_made: u64,
-    /// Those among them that got no answer.
+    /// How many of them received no response.
     pub calls_failed: u64,
-    /// Calls that are under way.
+    /// How many calls are in progress.
     pub calls_in_flight: u64,
-    /// Calls that wait for their turn, or for the server.
+    /// How many calls wait for admission, or for the server.
     pub calls_waiting: u64,
-    /// How long its answers took; none before the first one.
+    /// Response times; missing before the first response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<ServerLatency>,
 }
 
-/// The states of a server.
+/// The connection states of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ServerState {
     /// Not needed yet, or not for a while.
     Idle,
-    /// Being started or dialled.
+    /// Being started or connected.
     Starting,
     /// Connected, and its tools are not known: it has not listed them. It is asked again by itself; `last_error` says
     /// what went wrong.
     Listing,
     /// Connected, and its tools are known.
     Ready,
-    /// Away; tried again by itself.
+    /// Not available; retried automatically.
     BackingOff {
-        /// How often it failed in a row.
+        /// Consecutive failures.
         failures: u32,
-        /// When it is tried again.
+        /// When the next retry is due.
         #[schema(value_type = String, format = DateTime)]
         next_attempt: Timestamp,
     },
-    /// Away; tried again when it is needed.
+    /// Not available; retried when it is needed.
     Failed {
-        /// How often it failed in a row.
+        /// Consecutive failures.
         failures: u32,
     },
     /// Shut down for good.
     Closed,
 }
 
-/// Something that went wrong with a server.
+/// An error of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ServerFailure {
-    /// What, in a sentence.
+    /// The error, in a sentence.
     pub message: String,
-    /// When.
+    /// When it happened.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
 }
 
-/// How long answers of a server took, in milliseconds.
+/// Response times of a server, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ServerLatency {
-    /// The last one.
+    /// The last response time.
     pub last: f64,
-    /// The mean, in which newer ones weigh more.
+    /// The mean, weighted towards recent responses.
     pub mean: f64,
-    /// The longest.
+    /// The longest response time.
     pub longest: f64,
 }

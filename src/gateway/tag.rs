@@ -1,4 +1,4 @@
-//! `ETag` (RFC 9110, 8.8.3): the version of what has one, and the hash of what is sent of everything else.
+//! `ETag` (RFC 9110, 8.8.3): the version of a resource that has one, or else the hash of the response.
 
 use axum::Json;
 use axum::http::header::{ETAG, IF_NONE_MATCH};
@@ -10,16 +10,16 @@ use super::problem::Problem;
 use crate::core::error::ErrorCode;
 use crate::core::json;
 
-/// The answer with its tag, or that it is as whoever asks has it.
+/// The response with its `ETag`, or 304 if the client has it already.
 pub(super) fn tagged<T: Serialize>(asked: &HeaderMap, view: &T) -> Result<Response, Problem> {
     let value = serde_json::to_value(view).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
     let tag = format!("\"{}\"", json::hash(&value));
     Ok(unless_known(asked, tag, value))
 }
 
-/// The answer with this tag, or that it is as whoever asks has it.
+/// The response with this `ETag`, or 304 if the client has it already.
 pub(super) fn unless_known<T: Serialize>(asked: &HeaderMap, tag: String, view: T) -> Response {
-    // Compared weakly (RFC 9110, 13.1.2): what is between us and whoever asks may have made the tag a weak one.
+    // Compared weakly (RFC 9110, 13.1.2): a proxy may have made the tag a weak one.
     let is_known = |known: &str| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag;
     if listed(asked, &IF_NONE_MATCH).any(is_known) {
         return (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response();
@@ -27,12 +27,12 @@ pub(super) fn unless_known<T: Serialize>(asked: &HeaderMap, tag: String, view: T
     ([(ETAG, tag)], Json(view)).into_response()
 }
 
-/// The tag of a version.
+/// The `ETag` of a version.
 pub(super) fn of_version(version: u64) -> String {
     format!("\"{version}\"")
 }
 
-/// The tags that a header of a request names.
+/// The tags in a header of a request.
 pub(super) fn listed<'a>(asked: &'a HeaderMap, header: &HeaderName) -> impl Iterator<Item = &'a str> {
     let given = asked.get_all(header).iter().filter_map(|value| value.to_str().ok());
     given.flat_map(|value| value.split(',')).map(str::trim)
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_has_is_known_by_its_tag_strong_or_weak_or_by_being_there_at_all() {
+    fn a_strong_or_weak_tag_and_a_star_match() {
         let status = |known: &str| {
             let mut asked = HeaderMap::new();
             asked.insert(IF_NONE_MATCH, known.parse().unwrap());

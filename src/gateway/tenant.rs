@@ -1,5 +1,5 @@
-//! The runner as one caller may use it. What belongs to another tenant is not there: whoever writes a handler cannot forget
-//! to ask whose it is, because nothing else is in reach.
+//! The runner, limited to one caller. Resources of other tenants are out of reach, so that no handler can forget to
+//! check the tenant.
 
 mod approvals;
 mod behalf;
@@ -27,23 +27,23 @@ use crate::core::trace::Trace;
 use crate::ports::{Blob, RunFilter, RunRow};
 use crate::runner::{AgentRunner, Execution, Fork, Lookout, Report, Request, RunnerError};
 
-/// A runner that knows the runs of one tenant.
+/// A runner that is limited to the runs of one tenant.
 pub(super) struct TenantRunner {
     runner: AgentRunner,
     caller: Caller,
-    /// Whether whoever started a run must not be the one who approves its calls.
+    /// Whether the caller who started a run may not approve its calls.
     four_eyes: bool,
 }
 
-/// A run of that tenant. Whoever has one was allowed to find it.
+/// A run of the caller's tenant: to hold one means that the caller may find it.
 #[derive(Clone)]
 pub(super) struct TenantRun {
     runner: AgentRunner,
     caller: Caller,
     four_eyes: bool,
-    /// What it was started with, once somebody asked: that never changes.
+    /// The parameters that the run was started with, once they were read: they never change.
     started: OnceCell<Arc<Started>>,
-    /// Its index row, as it was when the run was looked for.
+    /// The run's index row at the time of the lookup.
     pub(super) row: RunRow,
 }
 
@@ -62,7 +62,7 @@ impl TenantRunner {
         if let (Some(own), Some(other)) = (&self.caller.principal, &request.principal)
             && own != other
         {
-            let detail = format!("these credentials act for `{own}`, and for nobody else");
+            let detail = format!("these credentials can only act for `{own}`");
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         let principal = self.caller.principal.clone().or(request.principal);
@@ -70,7 +70,7 @@ impl TenantRunner {
         Ok(Request { tenant, by, principal, ..request })
     }
 
-    /// The agent of requests that name none: the only one, or `assistant`.
+    /// The default agent: the only one, or `assistant`.
     pub(super) fn usual_agent(&self) -> Result<AgentName, Problem> {
         let names: Vec<&AgentName> = self.runner.agents().map(|agent| &agent.name).collect();
         match names.as_slice() {
@@ -78,7 +78,7 @@ impl TenantRunner {
             several => {
                 several.iter().find(|name| name.as_str() == "assistant").map(|name| (*name).clone()).ok_or_else(|| {
                     let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
-                    Problem::invalid("/agent", format!("say which agent: {}", names.join(", ")))
+                    Problem::invalid("/agent", format!("name an agent: {}", names.join(", ")))
                 })
             }
         }
@@ -110,13 +110,13 @@ impl TenantRunner {
         Ok(self.found(row))
     }
 
-    /// The row of a run of the tenant, also of one that was deleted.
+    /// The row of a run of the tenant, even if the run was deleted.
     pub(super) async fn row(&self, id: &str) -> Result<Option<RunRow>, Problem> {
         let filter = RunFilter { run: Some(id.into()), purged: true, limit: 1, ..RunFilter::default() };
         Ok(self.list(filter).await?.pop())
     }
 
-    /// An id for a run that is to be started.
+    /// A new run id.
     pub(super) fn fresh_id(&self) -> RunId {
         self.runner.fresh_id()
     }
@@ -138,30 +138,29 @@ impl TenantRunner {
 }
 
 impl TenantRun {
-    /// Its id.
+    /// The run's id.
     pub(super) fn id(&self) -> &RunId {
         &self.row.id
     }
 
-    /// What it was started with.
+    /// The parameters that the run was started with.
     async fn started(&self) -> Result<&Started, Problem> {
         let started = self.started.get_or_try_init(|| async { Ok(self.load().await?.started().clone()) });
         started.await.map(Arc::as_ref)
     }
 
-    /// The run as the API shows it.
+    /// The API view of the run.
     pub(super) async fn view(&self) -> Result<RunView, Problem> {
         let run = self.load().await?;
         Ok(RunView::of(&self.row, &run, self.runner.blocked(self.id(), &run)))
     }
 
-    /// As its journal tells it.
+    /// The run, folded from its journal.
     pub(super) async fn load(&self) -> Result<Run, Problem> {
         Ok(self.runner.load(self.id()).await?)
     }
 
-    /// Gives it what it is owed and drives it on. Only who wrote the request knows where in it something is wrong, and `placed`
-    /// says so of the runner's errors.
+    /// Submits input and resumes the run. `placed` maps the runner's errors to places in the request.
     pub(super) async fn resume(
         &self,
         resume: Resume,
@@ -175,14 +174,14 @@ impl TenantRun {
         self.runner.take_up(self.id(), Input::Resume(resume), trace).await.map_err(placed)
     }
 
-    /// Refuses words, results and answers of whoever the run is not to be told anything by.
+    /// Refuses messages, results and answers from a caller who may not steer the run.
     async fn require_may_steer(&self) -> Result<(), Problem> {
         self.require_same_principal().await?;
         self.require_no_decider().await
     }
 
-    /// Ends it, if it is at the version that was seen, where one was. `placed` says what the runner's errors mean for the
-    /// request.
+    /// Cancels the run, if it is at the version that the client saw, where one is given. `placed` maps the runner's
+    /// errors to problems.
     pub(super) async fn cancel(
         &self,
         reason: Option<String>,
@@ -197,36 +196,37 @@ impl TenantRun {
         cancelled.map_err(placed)
     }
 
-    /// Says something to it.
+    /// Adds a message.
     pub(super) async fn say(&self, text: &str) -> Result<Report, Problem> {
         self.require_may_steer().await?;
         Ok(self.runner.message(self.id(), text).await?)
     }
 
-    /// A new run of the same tenant that begins as this one did, in the name of the caller.
+    /// A fork of the run, in the same tenant and in the name of the caller.
     pub(super) async fn fork(&self, fork: Fork) -> Result<Execution, Problem> {
         self.require_same_principal().await?;
         let by = Some(self.caller.name.as_ref().to_owned());
         Ok(self.runner.fork(self.id(), Fork { by, ..fork }).await?)
     }
 
-    /// Deletes what it holds.
+    /// Deletes the run's data.
     pub(super) async fn purge(&self) -> Result<(), Problem> {
         self.require_same_principal().await?;
         Ok(self.runner.purge(self.id()).await?)
     }
 
-    /// Its facts, in order.
+    /// The entries of the journal, in order.
     pub(super) async fn facts(&self) -> Result<Vec<Recorded>, Problem> {
         Ok(self.runner.journal(self.id()).await?)
     }
 
-    /// Where it is watched from, for however long.
+    /// A subscription to the run.
     pub(super) fn lookout(&self) -> Lookout {
         self.runner.lookout(self.id())
     }
 
-    /// Content of its own that is kept outside its journal: nothing else that a handle names is given out.
+    /// A blob of the run's own, which is stored outside its journal: no other blob is returned, whatever the handle
+    /// names.
     pub(super) async fn blob(&self, handle: &BlobHandle) -> Result<Option<Blob>, Problem> {
         let Some(blobs) = self.runner.blobs() else { return Ok(None) };
         if !self.load().await?.blobs().contains(handle) {

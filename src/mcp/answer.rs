@@ -1,5 +1,5 @@
-//! What a server answers to `tools/call`: the end of it, questions, or a task. The end itself is read in
-//! [`content`](super::content).
+//! Result of a `tools/call` response: an output, elicitation requests, or a task. [`content`](super::content) reads
+//! the output itself.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::fault::Fault;
 use super::{content, elicitation, task};
 use crate::core::tool::{Question, TaskHandle, ToolOutput};
 
-/// An answer.
+/// A server's answer to a call.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer {
-    /// It is over.
+    /// The final output.
     Output(ToolOutput),
-    /// It wants to be called again with answers to these questions, and with what it gave to remember the call by.
-    /// Without a question it wants to be called again as it is.
+    /// A request to call again with answers to these questions and with the server's `requestState`. Without a
+    /// question the server wants the call repeated as it is.
     Again { questions: BTreeMap<String, Question>, state: Option<String> },
-    /// It goes on by itself.
+    /// A task: the server continues the call on its own.
     Task(TaskHandle),
 }
 
@@ -54,8 +54,8 @@ fn again(result: &Map<String, Value>) -> Result<Answer, Fault> {
     Ok(Answer::Again { questions, state })
 }
 
-/// What is wrong with the type of a result that is no answer to a call: the stateless era knows one for it, and counts any
-/// other as invalid.
+/// The error in the type of a result that is not an answer to a call. The stateless revision allows one type for it
+/// and counts any other as invalid.
 pub(super) fn objection_to_type(result: &Value) -> Option<String> {
     match result.get("resultType") {
         None | Some(Value::Null) => None,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_of_result_is_told_apart() {
+    fn every_type_of_result_is_distinguished() {
         let output = json!({"content": [{"type": "text", "text": "t"}]});
         assert_eq!(read(output.clone()), Ok(Answer::Output(ToolOutput::text("t"))));
         let mut complete = output;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_what_is_wrong() {
+    fn an_invalid_result_is_refused_with_the_reason() {
         for (result, complaint) in [
             (json!([1]), "expected an object, got [1]"),
             (json!({}), "neither `content` nor `structuredContent`: {}"),

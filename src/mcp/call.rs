@@ -1,4 +1,4 @@
-//! One `tools/call`: what is sent along, how often, and what the server's answer means for the call.
+//! Execution of one `tools/call`: what is sent with it, how often, and what the server's answer means for the call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,17 +20,17 @@ use crate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome};
 use crate::core::trace::{Propagation, SpanContext};
 use crate::ports::McpCall;
 
-/// How often a server may say "call again" without asking anything. The protocol lets it, to shed load.
+/// How often a server may request a repetition without asking anything. The protocol allows it for load shedding.
 const ROUNDS: u32 = 10;
-/// The pause before it is called again, doubled each time, and how long that gets: eleven seconds in all.
+/// The pause before a repetition, doubled each time, and its upper limit: eleven seconds in total.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-const UNASKED: &str = "asks something in the middle of a call, although it was told that it may not; set its `elicitation` to \
+const UNASKED: &str = "asks something in the middle of a call, although toolgate did not offer that; set its `elicitation` to \
                        true to let it";
-/// Addresses have to be visited before the call is made again.
+/// The JSON-RPC error that requires the user to visit addresses before the call is repeated.
 const VISITS_REQUIRED: i32 = -32042;
 
-/// Makes the call, or goes on with it where it was put aside. `meta` goes along with every request that takes.
+/// Makes the call, or resumes it where it was suspended. `meta` is sent with every request of the call.
 pub(super) async fn make(
     connection: &Connection,
     call: &McpCall<'_>,
@@ -45,7 +45,7 @@ pub(super) async fn make(
     }
 }
 
-/// The trace context as `_meta` carries it (SEP-414), as far as the server is to know it.
+/// The trace context as `_meta` carries it (SEP-414), limited to what the server may see.
 pub(super) fn trace_meta(trace: &SpanContext, propagation: Propagation) -> Map<String, Value> {
     trace.fields(propagation).into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
@@ -101,13 +101,13 @@ async fn send(
     }
 }
 
-/// Whether the answers can be sent along: where a call starts afresh, and with servers of the legacy era, they are
-/// given when the server asks.
+/// Whether the answers can be sent with the call. Where a call starts again, and with servers of the legacy era, they
+/// are sent when the server asks.
 fn is_understood(connection: &Connection, answered: &Answered) -> bool {
     connection.era() == Era::Modern && !answered.needed.restarts
 }
 
-/// How often the server said "call again".
+/// The count of requested repetitions.
 struct PutOff {
     times: u32,
     begun: Instant,
@@ -119,7 +119,7 @@ impl PutOff {
         Self { times: 0, begun, pause: PAUSE }
     }
 
-    /// Waits before the call is made again, unless that is over.
+    /// Waits before the next repetition, unless the limit is reached.
     async fn once_more(&mut self, limits: Limits) -> Result<(), Fault> {
         self.times += 1;
         let until = Instant::now() + self.pause;
@@ -132,7 +132,7 @@ impl PutOff {
     }
 }
 
-/// Whoever declined to go there need not be asked again.
+/// The user is not asked again about an address that they declined to visit.
 fn visits_required(
     connection: &Connection,
     dialogue: &Dialogue,
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_only_ever_wants_the_call_again_is_given_up_within_seconds_or_before_the_deadline() {
+    async fn endless_requests_for_repetition_end_within_seconds() {
         let begun = Instant::now();
         for (total, times, within) in [(600, 10, 11_100), (5, 6, 3_100), (0, 1, 0)] {
             let limits = Limits::new(Duration::from_secs(60), Duration::from_secs(total));

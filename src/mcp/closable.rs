@@ -1,15 +1,15 @@
-//! Closable transport: its end is never delayed by the server.
+//! Closable transport: the server cannot delay its end.
 //!
-//! The SDK ends a connection in good order. It first waits until every reply to the server is sent, and reads nothing
-//! meanwhile. A server that asks without end keeps it waiting for as long as the SDK lets it. So a reply that is not sent when
-//! the connection ends is given up.
+//! The SDK shuts a connection down in order. It first waits until every reply to the server is sent, and reads nothing
+//! meanwhile. A server that keeps asking makes the SDK wait until its own limit. This transport therefore drops a
+//! reply that is not sent when the connection ends.
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
-/// A transport, and the end of its connection.
+/// A transport that ends with its connection.
 #[derive(Debug)]
 pub(super) struct Closable<T> {
     transport: T,
@@ -17,7 +17,8 @@ pub(super) struct Closable<T> {
 }
 
 impl<T> Closable<T> {
-    /// Of a connection that ends with this token. The token is cancelled when the server ends the connection.
+    /// Wraps a transport whose connection ends with this token. The token is also cancelled when the server ends the
+    /// connection.
     pub(super) fn new(transport: T, ending: CancellationToken) -> Self {
         Self { transport, ending }
     }

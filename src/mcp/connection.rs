@@ -1,4 +1,4 @@
-//! One live connection: how it comes about, what is known of the other side, and its end.
+//! A live MCP connection: how it is opened, what is known of the server, and how it ends.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,51 +28,51 @@ use super::task_only::TaskOnly;
 use super::traffic::Traffic;
 use super::transport::{Cut, LineTransport, Requests, Taps};
 
-/// How long the exit status of a child is waited for once its connection broke.
+/// How long to wait for the exit status of a child process after its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
-/// How long an orderly goodbye may take, before the process is dealt with.
+/// The time limit of an orderly shutdown, before the process is ended.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// A server that has shaken hands.
+/// A connection with a completed handshake.
 pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
     pub(super) listener: Listener,
-    /// What the supervisor hears.
+    /// The signals to the supervisor.
     pub(super) signals: Signals,
-    /// The calls that are under way.
+    /// The calls in flight.
     pub(super) calls: TaskTracker,
-    /// Where what outlives a request is waited for.
+    /// The tracker of tasks that outlive a request.
     pub(super) tasks: TaskTracker,
-    /// The requests in flight, as the transport knows them.
+    /// The requests in flight, as the transport tracks them.
     pub(super) requests: Requests,
-    /// What was answered to its tasks.
+    /// The answers already sent to its tasks.
     pub(super) told: Told,
     era: Era,
-    /// Whether it was told that it may ask in the middle of a call.
+    /// Whether it was announced to the server that it may ask in the middle of a call.
     may_ask: bool,
-    /// How many tools of its list are used.
+    /// The upper limit of tools that are used from its list.
     pub(super) max_tools: usize,
     tool_headers: ToolHeaders,
     task_only: TaskOnly,
     traffic: Traffic,
     /// Dropping it ends the connection as well, without waiting.
     goodbye: CancellationToken,
-    /// Nothing is exchanged any more.
+    /// Cancelled when the exchange of messages has ended.
     over: CancellationToken,
     _when_dropped: DropGuard,
     process: Option<Process>,
     over_http: bool,
-    /// Why it is of no more use, where a request found out.
+    /// Why it became unusable, if a request found out.
     why_lost: OnceLock<String>,
 }
 
-/// The child behind a stdio connection.
+/// The child process behind a stdio connection.
 struct Process {
     child: Child,
     cut: Cut,
 }
 
-/// Why there is no connection. Messages complete the sentence "the MCP server `x` ...".
+/// Why a connection could not be opened. Messages complete the sentence "the MCP server `x` ...".
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error("could not be started: {0}")]
@@ -94,8 +94,8 @@ pub(super) enum ConnectError {
 }
 
 impl Connection {
-    /// Connects and shakes hands. What a child says besides the protocol is handed out as soon as there is one, so that
-    /// whoever gives up waiting can still read it.
+    /// Connects and performs the handshake. Publishes the output of a child process as soon as it exists, so that a
+    /// caller that gives up waiting can still read it.
     pub(super) async fn open(
         settings: &ServerSettings,
         terms: Terms<'_>,
@@ -162,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// Hands an agreed transport to the SDK.
+    /// Hands a negotiated transport to the SDK.
     async fn begin<T: SdkTransport<RoleClient> + 'static>(
         agreed: Agreed,
         transport: T,
@@ -207,7 +207,8 @@ impl Connection {
         connection
     }
 
-    /// Waits until it is of no more use. What a child started itself may hold its stdout open when it is gone.
+    /// Waits until it is unusable. A descendant of the child process may keep its stdout open after the process
+    /// exited.
     pub(super) async fn lost(&self) {
         let ended = async {
             match &self.process {
@@ -221,15 +222,15 @@ impl Connection {
         }
     }
 
-    /// It is of no more use, as a request found out; the reason completes "lost its connection: ...". What is under way on
-    /// it goes on.
+    /// Marks the connection unusable, as a request found out; the reason completes "lost its connection: ...".
+    /// Requests in flight continue.
     pub(super) fn give_up(&self, why: String) {
         let _ = self.why_lost.set(why);
         self.signals.lost.cancel();
     }
 
-    /// Whether the server promised to say when its tools change, and can be heard. Over HTTP that takes a stream which
-    /// many servers do not have, and the stateless revision says so to subscribers only.
+    /// Whether the server promised to announce changes of its tools, and can do so. Over HTTP that takes a stream
+    /// which many servers do not have, and the stateless revision announces changes to subscribers only.
     pub(super) fn announces_changes(&self) -> bool {
         !self.over_http && self.era == Era::Legacy && self.promises_changes()
     }
@@ -239,18 +240,18 @@ impl Connection {
             .is_some_and(|peer| peer.capabilities.tools.as_ref().and_then(|tools| tools.list_changed) == Some(true))
     }
 
-    /// The era it speaks. The revision is in [`peer_info`](Self::peer_info).
+    /// The negotiated era. [`peer_info`](Self::peer_info) has the revision.
     pub(super) fn era(&self) -> Era {
         self.era
     }
 
-    /// Whether the server was told that it may ask in the middle of a call.
+    /// Whether it was announced to the server that it may ask in the middle of a call.
     pub(super) fn may_ask(&self) -> bool {
         self.may_ask
     }
 
-    /// Heeds what listed tools want of a call, and leaves out those that can never be called. Over stdio there are no
-    /// headers, so that nothing can be wrong with them.
+    /// Records the headers that listed tools require, and leaves out tools that can never be called. Over stdio there
+    /// are no headers, so no tool is left out because of them.
     pub(super) fn take_up(&self, listing: &mut Listing) {
         match (self.era, self.over_http) {
             (Era::Modern, true) => self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out),
@@ -259,33 +260,33 @@ impl Connection {
         }
     }
 
-    /// What the other side said of itself.
+    /// The server's description of itself.
     pub(super) fn peer_info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.peer.peer_info()
     }
 
-    /// Whether the other side was dialled over HTTP.
+    /// Whether the server was dialled over HTTP.
     pub(super) fn is_over_http(&self) -> bool {
         self.over_http
     }
 
-    /// The process id of a child.
+    /// The process id of a child process.
     pub(super) fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(|process| process.child.pid())
     }
 
-    /// The end of a message about it: what its process said besides the protocol.
+    /// The end of a message about the server: the output of its process besides the protocol.
     pub(super) fn said(&self) -> String {
         self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
     }
 
-    /// What the server sends besides its answers.
+    /// The server's traffic besides its answers.
     pub(super) fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
-    /// Says goodbye and waits until nothing is left. Whatever the server sends, that takes no longer than [`GOODBYE`] and the
-    /// end of a process.
+    /// Shuts the connection down and waits until its resources are released. Whatever the server sends, that takes no
+    /// longer than [`GOODBYE`] and the end of a process.
     pub(super) async fn close(&self) {
         self.goodbye.cancel();
         self.over.cancelled().await;
@@ -294,8 +295,8 @@ impl Connection {
         }
     }
 
-    /// Sweeps away what is left of it once it was lost. Over HTTP calls may still be answered when nobody can be dialled
-    /// any more, so that waits for them, in the background.
+    /// Cleans up after a loss. Over HTTP, calls may still get an answer when new connections are impossible, so the
+    /// cleanup waits for them in the background.
     pub(super) async fn retire(self: Arc<Self>, closing: CancellationToken) {
         if !self.over_http {
             return self.close().await;
@@ -311,7 +312,7 @@ impl Connection {
         });
     }
 
-    /// Why the connection is no more, as far as it can be known.
+    /// The reason for the loss, as far as it can be determined.
     pub(super) async fn last_words(&self) -> String {
         match &self.process {
             Some(process) => process.last_words().await,
@@ -321,7 +322,7 @@ impl Connection {
 }
 
 impl ConnectError {
-    /// Whether another try may help without anybody changing anything.
+    /// Whether a retry may succeed without a change by the operator.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Spawn(_) | Self::Http(_) | Self::NoAccess(_) => false,
@@ -352,8 +353,8 @@ impl Process {
     }
 }
 
-/// Waits until nothing is exchanged any more, by our wish or by itself, and says so. A server that is still not heard out
-/// after [`GOODBYE`] is left to itself.
+/// Waits until the exchange of messages has ended, by our request or not, and cancels `over`. A server that is still
+/// sending after [`GOODBYE`] is abandoned.
 async fn see_to_the_end(
     running: Running,
     goodbye: CancellationToken,
@@ -376,7 +377,7 @@ async fn see_to_the_end(
 
 type StdioTransport = LineTransport<ChildStdout, ChildStdin>;
 
-/// A fresh child.
+/// Starts a new child process.
 fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
@@ -427,7 +428,7 @@ fn refused_over_http(why: Disagreement, url: &str) -> ConnectError {
     }
 }
 
-/// A port that expects TLS hangs up on whoever speaks plain HTTP.
+/// A port that expects TLS closes a connection that speaks plain HTTP.
 fn remedy_for_plain(url: &str) -> &'static str {
     if url.starts_with("http://") {
         "; does it expect TLS, so that its `url` has to begin with `https://`?"

@@ -1,5 +1,5 @@
-//! The content of a `tools/call` result as the model will read it. Nothing a server said is lost: content of a kind that
-//! toolgate does not know, or that violates MCP, is kept as its JSON with a note. What violates MCP is a finding as well.
+//! Content of a `tools/call` result, as the model reads it. Nothing is lost: content of an unknown kind, or that
+//! violates MCP, is kept as its JSON with a note. A violation is also reported as a problem.
 
 use serde_json::{Map, Value};
 
@@ -8,12 +8,12 @@ use crate::core::chat::{Media, Part};
 use crate::core::json;
 use crate::core::tool::{Problem, ToolOutput};
 
-/// So many parts of a result are reported one by one.
+/// The upper limit of problems that are reported one by one.
 const MAX_PROBLEMS: usize = 10;
-/// A value is quoted in a finding if its JSON is no longer than this.
+/// The longest JSON that a problem quotes.
 const MAX_RECEIVED: usize = 100;
 
-/// Reads a complete result. The error says what is wrong with it.
+/// Reads a complete result. The error states what is wrong with it.
 pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String> {
     if !["content", "structuredContent", "isError"].iter().any(|member| result.contains_key(*member)) {
         let got = excerpt(&Value::Object(result));
@@ -30,7 +30,7 @@ pub(super) fn read(mut result: Map<String, Value>) -> Result<ToolOutput, String>
     }
     let (mut content, problems) = match result.remove("content") {
         None => Default::default(),
-        // How servers in Go write an empty list.
+        // Servers written in Go send an empty list as `null`.
         Some(Value::Null) => (Vec::new(), vec![null_content()]),
         Some(Value::Array(blocks)) => parts(blocks),
         Some(other) => return Err(format!("`content` is {}, not a list", excerpt(&other))),
@@ -46,7 +46,7 @@ fn null_content() -> Problem {
     Problem { path: "/content".into(), rule: Problem::NULL_CONTENT.into(), message, received: None }
 }
 
-/// A part for each block, and what is wrong with those that cannot be read.
+/// One part for each block, and the problems of blocks that cannot be read.
 fn parts(blocks: Vec<Value>) -> (Vec<Part>, Vec<Problem>) {
     let (mut problems, mut unreported) = (Vec::new(), 0);
     let parts = blocks.into_iter().enumerate().map(|(position, block)| {
@@ -68,7 +68,7 @@ fn parts(blocks: Vec<Value>) -> (Vec<Part>, Vec<Problem>) {
 
 /// Why a block cannot be read.
 struct Flaw {
-    /// JSON pointer from the block.
+    /// The JSON pointer, relative to the block.
     path: String,
     message: String,
     received: Option<Value>,
@@ -79,7 +79,7 @@ impl Flaw {
         Self { path: String::new(), message: message.to_owned(), received: None }
     }
 
-    /// A member is missing, or is something else than it has to be.
+    /// A missing member, or one of the wrong type.
     fn member(name: &str, got: Option<&Value>, wanted: &str) -> Self {
         let message = match got {
             None => format!("`{name}` is missing"),
@@ -98,7 +98,7 @@ impl Flaw {
     }
 }
 
-/// The part a block stands for.
+/// The part for a block.
 fn part(block: &Value) -> Result<Part, Flaw> {
     let Value::Object(object) = block else {
         return Err(Flaw { received: short(block), ..Flaw::whole("this is not an object") });
@@ -143,7 +143,7 @@ fn base64(name: &str, data: String) -> Result<String, Flaw> {
     Media::normalized(data).ok_or_else(flaw)
 }
 
-/// A member that has to be there.
+/// A required member.
 fn text(object: &Map<String, Value>, name: &str) -> Result<String, Flaw> {
     match object.get(name) {
         Some(Value::String(text)) => Ok(text.clone()),
@@ -151,12 +151,12 @@ fn text(object: &Map<String, Value>, name: &str) -> Result<String, Flaw> {
     }
 }
 
-/// A member that may be left out, or be `null` as many serializers write that.
+/// An optional member; `null`, which many serializers write, counts as missing.
 fn optional(object: &Map<String, Value>, name: &str) -> Result<Option<String>, Flaw> {
     object.get(name).filter(|value| !value.is_null()).map(|_| text(object, name)).transpose()
 }
 
-/// The value, if it is short enough to be quoted.
+/// The value, if it is short enough to quote.
 fn short(value: &Value) -> Option<Value> {
     (value.to_string().len() <= MAX_RECEIVED).then(|| value.clone())
 }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_arrives_as_what_it_is() {
+    fn every_kind_of_content_is_converted_to_its_part() {
         let output = read(json!({"content": [
             {"type": "text", "text": "hello", "annotations": {"priority": 1}},
             {"type": "image", "mimeType": "image/png", "data": "aW1n"},
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn content_of_an_unknown_type_is_kept_as_json_and_is_no_fault() {
+    fn content_of_an_unknown_type_is_kept_as_json_without_a_problem() {
         let output = read(json!({"content": [{"type": "hologram", "data": 1}]})).expect("readable");
         let kept =
             r#"[content of type `hologram` that toolgate cannot interpret, as JSON] {"type":"hologram","data":1}"#;
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serializers_write_otherwise_has_one_meaning_and_is_read() {
+    fn variants_of_common_serializers_are_read() {
         let picture = |data: &str| json!({"type": "image", "mimeType": "image/png", "data": data});
         let output = read(json!({"content": [
             picture("aW1\r\nn"), picture("_-_-"), picture("aW1nMQ"), picture(""),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_what_is_wrong() {
+    fn an_invalid_result_is_refused_with_the_reason() {
         for (result, complaint) in [
             (json!({}), "neither `content` nor `structuredContent`: {}"),
             (json!({"content": "hi"}), "`content` is \"hi\", not a list"),

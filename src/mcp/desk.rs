@@ -1,16 +1,17 @@
-//! Whose question it is that a server asks in the middle of a call.
+//! Elicitation router: assigns a question that a server asks in the middle of a call to its call.
 //!
-//! Over HTTP a question comes on the stream of its call. Where all calls share one stream nothing tells, and a wrong
-//! guess would hand a call the answer that a person gave for another, or make a call twice that had nothing to ask. There:
+//! Over HTTP a question arrives on the stream of its call. Where all calls share one stream the transport does not
+//! identify the call, and a wrong guess would answer one call with the answer that a person gave for another, or
+//! repeat a call that asked nothing. On a shared stream:
 //!
-//! - A call that brings answers along has the stream to itself, and only then are its answers used.
-//! - Any of the calls that were under way when it was asked can have asked a question. Those that get an answer have not:
-//!   a server that asks waits. When one is left, it was that one.
-//! - A call asks one thing at a time: one that certainly asked another open question has not asked this one.
-//! - When as many questions are open as there are calls that can have asked them, each call waits for one. All of them are
-//!   suspended, with all of these questions: an answer in place could reach the wrong call.
-//! - When one of these calls ends without an answer, its server may go on with it and wait. Nothing is concluded any
-//!   more: the question is cancelled.
+//! - A call with answers from an earlier suspension has the stream to itself, and only then are its answers used.
+//! - Every call that was in flight when a question arrived is a candidate. A call that gets its result is not: a
+//!   server that asks waits. When one candidate is left, the question belongs to it.
+//! - A call asks one question at a time: a call that certainly asked another open question did not ask this one.
+//! - When as many questions are open as there are candidates, each call waits for one. All of them are suspended, with
+//!   all of these questions: an answer on the open call could reach the wrong call.
+//! - When one of these calls ends without a result, its server may continue it and wait. No further conclusion is
+//!   possible: the question is cancelled.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,7 @@ use super::elicitation::digest;
 use crate::core::run::Answered;
 use crate::core::tool::{Question, Reaction};
 
-/// The calls of a connection that may be asked about.
+/// The router of one connection. Clones share the same calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Desk {
     state: Arc<Mutex<Calls>>,
@@ -34,30 +35,30 @@ pub(super) struct Desk {
 #[derive(Debug, Default)]
 struct Calls {
     under_way: HashMap<RequestId, Arc<Dialogue>>,
-    /// The open questions of which the transport did not tell whose they are, with the calls that can have asked them.
+    /// The open questions without an identified call, with their candidates.
     open: HashMap<u64, HashSet<RequestId>>,
     asked: u64,
 }
 
-/// Whether a transport tells whose question it is.
+/// Whether the transport identifies the call of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// As a rule it does.
     Told,
-    /// All calls share one stream.
+    /// It does not: all calls share one stream.
     Untold,
 }
 
-/// The right to be under way.
+/// The permission to be in flight.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// With others.
+    /// Shared with other calls.
     Beside { _others: OwnedRwLockReadGuard<()> },
-    /// As the only one.
+    /// Exclusive.
     Alone { _nobody: OwnedRwLockWriteGuard<()> },
 }
 
-/// A call that is under way at the desk.
+/// A call in flight.
 #[derive(Debug)]
 pub(super) struct Present {
     desk: Desk,
@@ -66,20 +67,21 @@ pub(super) struct Present {
     leave: Leave,
 }
 
-/// How a call leaves the desk.
+/// How a call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leave {
-    /// Nobody waits for it, and what its server makes of it is not known.
+    /// The caller has stopped waiting, and the state of the call at the server is unknown.
     GivenUp,
-    /// It has its answer, or is put aside with its question.
+    /// It has its result, or is suspended with its question.
     Settled,
 }
 
 impl Desk {
-    /// Waits for the turn of a call, with the answers it brings along. To be had before anything of it is sent.
+    /// Waits for the permission of a call to run, with its answers from an earlier suspension. Required before
+    /// anything of the call is sent.
     pub(super) async fn turn(&self, answered: Option<&Answered>, origin: Origin) -> Turn {
         let brings_answers = answered.is_some_and(|answered| answered.needed.restarts);
-        // A server that was heard to ask at large over HTTP will do so again.
+        // A server that asked over HTTP without naming a call will do so again.
         let is_untold = origin == Origin::Untold || self.calls().asked > 0;
         match brings_answers && is_untold {
             true => Turn::Alone { _nobody: self.turns.clone().write_owned().await },
@@ -87,16 +89,16 @@ impl Desk {
         }
     }
 
-    /// The call begins.
     pub(super) fn enter(&self, id: RequestId, dialogue: Arc<Dialogue>) -> Present {
         self.calls().under_way.insert(id.clone(), dialogue.clone());
         Present { desk: self.clone(), id, dialogue, leave: Leave::GivenUp }
     }
 
-    /// A server asks; `call` is the request it asks about, where the transport tells. Comes back with the answer, or
-    /// with none once the call was taken back. A question that belongs to no call gets none either.
+    /// Handles a question; `call` is the request that it belongs to, where the transport identifies it. Returns the
+    /// answer, or a cancellation if the call was cancelled or no call owns the question.
     pub(super) async fn ask(&self, call: Option<&RequestId>, question: Question) -> Reaction {
-        // It counts until it is answered: that it turned out to be anybody's does not make the others less so.
+        // The question stays a candidate until it is answered: an unclear owner does not make the other questions
+        // clearer.
         let (askers, _open) = match call {
             Some(call) => (self.calls().under_way.get(call).cloned().into_iter().collect(), None),
             None => {
@@ -119,7 +121,7 @@ impl Desk {
         Reaction::cancel()
     }
 
-    /// Whose that open question is, once it can be known.
+    /// The calls that a question may belong to, once that can be decided.
     async fn askers(&self, number: u64) -> Vec<Arc<Dialogue>> {
         loop {
             let changed = self.changed.notified();
@@ -150,8 +152,8 @@ impl Calls {
         (candidates.len() <= questions).then(dialogues)
     }
 
-    /// Those of the calls that did not certainly ask another question. All of them if that leaves none: a call may ask two
-    /// things at once after all.
+    /// The candidates that did not certainly ask another question. All of them if that leaves none: a call may ask two
+    /// questions at once after all.
     fn without_certain_askers(&self, number: u64, candidates: &HashSet<RequestId>) -> HashSet<RequestId> {
         let others = self.open.iter().filter(|(other, _)| **other != number);
         let certain: HashSet<&RequestId> = others
@@ -176,13 +178,13 @@ impl Calls {
 }
 
 impl Present {
-    /// The call got its answer, or is put aside: it waits at the server no more.
+    /// Records that the call got its result or is suspended: it no longer waits at the server.
     pub(super) fn settle(&mut self) {
         self.leave = Leave::Settled;
     }
 }
 
-/// Nobody waits for answers any more.
+/// The caller has stopped waiting for answers.
 impl Drop for Present {
     fn drop(&mut self) {
         self.dialogue.is_over();
@@ -191,7 +193,7 @@ impl Drop for Present {
     }
 }
 
-/// A question that is open at the desk.
+/// An open question.
 struct Open<'a> {
     desk: &'a Desk,
     number: u64,

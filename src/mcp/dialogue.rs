@@ -1,10 +1,10 @@
-//! Questions over an open connection: how servers of the revisions up to 2025-11-25 ask in the middle of a call.
+//! Elicitation over an open connection: how servers of the revisions up to 2025-11-25 ask in the middle of a call.
 //!
-//! A question whose answer is known, because the call was suspended for it before, is answered at once. For any other the
-//! call is held open as long as its driver waits for an answer, and the answer is given in place. A call that is not held
-//! any longer is taken back: the server is told that it is cancelled, then that its question is. In this order, so that a
-//! server that goes on without an answer does so, if it can tell, for a call that is no longer wanted. Which call a question
-//! belongs to is found out at the [`desk`](super::desk).
+//! A question with a known answer, from an earlier suspension of the call, is answered at once. For any other question
+//! the call is held open as long as its driver waits for an answer, and the answer is sent on the open call. A call
+//! that is no longer held is cancelled: the server receives the cancellation of the call first, then that of its
+//! question. In this order a server that continues without an answer can see that the call is no longer wanted. The
+//! [`desk`](super::desk) finds out which call a question belongs to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,55 +17,55 @@ use super::elicitation::{MAX_QUESTIONS, digest};
 use crate::core::run::Answered;
 use crate::core::tool::{InputNeeded, Question, Reaction, Reactions};
 
-/// One call, as far as it may be asked about.
+/// The elicitation state of one call.
 #[derive(Debug, Default)]
 pub(super) struct Dialogue {
     known: Known,
     state: Mutex<State>,
-    /// There is another question without an answer.
+    /// Notified when another question without an answer arrives.
     asked: Notify,
-    /// Cancelled when the server was told that the call is.
+    /// Cancelled when the server was notified of the call's cancellation.
     is_taken_back: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct State {
     open: BTreeMap<String, OpenQuestion>,
-    /// The answers that were given in place.
+    /// The answers that were sent on the open call.
     given: BTreeMap<String, Reaction>,
-    /// Whether one of the questions may be another call's.
+    /// Whether a question may belong to another call.
     is_ambiguous: bool,
 }
 
-/// A question that its server waits for.
+/// An open question.
 #[derive(Debug)]
 struct OpenQuestion {
     question: Question,
     answer: watch::Sender<Option<Reaction>>,
 }
 
-/// Answers by the digests of their questions: what the state of a call that starts afresh is made of.
+/// Answers by the digests of their questions: the state of a call that starts again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Known {
     answers: BTreeMap<String, Reaction>,
 }
 
-/// How sure it is that a call asked a question.
+/// The confidence that a call asked a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attribution {
     /// No other call can have asked it.
     Certain,
-    /// Another call may have asked it. An answer for this one could reach the other.
+    /// Another call may have asked it. An answer for this call could reach the other.
     Ambiguous,
 }
 
 impl Dialogue {
-    /// Of a call with the answers it brings along.
+    /// The exchange of a call, with its answers from an earlier suspension.
     pub(super) fn of(answered: Option<&Answered>) -> Arc<Self> {
         Arc::new(Self { known: answered.map(Known::from).unwrap_or_default(), ..Self::default() })
     }
 
-    /// Waits until the server asked something that has no answer yet.
+    /// Waits until the server asked a question without a known answer.
     pub(super) async fn stuck(&self) {
         loop {
             let asked = self.asked.notified();
@@ -78,7 +78,7 @@ impl Dialogue {
         }
     }
 
-    /// The questions without an answer. `None` when there is none, or when an answer might reach another call.
+    /// The questions without an answer. `None` if there are none, or if an answer might reach another call.
     pub(super) fn to_be_answered(&self) -> Option<InputNeeded> {
         let state = self.state();
         let questions: BTreeMap<_, _> =
@@ -87,7 +87,7 @@ impl Dialogue {
         (!questions.is_empty() && !self.state().is_ambiguous).then(|| self.put_aside(questions))
     }
 
-    /// Gives these answers to the server, which waits for them.
+    /// Sends these answers to the server, which waits for them.
     pub(super) fn answer_in_place(&self, reactions: &Reactions) {
         let mut state = self.state();
         for (digest, reaction) in reactions {
@@ -98,14 +98,16 @@ impl Dialogue {
         }
     }
 
-    /// The server knows that the call is cancelled. What it asked is what the call waits for. `None` if it asked nothing.
+    /// Records that the server was notified of the call's cancellation. Returns the questions that the call waits for;
+    /// `None` if it asked nothing.
     pub(super) fn taken_back(&self) -> Option<InputNeeded> {
         let open = std::mem::take(&mut self.state().open);
         let questions: BTreeMap<_, _> = open.into_iter().map(|(digest, open)| (digest, open.question)).collect();
         (!questions.is_empty()).then(|| InputNeeded { interrupted: true, ..self.put_aside(questions) })
     }
 
-    /// The call is made from its beginning once these are answered, with all answers that there are then.
+    /// Suspends the call until these questions are answered. It is then made from its beginning, with all known
+    /// answers.
     pub(super) fn put_aside(&self, questions: BTreeMap<String, Question>) -> InputNeeded {
         let mut known = self.known.clone();
         known.answers.extend(self.state().given.clone());
@@ -113,13 +115,13 @@ impl Dialogue {
         InputNeeded { questions, state, task: None, restarts: true, interrupted: false }
     }
 
-    /// The answer to the question with that digest, if the call brought it along.
+    /// The answer to the question with that digest, if it is known.
     pub(super) fn answer(&self, digest: &str) -> Option<Reaction> {
         self.known.answers.get(digest).cloned()
     }
 
-    /// The call waits for an answer to this. `None` once the server was told that it need not wait. A person is not asked
-    /// endless questions, so what is beyond the measure is not even noted.
+    /// Waits for the answer to a question. `None` once the call was cancelled at the server. A person is not asked
+    /// endless questions, so questions beyond the limit are not recorded.
     pub(super) async fn ask(&self, digest: String, question: Question, attribution: Attribution) -> Option<Reaction> {
         let mut answer = self.note(digest, question, attribution)?;
         self.asked.notify_waiters();
@@ -130,7 +132,7 @@ impl Dialogue {
         }
     }
 
-    /// The server knows whatever it is to know of the call, and may know the same of its questions.
+    /// Records that the cancellation of the call was sent, so that its questions may be cancelled too.
     pub(super) fn is_over(&self) {
         self.is_taken_back.cancel();
     }

@@ -1,5 +1,5 @@
-//! What a server asks in the middle of a call, as the protocol writes it: elicitation requests of all revisions into our
-//! questions, our reactions into its answers. Pure.
+//! Elicitation requests and responses of all protocol revisions, converted to our questions and from our reactions.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use super::answer::excerpt;
 use super::measure::{depth, shortened, size};
 use crate::core::tool::{Question, Reaction, Reactions};
 
-/// The method of a question.
+/// The method of an elicitation request.
 pub(super) const METHOD: &str = "elicitation/create";
-/// How many questions a person is asked about one call.
+/// The upper limit of questions about one call.
 pub(super) const MAX_QUESTIONS: usize = 32;
 
-/// Questions, and what a server remembers a call by, are kept in the journal. Forms are flat.
+/// The size limits of questions and of `requestState`, which the journal keeps. Forms are flat.
 const MAX_KEY: usize = 256;
 const MAX_QUESTION: usize = 256 * 1024;
 const MAX_DEPTH: usize = 32;
 const MAX_STATE: usize = 1024 * 1024;
 
-/// Reads `inputRequests`: questions by the server's own keys. The error says which of them cannot be asked and why.
+/// Reads `inputRequests`: questions by the server's own keys. The error states which question is invalid and why.
 pub(super) fn questions(requests: &Map<String, Value>) -> Result<BTreeMap<String, Question>, String> {
     if requests.len() > MAX_QUESTIONS {
         return Err(format!(
@@ -55,7 +55,7 @@ fn question_of(request: &Value) -> Result<Question, String> {
     match request.get("method").and_then(Value::as_str) {
         Some(METHOD) => question(request.get("params").unwrap_or(&empty)),
         Some(method) => Err(format!(
-            "asks for `{}`, which toolgate does not offer to servers; it was not among the capabilities it was told",
+            "asks for `{}`, which toolgate does not offer to servers; it was not among the announced capabilities",
             shortened(method)
         )),
         None => Err(format!("asks for something without a `method`: {}", excerpt(request))),
@@ -84,8 +84,8 @@ pub(super) fn question(params: &Value) -> Result<Question, String> {
     }
 }
 
-/// Reads the data of the error -32042: addresses that have to be visited before the call is made again, by the server's
-/// ids of them. The error says which of them cannot be asked and why.
+/// Reads the data of the error -32042: the addresses to visit before the call is repeated, by the server's ids. The
+/// error states which address is invalid and why.
 pub(super) fn visits(data: &Value) -> Result<BTreeMap<String, Question>, String> {
     let listed = data.get("elicitations").and_then(Value::as_array).into_iter().flatten();
     let with_address = listed.filter(|params| params.get("url").is_some_and(Value::is_string));
@@ -123,7 +123,7 @@ pub(super) fn response(reaction: &Reaction) -> Value {
     response
 }
 
-/// The same for the same question, whenever and in whatever order it is asked.
+/// The digest of a question, the same whenever and in whatever order it is asked.
 pub(super) fn digest(question: &Question) -> String {
     let canonical = match question {
         Question::Form { message, schema } => json!(["form", message, sorted(schema)]),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_toolgate_does_not_offer_is_refused_by_name() {
+    fn an_unoffered_capability_is_refused_by_name() {
         for (request, complaint) in [
             (json!({"method": "sampling/createMessage", "params": {}}), "asks for `sampling/createMessage`, which"),
             (json!({"method": "roots/list"}), "asks for `roots/list`, which"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_has_a_measure() {
+    fn oversized_questions_are_refused() {
         let ask = |schema: Value| json!({"method": METHOD, "params": {"message": "m", "requestedSchema": schema}});
         let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
         let many: Map<String, Value> = (0..=MAX_QUESTIONS).map(|n| (format!("k{n}"), ask(json!({})))).collect();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_remembers_a_call_by_is_kept_to_a_measure() {
+    fn an_oversized_request_state_is_refused() {
         let result = |state: String| json!({"requestState": state}).as_object().expect("an object").clone();
         assert_eq!(state(&result("s".into())), Ok(Some("s".into())));
         assert_eq!(state(&Map::new()), Ok(None));

@@ -1,5 +1,5 @@
-//! One request and its answer over a live connection: limits, progress, and what the server hears when nobody waits any
-//! more.
+//! Request and response over a live connection: time limits, progress, and cancellation at the server when the caller
+//! stops waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,23 +24,24 @@ use super::wire::Sent;
 use crate::core::run::Answered;
 use crate::ports::{ElicitationHandler, Progress};
 
-/// The revision of the request is not, or no longer, one of the server's.
+/// The JSON-RPC error for a protocol revision that the server does not support, or no longer supports.
 const UNSUPPORTED_REVISION: i32 = -32022;
 
-/// What a server writes along with a question, without waiting for the answer, was read by then.
+/// How long to read on after a question: messages that the server wrote with it, without waiting for the answer,
+/// arrive in this time.
 const ALONG: Duration = Duration::from_millis(50);
 
-/// Whoever is shown how far a server is.
+/// The receiver of progress reports.
 pub(super) type Shown<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
-/// The time an exchange has.
+/// The time limits of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// The longest silence; progress ends it.
+    /// The longest silence; a progress report resets it.
     pub(super) silence: Duration,
-    /// The longest time in all, for the message.
+    /// The total time limit, for the message.
     pub(super) total: Duration,
-    /// When that is over.
+    /// When the total time limit is reached.
     pub(super) deadline: Instant,
 }
 
@@ -53,8 +54,8 @@ impl Limits {
 }
 
 impl Connection {
-    /// Sends a request and waits for its result, unparsed. When the wait ends early, by a limit or because the future
-    /// was dropped, the server is told that nobody wants the result any more.
+    /// Sends a request and returns its result, unparsed. When the wait ends early, by a limit or because the future
+    /// was dropped, the server is notified of the cancellation.
     pub(super) async fn exchange(
         &self,
         request: ClientRequest,
@@ -66,7 +67,7 @@ impl Connection {
         flawless(result, &flaws)
     }
 
-    /// The same, with the parts of the result that are no JSON values and were read as `null`.
+    /// Like `exchange`, and also returns the parts of the result that are not JSON values and were read as `null`.
     pub(super) async fn exchange_leniently(
         &self,
         request: ClientRequest,
@@ -77,16 +78,16 @@ impl Connection {
         self.carry_out(request, meta, limits, (&|_| {}, sent), None).await
     }
 
-    /// Waits until a call may be sent, with the answers it brings along.
+    /// Waits until a call may be sent, with its answers from an earlier suspension.
     pub(super) async fn turn(&self, answered: Option<&Answered>) -> Turn {
-        // In the modern era servers do not ask, but answer with what they want to know.
+        // In the modern era a server does not send requests: its result contains the questions.
         let tells = self.is_over_http() || self.era() == Era::Modern;
         let origin = if tells { Origin::Told } else { Origin::Untold };
         self.listener.desk().turn(answered, origin).await
     }
 
-    /// The same with a request about which the server may ask. It is held open while its handler waits for answers, and
-    /// ends, taken back, when a question gets none.
+    /// Like `exchange`, for a request about which the server may ask. The call is held open while its handler waits
+    /// for answers, and is cancelled when a question gets no answer.
     pub(super) async fn converse(
         &self,
         request: ClientRequest,
@@ -139,7 +140,7 @@ impl Connection {
                     }
                     let asked = Instant::now();
                     let held = held_open(asking, &mut handle.rx, &mut updates, &mut told).await;
-                    // The time that a person takes is not the server's.
+                    // The time that a person takes does not count against the server.
                     limits.deadline += asked.elapsed();
                     match held {
                         Held::Ended(answer) => break *answer,
@@ -147,7 +148,7 @@ impl Connection {
                         Held::Unanswered => {
                             in_flight.take_back(limits).await?;
                             match handle.rx.try_recv() {
-                                // It did not wait to be told.
+                                // The server finished without waiting for the cancellation.
                                 Ok(result @ Ok(_)) => break Ok(result),
                                 Ok(Err(_)) | Err(_) => {
                                     settle(&mut present);
@@ -183,7 +184,7 @@ impl Connection {
             if error.code.0 == UNSUPPORTED_REVISION {
                 self.give_up(format!("it no longer speaks the revision agreed on: {}", error.message));
                 return Fault::NotSent(format!(
-                    "no longer speaks the revision agreed on: {}; the next request agrees anew",
+                    "no longer speaks the revision agreed on: {}; the next request negotiates again",
                     error.message
                 ));
             }
@@ -228,17 +229,17 @@ fn flawless(result: Value, flaws: &[Flaw]) -> Result<Value, Fault> {
     }
 }
 
-/// What a request comes with about which its server may ask.
+/// The elicitation context of a request.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
-    /// What was asked, and answered.
+    /// The questions and answers of the call.
     pub(super) dialogue: &'a Arc<Dialogue>,
-    /// Answers on the open call. Without it none is held.
+    /// The handler for answers on the open call. Without it the call is not held open.
     pub(super) elicitation: Option<&'a dyn ElicitationHandler>,
 }
 
 impl Asking<'_> {
-    /// Waits for the answers to all open questions, and gives them to the server. `false` when there are none.
+    /// Waits for the answers to all open questions, and sends them to the server. `false` if there are none.
     async fn answered_in_place(&self) -> bool {
         let (Some(handler), Some(needed)) = (self.elicitation, self.dialogue.to_be_answered()) else { return false };
         let reactions = handler.elicit(needed).await;
@@ -248,17 +249,17 @@ impl Asking<'_> {
 
 type Answer = oneshot::Receiver<Result<ServerResult, ServiceError>>;
 
-/// How a call fared that was held open for answers.
+/// The outcome of a call that was held open for answers.
 enum Held {
-    /// It came to its end without them.
+    /// It ended without them.
     Ended(Box<Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>>),
-    /// The server has them, and goes on.
+    /// The server received the answers and continues.
     Answered,
-    /// There are none, and it is not held any longer.
+    /// There are no answers, and the call is no longer held open.
     Unanswered,
 }
 
-/// Holds a call open until what its server asks is answered. Neither of its limits runs meanwhile.
+/// Holds a call open until its questions are answered. Both time limits are paused meanwhile.
 async fn held_open(
     asking: Option<Asking<'_>>,
     answer: &mut Answer,
@@ -278,7 +279,7 @@ async fn held_open(
     }
 }
 
-/// The result as JSON. The SDK guesses its type; whatever it took it for, nothing that is read here is lost.
+/// The result as JSON. The SDK guesses its type; whatever the guess, no member that is read here is lost.
 pub(super) fn raw(result: ServerResult) -> Result<Value, Fault> {
     if let ServerResult::CustomResult(untyped) = result {
         return Ok(untyped.0);
@@ -286,7 +287,7 @@ pub(super) fn raw(result: ServerResult) -> Result<Value, Fault> {
     serde_json::to_value(result).map_err(|error| Fault::Unreadable(error.to_string()))
 }
 
-/// What a caller was told so far. Reports can overtake one another on their way here; one that is behind is dropped.
+/// The last progress report. Reports can overtake one another; one that lags behind is dropped.
 struct Told<'a> {
     furthest: f64,
     progress: Shown<'a>,
@@ -301,14 +302,15 @@ impl Told<'_> {
     }
 }
 
-/// A request that is under way. Dropping it tells the server to stop.
+/// A request in flight. Dropping it cancels the request at the server.
 struct InFlight<'a> {
     connection: &'a Connection,
     request: Option<RequestId>,
 }
 
 impl InFlight<'_> {
-    /// Tells the server to stop, and returns when that is on its way. A server that reads nothing is not told in time.
+    /// Cancels the request at the server, and returns when the notification is sent. A server that does not read is
+    /// not notified in time.
     async fn take_back(&mut self, limits: Limits) -> Result<(), Fault> {
         if let Some(request) = self.request.clone() {
             let why = "it waits for an answer, and is made again when there is one";
@@ -327,7 +329,7 @@ impl Drop for InFlight<'_> {
         };
         let peer = self.connection.peer.clone();
         let cancel = async move {
-            let _ = peer.send_notification(cancelled(request, "nobody waits for the result").into()).await;
+            let _ = peer.send_notification(cancelled(request, "the caller stopped waiting").into()).await;
         };
         self.connection.tasks.spawn_on(cancel, &runtime);
     }
@@ -344,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_the_sdk_takes_a_result_for_the_json_is_what_the_server_sent() {
+    fn the_json_of_a_result_does_not_depend_on_its_type_in_the_sdk() {
         for sent in [
             json!({}),
             json!({"tools": [{"name": "bare"}]}),

@@ -1,4 +1,4 @@
-//! What can go wrong with one exchange, in words for people and models, and what outcome it is of a call.
+//! Errors of one exchange, in words for people and models, and the outcome of a call that each error means.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::core::tool::{FailureKind, Outcome};
 
-/// Stands where the SDK wants the code of a JSON-RPC error and the server sent none, or none that is a number. Servers send
-/// every small number.
+/// A placeholder for the code of a JSON-RPC error, where the SDK requires one and the server sent none or an invalid
+/// one. Servers send every small number.
 pub(super) const NO_CODE: i32 = i32::MIN;
 
 /// Why a request got no answer. Messages complete the sentence "the MCP server `x` ...".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
-    /// It certainly never reached the server.
+    /// The request certainly never reached the server.
     #[error("{0}")]
     NotSent(String),
-    /// The server does not know the session, and looked at nothing that was said in it.
+    /// The server does not know the session, and processed nothing in it.
     #[error("{0}")]
     SessionOver(String),
     /// The server answered with a protocol error.
@@ -24,68 +24,68 @@ pub(super) enum Fault {
     Refused {
         /// The JSON-RPC code, or [`NO_CODE`].
         code: i32,
-        /// The server's words.
+        /// The server's message.
         message: String,
-        /// What else it says, for programs.
+        /// The server's additional data, for programs.
         data: Option<Value>,
     },
-    /// The server, or what it stands behind, refused the request without a word of MCP.
+    /// The server, or a proxy in front of it, refused the request without an MCP message.
     #[error("refused the request with {0}")]
     Rejected(String),
-    /// The server wants something of toolgate that it was never offered.
+    /// The server requests a capability that toolgate did not offer.
     #[error("{0}")]
     Demands(String),
-    /// The server asked something that has no answer yet, and was told that the request is cancelled.
-    #[error("was told that the request is cancelled, because it asked something")]
+    /// The server asked a question without a known answer, and was notified that the request is cancelled.
+    #[error("was notified that the request is cancelled, because it asked something")]
     TakenBack,
-    /// It wanted to be called again and again, which servers do that are overloaded.
+    /// The server requested repetition after repetition, as overloaded servers do.
     #[error(
         "answered {times} times within {:.1} s that the call is to be made again, without a result and without a question, \
          as a server does that is overloaded; the call was given up. Try again later", .within.as_secs_f64()
     )]
     PutOff {
-        /// How often.
+        /// The number of repetitions.
         times: u32,
-        /// In which time.
+        /// The duration from the first to the last of them.
         within: Duration,
     },
-    /// It was silent for too long.
+    /// The server was silent for too long.
     #[error(
         "gave neither an answer nor progress for {} s; the request was cancelled. Raise its `call_timeout_s` if it needs \
          longer", seconds(*.0)
     )]
     Silent(Duration),
-    /// It took too long in all.
+    /// The request took too long in total.
     #[error(
         "gave no answer within {} s; the request was cancelled. Raise its `total_timeout_s` if it needs longer",
         seconds(*.0)
     )]
     Late(Duration),
-    /// It took longer than the caller has time, which is less than the server may take.
+    /// The request exceeded the caller's remaining time, which is shorter than the server's limit.
     #[error("gave no answer within the {} s that were left for the call; the request was cancelled", seconds(*.0))]
     OutOfTime(Duration),
     /// The connection broke.
     #[error("broke off the connection: {0}")]
     Disconnected(String),
-    /// The answer was longer, in bytes, than is read.
+    /// The answer exceeded this size in bytes.
     #[error(
         "answered with more than {} MiB of JSON, the most that is read of one HTTP response; let the tool return less, or in \
          pieces, or let the server answer with an event stream, of which more is read", .0 / 1024 / 1024
     )]
     TooLong(usize),
-    /// The answer is none.
+    /// The answer is not an MCP result.
     #[error("answered with something that is no MCP result: {0}")]
     Unreadable(String),
-    /// The answer has no one meaning.
+    /// The answer is ambiguous.
     #[error("answered with something that cannot be read: {0}")]
     Garbled(String),
-    /// The answer is not even MCP.
+    /// The answer is not MCP.
     #[error("answered with {0}")]
     NoMcp(String),
 }
 
 impl Fault {
-    /// The JSON-RPC error that the server answered with, if that is what went wrong.
+    /// The code of the JSON-RPC error that the server answered with, if any.
     pub(super) fn code(&self) -> Option<i32> {
         match self {
             Self::Refused { code, .. } => Some(*code).filter(|code| *code != NO_CODE),
@@ -95,7 +95,7 @@ impl Fault {
         }
     }
 
-    /// What this is for a call.
+    /// The outcome of a call with this error.
     pub(super) fn into_outcome(self, server: &str) -> Outcome {
         let kind = match &self {
             Self::NotSent(_) | Self::SessionOver(_) => FailureKind::Unavailable,
@@ -109,7 +109,7 @@ impl Fault {
     }
 }
 
-/// How a server's refusal is reported: in its words, and with the code that it sent.
+/// The text of a server's refusal: its message, and its code.
 pub(super) fn refusal(message: &str, code: i32) -> String {
     match code {
         NO_CODE => message.to_owned(),
@@ -117,7 +117,7 @@ pub(super) fn refusal(message: &str, code: i32) -> String {
     }
 }
 
-/// So many seconds as people say it: `120`, `1.5`, `0.05`.
+/// Seconds for a message: `120`, `1.5`, `0.05`.
 pub(super) fn seconds(duration: Duration) -> f64 {
     let seconds = duration.as_secs_f64();
     let unit = if seconds < 0.1 {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_is_told_without_the_digits_that_nobody_set() {
+    fn a_duration_has_no_superfluous_digits() {
         for (nanoseconds, told) in
             [(591_069_682, "0.59"), (120_000_000_000, "120"), (1_499_999_999, "1.5"), (50_100_000, "0.05")]
         {

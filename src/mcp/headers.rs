@@ -1,8 +1,8 @@
-//! Arguments that a tool wants repeated as HTTP headers, so that what stands between can route a call without reading it
-//! (SEP-2243, `x-mcp-header`). A tool that asks for it in a way that is not allowed cannot be used over HTTP.
+//! Tool arguments as HTTP headers, so that proxies can route a call without reading its body (SEP-2243,
+//! `x-mcp-header`). A tool with an invalid annotation cannot be used over HTTP.
 //!
-//! The SDK does this too, but forgets it for a whole list when one tool of it is malformed, and leaves tools out without
-//! saying why.
+//! The SDK does this too, but drops the annotations of a whole list when one tool is malformed, and leaves tools out
+//! without a reason.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,26 +16,26 @@ use crate::core::tool::McpTool;
 const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
 
-/// An argument, and the header it is repeated in.
+/// An argument and its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Repeated {
     path: Vec<String>,
     header: String,
 }
 
-/// What the tools of a connection want repeated.
+/// The header annotations of the tools of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolHeaders(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
     tools: BTreeMap<String, Vec<Repeated>>,
-    /// Tools that were left out before anybody saw them, with the reason.
+    /// Invalid tools that the SDK removed from the list, with the reason.
     refused: BTreeMap<String, String>,
 }
 
 impl ToolHeaders {
-    /// Takes up the tools of a server as they were listed, leaving out those that cannot be used.
+    /// Records the listed tools of a server, and leaves out those that cannot be used.
     pub(super) fn take_up(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
         let mut known = self.known();
         known.tools.clear();
@@ -57,7 +57,7 @@ impl ToolHeaders {
         }));
     }
 
-    /// Notes what is wrong with the tools of a result of `tools/list`, before the SDK leaves them out in silence.
+    /// Records the invalid tools of a `tools/list` result, before the SDK removes them silently.
     pub(super) fn inspect(&self, result: &Value) {
         let tools = result.get("tools").and_then(Value::as_array);
         for tool in tools.into_iter().flatten() {
@@ -92,7 +92,7 @@ impl Repeated {
     }
 }
 
-/// What the schema wants repeated, or what is wrong with how it says so.
+/// The annotations of a schema, or the first invalid one.
 fn repeated(schema: &Value) -> Result<Vec<Repeated>, String> {
     let mut found = Vec::new();
     search(schema, Place::Root, &mut Vec::new(), &mut found)?;
@@ -103,13 +103,13 @@ fn repeated(schema: &Value) -> Result<Vec<Repeated>, String> {
     }
 }
 
-/// Where in a schema something stands.
+/// The position in a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Root,
     /// A property that is reached through properties alone.
     Property,
-    /// Where it depends on the arguments whether the schema applies.
+    /// A place where the arguments decide whether the schema applies.
     Elsewhere,
 }
 
@@ -168,7 +168,7 @@ fn is_token(character: char) -> bool {
     character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }
 
-/// As a value of a header. What would not survive as one is wrapped.
+/// The value as a header value. A value that would not survive as one is encoded.
 fn encoded(plain: String) -> String {
     let survives = plain.chars().all(|character| matches!(character, ' '..='~'))
         && plain.trim() == plain
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_may_not_be_called_so_is_left_out_alone_with_what_is_wrong() {
+    fn a_tool_with_an_invalid_annotation_is_left_out_alone() {
         let property = |property: Value| json!({"properties": {"p": property}});
         let wrong = [
             (property(json!({"type": "string", "x-mcp-header": ""})), "is ``, which is no name"),

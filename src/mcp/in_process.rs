@@ -1,6 +1,5 @@
-//! A server that is a part of this program: a handler of the SDK that a host application brings, without a process or a
-//! socket in between. Everything else about it (its supervisor, its deadlines, what becomes of its results) is as for
-//! any other server.
+//! In-process MCP server: a handler of the SDK that a host application provides, without a process or a socket. Its
+//! supervisor, deadlines and results are those of any other server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +12,21 @@ use super::servers::Servers;
 use super::settings::{ServerSettings, Transport};
 use crate::core::id::ServerId;
 
-/// How much may be under way in one direction.
+/// The buffer size in each direction.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// Makes the server anew for each connection.
+/// A factory that makes a server for each connection.
 #[derive(Clone)]
 pub struct InProcess(Arc<dyn Fn(DuplexStream) -> BoxFuture<'static, ()> + Send + Sync>);
 
 impl InProcess {
-    /// A server whose handler `make` makes. It is made again when the connection was lost, as a process is started again.
+    /// A server whose handler `make` creates. After a lost connection it creates another one, as a process is started
+    /// again.
     pub fn new<H: ServerHandler>(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
         Self(Arc::new(move |pipe| {
             let handler = make();
             Box::pin(async move {
-                // A client that leaves before the handshake is over is nothing to report.
+                // A client that leaves before the end of the handshake is not an error.
                 if let Ok(running) = handler.serve(pipe).await {
                     let _ = running.waiting().await;
                 }
@@ -34,7 +34,8 @@ impl InProcess {
         }))
     }
 
-    /// Our end of a connection to a fresh handler, and what has to run meanwhile. It ends when our end is dropped.
+    /// Our end of a connection to a new handler, and the future that drives the handler. The future ends when our end
+    /// is dropped.
     pub(super) fn open(&self) -> (DuplexStream, BoxFuture<'static, ()>) {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         (ours, (self.0)(theirs))
@@ -42,8 +43,9 @@ impl InProcess {
 }
 
 impl Servers {
-    /// One server that is a part of this program, for example to be brought along for a single run
-    /// ([`Request::inject`](crate::runner::Request::inject)). The types are those of the `rmcp` that this crate re-exports.
+    /// An in-process server, for example one that is attached to a single run
+    /// ([`Request::inject`](crate::runner::Request::inject)). The types are those of the `rmcp` that this crate
+    /// re-exports.
     pub fn in_process<H: ServerHandler>(
         id: impl Into<ServerId>,
         make: impl Fn() -> H + Send + Sync + 'static,

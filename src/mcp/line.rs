@@ -1,4 +1,4 @@
-//! One server as its supervisor sees it: dialled over MCP, kept by its [`Connection`].
+//! Dialer of one server: opens MCP connections for the supervisor.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,19 +22,19 @@ use super::supervisor::{Dial, Link, NotOpened};
 pub(super) struct Line {
     settings: ServerSettings,
     tasks: TaskTracker,
-    /// What the newest child says besides the protocol, kept beyond its end.
+    /// The output of the newest child process besides the protocol, kept after its end.
     output: Mutex<Option<Output>>,
-    /// Which era of the protocol it was found to speak.
+    /// The remembered era of the protocol.
     eras: era::Memory,
 }
 
 impl Line {
-    /// To a server with these settings. What outlives a request runs on `tasks`.
+    /// A dialer for these settings. Work that outlives a request runs on `tasks`.
     pub(super) fn new(settings: ServerSettings, tasks: TaskTracker) -> Self {
         Self { settings, tasks, output: Mutex::default(), eras: era::Memory::default() }
     }
 
-    /// What the newest child says besides the protocol.
+    /// The output of the newest child process besides the protocol.
     pub(super) fn output(&self) -> Option<Output> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,6 +1,6 @@
-//! What a server may say unasked. Progress finds its way to the call it belongs to, questions to the desk where calls
-//! are asked about, and a change of the tools to whoever watches for it. Everything else that a server asks of a client
-//! is refused, because toolgate offers none of it.
+//! Requests and notifications from a server. Progress goes to its call, questions to the [`desk`](super::desk), and a
+//! change of the tools to the supervisor. Every other request of a server is refused, because toolgate does not offer
+//! the capability.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use super::signals::Signals;
 use crate::core::tool::Reaction;
 use crate::ports::Progress;
 
-/// How much unread progress is kept per call. More is dropped: it is a courtesy, not a fact.
+/// The buffer of unread progress reports per call. Further reports are dropped: progress is optional.
 const UNREAD: usize = 64;
 
-/// The client's side of a connection.
+/// The client side of a connection.
 #[derive(Clone)]
 pub(super) struct Listener {
     introduction: ClientConfig,
@@ -36,23 +36,23 @@ pub(super) struct Listener {
     ending: CancellationToken,
 }
 
-/// Who waits for progress under which token.
+/// The receivers of progress, by token.
 #[derive(Default)]
 pub(super) struct Routes(HashMap<ProgressToken, mpsc::Sender<Progress>>);
 
 impl Listener {
-    /// That introduces itself so, of a connection with these signals, which ends with the token.
+    /// A client with this introduction, for a connection with these signals, which ends with the token.
     pub(super) fn new(introduction: ClientConfig, signals: Signals, ending: CancellationToken) -> Self {
         Self { introduction, routes: Arc::default(), desk: Desk::default(), signals, ending }
     }
 
-    /// Holds progress and questions back until the guard is dropped, so that none overtakes the registration of its
-    /// call.
+    /// Blocks progress and questions until the guard is dropped, so that they do not overtake the registration of
+    /// their call.
     pub(super) async fn hold(&self) -> MutexGuard<'_, Routes> {
         self.routes.lock().await
     }
 
-    /// Where calls are asked about.
+    /// The elicitation router.
     pub(super) fn desk(&self) -> &Desk {
         &self.desk
     }
@@ -74,7 +74,7 @@ impl Listener {
     }
 }
 
-/// The request on whose own stream a server asks. Where all share one stream nothing tells.
+/// The request on whose own stream a server asks. Unknown where all requests share one stream.
 fn request_of(extensions: &Extensions) -> Option<RequestId> {
     match extensions.get::<InboundStreamOrigin>()? {
         InboundStreamOrigin::OutboundRequest(request) => Some(request.clone()),
@@ -83,7 +83,7 @@ fn request_of(extensions: &Extensions) -> Option<RequestId> {
 }
 
 impl Routes {
-    /// Whatever is reported under the token arrives at the receiver, until that is dropped.
+    /// Delivers progress with this token to the receiver, until the receiver is dropped.
     pub(super) fn register(&mut self, token: ProgressToken) -> mpsc::Receiver<Progress> {
         self.0.retain(|_, route| !route.is_closed());
         let (sender, receiver) = mpsc::channel(UNREAD);
@@ -115,7 +115,7 @@ impl ClientHandler for Listener {
         serde_json::from_value(response).map_err(internal)
     }
 
-    /// Questions that the SDK cannot type come here.
+    /// Receives questions that the SDK cannot type.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -127,7 +127,7 @@ impl ClientHandler for Listener {
         self.asked(&request.params.unwrap_or_default(), &context.extensions).await.map(CustomResult)
     }
 
-    /// An empty list would be an answer, and would be taken for "you may use no directory".
+    /// An empty list would be an answer, and servers would read it as "you may use no directory".
     #[expect(deprecated, reason = "servers of the older revisions still ask")]
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         Err(ErrorData::method_not_found::<ListRootsRequestMethod>())

@@ -1,5 +1,5 @@
-//! The tools of a server, page by page. A broken tool is left out alone, with the reason; the rest is kept. Schemas are
-//! passed on as they are.
+//! Paginated `tools/list`. A broken tool is left out alone, with the reason; the rest is kept. Schemas are passed on
+//! unchanged.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -18,38 +18,38 @@ use super::transport::Flaw;
 use super::wire::Sent;
 use crate::core::tool::{Annotations, McpTool};
 
-/// So many pages without a tool are read; a server with more of them does not end its list. All other pages are bounded by
-/// the most tools.
+/// The upper limit of pages without a tool; a server with more of them does not end its list. The tool limit bounds
+/// all other pages.
 const MAX_EMPTY_PAGES: usize = 100;
 
 /// The longest name and the longest description that are passed on, in bytes.
 const MAX_NAME: usize = 256;
 const MAX_DESCRIPTION: usize = 64 * 1024;
 const MAX_TITLE: usize = 1024;
-/// The longest and the deepest schema that is passed on. It is journaled inside of other things, and compiled.
+/// The size and depth limits of a schema that is passed on. The journal nests it in other values, and it is compiled.
 const MAX_SCHEMA: usize = 256 * 1024;
 const MAX_DEPTH: usize = 64;
-/// How much of a list is kept, and how much of it is read, in bytes.
+/// The size limits of a list, in bytes: how much is kept, and how much is read.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 const MAX_READ: usize = 64 * 1024 * 1024;
 const MAX_CURSOR: usize = 64 * 1024;
 
-/// What a server listed.
+/// The tool list of a server.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Listing {
-    /// How many tools are used. Every one of them is journaled, named and compiled.
+    /// The upper limit of tools. Each one is journaled, named and compiled.
     pub(super) max_tools: usize,
-    /// The tools that can be used, by name; those of one name in the server's order.
+    /// The usable tools, by name; tools of the same name in the server's order.
     pub(super) tools: Vec<McpTool>,
-    /// What cannot be used: the tool's name, if it has one, and the reason.
+    /// The unusable tools: the name, if there is one, and the reason.
     pub(super) left_out: Vec<(Option<String>, String)>,
-    /// How long the server says that this holds (`ttlMs`): the shortest time of its pages.
+    /// The lifetime that the server states (`ttlMs`): the shortest of its pages.
     pub(super) time_to_live: Option<Duration>,
-    /// How much the tools come to, in bytes.
+    /// The size of the kept tools, in bytes.
     pub(super) kept: usize,
 }
 
-/// Asks for all pages. The order does not depend on the server's mood: prompts and comparisons live on that.
+/// Requests all pages. The result is sorted, because prompts and comparisons depend on a stable order.
 pub(super) async fn list(
     connection: &Connection,
     meta: &Map<String, Value>,
@@ -96,7 +96,7 @@ async fn all_pages(
     }
 }
 
-/// Why the next page is not asked for.
+/// Why not to request the next page.
 fn objection(next: &str, seen: &HashSet<String>, read: usize, empty_pages: usize) -> Option<String> {
     if empty_pages >= MAX_EMPTY_PAGES {
         return Some(format!("{empty_pages} of its pages have no tool"));
@@ -151,12 +151,12 @@ impl Listing {
         }
     }
 
-    /// How many tools were listed.
+    /// The number of listed tools.
     fn seen(&self) -> usize {
         self.tools.len() + self.left_out.len()
     }
 
-    /// Whether no other tool is taken up, although there is one, which is reported then.
+    /// Whether the limit is reached, although there is another tool. The first such tool is reported.
     fn is_full(&mut self) -> bool {
         let (kept, most) = (self.tools.len(), self.max_tools);
         let reason = if self.kept > MAX_KEPT {
@@ -180,7 +180,7 @@ impl Listing {
     }
 }
 
-/// The tools of a page that hold something that is no JSON value, by their position, each with the first such flaw.
+/// The tools of a page that contain a value that is not JSON, by their position, each with its first flaw.
 fn broken_tools(flaws: &[Flaw]) -> HashMap<String, Flaw> {
     let inside = flaws.iter().filter_map(|flaw| flaw.within("tools"));
     let of_tool = inside.filter_map(|flaw| {
@@ -188,7 +188,7 @@ fn broken_tools(flaws: &[Flaw]) -> HashMap<String, Flaw> {
         let own = flaw.within(&position)?;
         Some((position, own))
     });
-    // The first flaw of a tool is entered last, and stays.
+    // The first flaw of a tool is inserted last, and therefore kept.
     of_tool.collect::<Vec<_>>().into_iter().rev().collect()
 }
 
@@ -203,7 +203,7 @@ struct Definition {
 }
 
 fn read(tool: Value) -> Result<McpTool, String> {
-    // The complaint quotes what is wrong, however long that is.
+    // The error message quotes the value, however long it is.
     let definition: Definition = serde_json::from_value(tool).map_err(|error| shortened(&error.to_string()))?;
     if definition.name.is_empty() {
         return Err("`name` is empty".into());
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_lists_without_measure_is_cut_to_one() {
+    fn a_list_over_the_tool_limit_is_cut() {
         let mut listing = listing();
         let many: Vec<Value> = (0..MOST + 5).map(|number| tool(&format!("t{number}"))).collect();
         assert_eq!(listing.add_page(json!({"tools": many, "nextCursor": "2"}), &[]), Ok(None));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_beyond_measure_leaves_its_tool_out() {
+    fn an_oversized_schema_leaves_its_tool_out() {
         let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"not": inner}));
         let mut listing = listing();
         let page = json!({"tools": [
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_kept_to_a_measure_however_its_tools_are_spread() {
+    fn the_size_limit_of_a_list_covers_all_pages() {
         let mut listing = listing();
         let page = |from: usize| {
             let big = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {"x": "x".repeat(200_000)}});

@@ -1,14 +1,14 @@
-//! How much something that a server says is, and how little of it is enough for a message. What a server says is
-//! journaled, shown and compared, so each thing it may say has a bound where it is read.
+//! Size and depth of values from a server, and short excerpts for messages. Such values are journaled, shown and
+//! compared, so each has a limit where it is read.
 
 use std::io;
 
 use serde_json::Value;
 
-/// The longest text of a server's own that becomes a part of a message, in characters.
+/// The longest text of a server in a message, in characters.
 const LONGEST: usize = 500;
 
-/// How long it is as JSON, in bytes.
+/// The length as JSON, in bytes.
 pub(super) fn size(value: &Value) -> usize {
     let mut counter = Counter(0);
     match serde_json::to_writer(&mut counter, value) {
@@ -17,7 +17,7 @@ pub(super) fn size(value: &Value) -> usize {
     }
 }
 
-/// How many lists and objects it has inside of each other.
+/// The nesting depth of lists and objects.
 pub(super) fn depth(value: &Value) -> usize {
     let deepest = match value {
         Value::Array(items) => items.iter().map(depth).max(),
@@ -27,7 +27,7 @@ pub(super) fn depth(value: &Value) -> usize {
     1 + deepest.unwrap_or(0)
 }
 
-/// The beginning of a text that may be as long as a server likes.
+/// The beginning of a text of any length.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),

@@ -1,12 +1,12 @@
-//! The MCP servers: [`Servers`] implements the port [`McpServers`](crate::ports::McpServers) over the official SDK.
+//! MCP servers: [`Servers`] implements the port [`McpServers`](crate::ports::McpServers) over the official SDK.
 //!
 //! Servers are other people's programs. They start slowly, die, write to the wrong stream, list broken tools and never
-//! answer. Each such thing becomes a reason in words and stays with the server it came from: nothing here ever fails a
-//! run, delays another server, or repeats a call that may have been made. No type of the SDK crosses this border: its
-//! majors change often, ours must not.
+//! answer. Each such failure becomes a reason in words and stays with its server: nothing in this module fails a run,
+//! delays another server, or repeats a call that may have been made. No type of the SDK crosses this border: its major
+//! versions change often, ours must not.
 //!
-//! Not done here: naming, filtering and judging tools (`core::tool`), validating arguments (`validation`), and deciding
-//! whether a call may be made again (`core::run`).
+//! Out of scope: naming, filtering and judging tools (`core::tool`), validating arguments (`validation`), and deciding
+//! whether a call may be repeated (`core::run`).
 
 mod answer;
 pub mod auth;
@@ -47,7 +47,7 @@ mod wire;
 
 pub use http::egress::Egress;
 pub use in_process::InProcess;
-/// The official SDK, for handlers that are a part of this program ([`InProcess`]).
+/// The official SDK, for handlers that run in this process ([`InProcess`]).
 pub use rmcp;
 pub use servers::Servers;
 pub use settings::{EraChoice, HttpSettings, Recheck, ServerSettings, Start, StdioSettings, Transport};

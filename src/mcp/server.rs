@@ -1,5 +1,5 @@
-//! One configured server, as requests see it: its tools, its calls with their limits and their turn, how it stands.
-//! Whether it is there, and what is done about it if not, is its supervisor's business.
+//! A configured server as requests see it: its tools, its calls with their limits and their concurrency, and its
+//! status. Its supervisor decides when to start, keep and restart it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::core::tool::{CallReply, FailureKind, Outcome, Replied, ServerTools, T
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpTask};
 
-/// A server and what is known of it.
+/// A server and its state.
 pub(super) struct Server {
     id: ServerId,
     settings: ServerSettings,
@@ -34,7 +34,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server that nobody needed yet.
+    /// A server that is not needed yet.
     pub(super) fn new(id: ServerId, settings: ServerSettings, starts: &Starts) -> Self {
         let tasks = TaskTracker::new();
         let line = Line::new(settings.clone(), tasks.clone());
@@ -47,7 +47,7 @@ impl Server {
         }
     }
 
-    /// Starts it now, unless it is to be started when it is needed.
+    /// Starts it now, unless its settings are `Start::Lazy`.
     pub(super) fn start(&self) {
         match self.settings.start {
             Start::Eager => self.supervisor.start(),
@@ -55,7 +55,7 @@ impl Server {
         }
     }
 
-    /// Tells `watcher` what comes to its end with it.
+    /// Reports its finished exchanges to `watcher`.
     pub(super) fn watched_by(&self, watcher: Watcher) {
         self.supervisor.watched_by(watcher);
     }
@@ -66,13 +66,13 @@ impl Server {
         ServerTools { endpoint: self.settings.transport.endpoint(), ..offer }
     }
 
-    /// Lists its tools anew, whatever it promises about them. The error says why that was not possible.
+    /// Lists its tools again, even if they are current. The error states why that failed.
     pub(super) async fn refresh(&self) -> Result<(), String> {
         self.supervisor.refresh(Map::new()).await
     }
 
-    /// Makes sure, as far as its settings want that, that its list was asked for since the approval of a call, which is so
-    /// long ago; `None` for calls without one.
+    /// Ensures, as its settings require, that its list is newer than the approval of a call, which was given this long
+    /// ago; `None` for calls without an approval.
     pub(super) async fn confirm(&self, approved: Option<Duration>, trace: &SpanContext) {
         let age = match (self.settings.recheck, approved) {
             (Recheck::Never, _) | (Recheck::Approved, None) => return,
@@ -82,17 +82,17 @@ impl Server {
         self.supervisor.confirm(self.meta(trace), age).await;
     }
 
-    /// Puts another connection, or process, in the place of the one there is.
+    /// Replaces the connection or the process.
     pub(super) async fn restart(&self) -> Result<(), String> {
         self.supervisor.restart(Map::new()).await
     }
 
-    /// A number that changes when [`list`](Self::list) may say something else.
+    /// A number that changes when [`list`](Self::list) may return something else.
     pub(super) fn generation(&self) -> u64 {
         self.supervisor.generation()
     }
 
-    /// Makes a call when it is its turn.
+    /// Makes a call as soon as the concurrency limit allows it.
     pub(super) async fn call(&self, call: McpCall<'_>, progress: Shown<'_>) -> Replied {
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
         let limits = Limits::new(self.settings.call_timeout, total);
@@ -104,13 +104,14 @@ impl Server {
         if let Ok(reply) = self.attempt(waiting, &call, limits, progress).await {
             return reply;
         }
-        // The server turned it away unseen, together with its session. In a new one it is made for the first time.
+        // The server rejected it unprocessed, together with its session. In a new session the call is made for the
+        // first time.
         let second = self.attempt(self.tally.wait(), &call, limits, progress).await;
         second.unwrap_or_else(|fault| self.in_vain(&call, fault, None).into())
     }
 
-    /// Makes the call over the connection that there is, or is about to be. The error is that the session was over, so that
-    /// the call was certainly not made.
+    /// Makes the call over the current or the next connection. The error is that the session expired, so that the call
+    /// was certainly not made.
     async fn attempt(
         &self,
         waiting: Waiting<'_>,
@@ -158,7 +159,7 @@ impl Server {
         Ok(Replied { reply, wire })
     }
 
-    /// Asks about a task. The error says why it could not be asked now.
+    /// Polls a task. The error states why that failed.
     pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<Replied, String> {
         let limits = Limits::new(self.settings.call_timeout, self.settings.call_timeout);
         let late = |_| format!("the MCP server `{}` was still starting", self.id);
@@ -172,7 +173,7 @@ impl Server {
         Ok(Replied { reply, wire: sent.wire(&connection, &self.settings.transport, None) })
     }
 
-    /// What this server is told of the trace that a request belongs to.
+    /// The trace context that this server may see.
     fn meta(&self, trace: &SpanContext) -> Map<String, Value> {
         call::trace_meta(trace, self.settings.propagation)
     }
@@ -182,15 +183,15 @@ impl Server {
         if let Fault::Late(total) = fault
             && total < self.settings.total_timeout
         {
-            // What ended the wait was no setting of the server.
+            // The caller's deadline ended the wait, not a setting of the server.
             fault = Fault::OutOfTime(total);
         }
         let noise = match fault {
-            // What a child wrote is part of these already, or has nothing to do with them.
+            // The output of a child process is part of these already, or has nothing to do with them.
             Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) | Fault::TooLong(_) => None,
             Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) | Fault::Garbled(_) => None,
             Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
-            // The answer may have been among it.
+            // The answer may have been among the lines that are not messages.
             Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) => flood.or_else(|| self.stdout_noise()),
             Fault::Unreadable(_) => self.stdout_noise(),
         };
@@ -206,18 +207,18 @@ impl Server {
         self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
     }
 
-    /// What can be said of it now.
+    /// Its current status.
     pub(super) fn status(&self) -> ServerStatus {
         let said = self.supervisor.dial().output();
         ServerStatus::of(&self.id, &self.supervisor, said, self.tally.stats())
     }
 
-    /// Shuts it down for good and waits until nothing is left of it.
+    /// Shuts it down for good and waits until its resources are released.
     pub(super) async fn close(&self) {
         self.supervisor.close().await;
     }
 
-    /// What becomes of a call that got no reply.
+    /// The outcome of a call without a reply.
     fn in_vain(&self, call: &McpCall<'_>, fault: Fault, flood: Option<String>) -> CallReply {
         match task_of(call) {
             Some(task) => task::untold(task, &format!("the MCP server `{}` {fault}", self.id)),
@@ -232,7 +233,7 @@ impl Server {
     }
 }
 
-/// Without [`close`](Server::close) its process ends in the background, as far as the runtime lets it.
+/// Without [`close`](Server::close) its process ends in the background, as far as the runtime allows it.
 impl Drop for Server {
     fn drop(&mut self) {
         self.supervisor.abandon();
@@ -246,7 +247,7 @@ fn not_made(call: &McpCall<'_>, kind: FailureKind, why: String) -> CallReply {
     }
 }
 
-/// The task that a call became, when it is told something. It goes on, whatever comes of that.
+/// The task of a call, if the call sends it something. The task continues, whatever the result.
 fn task_of<'a>(call: &McpCall<'a>) -> Option<&'a TaskHandle> {
     call.answered.and_then(|answered| answered.needed.task.as_ref())
 }

@@ -1,4 +1,4 @@
-//! All configured servers, as the port the driver calls.
+//! All configured servers, as the port that the driver calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpServers, McpTask, Progress};
 
-/// The configured servers. Call [`close`](Self::close) before the runtime ends, so that nothing is left behind.
+/// The configured servers. Call [`close`](Self::close) before the runtime ends, so that no process is orphaned.
 pub struct Servers {
     servers: BTreeMap<ServerId, Arc<Server>>,
     starts: Starts,
 }
 
 impl Servers {
-    /// Starts and dials nothing yet.
+    /// Creates the servers without starting or dialling them.
     pub fn new(settings: impl IntoIterator<Item = (ServerId, ServerSettings)>) -> Self {
         let starts = Starts::new();
         let server =
@@ -33,8 +33,8 @@ impl Servers {
         Self { servers, starts }
     }
 
-    /// Other servers, among them some of these as they are: those that come without settings. Both may be used; a server
-    /// ends when nobody has it any more.
+    /// Another set of servers. A server without settings is shared with this set as it is. Both sets may be used; a
+    /// server ends when no set contains it.
     #[must_use]
     pub fn renewed(
         &self,
@@ -55,41 +55,41 @@ impl Servers {
         Self { servers: wanted.into_iter().filter_map(server).collect(), starts: self.starts.clone() }
     }
 
-    /// Starts all servers at once that are not to be started when they are needed, and waits for none. Without this each
-    /// is started when it is needed.
+    /// Starts all servers at once, except those that start lazily, and waits for none of them. Without this call each
+    /// server starts when it is needed.
     pub fn start(&self) {
         self.servers.values().for_each(|server| server.start());
     }
 
-    /// Tells `watcher` from now on what comes to its end with any server.
+    /// Reports the finished exchanges of all servers to `watcher` from now on.
     pub fn watched_by(self, watcher: &Watcher) -> Self {
         self.servers.values().for_each(|server| server.watched_by(watcher.clone()));
         self
     }
 
-    /// How every server stands, in the order of their ids.
+    /// The status of every server, in the order of their ids.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.servers.values().map(|server| server.status()).collect()
     }
 
-    /// How one server stands; `None` if there is none of that id.
+    /// The status of one server; `None` if the id is unknown.
     pub fn status_of(&self, id: &ServerId) -> Option<ServerStatus> {
         self.servers.get(id).map(|server| server.status())
     }
 
-    /// Lists the tools of a server anew. The error says why they are not known anew; `None`: there is no such server.
+    /// Lists the tools of a server again. The error states why that failed; `None` if the id is unknown.
     pub async fn refresh(&self, id: &ServerId) -> Option<Result<(), String>> {
         Some(self.servers.get(id)?.refresh().await)
     }
 
-    /// Ends the connection to a server, or its process, with the calls that are under way there, makes another one, and lists
-    /// its tools. The error says why it is not there again; `None`: there is no such server.
+    /// Ends the connection to a server, or its process, with the calls in flight, opens another one, and lists its
+    /// tools. The error states why the server is unavailable; `None` if the id is unknown.
     pub async fn restart(&self, id: &ServerId) -> Option<Result<(), String>> {
         Some(self.servers.get(id)?.restart().await)
     }
 
-    /// Shuts all servers down, at once, and returns when no process of theirs is left. Calls under way end as
-    /// disconnected; later requests are refused.
+    /// Shuts all servers down concurrently, and returns when all their processes have ended. Calls in flight end as
+    /// disconnected; later requests are rejected.
     pub async fn close(&self) {
         join_all(self.servers.values().map(|server| server.close())).await;
     }
@@ -121,7 +121,7 @@ impl McpServers for Servers {
         join_all(lists).await
     }
 
-    /// The sum: each of them only grows.
+    /// The sum of all generations: each of them only grows.
     fn generation(&self, servers: &[ServerId]) -> u64 {
         servers.iter().filter_map(|id| self.servers.get(id)).map(|server| server.generation()).sum()
     }
@@ -146,6 +146,6 @@ impl McpServers for Servers {
         }
     }
 
-    /// Connections are shared by all runs, so nothing belongs to one.
+    /// All runs share the connections, so a run has nothing to release.
     async fn release(&self, _run: &RunId) {}
 }

@@ -1,5 +1,5 @@
-//! How a server is reached and how long it is waited for. Plain data, made from the configuration by whoever composes
-//! the program; secrets stay in redacting types.
+//! Settings of a server: its transport and its time limits. Plain data, which the composition root makes from the
+//! configuration; secrets stay in redacting types.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,36 +19,36 @@ use crate::core::trace::Propagation;
 /// One configured server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// Where it is.
+    /// How to reach it.
     pub transport: Transport,
-    /// The budget from spawning or dialling to the list of tools; default 60 s, because installers run in it.
+    /// The time limit from spawning or dialling to the list of tools; default 60 s, because installers run in it.
     pub start_timeout: Duration,
-    /// How long a call may be silent; progress starts the time anew; default 60 s.
+    /// How long a call may be silent; progress resets the time; default 60 s.
     pub call_timeout: Duration,
-    /// How long a call may take in all, whatever progress it reports, waiting for a slot included; default 600 s.
+    /// How long a call may take in total, including progress and waiting for a slot; default 600 s.
     pub total_timeout: Duration,
     /// Whether the operator trusts its annotations; default no.
     pub trusted: bool,
-    /// How many calls it gets at a time; default 16. The others wait.
+    /// The number of concurrent calls; default 16. Further calls wait.
     pub max_concurrency: usize,
-    /// How many tools of its list are used; default 10,000.
+    /// The number of tools of its list that are used; default 10,000.
     pub max_tools: usize,
     /// When it is started; default with all others.
     pub start: Start,
-    /// Which era of the protocol it is spoken to in; default: what it speaks.
+    /// The era of the protocol to use; default: detected.
     pub era: EraChoice,
-    /// Whether it is told that it may ask something in the middle of a call; default yes.
+    /// Whether it may ask a question in the middle of a call; default yes.
     pub elicitation: bool,
-    /// Before which calls its list is asked for again; default: before those that were approved since.
+    /// Before which calls its tools are listed again; default: calls that were approved after the last list.
     pub recheck: Recheck,
-    /// Which parts of a caller's trace context go along with requests; default all (SEP-414).
+    /// Which parts of a caller's trace context are sent with requests; default all (SEP-414).
     pub propagation: Propagation,
 }
 
-/// Which era of the protocol a server is spoken to in.
+/// The era of the protocol to use with a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EraChoice {
-    /// It is found out, and remembered until it is no longer so.
+    /// Detected, and remembered until the server changes it.
     #[default]
     Auto,
     /// The sessions of the revisions up to 2025-11-25.
@@ -57,26 +57,26 @@ pub enum EraChoice {
     Modern,
 }
 
-/// Before which calls a server is asked for its tools again, so that a definition that changed without an announcement is
-/// noticed.
+/// Before which calls the tools of a server are listed again, so that a definition that changed without an
+/// announcement is noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recheck {
-    /// Before calls that a person approved, or a grant covers, since the list was asked for.
+    /// Before calls that a person approved, or a grant covers, since the last list.
     #[default]
     Approved,
     /// Before every call.
     Always,
-    /// Before none: the server announces every change.
+    /// Never: the server announces every change.
     Never,
 }
 
 /// When a server is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// By [`Servers::start`](super::Servers::start), with all others; without that when it is first needed.
+    /// By [`Servers::start`](super::Servers::start), with all others; without that call when it is first needed.
     #[default]
     Eager,
-    /// When its tools are first asked for, or a call is made.
+    /// When its tools are first listed, or a call is made.
     Lazy,
 }
 
@@ -87,7 +87,7 @@ pub enum Transport {
     Stdio(StdioSettings),
     /// A streamable HTTP endpoint.
     Http(HttpSettings),
-    /// A handler in this program.
+    /// A handler in this process.
     InProcess(InProcess),
 }
 
@@ -98,9 +98,9 @@ pub struct StdioSettings {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables it is given besides the harmless few every program needs (`PATH`, `HOME`, locale and the like).
+    /// Environment variables besides the harmless few that every program needs (`PATH`, `HOME`, locale and the like).
     pub env: BTreeMap<String, SecretString>,
-    /// Whether it is given the whole environment of toolgate; default no, because that holds the secrets of others.
+    /// Whether it inherits the whole environment of toolgate; default no, because that contains other secrets.
     pub inherit_env: bool,
     /// Its working directory; default: that of toolgate.
     pub cwd: Option<PathBuf>,
@@ -111,18 +111,18 @@ pub struct StdioSettings {
 pub struct HttpSettings {
     /// The endpoint.
     pub url: String,
-    /// Headers of every request.
+    /// The headers of every request.
     pub headers: BTreeMap<String, SecretString>,
-    /// How access is granted, where the headers do not grant it.
+    /// The OAuth settings, where the headers do not grant access.
     pub oauth: Option<OAuthSettings>,
-    /// Who stands behind the address; default the operator, who may place a server anywhere.
+    /// Who controls the address; default the operator, who may place a server anywhere.
     pub egress: Egress,
 }
 
 impl Transport {
-    /// Tells one way to reach a server from another: another program, other arguments or another address are another
-    /// server, whatever it is called. Variables and headers are not part of it, so that a new token changes nothing. Told in
-    /// words is what holds no secret.
+    /// The identity of an endpoint: another program, other arguments or another address are another server, whatever
+    /// its id. Variables and headers are not part of it, so that a new token changes nothing. The description contains
+    /// no secret.
     pub(super) fn endpoint(&self) -> Option<Endpoint> {
         let (way, told) = match self {
             Self::Stdio(stdio) => {
@@ -136,7 +136,7 @@ impl Transport {
 }
 
 impl Transport {
-    /// What carries messages on this way. Of an address host and port alone.
+    /// The transport that carries its messages. Of an address only host and port.
     pub(super) fn carrier(&self) -> tool::Transport {
         match self {
             Self::Stdio(_) | Self::InProcess(_) => tool::Transport::Pipe,
@@ -167,7 +167,7 @@ impl HttpSettings {
         let Ok(mut url) = Url::parse(&self.url) else { return "an address that cannot be read".to_owned() };
         let is_whole = url.username().is_empty() && url.password().is_none();
         let is_whole = is_whole && url.query().is_none() && url.fragment().is_none();
-        // An address that can have neither has none.
+        // The setters fail only for an address that can have neither a user nor a password.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         url.set_query(None);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_a_server_is_told_without_what_may_be_a_secret() {
+    fn an_endpoint_is_described_without_its_secrets() {
         let stdio = told(&ServerSettings::stdio("npx", ["-y", "--token=hunter2"]));
         assert!(stdio.starts_with("program npx, 2 arguments (sha256:") && !stdio.contains("hunter2"), "{stdio}");
         assert_eq!(told(&ServerSettings::stdio("desk", [""; 0])), "program desk, without arguments");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_a_difference_all_the_same() {
+    fn a_hidden_part_of_an_endpoint_still_counts_as_a_difference() {
         let hash = |url: &str| ServerSettings::http(url).transport.endpoint().expect("an endpoint").fingerprint;
         assert_ne!(hash("https://mcp.example/?tenant=a"), hash("https://mcp.example/?tenant=b"));
     }

@@ -1,15 +1,16 @@
-//! What a live connection has to say to its supervisor, without either knowing the other.
+//! Signals from a live connection to its supervisor, without a dependency between the two.
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The bells of one connection. Whoever learns of such a thing rings; the supervisor listens. Clones are the same bells.
+/// The signals of one connection. The finder of an event sends a signal; the supervisor listens. Clones share the same
+/// signals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// The server says that its list of tools is another one. Rings that nobody heard yet count as one.
+    /// The server announced a change of its tools. Signals that were not received yet count as one.
     pub(super) tools_changed: Arc<Notify>,
-    /// The connection is of no more use: its end was seen, or nobody can be reached over it. Final.
+    /// The connection is unusable: it ended, or its server is unreachable. Final.
     pub(super) lost: CancellationToken,
 }

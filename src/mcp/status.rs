@@ -1,4 +1,4 @@
-//! What can be said about a server from outside, for the command line and for telemetry.
+//! Status of a server, for the command line and for telemetry.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -10,45 +10,45 @@ use super::supervisor::{State, Supervisor};
 use super::tally::CallStats;
 use crate::core::id::ServerId;
 
-/// A server as it is now. Nothing is asked of it for this.
+/// The current status of a server. Reading it sends nothing to the server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServerStatus {
     /// The configured id.
     pub id: ServerId,
-    /// How it stands.
+    /// Its state.
     #[serde(flatten)]
     pub state: ServerState,
-    /// Since when it is in this state.
+    /// When it entered this state.
     pub since: Timestamp,
-    /// What it calls itself.
+    /// The name that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The version it says it has.
+    /// The version that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The protocol revision agreed on.
+    /// The negotiated protocol revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// Its process, for a server that was started by toolgate.
+    /// The process id, for a server that toolgate started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// How many tools it listed last.
+    /// The number of tools in its last list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
-    /// Why these are the tools of before.
+    /// Why these tools are stale.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
-    /// How often it was started or dialled again.
+    /// How often it was restarted or dialled again.
     pub restarts: u64,
-    /// What went wrong last, also if it is well by now.
+    /// The most recent error, kept after a recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
-    /// How its calls went.
+    /// Its call statistics.
     pub calls: CallStats,
     /// The last lines it wrote to stderr.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stderr: Vec<String>,
-    /// What it wrote to stdout that is no message.
+    /// Lines on its stdout that are not messages.
     #[serde(skip_serializing_if = "StdoutNoise::is_none")]
     pub stdout_noise: StdoutNoise,
 }
@@ -57,45 +57,45 @@ pub struct ServerStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ServerState {
-    /// Not needed yet, or not for a while.
+    /// Not needed yet, or not recently.
     Idle,
     /// Being started or dialled.
     Starting,
-    /// Connected, and its tools are not known yet: it has not listed them. It is asked again by itself.
+    /// Connected, but its tools are not known yet. The list is retried automatically.
     Listing,
     /// Connected, and its tools are known.
     Ready,
-    /// Away; tried again by itself.
+    /// Away; retried automatically.
     BackingOff {
-        /// How often it failed in a row.
+        /// Consecutive failures.
         failures: u32,
-        /// When it is tried again.
+        /// The time of the next retry.
         next_attempt: Timestamp,
     },
-    /// Away; tried again when it is needed.
+    /// Away; retried when a request needs it.
     Failed {
-        /// How often it failed in a row.
+        /// Consecutive failures.
         failures: u32,
     },
     /// Shut down for good.
     Closed,
 }
 
-/// Something that went wrong.
+/// An error with its time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LastError {
-    /// What, in a sentence.
+    /// The error, as a sentence.
     pub message: String,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
 }
 
-/// What a server wrote to stdout that is no message of the protocol.
+/// Lines on stdout that are not messages of the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StdoutNoise {
-    /// How many lines.
+    /// The number of lines.
     pub lines: u64,
-    /// The first few, cut and without the secrets it was given.
+    /// The first few lines, shortened and redacted.
     pub first: Vec<String>,
 }
 
@@ -141,7 +141,7 @@ impl ServerStatus {
     }
 }
 
-/// A moment of the clock that timers use, as people tell time.
+/// Converts a moment of the monotonic clock to wall-clock time.
 fn timestamp(moment: Instant) -> Timestamp {
     let left = moment.saturating_duration_since(Instant::now());
     let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO);
@@ -149,12 +149,12 @@ fn timestamp(moment: Instant) -> Timestamp {
 }
 
 impl StdoutNoise {
-    /// Whether there is none.
+    /// Whether there are no such lines.
     pub fn is_none(&self) -> bool {
         self.lines == 0
     }
 
-    /// What is wrong with it, if there is any.
+    /// A message about these lines, if there are any.
     pub fn told(&self) -> Option<String> {
         let first = self.first.first()?;
         let lines = self.lines;

@@ -1,5 +1,5 @@
-//! How a server of the modern era says that its tools changed: on a stream that it was asked for. Ended streams are
-//! asked for again for as long as the connection lasts, less and less often if they do not last.
+//! Change notifications of a server of the modern era, on a stream that the client opens. Ended streams are opened
+//! again for as long as the connection lasts, with growing pauses if they do not last.
 
 use std::time::Duration;
 
@@ -10,10 +10,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::signals::Signals;
 
-/// How long a server may take to acknowledge that it was asked.
+/// How long a server may take to acknowledge a subscription.
 const ACKNOWLEDGEMENT: Duration = Duration::from_secs(30);
 
-/// Rings whenever the tools changed, until the connection is closed or the server turns out to have no such streams.
+/// Signals every change of the tools, until the connection is closed or the server turns out not to support
+/// subscriptions.
 pub(super) async fn follow(peer: Peer<RoleClient>, signals: Signals) {
     let mut pauses = Pauses::default();
     let mut has_listened = false;
@@ -23,22 +24,22 @@ pub(super) async fn follow(peer: Peer<RoleClient>, signals: Signals) {
         let lasted = match opened {
             Ok(Ok(subscription)) => {
                 if std::mem::replace(&mut has_listened, true) {
-                    // Whatever changed since the last stream ended was told to nobody.
+                    // Changes since the end of the last stream were not reported.
                     signals.tools_changed.notify_one();
                 }
                 let begun = Instant::now();
                 listen(subscription, &signals).await;
-                // It may be a long time until there is another one.
+                // It may take a long time to open another stream.
                 signals.tools_changed.notify_one();
                 begun.elapsed()
             }
             Ok(Err(ServiceError::McpError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => return,
             Ok(Err(error)) => {
-                tracing::debug!(%error, "an MCP server offers no stream of changes now");
+                tracing::debug!(%error, "change stream of an MCP server unavailable");
                 Duration::ZERO
             }
             Err(_) => {
-                tracing::debug!("an MCP server does not acknowledge that it was asked for a stream of changes");
+                tracing::debug!("change stream not acknowledged by an MCP server");
                 Duration::ZERO
             }
         };
@@ -54,17 +55,18 @@ async fn listen(mut subscription: Subscription, signals: &Signals) {
     }
 }
 
-/// How long nobody asks after a stream ended, or did not come about.
+/// The pause after a stream ended or could not be opened.
 #[derive(Debug, Default)]
 struct Pauses {
-    /// Streams in a row that were not worth asking for.
+    /// Consecutive streams that did not last.
     vain: u32,
 }
 
 impl Pauses {
     const FIRST: Duration = Duration::from_secs(1);
     const LONGEST: Duration = Duration::from_secs(60);
-    /// A stream that lasted that long was worth it. What a shorter one brings, the list tells as well.
+    /// The minimum duration of a stream that resets the pauses. The changes of a shorter one appear in the list as
+    /// well.
     const LASTING: Duration = Duration::from_secs(10);
 
     fn after(&mut self, lasted: Duration) -> Duration {
@@ -92,10 +94,10 @@ mod tests {
     use crate::mcp::era::{Era, introduction};
     use crate::mcp::listener::Listener;
 
-    /// When it was asked for a stream, in seconds from the first time on.
+    /// The times of the subscription requests, relative to the first one.
     type Asked = Arc<Mutex<Vec<Instant>>>;
 
-    /// A server whose streams last as long as these, the last one of them and all after it for no time at all.
+    /// A server whose streams last this long; the last stream and all after it end at once.
     async fn serve(pipe: DuplexStream, asked: Asked, mut lasting: Vec<Duration>) {
         let (reading, mut writing) = tokio::io::split(pipe);
         let mut lines = BufReader::new(reading).lines();
@@ -115,7 +117,7 @@ mod tests {
         }
     }
 
-    /// How many seconds lie between the ends of streams and the next question, for so many questions.
+    /// The seconds between the end of a stream and the next request, for this many requests.
     async fn pauses(lasting: &[u64], questions: usize) -> Vec<u64> {
         let (ours, theirs) = tokio::io::duplex(4096);
         let asked = Asked::default();

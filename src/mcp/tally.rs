@@ -1,4 +1,4 @@
-//! Counts of a server's calls. Nothing is decided by them.
+//! Call statistics of a server. No decision depends on them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,32 +6,32 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
-/// How much the newest call weighs in the mean.
+/// The weight of the newest call in the mean.
 const WEIGHT: f64 = 0.2;
 
-/// How the calls to a server went, since toolgate started.
+/// The calls to a server since toolgate started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CallStats {
     /// Calls that were sent.
     pub made: u64,
-    /// Those among them that got no answer. An answer that reports an error is one.
+    /// Sent calls that got no answer. An answer that reports an error counts as an answer.
     pub failed: u64,
-    /// Calls that are under way.
+    /// Calls in flight.
     pub in_flight: u64,
-    /// Calls that wait for their turn, or for the server.
+    /// Calls that wait for the concurrency limit, or for the server.
     pub waiting: u64,
-    /// How long the answers took; none before the first one.
+    /// How long the answers took; absent before the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
 }
 
-/// How long answers took.
+/// Durations of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latency {
     /// The last one, in milliseconds.
     #[serde(rename = "last_ms", serialize_with = "milliseconds")]
     pub last: Duration,
-    /// The mean, in which newer ones weigh more, in milliseconds.
+    /// The mean, weighted towards newer calls, in milliseconds.
     #[serde(rename = "mean_ms", serialize_with = "milliseconds")]
     pub mean: Duration,
     /// The longest, in milliseconds.
@@ -39,27 +39,27 @@ pub struct Latency {
     pub longest: Duration,
 }
 
-/// The counts of one server.
+/// The counters of one server.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Mutex<CallStats>);
 
-/// A call that waits. Dropping it ends that.
+/// A waiting call. Dropping it ends the wait.
 pub(super) struct Waiting<'a>(&'a Tally);
 
-/// A call that is under way. Dropping it without an end means that nobody waits for it any more.
+/// A call in flight. Dropping it without a result means that the caller stopped waiting.
 pub(super) struct Flight<'a> {
     tally: &'a Tally,
     begun: Instant,
 }
 
 impl Tally {
-    /// A call waits.
+    /// Counts a waiting call.
     pub(super) fn wait(&self) -> Waiting<'_> {
         self.lock().waiting += 1;
         Waiting(self)
     }
 
-    /// The counts now.
+    /// The current statistics.
     pub(super) fn stats(&self) -> CallStats {
         self.lock().clone()
     }
@@ -70,7 +70,7 @@ impl Tally {
 }
 
 impl<'a> Waiting<'a> {
-    /// Its wait is over, and it is sent.
+    /// Ends the wait: the call is sent.
     pub(super) fn sent(self) -> Flight<'a> {
         let tally = self.0;
         drop(self);
@@ -82,7 +82,6 @@ impl<'a> Waiting<'a> {
 }
 
 impl Flight<'_> {
-    /// It was answered.
     pub(super) fn answered(self) {
         let took = self.begun.elapsed();
         let mut stats = self.tally.lock();
@@ -92,12 +91,12 @@ impl Flight<'_> {
         latency.longest = latency.longest.max(took);
     }
 
-    /// It got no answer.
+    /// Counts a call without an answer.
     pub(super) fn failed(self) {
         self.tally.lock().failed += 1;
     }
 
-    /// It turned out that it could not be sent.
+    /// Uncounts a call that could not be sent.
     pub(super) fn unsent(self) {
         self.tally.lock().made -= 1;
     }
@@ -141,7 +140,7 @@ mod tests {
         drop(tally.wait().sent());
         assert_eq!(counts(), [0, 0, 3, 1]);
         tally.wait().sent().unsent();
-        assert_eq!(counts(), [0, 0, 3, 1], "what was not sent was not made");
+        assert_eq!(counts(), [0, 0, 3, 1], "a call that was not sent does not count as made");
         let slow = tally.wait().sent();
         tokio::time::advance(Duration::from_millis(600)).await;
         slow.answered();

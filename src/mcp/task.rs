@@ -1,5 +1,5 @@
-//! Calls that a server goes on with by itself (MCP extension `io.modelcontextprotocol/tasks`): how they are asked about,
-//! answered and stopped.
+//! MCP tasks (extension `io.modelcontextprotocol/tasks`): calls that a server continues on its own, and how they are
+//! polled, answered and cancelled.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -21,13 +21,13 @@ use crate::core::run::Answered;
 use crate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, TaskHandle};
 use crate::ports::{McpTask, TaskWish};
 
-/// The errors of a server that knows no such task (invalid params), or no tasks (no such method). Any other says nothing
-/// about the task: a server that is busy now is asked again.
+/// The errors of a server that knows no such task (invalid params), or no tasks (no such method). Any other error says
+/// nothing about the task: a server that is busy now is asked again.
 const UNKNOWN: [i32; 2] = [-32602, -32601];
-/// The longest name of a task that is kept, in bytes.
+/// The longest task id that is kept, in bytes.
 const MAX_ID: usize = 1024;
 
-/// What is wanted of a task. An error says why the server could not be asked, and nothing about the task.
+/// Polls or cancels a task. An error states why the server could not be asked, and nothing about the task.
 pub(super) async fn ask(
     connection: &Connection,
     task: &McpTask<'_>,
@@ -52,14 +52,14 @@ pub(super) async fn ask(
         TaskWish::News => news(connection, task.task, said),
         TaskWish::Stop => {
             connection.told.forget(&task.task.id);
-            let message = format!("the task `{}` was cancelled, because nobody waits for it any more", task.task.id);
+            let message = format!("the task `{}` was cancelled, because the caller stopped waiting", task.task.id);
             Ok(Outcome::failed(FailureKind::Cancelled, message).into())
         }
     }
 }
 
-/// Answers what a task asked. It goes on, to be asked about later, whether or not it could be told: an error says why not,
-/// and [`untold`] is the reply then.
+/// Sends the answers to the questions of a task. The task continues and is polled later, whether or not they could be
+/// sent: an error states why not, and the reply is then [`untold`].
 pub(super) async fn tell(
     connection: &Connection,
     task: &TaskHandle,
@@ -76,13 +76,13 @@ pub(super) async fn tell(
     Ok(CallReply::Task(task.clone()))
 }
 
-/// A task that could not be told its answers goes on, and asks again if it still wants to know.
+/// The reply for a task whose answers could not be sent. The task continues, and asks again if it still needs them.
 pub(super) fn untold(task: &TaskHandle, why: &str) -> CallReply {
-    let message = format!("it was not told the answers: {why}");
+    let message = format!("the answers could not be sent: {why}");
     CallReply::Task(TaskHandle { message: Some(shortened(&message)), ..task.clone() })
 }
 
-/// Reads a task as results carry it. The error says what is wrong with it.
+/// Reads a task as results carry it. The error states what is wrong with it.
 pub(super) fn handle(task: &Map<String, Value>) -> Result<TaskHandle, String> {
     let text = |name: &str| task.get(name).and_then(Value::as_str).map(str::to_owned);
     let milliseconds = |name: &str| task.get(name).and_then(Value::as_u64);
@@ -143,7 +143,7 @@ fn failed(task: &TaskHandle, error: Option<&Value>) -> Outcome {
     Outcome::failed(FailureKind::Refused, told)
 }
 
-/// What a server asks in a task stays in its answers until it has digested ours, and must not be asked twice.
+/// A question stays in the server's answers until the server has processed our answer, and must not be asked twice.
 fn asks(connection: &Connection, task: TaskHandle, said: &Map<String, Value>) -> Result<CallReply, Fault> {
     let Some(Value::Object(requests)) = said.get("inputRequests") else {
         return Err(Fault::Unreadable("the task wants input, but has no `inputRequests`".into()));
@@ -179,7 +179,7 @@ fn words(task: &TaskHandle) -> String {
     task.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default()
 }
 
-/// Which questions of which tasks were answered over a connection.
+/// The answered questions of the tasks of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Told(Mutex<HashMap<String, BTreeSet<String>>>);
 
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_keeps_what_the_server_says_of_the_task() {
+    fn a_handle_keeps_the_servers_data_of_the_task() {
         let task =
             json!({"taskId": "t", "status": "working", "statusMessage": "half", "pollIntervalMs": 5, "ttlMs": null});
         let expected = TaskHandle { id: "t".into(), message: Some("half".into()), poll_ms: Some(5), ttl_ms: None };

@@ -1,7 +1,7 @@
-//! Tools that can be called as tasks only, in the way of the revision 2025-11-25 (`execution.taskSupport: required`).
-//! toolgate knows the tasks of the modern era, where a server decides by itself what becomes one; the older way it does not
-//! know, and such a server refuses any other call. The SDK forgets this part of a definition, so it is read from the wire
-//! while the list passes by.
+//! Tools that can be called as tasks only, as defined by the revision 2025-11-25 (`execution.taskSupport: required`).
+//! toolgate supports the tasks of the modern era, where the server decides which call becomes a task. It does not
+//! support the older tasks, and such a server refuses any other call. The SDK drops this part of a definition, so it
+//! is read from the raw message while the list passes through.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +15,12 @@ const REASON: &str = "it can only be called as a task of the revision 2025-11-25
                       `required`), which toolgate does not do; make that `optional`, or let the server speak 2026-07-28, \
                       whose tasks toolgate knows";
 
-/// The names of such tools on one connection, in lists that nobody took up yet.
+/// The names of such tools on one connection, from lists that were not processed yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskOnly(Arc<Mutex<BTreeSet<String>>>);
 
 impl TaskOnly {
-    /// Looks whether a message lists such tools. Nearly none does, and those are not read.
+    /// Checks whether a message lists such tools. Almost no message does, and those are not parsed.
     pub(super) fn look_at(&self, message: &[u8]) {
         if !contains(message, br#""taskSupport""#) {
             return;
@@ -36,7 +36,7 @@ impl TaskOnly {
         }
     }
 
-    /// Leaves them out of what was listed.
+    /// Removes them from the listed tools.
     pub(super) fn leave_out(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
         let names = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         tools.retain(|tool| !names.contains(&tool.name));
@@ -103,6 +103,6 @@ mod tests {
         assert_eq!(tools, ["b", "c"].map(tool));
         assert_eq!(left_out, ["a", "d"].map(|name| (Some(name.to_owned()), REASON.to_owned())));
         task_only.leave_out(&mut tools, &mut left_out);
-        assert_eq!((tools.len(), left_out.len()), (2, 2), "the next list stands for itself");
+        assert_eq!((tools.len(), left_out.len()), (2, 2), "the next list is independent");
     }
 }

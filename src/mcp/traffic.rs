@@ -1,4 +1,4 @@
-//! Traffic of a server besides its answers, counted by method. A request that ends without an answer names a flood by it.
+//! Traffic of a server besides its answers, counted by method. The error of a request without an answer names a flood.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,19 +7,20 @@ use serde::Deserialize;
 
 use super::measure::shortened;
 
-/// How many messages within one request are a flood.
+/// The number of messages within one request that count as a flood.
 const FLOOD: u64 = 100;
-/// How many methods are counted apart. A server may name each message differently.
+/// How many methods are counted separately. A server may use a new method for each message.
 const MAX_METHODS: usize = 32;
-/// The longest message that is looked at, in bytes. Floods are of short ones, and long ones are read twice.
+/// The longest message that is counted, in bytes. Floods consist of short messages, and a counted message is parsed
+/// twice.
 const LOOKED_AT: usize = 16 * 1024;
 const OTHERS: &str = "others";
 
-/// The counts of one connection. Clones are the same counts.
+/// The counters of one connection. Clones share the same counters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic(Arc<Mutex<Counts>>);
 
-/// How many messages came of each method.
+/// The number of messages of each method.
 pub(super) type Counts = BTreeMap<String, u64>;
 
 #[derive(Deserialize)]
@@ -28,7 +29,7 @@ struct Head {
 }
 
 impl Traffic {
-    /// A message came in, which may be an answer.
+    /// Counts a message, which may be an answer.
     pub(super) fn heard(&self, message: &[u8]) {
         if message.len() > LOOKED_AT {
             return;
@@ -40,12 +41,12 @@ impl Traffic {
         }
     }
 
-    /// What came so far.
+    /// The current counters.
     pub(super) fn so_far(&self) -> Counts {
         self.counts().clone()
     }
 
-    /// The flood that came since then, if there was one, for a sentence "it gave no answer; ...".
+    /// The flood since then, if there was one, for a sentence "it gave no answer; ...".
     pub(super) fn flood_since(&self, before: &Counts) -> Option<String> {
         let counts = self.counts();
         let since = |(method, count): (&String, &u64)| count - before.get(method).copied().unwrap_or_default();
@@ -76,7 +77,7 @@ mod tests {
         hear(&traffic, "ping", 10);
         hear(&traffic, "notifications/message", FLOOD - 11);
         traffic.heard(br#"{"jsonrpc":"2.0","id":1,"result":{"method":"ping"}}"#);
-        assert_eq!(traffic.flood_since(&before), None, "fewer are none");
+        assert_eq!(traffic.flood_since(&before), None, "fewer messages are not a flood");
         hear(&traffic, "ping", 1);
         let told = "meanwhile it sent 100 other messages, 89 of them `notifications/message`";
         assert_eq!(traffic.flood_since(&before).as_deref(), Some(told));

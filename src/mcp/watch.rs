@@ -1,5 +1,5 @@
-//! What whoever composes the program may be told of a server between calls: how long connections last and lists take. Calls
-//! are not told here: whoever makes one knows.
+//! Observation of exchanges between calls: how long connections last and lists take. Calls are not part of it: their
+//! callers observe them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use crate::core::id::ServerId;
 
-/// Something that came to its end with a server.
+/// A finished exchange with a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The server.
     pub server: ServerId,
-    /// What it was.
+    /// What kind of exchange it was.
     pub kind: ExchangeKind,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
-    /// Whether it ended badly: the connection was lost, or there was no list.
+    /// Whether it failed: the connection was lost, or there was no list.
     pub failed: bool,
 }
 
@@ -25,25 +25,25 @@ pub struct Exchange {
 pub enum ExchangeKind {
     /// A connection, from the end of the handshake.
     Session,
-    /// A question for the tools, all pages of the answer included.
+    /// A request for the tools, including all pages of the answer.
     ToolsList,
 }
 
-/// Whoever is told. Must return at once.
+/// The observer. Must return at once.
 pub type Watcher = Arc<dyn Fn(&Exchange) + Send + Sync>;
 
-/// The place of a watcher; nobody is told before it is taken.
+/// The slot of the observer. Exchanges before its registration are not reported.
 #[derive(Default)]
 pub(super) struct Watched(OnceLock<Watcher>);
 
 impl Watched {
-    /// Takes the place, once.
+    /// Registers the observer, once.
     pub(super) fn by(&self, watcher: Watcher) {
-        // Whoever was first stays.
+        // The first observer stays.
         let _ = self.0.set(watcher);
     }
 
-    /// Tells whoever is there.
+    /// Reports an exchange to the observer, if there is one.
     pub(super) fn tell(&self, server: &ServerId, kind: ExchangeKind, took: Duration, failed: bool) {
         if let Some(watcher) = self.0.get() {
             watcher(&Exchange { server: server.clone(), kind, took, failed });

@@ -1,5 +1,5 @@
-//! The way of a call, for the record: which request carried it, over what, in which revision of the protocol.
-//! The session of a server is not part of it: to servers that ask for no other credential it is one.
+//! Transport of a call, for the journal: which request carried it, over which transport, in which revision of the
+//! protocol. The session of a server is not part of it: to servers that require no other credential it is one.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,17 +10,17 @@ use super::fault::Fault;
 use super::settings::Transport;
 use crate::core::tool::Wire;
 
-/// The request that was sent last on behalf of a call.
+/// The last request that was sent on behalf of a call.
 #[derive(Debug, Default)]
 pub(super) struct Sent(Mutex<Option<RequestId>>);
 
 impl Sent {
-    /// A request is on its way.
+    /// Records a request that is being sent.
     pub(super) fn note(&self, request: &RequestId) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.clone());
     }
 
-    /// The way it took; `None` if nothing was sent.
+    /// The transport of the call; `None` if nothing was sent.
     pub(super) fn wire(
         &self,
         connection: &Connection,

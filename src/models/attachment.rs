@@ -1,28 +1,28 @@
-//! The door for bytes on their way to a provider. Tools and callers send what they please under whatever name, and a
-//! provider refuses the whole conversation for one image that it cannot read, from then on. So bytes go along only if
-//! they are base64, are what they pass for, and are not too many; else a note says that they are there, and why they
-//! are not shown.
+//! Attachment validation: checks bytes before they go to a provider. Tools and callers send arbitrary bytes under any
+//! type, and a provider that cannot read one image rejects the whole conversation from then on. So bytes are sent only
+//! if they are valid base64, have the claimed format and are within the size limit. Otherwise a note replaces them and
+//! states the reason.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::core::chat::{Media, Part};
 
-/// The base64 of as many bytes as it takes to tell a format.
+/// The base64 of as many bytes as a format signature needs.
 const HEAD_CHARS: usize = 24;
 
-/// What a provider takes. Sizes are those of the base64.
+/// The limits of a provider. Sizes are those of the base64.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// The images that it can read.
+    /// The image formats it can read.
     pub(super) images: &'static [ImageFormat],
-    /// The size of an image.
+    /// The largest image.
     pub(super) max_image: usize,
-    /// The size of a document or a recording.
+    /// The largest document or recording.
     pub(super) max_file: usize,
 }
 
-/// An image format, told by the first bytes.
+/// An image format, detected by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ImageFormat {
     Png,
@@ -33,39 +33,39 @@ pub(super) enum ImageFormat {
     Heif,
 }
 
-/// Why bytes do not go along.
+/// Why bytes are not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// They are not base64, or not padded.
+    /// The data is not valid, padded base64.
     NotBase64,
-    /// They are more than this much base64.
+    /// The base64 is larger than this limit.
     TooLarge(usize),
-    /// They are none of these images.
+    /// The bytes have none of these image formats.
     NoImage(&'static [ImageFormat]),
-    /// They are no PDF.
+    /// The bytes are not a PDF.
     NoPdf,
 }
 
 impl Limits {
-    /// The media type of an image, as its bytes have it.
+    /// The media type of an image, according to its bytes.
     pub(super) fn image(&self, data: &str) -> Result<&'static str, Unfit> {
         let head = head(data, self.max_image)?;
         let format = ImageFormat::of(&head).filter(|format| self.images.contains(format));
         format.map(ImageFormat::media_type).ok_or(Unfit::NoImage(self.images))
     }
 
-    /// Whether this is a PDF.
+    /// Checks that this is a PDF.
     pub(super) fn pdf(&self, data: &str) -> Result<(), Unfit> {
         if head(data, self.max_file)?.starts_with(b"%PDF") { Ok(()) } else { Err(Unfit::NoPdf) }
     }
 
-    /// Whether these can be the bytes of a recording.
+    /// Checks that this may be a recording.
     pub(super) fn recording(&self, data: &str) -> Result<(), Unfit> {
         head(data, self.max_file).map(drop)
     }
 }
 
-/// The first bytes of base64 text that is whole.
+/// The first bytes of valid base64 text.
 fn head(data: &str, max: usize) -> Result<Vec<u8>, Unfit> {
     if data.len() > max {
         return Err(Unfit::TooLarge(max));
@@ -125,23 +125,24 @@ impl fmt::Display for Unfit {
                 let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
                 write!(f, "its bytes are none of {}", names.join(", "))
             }
-            Self::NoPdf => f.write_str("its bytes are no PDF"),
+            Self::NoPdf => f.write_str("its bytes are not a PDF"),
         }
     }
 }
 
-/// Whether bytes of this media type are said to be an image.
+/// Whether the media type claims an image.
 pub(super) fn is_image(media_type: &str) -> bool {
     media_type.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("image/"))
 }
 
-/// Whether bytes of this media type are said to be a PDF.
+/// Whether the media type claims a PDF.
 pub(super) fn is_pdf(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or(media_type);
     essence.trim().eq_ignore_ascii_case("application/pdf")
 }
 
-/// Any part as text, if only as a note that it is there, and why no more of it. How a result is said is the wire's.
+/// Any part as text: its text, or a note that it exists with the reason why its content is missing. The wire formats
+/// results itself.
 pub(super) fn told<'a>(
     part: &'a Part,
     why: Option<Unfit>,
@@ -158,7 +159,7 @@ pub(super) fn told<'a>(
     }
 }
 
-/// The note for media that is not shown; `kind` is a word for people.
+/// The note for media that is not shown; `kind` is its name in the note.
 fn media_note(kind: &str, media: &Media, why: Option<Unfit>) -> String {
     let Media { media_type, url, .. } = media;
     let (place, why) = (url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default(), because(why));
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_what_its_first_bytes_say() {
+    fn an_image_format_follows_from_its_first_bytes() {
         for (bytes, expected) in [
             (&b"\x89PNG\r\n\x1a\nmore and more and more"[..], "image/png"),
             (b"\xff\xd8\xff\xe0", "image/jpeg"),
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_base64_throughout_is_no_image() {
+    fn text_that_is_not_valid_base64_is_not_an_image() {
         let png = base64(b"\x89PNG\r\n\x1a\nmore and more and more");
         let tail = |tail: &str| format!("{png}{tail}");
         for data in [
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_a_pdf_and_nothing_is_larger_than_it_may_be() {
+    fn a_document_is_a_pdf_within_the_size_limit() {
         assert_eq!(LIMITS.pdf(&base64(b"%PDF-1.7")), Ok(()));
         assert_eq!(LIMITS.pdf(&base64(b"<html>")), Err(Unfit::NoPdf));
         assert_eq!(LIMITS.pdf("%PDF"), Err(Unfit::NotBase64));
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_says_why() {
+    fn a_note_states_the_reason() {
         let media = Media { media_type: "image/svg+xml".into(), data: Some(String::new()), url: None };
         let why = LIMITS.image(&base64(b"<svg/>")).unwrap_err();
         let note = "[image image/svg+xml, not shown here: its bytes are none of PNG, JPEG, GIF, WebP]";

@@ -1,9 +1,9 @@
-//! Which stops mean that an answer ended before its model was done. The last call of such an answer may be half of one:
-//! arguments that had not begun look like none, and none is what some tools run on.
+//! Truncated answers: the stop reasons for which an answer ended before its model was done. The last call of such an
+//! answer may be incomplete: missing arguments look like empty ones, and some tools run on empty arguments.
 
 use crate::core::chat::Stop;
 
-/// Whether an answer with this stop was broken off from outside.
+/// Whether an answer with this stop reason was cut off.
 pub(super) fn is_cut(stop: Stop) -> bool {
     match stop {
         Stop::MaxTokens | Stop::ContextWindow | Stop::Refusal | Stop::ContentFilter => true,

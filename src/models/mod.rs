@@ -1,6 +1,6 @@
-//! Language models behind the `Model` port: each adapter translates the neutral conversation into one wire format and
-//! the answer back. An adapter makes one attempt per reply and never retries, runs a tool, or decides what comes next;
-//! that is the driver's. Adapters know only `core` and `ports`.
+//! Language models behind the `Model` port: each adapter translates the neutral conversation into one wire format, and
+//! the answer back. An adapter makes one attempt per reply. It never retries, runs a tool, or decides the next step;
+//! the driver does. Adapters depend only on `core` and `ports`.
 
 pub mod anthropic;
 mod attachment;

@@ -1,5 +1,5 @@
-//! What messages hold, as both OpenAI formats carry it: text, media where the server takes them, and calls. What a
-//! server does not take degrades to a note in brackets, never to silence.
+//! Message content shared by both OpenAI formats: text, media that the server supports, and calls. Unsupported content
+//! becomes a note in brackets and is never dropped silently.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,44 +15,44 @@ use crate::core::json::hex;
 use crate::core::tool::{Arguments, ToolName};
 
 const MAX_NAME_CHARS: usize = 64;
-/// OpenAI takes no longer ids; those of other models may be.
+/// The longest call id that OpenAI accepts; ids of other models may be longer.
 const MAX_ID_BYTES: usize = 40;
 const HASH_BYTES: usize = 4;
-/// OpenAI takes images of 20 MB, and 50 MB in a request.
+/// OpenAI accepts images of 20 MB, and 50 MB in a request.
 const LIMITS: Limits = Limits {
     images: &[ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP],
     max_image: (20 << 20) / 3 * 4,
     max_file: 50 << 20,
 };
 
-/// OpenAI refuses a request with more tools.
+/// The most tools of a request; OpenAI rejects more.
 const MOST_TOOLS: usize = 128;
 
-/// What is known of the server that reads.
+/// The known capabilities of a server.
 #[derive(Clone, Debug)]
 pub(in crate::models) struct Reader {
-    /// The media it takes beside what a user says.
+    /// The media it accepts in user messages.
     pub(in crate::models) said: BTreeSet<MediaKind>,
-    /// The media it takes as results of calls.
+    /// The media it accepts in results of calls.
     pub(in crate::models) results: BTreeSet<MediaKind>,
     is_openai: bool,
 }
 
-/// A part as it is sent.
+/// A part in the form in which it is sent.
 #[derive(Debug, PartialEq)]
 pub(in crate::models) enum Shown<'a> {
-    /// Text, or a note of what cannot be shown.
+    /// Text, or a note about content that is not sent.
     Text(Cow<'a, str>),
-    /// An image: its address, or a data URL.
+    /// An image: its URL, or a data URL.
     Image(Cow<'a, str>),
     /// A document: its name and a data URL.
     File { name: Cow<'a, str>, data: String },
-    /// A recording: its bytes in base64, and `wav` or `mp3`.
+    /// A recording: its base64 data, and `wav` or `mp3`.
     Audio { data: &'a str, format: &'static str },
 }
 
 impl Reader {
-    /// The reader at this provider, which takes these media unless the settings say otherwise.
+    /// The server of this provider, which accepts these media unless the settings say otherwise.
     pub(in crate::models) fn new(
         settings: &Settings,
         provider: &str,
@@ -66,14 +66,14 @@ impl Reader {
         Self { said: takes(said), results: takes(results), is_openai: matches!(provider, "openai" | "azure") }
     }
 
-    /// Leaves out what is more than the server takes.
+    /// Drops the tools beyond the server's limit.
     pub(in crate::models) fn bound(&self, declarations: &mut Vec<Declaration>) {
         if self.is_openai {
             keep_first(MOST_TOOLS, declarations);
         }
     }
 
-    /// The id of a call, as it is sent for the call and for its result.
+    /// The id of a call, for the call and for its result.
     pub(in crate::models) fn id<'a>(&self, id: &'a CallId) -> Cow<'a, str> {
         let id = id.as_str();
         if !self.is_openai || id.len() <= MAX_ID_BYTES {
@@ -84,8 +84,8 @@ impl Reader {
         Cow::Owned(format!("{stem}_{}", hex(hash.get(..HASH_BYTES).unwrap_or(&hash))))
     }
 
-    /// Arguments as text. What the model wrote instead of JSON goes back to OpenAI as it is; other servers parse what
-    /// is sent, and would refuse the conversation from then on.
+    /// Arguments as text. OpenAI gets malformed JSON of the model unchanged; other servers parse the arguments, and
+    /// would reject the conversation from then on.
     pub(in crate::models) fn arguments<'a>(&self, input: &'a Arguments) -> Result<Cow<'a, str>, serde_json::Error> {
         match input {
             Arguments::Object(object) => serde_json::to_string(object).map(Cow::Owned),
@@ -95,7 +95,7 @@ impl Reader {
     }
 }
 
-/// The part as a server reads it that takes these media.
+/// The part in the form for a server that accepts these media.
 pub(in crate::models) fn shown<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Shown<'a> {
     match carried(part, media) {
         Ok(Some(carried)) => carried,
@@ -121,7 +121,7 @@ fn carried<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Result<Option<Sho
     })
 }
 
-/// Bytes of this type, if they are media that the server takes.
+/// Data of this type, if the server accepts such media.
 fn embedded<'a>(
     part: &'a Part,
     media_type: &str,
@@ -150,7 +150,7 @@ fn audio_format(media_type: &str) -> Option<&'static str> {
     }
 }
 
-/// An image as a data URL, of the type that its bytes have.
+/// An image as a data URL, with the type that its bytes have.
 fn image_data(data: &str) -> Result<Cow<'_, str>, Unfit> {
     Ok(Cow::Owned(format!("data:{};base64,{data}", LIMITS.image(data)?)))
 }
@@ -164,7 +164,7 @@ fn file_name(part: &Part) -> Cow<'_, str> {
     }
 }
 
-/// Any part as text, if only as a note that it is there.
+/// Any part as text, at least as a note that it exists.
 pub(in crate::models) fn as_text(part: &Part) -> Cow<'_, str> {
     told(part, None)
 }
@@ -175,13 +175,13 @@ fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
     })
 }
 
-/// The text of a result. There is no error flag, so an error is said in words.
+/// The text of a result. There is no error flag, so the text marks an error.
 pub(in crate::models) fn marked(text: Cow<'_, str>, is_error: bool) -> Cow<'_, str> {
     let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
     if is_error && !says_so { Cow::Owned(format!("Error: {text}")) } else { text }
 }
 
-/// Texts as one; a single one is not copied.
+/// Joins texts; a single one is not copied.
 pub(in crate::models) fn joined<'a>(mut texts: Vec<Cow<'a, str>>, separator: &str) -> Cow<'a, str> {
     match (texts.pop(), texts.is_empty()) {
         (None, _) => Cow::Borrowed(""),
@@ -193,7 +193,7 @@ pub(in crate::models) fn joined<'a>(mut texts: Vec<Cow<'a, str>>, separator: &st
     }
 }
 
-/// The name as the model wrote it, unless servers would refuse the whole conversation for it.
+/// The name that the model wrote, or a valid one if servers would reject it and the whole conversation.
 pub(in crate::models) fn accepted_name(name: &str) -> Cow<'_, str> {
     if ToolName::parse(name).is_some() {
         return Cow::Borrowed(name);
@@ -203,8 +203,8 @@ pub(in crate::models) fn accepted_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(if name.is_empty() { "unnamed".into() } else { name })
 }
 
-/// The output schema as a format that an answer has to have, if it can be said: what is no object cannot. It binds only
-/// where it keeps to what strict formats may say; our own validation holds in any case.
+/// The output schema as a response format; `None` for a schema that is not an object. It binds the model only within
+/// the subset of strict formats; toolgate validates answers in any case.
 pub(in crate::models) fn answer_format(schema: &Value) -> Option<Value> {
     let mut format = super::openai_schema::project(schema).ok()?;
     let strict = super::openai_schema::is_strict(&mut format, true);
@@ -214,7 +214,7 @@ pub(in crate::models) fn answer_format(schema: &Value) -> Option<Value> {
 fn image_url(image: &Media) -> Result<Option<Cow<'_, str>>, Unfit> {
     Ok(match (&image.data, &image.url) {
         (Some(data), _) => Some(image_data(data)?),
-        // A handle of our own store means nothing to a server.
+        // A handle of our own store has no meaning to a server.
         (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => Some(Cow::Borrowed(url)),
         (None, _) => None,
     })

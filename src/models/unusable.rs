@@ -1,5 +1,5 @@
-//! A model that is configured and cannot be used. Listing and checking work without it; only asking it fails, with the
-//! reason and the remedy.
+//! Unusable model: a configured model that cannot be called. Listing and validation work without it; only a call fails,
+//! with the reason and the fix.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::core::chat::Reply;
 use crate::core::error::Failure;
 use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
-/// Answers every call with the same failure.
+/// Fails every call with the same error.
 #[derive(Clone, Debug)]
 pub struct Unusable {
     identity: ModelIdentity,
@@ -16,7 +16,7 @@ pub struct Unusable {
 }
 
 impl Unusable {
-    /// A model called `name` that fails with `failure`.
+    /// A model named `name` that fails with `failure`.
     pub fn new(name: impl Into<String>, failure: Failure) -> Self {
         let identity = ModelIdentity {
             system: "unknown".into(),

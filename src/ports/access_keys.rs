@@ -1,5 +1,5 @@
-//! The keys that let applications in. Only hashes are kept: whoever reads the store can neither show a key nor make one
-//! that holds.
+//! API keys of applications. Only hashes are stored: read access to the store is not enough to use a key or to create
+//! one.
 
 use std::fmt;
 
@@ -15,77 +15,77 @@ use crate::core::id::{KeyId, Principal, Tenant};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyHash([u8; 32]);
 
-/// What is known of a key: everything but its secret.
+/// An API key: everything but its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessKey {
     /// Its id: `key_` and a UUIDv7.
     pub id: KeyId,
-    /// What people call it. Journals name it as `key:NAME`.
+    /// Its name for people. Journals name it as `key:NAME`.
     pub name: String,
-    /// Whose things it opens.
+    /// The tenant that it gives access to.
     #[serde(default)]
     pub tenant: Tenant,
-    /// On whose behalf all its runs act. `None`: whoever uses it says so, run by run.
+    /// The principal of all its runs. `None`: the caller names one for each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<Principal>,
-    /// What it may do, by the names of the scopes. One that this version does not know allows nothing.
+    /// Its scopes by name. A scope that this version does not know allows nothing.
     pub scopes: Vec<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// By whom.
+    /// Its creator.
     pub created_by: String,
-    /// Until when it holds.
+    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// When it was last used, give or take a minute.
+    /// When it was last used, to about a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Timestamp>,
-    /// When it was taken back, and by whom.
+    /// Its revocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revoked>,
 }
 
-/// Which keys.
+/// A filter of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyFilter {
     /// Only this one.
     pub id: Option<KeyId>,
     /// Only of this tenant.
     pub tenant: Option<Tenant>,
-    /// Only those that come after this one in the list.
+    /// Only those after this one in the list.
     pub after: Option<KeyId>,
-    /// At most so many; `None` for all.
+    /// The maximum number; `None` for all.
     pub limit: Option<usize>,
 }
 
-/// Where keys are kept.
+/// The store of API keys.
 #[async_trait]
 pub trait AccessKeys: Send + Sync {
-    /// Keeps a key under the hash of its secret.
+    /// Stores a key under the hash of its secret.
     async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError>;
 
-    /// The key whose secret has this hash, whether it holds or not.
+    /// The key whose secret has this hash, whether it is valid or not.
     async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError>;
 
-    /// Keys, newest first. None after a key that there is not.
+    /// Keys, newest first. Empty after a key that does not exist.
     async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError>;
 
-    /// Takes a key back. `None` if there is none of that id; one that was taken back before stays as it is.
+    /// Revokes a key. `None` if there is no such key; an earlier revocation stays as it is.
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError>;
 
-    /// Notes when a key was used. An earlier time than the one that is known changes nothing.
+    /// Records the use of a key. A time before the recorded one changes nothing.
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError>;
 }
 
 impl AccessKey {
-    /// Whether it lets anybody in at that time.
+    /// Whether it is valid at that time.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.revoked.is_none() && self.expires_at.is_none_or(|until| now < until)
     }
 }
 
 impl KeyFilter {
-    /// Whether a key is meant, wherever its page is.
+    /// Whether a key matches, regardless of the page.
     pub fn admits(&self, key: &AccessKey) -> bool {
         self.id.as_ref().is_none_or(|id| *id == key.id)
             && self.tenant.as_ref().is_none_or(|tenant| *tenant == key.tenant)
@@ -93,7 +93,7 @@ impl KeyFilter {
 }
 
 impl KeyHash {
-    /// Of a secret as it is shown.
+    /// The hash of a secret in the clear.
     pub fn of(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
@@ -104,7 +104,7 @@ impl KeyHash {
     }
 }
 
-/// Not even the hash is for a log.
+/// Not even the hash may be logged.
 impl fmt::Debug for KeyHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyHash(…)")

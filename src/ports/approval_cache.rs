@@ -1,4 +1,5 @@
-//! Approvals that stand: looked up in one batch before each turn, and once more before a call is sent on the strength of one.
+//! Approval cache: the store of grants. It is queried in one batch before each turn, and again before a call that a
+//! grant authorizes is sent.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -9,54 +10,55 @@ use crate::core::id::{AgentName, CallId, GrantId, Principal, RunId, SessionId, T
 use crate::core::run::{Channel, Granted};
 use crate::core::tool::{Origin, ToolName};
 
-/// A standing approval: later calls of a tool run without a person, as long as the tool's definition stays what it was.
+/// A grant (saved approval): later calls of a tool run without a question, as long as the tool's definition is
+/// unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Its id. The same decision makes the same grant, however often it is written.
+    /// Its id. The same decision has the same id, however often it is written.
     pub id: GrantId,
-    /// The only conversation it holds in; `None` for all.
+    /// The only session it applies to; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// Whose runs it holds in.
+    /// The tenant whose runs it applies to.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
     /// The agent whose calls it covers.
     pub agent: AgentName,
-    /// On whose behalf the calls are made; `None` covers those that nobody is named for.
+    /// The principal of the calls; `None` covers calls without a principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<Principal>,
     /// The name the model sees.
     pub tool: ToolName,
-    /// Who runs it.
+    /// The origin of the tool.
     pub origin: Origin,
-    /// Hash of the tool's definition. A tool whose definition changed is another tool, and is not covered.
+    /// Hash of the tool's definition. A tool with a changed definition is not covered.
     pub definition: String,
     /// Hash of the only arguments it covers; `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// The call that was approved, or the tool, in one line.
+    /// A summary of the approved call, or of the tool, in one line.
     pub summary: String,
-    /// Who gave it.
+    /// The person who gave it.
     pub by: String,
-    /// Where they did.
+    /// The channel they used.
     pub via: Channel,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The call it was given with; `None` if it was given for calls that are to come.
+    /// The call it was given with; `None` if it was given for future calls.
     #[serde(flatten)]
     pub given_with: Option<GivenWith>,
-    /// When.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Until when it holds.
+    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// When it was taken back, and by whom.
+    /// Its revocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revoked>,
 }
 
-/// The call that was approved for good.
+/// The call whose approval created the grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenWith {
     /// Its run.
@@ -65,29 +67,29 @@ pub struct GivenWith {
     pub call: CallId,
 }
 
-/// That a grant was taken back.
+/// A revocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revoked {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// By whom.
+    /// The person who revoked it.
     pub by: String,
 }
 
-/// Whose calls are looked up.
+/// The run whose grants are looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Asker {
-    /// Whose runs they are.
+    /// The tenant of the run.
     pub tenant: Tenant,
-    /// The conversation.
+    /// The session.
     pub session: SessionId,
     /// The agent.
     pub agent: AgentName,
-    /// On whose behalf it acts.
+    /// The principal on whose behalf it acts.
     pub principal: Option<Principal>,
 }
 
-/// A tool that is looked up.
+/// A tool whose grants are looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Guarded {
     /// The name the model sees.
@@ -96,43 +98,43 @@ pub struct Guarded {
     pub definition: String,
 }
 
-/// Which grants to list.
+/// A filter of grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrantFilter {
-    /// This one only.
+    /// Only this one.
     pub id: Option<GrantId>,
-    /// Of this tenant only.
+    /// Only of this tenant.
     pub tenant: Option<Tenant>,
-    /// Of this agent only.
+    /// Only of this agent.
     pub agent: Option<AgentName>,
-    /// Of this session, and those that hold in all.
+    /// Only those that apply to this session, including those for all sessions.
     pub session: Option<SessionId>,
-    /// For the tool that the model sees under this name only.
+    /// Only for the tool that the model sees under this name.
     pub tool: Option<String>,
-    /// Whether those that no longer hold are listed too.
+    /// Whether ended grants are listed too.
     pub ended: bool,
-    /// Only those that come after this one in the list.
+    /// Only those after this one in the list.
     pub after: Option<GrantId>,
-    /// At most so many; `None` for all.
+    /// The maximum number; `None` for all.
     pub limit: Option<usize>,
 }
 
-/// The memory of approvals. Losing it costs questions, never safety: what is not found is asked.
+/// The store of grants. A loss costs questions, never safety: a call without a stored grant requires approval.
 #[async_trait]
 pub trait ApprovalCache: Send + Sync {
-    /// The grants that hold now and cover these tools, whatever the arguments. One call a turn.
+    /// The grants that hold now and cover these tools, for any arguments. Called once a turn.
     async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError>;
 
-    /// For each grant, in order, whether it holds now. One call before a tier with granted calls is sent.
+    /// For each grant, in order, whether it holds now. Called once before a tier with granted calls is sent.
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError>;
 
-    /// Remembers a grant. Granting twice is granting once, and does not bring back what was revoked.
+    /// Stores a grant. A repetition changes nothing, and does not restore a revoked grant.
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError>;
 
-    /// Grants, newest first. None after a grant that there is not.
+    /// Grants, newest first. Empty after a grant that does not exist.
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError>;
 
-    /// Takes a grant back. `None` if there is none of that id; one that was taken back before stays as it is.
+    /// Revokes a grant. `None` if there is no such grant; an earlier revocation stays as it is.
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError>;
 }
 
@@ -142,7 +144,7 @@ impl Grant {
         self.revoked.is_none() && self.expires_at.is_none_or(|until| now < until)
     }
 
-    /// Whether it is about calls of theirs.
+    /// Whether it applies to calls of that run.
     pub fn is_of(&self, asker: &Asker) -> bool {
         self.tenant == asker.tenant
             && self.agent == asker.agent
@@ -150,7 +152,7 @@ impl Grant {
             && self.session.as_ref().is_none_or(|session| *session == asker.session)
     }
 
-    /// What a run is told of it.
+    /// The form that the run records.
     pub fn granted(&self, tool: &ToolName) -> Granted {
         Granted {
             tool: tool.clone(),
@@ -162,7 +164,7 @@ impl Grant {
 }
 
 impl GrantFilter {
-    /// Whether a grant is to be listed, wherever its page is.
+    /// Whether a grant matches, regardless of the page.
     pub fn admits(&self, grant: &Grant, now: Timestamp) -> bool {
         let session = |wanted| grant.session.as_ref().is_none_or(|session| session == wanted);
         self.id.as_ref().is_none_or(|id| *id == grant.id)

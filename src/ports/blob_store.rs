@@ -1,8 +1,8 @@
-//! Where content is kept that is too large for a journal: media that a model produced, and whatever else a fact only
+//! Blob store: content that is too large for a journal, such as media from models and large results that an event only
 //! names.
 //!
-//! The order is the caller's duty: a blob is put first, and the fact that names it is appended after that. A crash in
-//! between leaves a blob that nothing names, never a name that leads nowhere.
+//! The caller keeps the order: a blob is stored first, and the event that names it is appended after that. A crash in
+//! between leaves a blob without a name, never a name without a blob.
 
 use async_trait::async_trait;
 
@@ -10,7 +10,7 @@ use super::StoreError;
 use crate::core::blob::BlobHandle;
 use crate::core::id::RunId;
 
-/// The largest blob that is kept, in bytes: 64 MiB.
+/// The largest blob, in bytes: 64 MiB.
 pub const MAX_BLOB_BYTES: usize = 64 * 1024 * 1024;
 
 /// Content with its type.
@@ -22,52 +22,52 @@ pub struct Blob {
     pub bytes: Vec<u8>,
 }
 
-/// What is known of a blob without reading it.
+/// The metadata of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobInfo {
     /// The media type.
     pub media_type: String,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub size: u64,
 }
 
-/// Why a blob was not kept.
+/// The reason why a blob was not stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
-    /// It is larger than [`MAX_BLOB_BYTES`]. Trying again does not help.
+    /// It is larger than [`MAX_BLOB_BYTES`]. A retry does not help.
     #[error("{size} bytes are too many to be kept; the limit is {} MiB", MAX_BLOB_BYTES / (1024 * 1024))]
     TooLarge {
         /// Its size in bytes.
         size: usize,
     },
-    /// The store is at fault.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Keeps blobs under the hash of their bytes.
+/// A store of blobs under the hash of their bytes.
 #[async_trait]
 pub trait BlobStore: Send + Sync {
-    /// Keeps a blob, and notes that the run uses it. Returns when both are durable. Bytes that are there already are
-    /// kept once, with the media type they came with first.
+    /// Stores a blob, and records that the run uses it. Both are durable on return. Equal bytes are stored once, with
+    /// the media type of the first blob.
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError>;
 
-    /// Notes that a run uses blobs which are there already: it was forked, or goes on with a conversation in which they
-    /// are named. A handle that leads nowhere changes nothing.
+    /// Records that a run uses existing blobs: it was forked, or continues a conversation that names them. A handle
+    /// without a blob changes nothing.
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError>;
 
-    /// Takes back that a run uses anything. What nobody uses any more is deleted.
+    /// Removes all uses of a run. Blobs without a use are deleted.
     async fn forget(&self, run: &RunId) -> Result<(), StoreError>;
 
-    /// The blob; `None` if it is not there.
+    /// The blob; `None` if it does not exist.
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError>;
 
-    /// Its type and size; `None` if it is not there.
+    /// Its type and size; `None` if it does not exist.
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError>;
 }
 
 impl Blob {
-    /// Its name, unless it is larger than a store keeps.
+    /// Its handle, unless the blob is larger than the maximum.
     pub fn handle(&self) -> Result<BlobHandle, BlobError> {
         match self.bytes.len() {
             size if size > MAX_BLOB_BYTES => Err(BlobError::TooLarge { size }),
@@ -75,7 +75,7 @@ impl Blob {
         }
     }
 
-    /// What is known of it without its bytes.
+    /// Its metadata.
     pub fn info(&self) -> BlobInfo {
         BlobInfo { media_type: self.media_type.clone(), size: self.bytes.len() as u64 }
     }

@@ -1,4 +1,4 @@
-//! Time and fresh ids, injected so that tests own them.
+//! Clock and id generator, injected so that tests control them.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::core::trace::TraceId;
 /// The time of day, and waiting.
 #[async_trait]
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Timestamp;
 
     /// Waits for about that long.
     async fn sleep(&self, duration: Duration);
 }
 
-/// Ids nobody has used before.
+/// A generator of unique ids.
 pub trait Ids: Send + Sync {
     /// A run id; later ones sort after earlier ones.
     fn run_id(&self) -> RunId;

@@ -1,4 +1,4 @@
-//! What the model reads in one turn.
+//! Context builder: the content that the model reads in one turn.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Context<'a> {
     pub messages: Cow<'a, [Arc<Message>]>,
 }
 
-/// Builds the context of each turn. The default passes system prompt and transcript on as they are.
+/// Builds the context of each turn. The default passes system prompt and transcript unchanged.
 #[async_trait]
 pub trait ContextBuilder: Send + Sync {
     /// Builds the context. A failure ends the run.

@@ -1,4 +1,4 @@
-//! Whoever watches: live streams, spans, logs. Watching never slows or harms a run (law 9).
+//! Event sinks: live streams, spans, logs. A sink never slows or harms a run (law 9).
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::Progress;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::Recorded;
 
-/// A fragment on its way: shown live, never journaled.
+/// A fragment of a running reply or call: shown live, never journaled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Delta {
@@ -28,38 +28,38 @@ pub enum Delta {
     Progress {
         /// The call.
         call: CallId,
-        /// What the server says.
+        /// The server's report.
         #[serde(flatten)]
         progress: Progress,
     },
 }
 
-/// What a watcher is shown.
+/// An update for a sink.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
-    /// A fact, after it is in the journal.
+    /// An event, after it is in the journal.
     Recorded(Recorded),
     /// A fragment.
     Delta(Delta),
 }
 
-/// A watcher. Must return at once and must not fail.
+/// An observer of runs. Must return at once and must not fail.
 pub trait EventSink: Send + Sync {
-    /// A driver of this process takes the run up. `history` is the journal so far; what follows is observed.
+    /// A driver of this process claimed the run. `history` is the journal so far; later events are observed.
     fn took_up(&self, run: &RunId, history: &[Recorded]) {
         let _ = (run, history);
     }
 
-    /// Something happened in that run. Facts come in journal order, each once.
+    /// An update of that run. Events arrive in journal order, each once.
     fn observe(&self, run: &RunId, update: &Update);
 
-    /// Somebody wrote to a run that rests, and that nobody drives: `facts` follow `history`. They are observed as well, by
-    /// watchers that need no past; those of a run that is driven, here or elsewhere, are its driver's to tell.
+    /// Another component wrote to an idle run without a driver: `facts` follow `history`. Sinks that need no history
+    /// observe them as well. For a run with a driver, here or elsewhere, its driver notifies the sinks.
     fn wrote_at_rest(&self, run: &RunId, history: &[Recorded], facts: &[Recorded]) {
         let _ = (run, history, facts);
     }
 
-    /// The driver is done with the run for now: it is pending or over, or could not be driven on.
+    /// The driver released the run: it is pending or over, or could not be driven further.
     fn laid_down(&self, run: &RunId, at: Timestamp) {
         let _ = (run, at);
     }

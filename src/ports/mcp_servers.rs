@@ -1,4 +1,4 @@
-//! The MCP servers, behind our own types.
+//! MCP servers, in our own types.
 
 use std::fmt;
 use std::time::Duration;
@@ -23,23 +23,23 @@ pub struct McpCall<'a> {
     pub server: &'a ServerId,
     /// The server's name of the tool.
     pub tool: &'a str,
-    /// Always sent, also when empty.
+    /// Always sent, even when empty.
     pub arguments: &'a Map<String, Value>,
     /// The trace context for `_meta`.
     pub trace: &'a SpanContext,
     /// A deadline shorter than the server's own, if any.
     pub deadline: Option<Duration>,
-    /// What the server asked when this call was suspended, and what it is told now that the call goes on.
+    /// The server's questions when this call was suspended, with their answers, to resume the call.
     pub answered: Option<&'a Answered>,
-    /// Answers what the server asks on the open call. Without it, a call that needs answers is cancelled and suspended.
+    /// Answers elicitation requests on the open call. Without it, a call that needs answers is cancelled and suspended.
     pub elicitation: Option<&'a dyn ElicitationHandler>,
 }
 
-/// Answers the questions that a server of the revisions up to 2025-11-25 asks on an open call (MCP elicitation).
+/// Answers elicitation requests on an open call (MCP elicitation, protocol versions up to 2025-11-25).
 #[async_trait]
 pub trait ElicitationHandler: Send + Sync {
-    /// Waits for the answers to all of these questions; the call is held open meanwhile, and its limits do not run. `None`:
-    /// no answer can be waited for any longer, and the call is to be cancelled.
+    /// Waits for the answers to all of these questions; the call is held open meanwhile, and its time limits do not
+    /// run. `None`: no answer can be expected any longer, and the call is cancelled.
     async fn elicit(&self, needed: InputNeeded) -> Option<Reactions>;
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for dyn ElicitationHandler + '_ {
     }
 }
 
-/// A question about a call that a server goes on with by itself.
+/// A request about a task at a server.
 #[derive(Clone, Debug)]
 pub struct McpTask<'a> {
     /// The run it belongs to.
@@ -64,61 +64,62 @@ pub struct McpTask<'a> {
     pub task: &'a TaskHandle,
     /// The trace context for `_meta`.
     pub trace: &'a SpanContext,
-    /// What is wanted of it.
+    /// The requested action.
     pub wish: TaskWish,
 }
 
-/// What is wanted of a task.
+/// The requested action on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskWish {
-    /// How it stands.
+    /// Return its state.
     News,
-    /// That the server stops it, because nobody waits for it any more.
+    /// Cancel it, because its result is no longer needed.
     Stop,
 }
 
-/// What a server says while it works.
+/// A progress report of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// How far it is.
+    /// The progress so far.
     pub progress: f64,
-    /// How far there is to go, if known.
+    /// The total, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
-    /// In words.
+    /// The message, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// The configured servers. Connections are the adapter's cache, never part of a run.
+/// The configured servers. Connections are a cache of the adapter, never part of a run.
 #[async_trait]
 pub trait McpServers: Send + Sync {
-    /// What each of these servers offers, in the order asked for, or offered last if it is away. Connects where needed, all servers at once; a server
-    /// that is dead, slow or broken is answered with the reason and never delays the others beyond its own deadline.
+    /// The tools of each of these servers, in the requested order; the last known ones of an unavailable server.
+    /// Connects where needed, to all servers concurrently. A server that is down, slow or broken yields the reason and
+    /// never delays the others beyond its own deadline.
     async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools>;
 
-    /// A number that has grown when [`list`](Self::list) may say something else by now. Asks nobody.
-    /// Servers whose offer never changes need not say.
+    /// A number that grows when [`list`](Self::list) may return other tools. Contacts no server. Implementations whose
+    /// tools never change need not implement it.
     fn generation(&self, _servers: &[ServerId]) -> u64 {
         0
     }
 
-    /// Makes sure, before calls leave, that what [`list`](Self::list) says of these servers is not older than the approval of
-    /// their calls, which was given so long ago; `None` for calls without one. Which servers are asked again is their
-    /// configuration. Takes no longer than a list may take, and changes nothing when a server does not answer.
+    /// Before calls leave, ensures that the result of [`list`](Self::list) for these servers is not older than the
+    /// approval of their calls, whose age is given; `None` for calls without one. The configuration decides which
+    /// servers are listed again. Takes no longer than a listing may take, and changes nothing when a server does not
+    /// answer.
     async fn confirm(&self, _servers: &[(ServerId, Option<Duration>)], _trace: &SpanContext) {}
 
-    /// Makes a call, or goes on with one that was suspended. Never fails: what goes wrong is an outcome. Dropping the
-    /// future cancels the call at the server.
+    /// Makes a call, or resumes a suspended one. Never fails: errors are outcomes. Dropping the future cancels the call
+    /// at the server.
     async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied;
 
-    /// Asks about a task. It is still under way when the reply is a task again. The error says why the server could not
-    /// be asked now; the task may be fine. Servers that never answer a call with a task are never
-    /// asked.
+    /// Polls a task. It is still running if the reply is a task again. The error states why the server could not be
+    /// asked now; the task may be fine. Not called for servers that never answer a call with a task.
     async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
         Err(format!("the MCP server `{}` has no tasks", task.server))
     }
 
-    /// The execution of this run is over, however it went; nothing of it is needed any more.
+    /// Releases all resources of the run: its execution is over, with any result.
     async fn release(&self, run: &RunId);
 }

@@ -1,5 +1,5 @@
-//! What the loop needs from the world, one small trait per file. Adapters implement them, the driver calls them, and
-//! every one has a strict fake in `tests/`.
+//! Ports: the loop's interfaces to the outside, one small trait per file. Adapters implement them, the driver calls
+//! them, and every one has a strict fake in `tests/`.
 
 mod access_keys;
 mod approval_cache;

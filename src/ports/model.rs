@@ -1,4 +1,4 @@
-//! A language model.
+//! Language models.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::core::run::Offer;
 use crate::core::tool::{Tool, Toolset};
 use crate::core::trace::SpanContext;
 
-/// What a model is called, for spans and listings.
+/// The identity of a model, for spans and listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelIdentity {
     /// The API family: `openai`, `anthropic`, …
     pub system: String,
-    /// Who serves it: `openai`, `ollama`, `azure`, …
+    /// The provider: `openai`, `ollama`, `azure`, …
     pub provider: String,
-    /// The model that is asked for.
+    /// The requested model.
     pub model: String,
-    /// The settings sent along (temperature and so on), without secrets.
+    /// The settings of the request (temperature and so on), without secrets.
     pub settings: Value,
 }
 
-/// One call.
+/// A model call.
 #[derive(Clone, Debug)]
 pub struct ModelRequest<'a> {
     /// Authored text only; may be empty.
@@ -42,15 +42,15 @@ pub struct ModelRequest<'a> {
     pub trace: &'a SpanContext,
 }
 
-/// Takes fragments while a reply is being written.
+/// Receives fragments while a reply is being written.
 pub type DeltaSink<'a> = &'a (dyn Fn(Delta) + Send + Sync);
 
-/// An attempt that brought no reply.
+/// A failed attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelFailure {
-    /// Why.
+    /// The error.
     pub failure: Failure,
-    /// What it used all the same, as far as the provider said before it failed.
+    /// Its usage, as far as the provider reported it before the failure.
     pub usage: Usage,
 }
 
@@ -60,36 +60,36 @@ impl From<Failure> for ModelFailure {
     }
 }
 
-/// How a tool fits into what a provider takes. Our own copy of the tool stays as its server declared it, and arguments
+/// The compatibility of a tool with a provider. Our own copy of the tool stays as its server declared it, and arguments
 /// are checked against that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// As it is.
+    /// Unchanged.
     Whole,
-    /// Less these details, each a sentence.
+    /// Without these details, each a sentence.
     Lossy(Vec<String>),
-    /// Not at all, and it is left out: why.
+    /// Not compatible, with the reason; the tool is omitted.
     Refused(String),
 }
 
-/// A model that can be talked to.
+/// A language model.
 pub trait Model: Send + Sync {
-    /// What it is called.
+    /// Its identity.
     fn identity(&self) -> &ModelIdentity;
 
-    /// How a tool would be declared to it.
+    /// How well a tool can be declared to it.
     fn fit(&self, _tool: &Tool) -> Fit {
         Fit::Whole
     }
 
-    /// Opens a conversation: a place where the adapter keeps what it rendered, so that a turn costs what is new in it.
+    /// Opens a conversation: the adapter's cache of rendered content, so that a turn costs only its new content.
     fn converse(&self) -> Box<dyn Conversation>;
 }
 
 /// The turns of one run with one model.
 #[async_trait]
 pub trait Conversation: Send + Sync {
-    /// Asks for a reply: one attempt, no retries. Fragments go to `deltas` if the model streams; the reply is whole
+    /// Requests a reply: one attempt, no retries. Fragments go to `deltas` if the model streams; the reply is complete
     /// either way. Dropping the future abandons the request.
     async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure>;
 }

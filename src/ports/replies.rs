@@ -1,7 +1,9 @@
-//! What was answered to requests that bring an idempotency key, so that asking again is not doing again.
+//! Idempotency store: the responses to requests with an idempotency key, so that a repeated request has no second
+//! effect.
 //!
-//! The order is the caller's duty: a request is noted before it is handled, and its answer before it is sent. What is noted
-//! and has no answer was cut off by the end of a process, or is still being handled: whoever handles it says so by holding it.
+//! The caller keeps the order: a request is recorded before it is handled, and its response before it is sent. A
+//! recorded request without a response was cut off by the end of a process, or is still being handled: its handler
+//! extends the hold.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -10,85 +12,85 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 use crate::core::id::{RunId, Tenant};
 
-/// The largest body that is kept: 1 MiB.
+/// The largest stored body: 1 MiB.
 pub const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// A request that is not to be handled twice.
+/// A request that must be handled only once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Whose request it is.
+    /// The tenant of the request.
     pub tenant: Tenant,
-    /// Who asks, as journals call them.
+    /// The caller, as journals name them.
     pub caller: String,
-    /// The key they chose for it.
+    /// The idempotency key of the caller.
     pub key: String,
-    /// Hash of what is asked, and of what whoever asks may do.
+    /// Hash of the request, and of the caller's permissions.
     pub fingerprint: String,
-    /// The id that the run is to have which the request starts.
+    /// The id of the run that the request starts.
     pub run: Option<RunId>,
-    /// Until when somebody is certainly at work on it, unless they say more.
+    /// Until when its handler is certainly active, unless it extends the hold.
     pub held_until: Timestamp,
-    /// Until when it is remembered.
+    /// When the record expires.
     pub expires_at: Timestamp,
 }
 
-/// What is known of a request that was asked before.
+/// The record of an earlier request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// Hash of what was asked, and of what whoever asked might do.
+    /// Hash of the request, and of the caller's permissions.
     pub fingerprint: String,
     /// The id of the run that it starts.
     pub run: Option<RunId>,
-    /// What became of it.
+    /// Its state.
     pub fate: Fate,
 }
 
-/// What became of a request.
+/// The state of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is being handled, or was when whoever handled it was last heard of.
+    /// It is being handled, or was when its handler last extended the hold.
     UnderWay {
-        /// Until when somebody is certainly at work on it.
+        /// Until when its handler is certainly active.
         held_until: Timestamp,
     },
     /// It was answered.
     Answered(Reply),
-    /// It was answered with something that is not kept: a secret, a stream, or too much.
+    /// It was answered with a response that is not stored: a secret, a stream, or too much.
     Unkept,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// The run that it quotes, and goes with.
+    /// The run that it quotes; the response is deleted with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// The headers that belong to what is answered.
+    /// The headers of the response.
     pub headers: Vec<(String, String)>,
     /// The body, at most [`MAX_REPLY_BYTES`].
     #[serde(skip)]
     pub body: Vec<u8>,
 }
 
-/// The memory of answers. What has expired is forgotten little by little, whenever something new is noted.
+/// The store of responses. Expired records are deleted gradually, whenever a new one is added.
 #[async_trait]
 pub trait Replies: Send + Sync {
-    /// Notes a request, unless one with its key is remembered: then that one is returned, and nothing changes.
+    /// Records a request, unless there is a record with its key: then returns that one, and changes nothing.
     async fn begin(&self, asked: &Asked, now: Timestamp) -> Result<Option<Begun>, StoreError>;
 
-    /// Says until when somebody is at work on it. Changes nothing once it is settled.
+    /// Extends the hold. Changes nothing once the request is settled.
     async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError>;
 
-    /// Takes on one that nobody is at work on any more by `now`: it is held until [`Asked::held_until`]. `false` if somebody
-    /// is, because they were first, or if it is settled or forgotten; then nothing changes.
+    /// Claims a request whose hold is over at `now`, and holds it until [`Asked::held_until`]. `false` if it is held,
+    /// because another handler was first, or if it is settled or deleted; then nothing changes.
     async fn take_over(&self, asked: &Asked, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Says what became of it. A store that keeps journals as well makes an answer [`Fate::Unkept`] when it purges the run that
-    /// the answer quotes.
+    /// Records the final state. A store that also stores journals changes an answer to [`Fate::Unkept`] when it purges
+    /// the run that the answer quotes.
     async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError>;
 
-    /// Forgets it: nothing was done, and the same request may be made again.
+    /// Deletes the record: the request had no effect, and may be repeated.
     async fn forget(&self, asked: &Asked) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Where journals live. There is one write, and its position is the compare-and-set.
+//! Run store: the journals. There is one write operation, and its position is the compare-and-set.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,28 +20,28 @@ pub struct Append {
     pub at: u64,
     /// The events, consecutive from `at`.
     pub events: Vec<Recorded>,
-    /// The index row as it is after them.
+    /// The index row after these events.
     pub row: RunRow,
-    /// Who appends. The store makes it the owner while the run is running, and nobody when it is not.
-    /// `None`: whoever owns the run keeps it, and a run that becomes running is free to claim.
+    /// The writer. The store makes it the owner while the run is running, and removes the owner otherwise.
+    /// `None`: the current owner keeps the run, and a run that becomes running is free to claim.
     pub owner: Option<NodeId>,
-    /// How long the ownership lasts without renewal.
+    /// The duration of the lease without renewal.
     pub lease: Duration,
 }
 
-/// What listings show of a run; derived from its journal.
+/// The index row of a run, for listings; derived from its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     /// The run.
     pub id: RunId,
     /// Its agent.
     pub agent: AgentName,
-    /// Its conversation.
+    /// Its session.
     pub session: SessionId,
-    /// Whose it is.
+    /// Its tenant.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
     /// The length of its journal.
     pub version: u64,
@@ -51,15 +51,15 @@ pub struct RunRow {
     pub created_at: Timestamp,
     /// When the last event was written.
     pub updated_at: Timestamp,
-    /// What it waits for.
+    /// Its pending counts.
     #[serde(default, skip_serializing_if = "Owes::is_nothing")]
     pub owes: Owes,
-    /// When its content was deleted. What is left is this row.
+    /// When its content was deleted. Only this row is left then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purged_at: Option<Timestamp>,
 }
 
-/// Which runs to list, newest first.
+/// A filter of runs; they are listed newest first.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     /// Only this run.
@@ -70,31 +70,31 @@ pub struct RunFilter {
     pub status: Option<Status>,
     /// Only of this agent.
     pub agent: Option<AgentName>,
-    /// Only of this conversation.
+    /// Only of this session.
     pub session: Option<SessionId>,
-    /// Only those that are owed this.
+    /// Only those with a pending item of this kind.
     pub owing: Option<Owing>,
-    /// Only those of which something runs out by then.
+    /// Only those with a deadline up to that time.
     pub due_by: Option<Timestamp>,
     /// Also those whose content was deleted.
     pub purged: bool,
     /// Only runs older than this one (ids sort by creation).
     pub before: Option<RunId>,
-    /// At most so many; 0 means 100.
+    /// The maximum number; 0 means 100.
     pub limit: usize,
 }
 
-/// A kind of thing that a run is owed.
+/// A kind of pending item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owing {
-    /// A decision.
+    /// A required approval.
     Approval,
-    /// The end of a server's task.
+    /// A task at a server.
     Task,
 }
 
 impl RunFilter {
-    /// Whether a run is to be listed.
+    /// Whether a run matches.
     pub fn admits(&self, row: &RunRow) -> bool {
         self.run.as_ref().is_none_or(|run| row.id == *run)
             && self.tenant.as_ref().is_none_or(|tenant| row.tenant == *tenant)
@@ -117,7 +117,7 @@ impl Owing {
     }
 }
 
-/// How far a run is.
+/// The position of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPosition {
     /// The run.
@@ -128,43 +128,43 @@ pub struct RunPosition {
     pub is_purged: bool,
 }
 
-/// What became of a wish to delete what a run holds.
+/// The result of a request to delete the content of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purged {
-    /// It is gone, since then; perhaps since an earlier wish.
+    /// The content is deleted, since then; perhaps by an earlier request.
     Since(Timestamp),
-    /// Nothing was deleted: the run is not over, its journal is not that long, or there is no such run.
+    /// Nothing was deleted: the run is not over, its journal has another length, or there is no such run.
     No,
 }
 
-/// Asks for the ownership of running runs that nobody (alive) owns.
+/// A request to claim running runs without a live owner.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Who asks.
+    /// The new owner.
     pub owner: NodeId,
-    /// This run, or else any.
+    /// Only this run; otherwise any.
     pub run: Option<RunId>,
-    /// How long the ownership lasts without renewal.
+    /// The duration of the lease without renewal.
     pub lease: Duration,
-    /// At most so many.
+    /// The maximum number.
     pub limit: usize,
 }
 
-/// A store that does not answer, or answers nonsense.
+/// A failure of the store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot be read or written; trying again may help.
+    /// It cannot be read or written; a retry may help.
     #[error("the store cannot be used: {0}")]
     Unavailable(String),
-    /// It holds something this version cannot read.
+    /// It holds data that this version cannot read.
     #[error("the store holds something this version of toolgate cannot read: {0}")]
     Corrupt(String),
 }
 
-/// Why an append did not happen.
+/// The reason why an append was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// The journal is not `at` long; it is as long as said here.
+    /// The journal is not `at` long; its actual length is given.
     #[error("the journal has {length} events")]
     Conflict {
         /// Its length.
@@ -173,40 +173,40 @@ pub enum AppendError {
     /// Another owner holds an unexpired lease.
     #[error("the run is driven by {0}")]
     Owned(NodeId),
-    /// The store is at fault.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The journals of all runs. All or nothing: an append that is refused changes nothing.
+/// The journals of all runs. Atomic: a refused append changes nothing.
 #[async_trait]
 pub trait RunStore: Send + Sync {
-    /// Appends if the journal is exactly `at` long. Returns when it is durable.
+    /// Appends if the journal is exactly `at` long. Durable on return.
     async fn append(&self, append: Append) -> Result<(), AppendError>;
 
-    /// The events from position `from` on; empty when there are none, or no such run.
+    /// The events from position `from` on; empty if there are no such events, or no such run.
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError>;
 
-    /// The index rows that pass the filter, newest first.
+    /// The index rows that match the filter, newest first.
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError>;
 
-    /// Takes ownership of running runs that have no owner, or whose owner's lease has run out, oldest first.
-    /// A run the asker owns already is given again when asked for by name.
+    /// Claims running runs that have no owner, or whose owner's lease has expired, oldest first. A run that the
+    /// claimant already owns is returned again when it is named.
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError>;
 
-    /// Orphaned runs, oldest first and at most so many: they are running and have no owner, or the lease of their owner has run
-    /// out. They are those that [`claim`](Self::claim) takes. Writes nothing.
+    /// Lists orphaned runs, oldest first, up to a maximum number: they are running and have no owner, or the lease of
+    /// their owner has expired. [`claim`](Self::claim) would claim the same runs. Writes nothing.
     async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError>;
 
-    /// Prolongs that owner's leases of these runs. What it does not name runs out: an owner that lives, but has given a
-    /// run up, must not keep it from others.
+    /// Renews that owner's leases of these runs. Leases of other runs expire: a live owner that has released a run must
+    /// not keep it from others.
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
-    /// Deletes the journal of a run that is over and exactly `at` long, for good; its index row stays, without the title
-    /// and with the time. What is deleted already stays as it is. Nothing is ever appended to it again.
+    /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
+    /// title and with the time. A repetition changes nothing. Nothing is ever appended to the journal again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 
-    /// How far these runs are, in any order; those that do not exist are left out.
+    /// The positions of these runs, in any order; those that do not exist are omitted.
     async fn positions(&self, runs: &[RunId]) -> Result<Vec<RunPosition>, StoreError> {
         let mut positions = Vec::with_capacity(runs.len());
         for run in runs {
@@ -220,9 +220,9 @@ pub trait RunStore: Send + Sync {
         Ok(positions)
     }
 
-    /// Whether it can be read at this moment. Lists that others read do not delay the answer.
+    /// Whether it can be read at this moment. Concurrent listings do not delay the answer.
     async fn check_read(&self) -> Result<(), StoreError> {
-        // No run has this id: an answer is wanted, and no work.
+        // No run has this id: the query is cheap.
         let nothing = RunFilter { run: Some("run_".into()), limit: 1, ..RunFilter::default() };
         self.list(&nothing).await.map(drop)
     }
@@ -232,7 +232,7 @@ pub trait RunStore: Send + Sync {
         Ok(())
     }
 
-    /// The same store for content outside the journals, if it keeps that as well.
+    /// The same store as a blob store, if it is one.
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {
         None
     }

@@ -1,4 +1,4 @@
-//! Checks whose findings the model can mend.
+//! Validators: checks whose problems the model can correct.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 use crate::core::run::{Budget, OutputVerdict, Spec};
 use crate::core::tool::{Problem, Tool};
 
-/// What a check of arguments found.
+/// The result of checking arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputFindings {
-    /// They fit.
+    /// They are valid.
     Valid,
-    /// They do not; the model reads why.
+    /// They are invalid; the model reads why.
     Invalid(Vec<Problem>),
 }
 
-/// Checks the arguments of a call before it runs or is handed to the caller.
+/// Validates the arguments of a call before it runs or is handed to the caller.
 #[async_trait]
 pub trait ToolInputValidator: Send + Sync {
-    /// Whether the tool's own schemas can be used. A tool with a broken schema is left out, with this reason.
+    /// Whether the tool's own schemas can be used. A tool with a broken schema is omitted, with this reason.
     fn accepts(&self, tool: &Tool) -> Result<(), String>;
 
     /// Checks arguments against the tool.
@@ -27,16 +27,16 @@ pub trait ToolInputValidator: Send + Sync {
     /// Checks an external tool's result against its declared result schema.
     async fn check_result(&self, tool: &Tool, result: &Value) -> InputFindings;
 
-    /// Checks a form that a person filled in for a server against the schema it came with.
+    /// Validates a form that a person filled in for a server against the server's schema.
     async fn check_form(&self, schema: &Value, form: &Value) -> InputFindings;
 }
 
-/// Checks a final answer.
+/// Validates a final answer.
 #[async_trait]
 pub trait OutputValidator: Send + Sync {
-    /// Whether a schema of answers can be used: why not. A request with another one is refused.
+    /// Whether an output schema can be used; the error is the reason. A request with an unusable one is refused.
     fn takes_schema(&self, schema: &Value) -> Result<(), String>;
 
-    /// Checks the answer the model gave.
+    /// Validates the model's answer.
     async fn check(&self, spec: &Spec, answer: &str, budget: &Budget) -> OutputVerdict;
 }

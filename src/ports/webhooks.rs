@@ -1,8 +1,9 @@
-//! Where webhooks go, what is still to be told, and what became of it.
+//! Webhooks: endpoints, unannounced runs, and deliveries.
 //!
-//! Nothing is lost between a run and its webhooks: the index row of a run says up to which position of its journal it was
-//! told of, and that mark moves on in the very commit that makes the deliveries. A delivery is then a row that is due at
-//! some time; whoever takes it pushes that time forward, so that it is due again if they never come back.
+//! Nothing is lost between a run and its webhooks: the index row of a run stores the position of its journal up to
+//! which it was announced, and that position advances in the very commit that creates the deliveries. A delivery is
+//! then a row with a due time. A sender that takes it moves the due time forward, so that it becomes due again if the
+//! sender dies.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,19 +16,19 @@ use super::{RunRow, StoreError};
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 
-/// What a webhook tells of.
+/// The kind of a webhook message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum WebhookKind {
-    /// A run waits and is owed something.
+    /// A run is pending.
     #[serde(rename = "run.pending")]
     RunPending,
     /// A run ended with a valid answer.
     #[serde(rename = "run.completed")]
     RunCompleted,
-    /// A run ended without one.
+    /// A run ended with an error.
     #[serde(rename = "run.failed")]
     RunFailed,
-    /// Somebody stopped a run.
+    /// A run was cancelled.
     #[serde(rename = "run.cancelled")]
     RunCancelled,
     /// A run waited too long.
@@ -36,137 +37,136 @@ pub enum WebhookKind {
     /// A run ended at a hard limit.
     #[serde(rename = "run.turn_limit")]
     RunTurnLimit,
-    /// A person is to decide about a call.
+    /// A call requires approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested,
-    /// Nothing happened: somebody wants to see a webhook arrive.
+    /// A test message, without a run.
     #[serde(rename = "webhook.test")]
     Test,
 }
 
-/// The key that messages to one endpoint are signed with, as Standard Webhooks writes it: `whsec_` and Base64. Never shown by
-/// `Debug`.
+/// The signing secret of an endpoint, as Standard Webhooks writes it: `whsec_` and Base64. Never shown by `Debug`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WebhookSecret(String);
 
-/// The keys of one endpoint.
+/// The secrets of one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointSecrets {
-    /// The one that every message is signed with.
+    /// The one that signs every message.
     pub current: WebhookSecret,
-    /// Those before it, newest first, and until when messages are signed with each as well.
+    /// Earlier ones, newest first, with the time until which each signs messages as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     pub previous: Vec<(WebhookSecret, Timestamp)>,
 }
 
-/// Where webhooks of a tenant go.
+/// A webhook endpoint of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookEndpoint {
     /// Its id.
     pub id: EndpointId,
-    /// Whose runs it hears of.
+    /// The tenant whose runs are announced to it.
     pub tenant: Tenant,
-    /// Where messages are posted.
+    /// The address that messages are posted to.
     pub url: String,
-    /// What it wants to hear of; nothing means everything.
+    /// The kinds of messages it receives; empty for all.
     #[serde(default)]
     pub events: BTreeSet<WebhookKind>,
-    /// What people say about it.
+    /// A description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The keys.
+    /// Its secrets.
     pub secrets: EndpointSecrets,
-    /// Since when it hears.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Whether it stands in the operator's configuration, and can only be changed there.
+    /// Whether it is part of the operator's configuration, and can only be changed there.
     #[serde(default)]
     pub configured: bool,
-    /// How often it was changed.
+    /// The number of changes.
     #[serde(skip)]
     pub revision: u64,
-    /// Since when no message arrived any more.
+    /// Since when every message has failed.
     #[serde(skip)]
     pub failing_since: Option<Timestamp>,
-    /// That nothing is sent there.
+    /// Set if it is disabled.
     #[serde(skip)]
     pub disabled: Option<Disabled>,
 }
 
-/// That an endpoint was switched off.
+/// Why and when an endpoint was disabled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disabled {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// Which endpoints.
+/// A filter of endpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndpointFilter {
     /// Only this one.
     pub id: Option<EndpointId>,
     /// Only of this tenant.
     pub tenant: Option<Tenant>,
-    /// Only those that come after this one in the list.
+    /// Only those after this one in the list.
     pub after: Option<EndpointId>,
-    /// At most so many; `None` for all.
+    /// The maximum number; `None` for all.
     pub limit: Option<usize>,
 }
 
-/// What came of saving an endpoint.
+/// The result of saving an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndpointSaved {
     /// It was written.
     Saved,
     /// It was changed or removed since it was read.
     Stale,
-    /// This endpoint of the tenant has the URL already.
+    /// Another endpoint of the tenant already has the URL.
     UrlTaken(Box<WebhookEndpoint>),
-    /// The tenant has [as many](WebhookEndpoint::MOST) as it may have.
+    /// The tenant already has the [maximum number](WebhookEndpoint::MOST) of endpoints.
     LimitReached,
 }
 
-/// A run that rests, and of which endpoints have not heard everything.
+/// An unannounced run: it is pending or over, and endpoints have not received all of its events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Untold {
     /// Its index row.
     pub row: RunRow,
-    /// How much of its journal was told before.
+    /// The length of its journal that was announced before.
     pub told: u64,
 }
 
-/// That a run was told of.
+/// An announcement of a run.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// The run.
     pub run: RunId,
-    /// Up to which length of its journal.
+    /// The announced length of its journal.
     pub up_to: u64,
-    /// The messages about it.
+    /// The messages.
     pub deliveries: Vec<WebhookDelivery>,
 }
 
-/// A message to one endpoint, and what became of it.
+/// A message to one endpoint, and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookDelivery {
     /// The id of the message; the same for every attempt.
     pub id: MessageId,
-    /// Where it goes.
+    /// The endpoint.
     pub endpoint: EndpointId,
-    /// What it tells of.
+    /// Its kind.
     pub kind: WebhookKind,
     /// The run it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// Its body, byte for byte.
     pub body: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Where it stands.
+    /// Its state.
     pub state: DeliveryState,
-    /// How often it was tried since it was made, or since somebody asked for it once more.
+    /// The number of attempts since it was created, or since it was last requested again.
     #[serde(default)]
     pub tries: u32,
     /// The last attempts, oldest first.
@@ -174,18 +174,18 @@ pub struct WebhookDelivery {
     pub attempts: Vec<Attempt>,
 }
 
-/// Where a delivery stands.
+/// The state of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// It is to be tried.
+    /// An attempt is due.
     Waiting {
-        /// When, or, if somebody is at it, when it is anybody's again.
+        /// When it is due, or, while a sender is working on it, when it becomes available again.
         due_at: Timestamp,
     },
     /// It arrived.
     Delivered,
-    /// It was tried for the last time.
+    /// The last attempt failed.
     Failed,
 }
 
@@ -199,107 +199,109 @@ pub struct Attempt {
     /// The status of the answer, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Why it did not arrive, for people.
+    /// The error, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// An endpoint for which something is due.
+/// An endpoint with a due delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueEndpoint {
     /// The endpoint.
     pub id: EndpointId,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: Tenant,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug)]
 pub struct Settled {
-    /// The delivery as it is now.
+    /// The delivery after the attempt.
     pub delivery: WebhookDelivery,
-    /// Until when it had been taken. If that is not what the store says, somebody else took it since, and nothing changes.
+    /// Until when the sender had taken it. If the store has another time, another sender took it since, and nothing
+    /// changes.
     pub taken_until: Timestamp,
-    /// What it says about the endpoint.
+    /// The consequence for the endpoint.
     pub standing: Standing,
 }
 
-/// What an attempt says about its endpoint.
+/// The health of an endpoint after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It takes messages.
+    /// It accepts messages.
     Well,
-    /// It did not take one, at that time.
+    /// It did not accept a message, at that time.
     Failing(Timestamp),
-    /// Nothing is to be sent there any more.
+    /// It is disabled.
     Disabled(Disabled),
-    /// Nothing is to be sent there any more, for it has failed for too long. If something arrived meanwhile, it begins to
-    /// fail anew.
+    /// It is disabled because it has failed for too long. If a message was accepted meanwhile, its failures count from
+    /// the beginning instead.
     GivenUp {
-        /// Since when it fails, as far as was known when the attempt began.
+        /// Since when it fails, as known when the attempt began.
         since: Timestamp,
-        /// When and why.
+        /// When and why it is disabled.
         disabled: Disabled,
     },
 }
 
-/// Which deliveries, newest first.
+/// A filter of deliveries, newest first.
 #[derive(Clone, Debug)]
 pub struct DeliveryFilter {
     /// To this endpoint.
     pub endpoint: EndpointId,
     /// Only this one.
     pub id: Option<MessageId>,
-    /// Only those made before this one.
+    /// Only those created before this one.
     pub after: Option<MessageId>,
-    /// At most so many.
+    /// The maximum number.
     pub limit: usize,
 }
 
-/// The endpoints of all tenants. Their secrets are kept as they are: what cannot be read cannot sign.
+/// The endpoints of all tenants. Their secrets are stored in the clear, because signing needs them.
 #[async_trait]
 pub trait WebhookEndpoints: Send + Sync {
-    /// Adds an endpoint (revision 0), or changes it if it has this revision, and counts the revision on. Since when it
-    /// fails is not written but stays as attempts left it, until it is switched on again. What stands in the way is checked in
+    /// Adds an endpoint (revision 0), or changes it if it has this revision, and increments the revision. The start of
+    /// its failures is not written but stays as attempts left it, until it is enabled again. Conflicts are checked in
     /// the commit that writes, so that of two processes one is refused.
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<EndpointSaved, StoreError>;
 
-    /// Endpoints, oldest first. None after an endpoint that there is not.
+    /// Endpoints, oldest first. Empty after an endpoint that does not exist.
     async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError>;
 
-    /// Removes an endpoint with its deliveries; whether it was there.
+    /// Removes an endpoint with its deliveries; returns whether it existed.
     async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError>;
 
-    /// Puts these in the place of all configured endpoints. One that was there before stays as old as it is, one whose id is
-    /// no longer named goes with its deliveries.
+    /// Replaces all configured endpoints. An existing one keeps its age. An endpoint whose id is no longer configured
+    /// is removed with its deliveries.
     async fn configure(&self, endpoints: &[WebhookEndpoint]) -> Result<(), StoreError>;
 }
 
-/// What endpoints have not heard of yet.
+/// The runs that endpoints have not been notified of.
 #[async_trait]
 pub trait WebhookOutbox: Send + Sync {
-    /// Runs that rest and were not told of up to where they are. Of tenants without endpoints there are none: what happens
-    /// while nobody listens counts as told, and so does what is deleted before it was told.
+    /// Pending and ended runs that are not announced up to their current position. Tenants without endpoints have none:
+    /// an event without an endpoint counts as announced, and so does content that was deleted before it was announced.
     async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError>;
 
-    /// Makes the deliveries and moves the mark of the run, in one commit. A delivery that is there already stays as it is, and
-    /// the mark never moves back.
+    /// Creates the deliveries and advances the announced position of the run, in one commit. An existing delivery stays
+    /// as it is, and the position never moves back.
     async fn tell(&self, told: Told) -> Result<(), StoreError>;
 
-    /// Forgets deliveries that were made before that time, whatever became of them; how many.
+    /// Deletes deliveries that were created before that time, in any state; returns their number.
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError>;
 }
 
-/// Messages on their way.
+/// The deliveries.
 #[async_trait]
 pub trait WebhookDeliveries: Send + Sync {
-    /// Makes a delivery, or puts it in the place of one with its id. `false`: its endpoint is not there any more.
+    /// Adds a delivery, or replaces the one with its id. `false`: its endpoint no longer exists.
     async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError>;
 
-    /// Enabled endpoints for which something is due, the one that is longest due first.
+    /// Enabled endpoints with a due delivery, the longest due first.
     async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError>;
 
-    /// Takes what is due for one endpoint, longest due first: it is due again at `until`, unless it was settled before.
+    /// Takes the due deliveries of one endpoint, longest due first: they become due again at `until`, unless settled
+    /// before.
     async fn take(
         &self,
         endpoint: &EndpointId,
@@ -308,20 +310,20 @@ pub trait WebhookDeliveries: Send + Sync {
         limit: usize,
     ) -> Result<Vec<WebhookDelivery>, StoreError>;
 
-    /// Writes down what came of an attempt.
+    /// Records the result of an attempt.
     async fn settle(&self, settled: &Settled) -> Result<(), StoreError>;
 
     /// Deliveries, newest first.
     async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<WebhookDelivery>, StoreError>;
 }
 
-/// All of it, in the store of the journals.
+/// All webhook operations, in the store of the journals.
 pub trait Webhooks: WebhookEndpoints + WebhookOutbox + WebhookDeliveries {}
 
 impl<S: WebhookEndpoints + WebhookOutbox + WebhookDeliveries> Webhooks for S {}
 
 impl WebhookKind {
-    /// What endpoints can wish to hear of.
+    /// The kinds that endpoints can subscribe to.
     pub const OF_RUNS: [Self; 7] = [
         Self::RunPending,
         Self::RunCompleted,
@@ -332,7 +334,7 @@ impl WebhookKind {
         Self::ApprovalRequested,
     ];
 
-    /// As messages write it.
+    /// Its name in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunPending => "run.pending",
@@ -346,7 +348,7 @@ impl WebhookKind {
         }
     }
 
-    /// What tells that a run rests like this; `None` while it is under way.
+    /// The message for a run with this status; `None` while it is running.
     pub fn of_rest(status: Status) -> Option<Self> {
         match status {
             Status::Running => None,
@@ -361,7 +363,7 @@ impl WebhookKind {
 }
 
 impl WebhookSecret {
-    /// Takes the text as it is.
+    /// Wraps the text unchanged.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -379,11 +381,11 @@ impl fmt::Debug for WebhookSecret {
 }
 
 impl EndpointSecrets {
-    /// How many of the secrets before are kept.
+    /// The maximum number of earlier secrets.
     const KEPT: usize = 4;
 
-    /// Another secret from now on; those before it sign as well: the current one until `until`, older ones as long as they
-    /// were to, the oldest of too many no longer.
+    /// Replaces the secret. Earlier ones sign as well: the current one until `until`, older ones as long as before. The
+    /// oldest of too many is dropped.
     #[must_use]
     pub fn rotated(self, secret: WebhookSecret, now: Timestamp, until: Timestamp) -> Self {
         let holding = self.previous.into_iter().filter(|(_, until)| now < *until);
@@ -391,14 +393,14 @@ impl EndpointSecrets {
         Self { current: secret, previous: previous.collect() }
     }
 
-    /// What signs at that time, the current one first.
+    /// The secrets that sign at that time, the current one first.
     pub fn holding(&self, now: Timestamp) -> impl Iterator<Item = &WebhookSecret> {
         let previous = self.previous.iter().filter(move |(_, until)| now < *until).map(|(secret, _)| secret);
         [&self.current].into_iter().chain(previous)
     }
 }
 
-/// Once there was one secret before the current one, and no list of them.
+/// Older versions stored one earlier secret instead of a list.
 fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(WebhookSecret, Timestamp)>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -413,19 +415,19 @@ fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(WebhookSecret,
 }
 
 impl WebhookEndpoint {
-    /// Whether it is to hear of something of that kind now.
+    /// Whether it receives messages of that kind now.
     pub fn hears(&self, kind: WebhookKind) -> bool {
         self.disabled.is_none() && (self.events.is_empty() || self.events.contains(&kind))
     }
 }
 
 impl WebhookEndpoint {
-    /// How many a tenant may have: each makes a message of everything it hears of.
+    /// The maximum number of a tenant's endpoints: each one multiplies the messages.
     pub const MOST: usize = 100;
 }
 
 impl EndpointFilter {
-    /// Whether an endpoint is meant, wherever its page is.
+    /// Whether an endpoint matches, regardless of the page.
     pub fn admits(&self, endpoint: &WebhookEndpoint) -> bool {
         self.id.as_ref().is_none_or(|id| *id == endpoint.id)
             && self.tenant.as_ref().is_none_or(|tenant| *tenant == endpoint.tenant)
@@ -433,7 +435,7 @@ impl EndpointFilter {
 }
 
 impl WebhookDelivery {
-    /// When it is to be tried; `None` if it is not.
+    /// When it is due; `None` if no attempt is planned.
     pub fn due_at(&self) -> Option<Timestamp> {
         match self.state {
             DeliveryState::Waiting { due_at } => Some(due_at),
@@ -457,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_changed_again_and_again_signs_as_long_as_it_was_to() {
+    fn a_replaced_secret_signs_as_long_as_planned() {
         let mut secrets = EndpointSecrets { current: named(0), previous: Vec::new() };
         for number in 1..=3 {
             secrets = secrets.rotated(named(number), at(number), at(number + 10));
@@ -472,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_secret_before_that_an_older_version_kept_is_read() {
+    fn the_single_earlier_secret_of_an_older_version_is_read() {
         let read = |previous| serde_json::from_value(json!({"current": "whsec_1", "previous": previous})).ok();
         let one = EndpointSecrets { current: named(1), previous: vec![(named(0), at(9))] };
         assert_eq!(read(json!(["whsec_0", "1970-01-01T00:00:09Z"])), Some(one.clone()));

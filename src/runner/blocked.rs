@@ -1,7 +1,9 @@
-//! Blocked runs: those that this process cannot drive, because its configuration lacks their agent or one of their servers.
+//! Blocked runs: runs that this process cannot execute, because its configuration lacks their agent or one of their
+//! servers.
 //!
-//! A blocked run waits. Another process may have what it lacks, and this one may get it back with its next configuration,
-//! so it is not ended; it is reported once, shown as blocked, and can be cancelled all the same. Its deadline holds.
+//! A blocked run stays unfinished, because another process may have the missing configuration, and this process may get
+//! it back with its next reload. It is reported once, shown as blocked, and can be cancelled. Its deadline still
+//! applies.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -19,19 +21,19 @@ pub(super) struct BlockedRuns {
 }
 
 impl BlockedRuns {
-    /// Whether the run was not reported before.
+    /// Whether the run was not reported before. Marks it as reported.
     fn is_new(&self, run: &RunId) -> bool {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone())
     }
 
-    /// Forgets a run that is driven again, or over.
+    /// Removes a run that is active again or ended.
     pub(super) fn forget(&self, run: &RunId) {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
     }
 }
 
 impl AgentRunner {
-    /// Why this process cannot drive a run that is not over; `None` if it can.
+    /// Why this process cannot execute an unfinished run; `None` if it can.
     pub fn blocked(&self, id: &RunId, run: &Run) -> Option<RunnerError> {
         if run.ending().is_some() {
             return None;
@@ -44,8 +46,8 @@ impl AgentRunner {
         require_servers(id, spec, &agent, &self.inner.injections.of(id)).err()
     }
 
-    /// Reports that a run cannot be driven here: a warning the first time, if its configuration is missing, and every time
-    /// otherwise. Returns whether it is newly blocked.
+    /// Logs that this process cannot execute a run. If the configuration of the run is missing, it warns the first time
+    /// only; other errors warn each time. Returns whether the run is newly blocked.
     pub fn report_undriven(&self, run: &RunId, error: &RunnerError) -> bool {
         let is_new = error.is_blocking() && self.inner.blocked.is_new(run);
         if is_new {
@@ -59,7 +61,7 @@ impl AgentRunner {
         is_new
     }
 
-    /// Ends a blocked run that is past its deadline: no driver is there to do it.
+    /// Ends a blocked run that is past its deadline, because no driver does it.
     pub(super) async fn end_blocked_if_late(&self, run: &RunId) -> Result<(), RunnerError> {
         let (journal, _) = self.open_unless_over(run).await?;
         let is_late = journal.deadline().is_some_and(|deadline| deadline <= self.now());
@@ -69,14 +71,14 @@ impl AgentRunner {
         let seconds = journal.run().started().spec.limits.deadline_s.unwrap_or_default();
         let message = format!("the run did not end within its deadline of {seconds} s (limits.deadline_s)");
         let error = Failure::new(ErrorCode::DeadlineExceeded, message);
-        // A process that was quicker has what this one lacks.
+        // If another process was faster, that process has the missing configuration.
         self.write_beside(journal, vec![Event::Ended { ending: Ending::Failed { error } }]).await?;
         Ok(())
     }
 }
 
 impl RunnerError {
-    /// Whether it says that the configuration of this process lacks something that a run needs.
+    /// Whether the error means that the configuration of this process lacks something that a run needs.
     pub(super) fn is_blocking(&self) -> bool {
         matches!(self, Self::NoSuchAgent { .. } | Self::ServerMissing { .. } | Self::InjectionMissing { .. })
     }

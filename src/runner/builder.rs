@@ -1,4 +1,4 @@
-//! Putting a runner together: a store is enough; everything else has a default that does nothing harmful.
+//! Builder of a runner. Only a store is required; every other port has a harmless default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::ports::{
     McpCall, McpServers, OutputValidator, PathResolver, Progress, Revoked, RunStore, StoreError, ToolInputValidator,
 };
 
-/// How many kept results are read at a time.
+/// How many stored results are read at a time.
 const READS_AT_ONCE: usize = 1;
 
 /// Collects ports and agents.
@@ -74,45 +74,46 @@ macro_rules! setters {
 
 impl Builder {
     setters! {
-        /// Where journals live. Required.
+        /// The store of journals. Required.
         store: RunStore;
-        /// Where media and large results are kept; default: the store of journals if it keeps blobs as well. Without any,
-        /// media stay in the journal, where they are, and of large results only the beginning and the end.
+        /// The store of media and large results; default: the store of journals if it stores blobs as well. Without a
+        /// blob store, media stay in the journal, and large results keep only their beginning and end.
         blobs: BlobStore;
-        /// MCP servers; without them only external tools work.
+        /// MCP servers; without them the only tools are external ones.
         servers: McpServers;
-        /// Approvals given before; without it every guarded call is asked about.
+        /// Grants; without this cache every guarded call requires approval.
         approvals: ApprovalCache;
-        /// Checks arguments; without it every argument object is taken as valid.
+        /// Validates arguments; without it every argument object is valid.
         inputs: ToolInputValidator;
-        /// Checks answers; without it every answer is taken as valid.
+        /// Validates answers; without it every answer is valid.
         outputs: OutputValidator;
-        /// Resolves links of paths for policies that ask where they lead; without it such calls are asked about.
+        /// Resolves symbolic links in paths, for policies with conditions on link targets; without it such calls
+        /// require approval.
         paths: PathResolver;
-        /// Builds what the model reads; default: the transcript as it is.
+        /// Builds the context of the model; default: the unchanged transcript.
         context: ContextBuilder;
-        /// Time; default: the system's.
+        /// The clock; default: the system's.
         clock: Clock;
-        /// Fresh ids; default: UUIDv7.
+        /// The source of new ids; default: UUIDv7.
         ids: Ids;
     }
 
-    /// How the results of one server are taken; default: within the limit of the run, and checked with a warning.
+    /// How results of one server are handled; default: limited as configured for the run, validated with a warning.
     #[must_use]
     pub fn server_results(mut self, server: impl Into<ServerId>, results: ServerResults) -> Self {
         self.results.insert(server.into(), results);
         self
     }
 
-    /// How long calls are held open for the answers to what their servers ask; default: not at all. Give it where answers
-    /// can come while a run is at work.
+    /// How long calls stay open while their servers wait for answers; default: not at all. Set it where answers can
+    /// arrive while a run is active.
     #[must_use]
     pub fn elicitation_hold(mut self, hold: ElicitationHold) -> Self {
         self.hold = hold;
         self
     }
 
-    /// Adds a watcher of every run this process drives.
+    /// Adds a sink for events of every run that this process executes.
     #[must_use]
     pub fn sink(mut self, sink: Arc<dyn EventSink>) -> Self {
         self.sinks.push(sink);
@@ -126,14 +127,15 @@ impl Builder {
         self
     }
 
-    /// The name under which this process owns runs; default: a fresh one.
+    /// The node name under which this process owns runs; default: a generated one.
     #[must_use]
     pub fn node(mut self, node: NodeId) -> Self {
         self.node = Some(node);
         self
     }
 
-    /// How long an ownership lasts without renewal (default 15 s). A run whose process died is free after this.
+    /// The duration of a lease without renewal (default 15 s). After that other processes can claim the run of a dead
+    /// process.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
@@ -147,21 +149,22 @@ impl Builder {
         self
     }
 
-    /// How often a running step looks whether another process ended the run (default 500 ms).
+    /// How often a running step checks whether another process ended the run (default 500 ms).
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = Some(poll);
         self
     }
 
-    /// How many runs are driven at once, and how many may wait for their turn (default: no limit).
+    /// The limits of active and queued runs (default: no limit).
     #[must_use]
     pub fn capacity(mut self, capacity: Capacity) -> Self {
         self.capacity = Some(capacity);
         self
     }
 
-    /// The keys of envelopes, for callers who keep the state of their runs themselves; without them no run is exported.
+    /// The envelope keys, for callers that keep the state of their runs themselves; without them no run can be
+    /// exported.
     #[cfg(feature = "envelope")]
     #[must_use]
     pub fn envelope_keys(mut self, keys: super::envelope::EnvelopeKeys) -> Self {
@@ -169,7 +172,7 @@ impl Builder {
         self
     }
 
-    /// The runner. Fails without a store, when two agents share a name, and when an agent names a model twice.
+    /// Builds the runner. Fails without a store, if two agents have the same name, and if an agent names a model twice.
     pub fn build(self) -> Result<AgentRunner, RunnerError> {
         let store = self.store.ok_or(RunnerError::Incomplete("a store is required: Builder::store"))?;
         let agents = named(self.agents)?;
@@ -237,7 +240,7 @@ fn model_named_twice(agent: &Agent) -> Option<ModelName> {
 
 const WITHOUT_SERVERS: &str = "this runner was built without MCP servers";
 
-/// What stands in for ports that were not given.
+/// The default of ports that were not set.
 struct Nothing;
 
 #[async_trait]

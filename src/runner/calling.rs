@@ -1,8 +1,9 @@
-//! One call of one tool, without a model: a run whose model asks for exactly that call, and then says what came of it.
+//! A single tool call without a model: a run whose scripted model requests exactly that call and then reports its
+//! result.
 //!
-//! It is a run like any other: its arguments are validated, the policy is asked, a person may be asked, the call is in the
-//! journal before it is sent, and there are spans of it. What the model says follows from the transcript alone, so that
-//! another process goes on with the run as this one would.
+//! It is a run like any other: arguments are validated, the policy is evaluated, approval may be required, the call is
+//! journaled before it is sent, and spans are recorded. The model's replies follow from the transcript alone, so any
+//! process can resume the run.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,35 +19,35 @@ use crate::core::run::{Answer, CallVerdict, Event, OnDeny, Recorded, Rejection, 
 use crate::core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
 use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
-/// What runs of one call name as their model. No configured model can be called so.
+/// The model name of such runs. No configured model can have this name.
 const MODEL: &str = "toolgate/call";
 
 /// The id of the call in its run.
 const CALL: &str = "call_1";
 
-/// What has become of the call of a run that is one.
+/// The state of the call of such a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Called {
-    /// Nothing yet: it is under way, or waits for somebody.
+    /// The call is pending or in progress.
     Open,
-    /// It was not made.
+    /// The call was not sent.
     Rejected {
-        /// Why, for machines.
+        /// The reason as a code.
         reason: Rejection,
-        /// Why, for people.
+        /// The reason as text.
         message: String,
-        /// What is wrong with the arguments, problem by problem, when they do not fit.
+        /// The validation problems, if the arguments are invalid.
         problems: Vec<Problem>,
     },
-    /// It was made; with an unknown outcome where nobody knows what came of it.
+    /// The call was sent. The outcome may be unknown.
     Ended(Arc<Outcome>),
-    /// The run ended, for this reason, before it was made.
+    /// The run ended for this reason before the call was sent.
     Abandoned(Failure),
 }
 
 impl AgentRunner {
-    /// Calls a tool as the model of an agent would, with everything an agent's call is subject to. The run completes with the
-    /// result; until then it may be pending, as any other. What the request says is to be done is not looked at.
+    /// Calls a tool as an agent's model would, with the same checks. The run completes with the result; until then it
+    /// may be pending like any other. The input of the request is ignored.
     pub async fn call_tool(
         &self,
         request: Request,
@@ -68,15 +69,16 @@ impl AgentRunner {
         self.start_as(Arc::new(caller(&agent)), request).await
     }
 
-    /// The agent as a run with this specification needs it.
+    /// The agent for a run with this specification.
     pub(super) fn agent_of(&self, spec: &Spec) -> Result<Arc<Agent>, RunnerError> {
         let agent = self.agent(&spec.agent)?;
         Ok(if spec.model.as_str() == MODEL { Arc::new(caller(&agent)) } else { agent })
     }
 }
 
-/// What has become of the call, by the journal of its run. However the run ends, a call that has its end has it; and what was
-/// sent may have taken effect, whatever is said afterwards of the run or of a second time.
+/// The state of the call, from the journal of its run. A recorded outcome counts however the run ends. A call that was
+/// sent without one has an unknown outcome: it may have had an effect, whatever later events say about the run or about a
+/// second attempt.
 pub fn called(journal: &[Recorded]) -> Called {
     let facts = || journal.iter().rev().map(|recorded| &recorded.event);
     if let Some(outcome) = facts().find_map(end_of_call) {
@@ -94,7 +96,7 @@ fn end_of_call(event: &Event) -> Option<&Arc<Outcome>> {
     if let Event::CallCompleted { outcome, .. } = event { Some(outcome) } else { None }
 }
 
-/// What a fact says of a call that is not sent.
+/// The state after an event about a call that was not sent.
 fn came_of(event: &Event) -> Option<Called> {
     let rejected =
         |reason, message: &str| Some(Called::Rejected { reason, message: message.to_owned(), problems: Vec::new() });
@@ -132,8 +134,8 @@ fn came_of(event: &Event) -> Option<Called> {
     }
 }
 
-/// The agent with what asks for one call in the place of its model: its servers, its policy and its limits, and nothing of
-/// what it would say.
+/// The agent with a scripted model that requests one call. It keeps the agent's servers, policy and limits, and drops
+/// its instructions.
 fn caller(agent: &Agent) -> Agent {
     Agent {
         model_name: ModelName::from(MODEL),
@@ -149,8 +151,8 @@ fn caller(agent: &Agent) -> Agent {
     }
 }
 
-/// Of the agent's tools only this one, so that the journal need not hold the others. A tool whose name is taken has its name
-/// only among the others.
+/// A filter for this tool alone, so that the journal does not contain the others. A tool that was renamed because of a
+/// name conflict has its name only among the others.
 fn alone(agent: &Agent, tool: &Tool) -> ToolFilter {
     if tool.own_name.is_some() || agent.pass_through {
         return ToolFilter::default();
@@ -159,12 +161,12 @@ fn alone(agent: &Agent, tool: &Tool) -> ToolFilter {
     ToolFilter { allow: vec![NamePattern::from(pattern)], ..ToolFilter::default() }
 }
 
-/// The message that such a run begins with.
+/// The first message of such a run.
 fn asking(tool: &Tool, arguments: &Map<String, Value>) -> Message {
     Message::user(format!("{} {}", tool.name, Value::Object(arguments.clone())))
 }
 
-/// Asks for the call that the first message names, and then says its result.
+/// Requests the call in the first message, then reports its result.
 struct OneCall;
 
 impl Model for OneCall {
@@ -199,7 +201,7 @@ impl Conversation for OneCall {
     }
 }
 
-/// The text of the result that is there.
+/// The text of the result in the messages.
 fn result_in(messages: &[Arc<Message>]) -> String {
     let latest = messages.iter().rev().flat_map(|message| message.content.iter().rev());
     let mut results = latest.filter_map(|part| match part {
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_call_that_was_sent_and_has_no_end_nobody_knows_whether_it_took_effect() {
+    fn a_sent_call_without_an_end_has_an_unknown_outcome() {
         let unknown = Called::Ended(Outcome::Unknown.into());
         let expired = Event::Expired { call: CALL.into() };
         for said in [cancelled(), denied(), expired] {

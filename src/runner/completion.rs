@@ -1,9 +1,9 @@
-//! Cancellation safety: what an operation writes and what follows from it are one unit.
+//! Cancellation safety: a write and its consequences complete as one unit.
 //!
-//! A future may be dropped wherever it waits: a client closes its connection, a caller has a timeout. Between the append of
-//! a fact and what the fact intends (driving the run, waking its driver, telling its watchers) that would leave a run that
-//! counts as running while no task drives it, until its lease ends. Such a unit runs in a task that the runner owns, and the
-//! caller only waits for it.
+//! A future may be dropped at any await point: a client closes its connection, a caller has a timeout. If that happens
+//! between the append of an event and its consequences (execute the run, wake its driver, notify its watchers), the run
+//! counts as running while no task executes it, until its lease expires. Such a unit therefore runs in a task that the
+//! runner owns, and the caller only waits for it.
 
 use std::panic::resume_unwind;
 
@@ -12,8 +12,8 @@ use tracing::Instrument as _;
 use super::{AgentRunner, RunnerError};
 
 impl AgentRunner {
-    /// Runs a unit of work to its end in a task of this runner, also when the caller stops waiting. [`close`](Self::close) and
-    /// [`drain`](Self::drain) wait for it. A panic in the unit is one of the caller.
+    /// Runs a unit of work to completion in a task of this runner, even if the caller stops waiting.
+    /// [`close`](Self::close) and [`drain`](Self::drain) wait for it. A panic in the unit propagates to the caller.
     pub(super) async fn to_completion<T: Send + 'static>(
         &self,
         unit: impl Future<Output = T> + Send + 'static,
@@ -22,7 +22,7 @@ impl AgentRunner {
             Ok(done) => Ok(done),
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                // Only a runtime that shuts down aborts it.
+                // Only the shutdown of the runtime aborts the task.
                 Err(_) => Err(RunnerError::Closed),
             },
         }

@@ -1,4 +1,4 @@
-//! The default context: the system prompt as authored, the transcript as it is.
+//! Default context: the system prompt and the transcript, unchanged.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::core::run::{Budget, Spec};
 use crate::core::tool::Toolset;
 use crate::ports::{Context, ContextBuilder};
 
-/// Passes everything on unchanged, so that adapters can send what they rendered before.
+/// Passes everything through unchanged, so that adapters can reuse earlier requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transcript;
 

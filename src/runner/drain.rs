@@ -1,5 +1,5 @@
-//! Stopping without breaking anything: runs under way may come to rest, and what is still at work then is laid down
-//! between two steps, where nothing is in flight, and given up at once, so that another process drives it on.
+//! Graceful shutdown: active runs may become idle. The runner releases the remaining ones between two steps, where
+//! nothing is in flight, and gives up their leases, so that another process resumes them at once.
 
 use std::time::Duration;
 
@@ -10,34 +10,35 @@ use super::AgentRunner;
 use crate::core::id::RunId;
 use crate::driver::{DriveError, Journal, Progress};
 
-/// How long everything that is not a run may take to end, when all runs are laid down.
+/// How long the remaining tasks may take to end after all runs are released.
 const LAST_TOUCHES: Duration = Duration::from_secs(5);
 
-/// How long runs are waited for.
+/// How long a drain waits for runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainTimes {
-    /// To come to rest by themselves.
+    /// Time for runs to become idle.
     pub rest: Duration,
-    /// To come to the end of the step they are at. Then it is cut: a model will be asked again, and of a tool call nobody
-    /// knows how it ended.
+    /// Time for runs to finish their current step. After that the step is aborted: the model is called again, and the
+    /// outcome of a tool call is unknown.
     pub step: Duration,
 }
 
-/// How a runner that is to stop stands with its runs.
+/// The phases of a shutdown.
 #[derive(Debug, Default)]
 pub(super) struct Drain {
-    /// Nothing new is begun, and what has not begun yet is given up.
+    /// New runs are rejected, and queued runs are released.
     pub(super) begun: CancellationToken,
-    /// Runs are laid down where nothing of them is in flight.
+    /// Runs are released where nothing is in flight.
     pub(super) laying: CancellationToken,
-    /// Runs are laid down wherever they are.
+    /// Runs are released at any point.
     pub(super) cut: CancellationToken,
 }
 
 impl AgentRunner {
-    /// Takes up no more runs, waits for those under way, and lays down what does not come to rest in time. Says how
-    /// many were still at work when the time for their step was over. Whoever waits for a run that is laid down is told so
-    /// ([`RunnerError::LaidDown`](super::RunnerError::LaidDown)); it is as its journal says and nobody's.
+    /// Stops accepting runs, waits for active ones, and releases those that do not become idle in time. Returns how
+    /// many were still active when the time for their step was over. Callers that wait for a released run receive
+    /// [`RunnerError::LaidDown`](super::RunnerError::LaidDown). The journal of a released run is its complete state,
+    /// and no process owns it.
     pub async fn drain(&self, times: DrainTimes) -> usize {
         let (drain, tasks) = (&self.inner.drain, &self.inner.tasks);
         tasks.close();
@@ -57,13 +58,13 @@ impl AgentRunner {
         at_work
     }
 
-    /// Writes down what has happened by now, before the run is given up; behind what somebody else was quicker to write.
+    /// Commits the staged events before the run is released, after the events of other writers if there are any.
     pub(super) async fn lay_down(&self, journal: &mut Journal) -> Result<(), DriveError> {
         while journal.commit().await? == Progress::CaughtUp {}
         Ok(())
     }
 
-    /// Gives the ownership of a run up, so that whoever asks for it next has it.
+    /// Gives up the lease of a run, so that the next process can claim it at once.
     pub(super) async fn give_up(&self, run: &RunId) {
         let store = &self.inner.ports.store;
         if let Err(error) = store.runs.renew(&store.node, std::slice::from_ref(run), Duration::ZERO).await {

@@ -1,4 +1,4 @@
-//! Starting a run and taking one up again. Every execution is a task of its own, owned by the runner.
+//! Start and resume of runs. Every execution is a task that the runner owns.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -21,27 +21,27 @@ use crate::core::trace::Trace;
 use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Pace, Ports, Progress};
 use crate::ports::{Claim, Update};
 
-/// How many runs are claimed together after a crash.
+/// How many orphaned runs are claimed together.
 const RECOVERED_AT_ONCE: usize = 64;
 
-/// A run under way in this process. Dropping it changes nothing for the run.
+/// The execution of a run in this process. Dropping it does not affect the run.
 #[derive(Debug)]
 pub struct Execution {
     /// The run.
     pub run: RunId,
-    /// What happens in it, from the first event of this execution.
+    /// The updates since the first event of this execution.
     pub updates: Watch,
     rest: Rest,
 }
 
 impl Execution {
-    /// Waits until the run rests: it is over, or owed something.
+    /// Waits until the run is idle: pending or ended.
     pub async fn rest(self) -> Result<Report, RunnerError> {
         self.rest.await.unwrap_or(Err(RunnerError::Lost(self.run)))
     }
 
-    /// The same, but waits no longer than until a server asks for input on a call that is held open for it: `None`. Those who
-    /// wait may be those who can answer.
+    /// The same, but returns `None` as soon as a server asks for input on a call that stays open for it. The caller may
+    /// be the one who can answer.
     pub async fn rest_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
         let Self { run, mut updates, rest } = self;
         let asked = async {
@@ -61,13 +61,13 @@ impl Execution {
 }
 
 impl AgentRunner {
-    /// Starts a run. Its first fact is durable when this returns.
+    /// Starts a run. Its first event is durable when this returns.
     pub async fn start(&self, request: Request) -> Result<Execution, RunnerError> {
         let agent = self.agent(&request.agent)?;
         self.start_as(agent, request).await
     }
 
-    /// Starts a run of an agent that is given as the run needs it.
+    /// Starts a run of an agent that was adapted to the run.
     pub(super) async fn start_as(&self, agent: Arc<Agent>, request: Request) -> Result<Execution, RunnerError> {
         let spec = request.spec(&agent, &self.inner.ports)?;
         let id = request.id.unwrap_or_else(|| self.fresh_id());
@@ -92,21 +92,20 @@ impl AgentRunner {
                 Ok(journal) => runner.launch(journal, &[], agent).await,
                 Err(error) => Err(error.into()),
             };
-            // The id of the run was given to no caller, so the run cannot be resumed.
+            // No caller knows the id of the run, so the run cannot be resumed.
             launched.inspect_err(|_| runner.inner.injections.forget(&id))
         };
         self.to_completion(unit).await?
     }
 
-    /// Gives a run what it is owed and drives it on. With nothing owed or given, a run that was left behind by a
-    /// process that died is simply driven on. A run that is driven here already hears what is given, and its execution
-    /// is joined.
+    /// Resumes a run with an input. Without an input or a pending item, this only recovers an orphaned run. If this
+    /// process already executes the run, its driver receives the input, and the returned execution is that one.
     pub async fn take_up(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
         self.take_up_with(run, input, None, trace).await
     }
 
-    /// Takes the run up with what is given and with what the servers of its tasks say, or are known to have said. News that
-    /// is none any more is dropped.
+    /// Resumes the run with an input and with task results, either known ones or those that servers report now.
+    /// Outdated results are dropped.
     pub(super) async fn take_up_with(
         &self,
         run: &RunId,
@@ -120,7 +119,8 @@ impl AgentRunner {
             let agent = self.agent_of(&journal.run().started().spec)?;
             let Given { events, wholes } = self.examined(&journal, &by_now, &input).await?;
             let waits = !by_now.pending().is_empty() || by_now.ending().is_some();
-            // What is given or to be done does not wait for servers that may not answer: they are asked afterwards.
+            // Input and outstanding work must not wait for servers that may not answer. Those servers are asked
+            // afterwards.
             if known.is_none() && events.is_empty() && waits {
                 known = Some(self.news_of_tasks(&journal, |_| true).await.events);
             }
@@ -145,7 +145,7 @@ impl AgentRunner {
                 Err(driven) => match self.leave_to(Some(&driven), run, &input).await? {
                     Some(execution) => return Ok(execution),
                     None => {
-                        // It is being laid down, asks about its tasks, or is being taken up by somebody who was quicker.
+                        // The driver is being released, polls its tasks, or a faster caller is resuming the run.
                         driven.hint.wake();
                         let _ = tokio::time::timeout(self.inner.ports.poll, driven.rest).await;
                         continue;
@@ -174,8 +174,8 @@ impl AgentRunner {
         }
     }
 
-    /// Appends what is staged, claims the run with it and drives it. `None`, and nothing of it is written, if another writer
-    /// was quicker.
+    /// Appends the staged events, which claims the run, and executes it. Returns `None` and writes nothing if another
+    /// writer was faster.
     async fn append_and_drive(
         &self,
         seat: Seat,
@@ -194,14 +194,14 @@ impl AgentRunner {
         Ok(Some(self.spawn(seat, turn, journal, agent, updates, unheard)))
     }
 
-    /// Leaves the input to whoever drives the run, here or in another process. `None` if nobody does any more.
+    /// Passes the input to the current driver of the run, here or in another process. `None` if the run has no driver.
     async fn leave_to(
         &self,
         driven: Option<&Driven>,
         run: &RunId,
         input: &Input,
     ) -> Result<Option<Execution>, RunnerError> {
-        // What is written to a run that rests would wait for ever.
+        // An event in the journal of an idle run would stay unprocessed.
         if self.hand_in(run, input, |run| run.status() == Status::Running).await?.is_none() {
             return Ok(None);
         }
@@ -211,7 +211,8 @@ impl AgentRunner {
         }))
     }
 
-    /// An execution of another process, whose rest is waited for. If that process dies, the run is taken up here.
+    /// An execution in another process. Waits until the run is idle. If the other process dies, this process recovers
+    /// the run.
     pub(super) fn follow_elsewhere(&self, run: &RunId) -> Execution {
         let (mut done, rest) = oneshot::channel();
         let (runner, id) = (self.clone(), run.clone());
@@ -232,23 +233,23 @@ impl AgentRunner {
                 () = done.closed() => None,
             };
             if let Some(rested) = rested {
-                // Nobody may be waiting any more.
+                // The caller may have stopped waiting.
                 let _ = done.send(rested);
             }
         });
         Execution { run: run.clone(), updates: Hub::closed(), rest: rest.shared() }
     }
 
-    /// Takes the run up if there is anything to do in it. Boxed, because taking up may end in waiting for another
-    /// process, which takes up again.
+    /// Resumes the run without input. Boxed, because resuming may lead to waiting for another process, which calls this
+    /// again.
     fn drive_on<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Execution, RunnerError>> {
         self.take_up(run, Input::Resume(Resume::default()), None).boxed()
     }
 
-    /// Takes up runs that were left behind by a process that died, oldest first, a batch at a time. Returns
-    /// those it drives now; none when nothing is left that it could drive.
+    /// Recovers orphaned runs of dead processes, oldest first, one batch at a time. Returns the executions of this
+    /// process; empty if no orphaned run is left that it can execute.
     pub async fn recover(&self) -> Result<Vec<Execution>, RunnerError> {
-        // What was claimed is driven or stays claimed until its lease ends.
+        // Every claimed run is executed or stays claimed until its lease expires, even if the caller stops waiting.
         let runner = self.clone();
         self.to_completion(async move { runner.claim_and_drive().await }).await?
     }
@@ -267,13 +268,13 @@ impl AgentRunner {
             for run in claimed {
                 match self.take_up(&run, Input::Resume(Resume::default()), None).await {
                     Ok(execution) => taken.push(execution),
-                    // The process stops: another one need not wait for the lease.
+                    // This process is stopping. Another one should not have to wait for the lease.
                     Err(RunnerError::Closed) => {
                         self.give_up(&run).await;
                         is_closed = true;
                     }
-                    // Its agent is not configured here, or its journal is unreadable. The lease is not renewed, so another
-                    // process that can drive it claims it soon; those behind it have their turn now.
+                    // This process lacks the agent, or the journal is unreadable. The lease is not renewed, so another
+                    // process can claim the run soon. Runs later in the queue are next.
                     Err(error) => {
                         if self.report_undriven(&run, &error) {
                             blocked.push(run.clone());
@@ -288,20 +289,20 @@ impl AgentRunner {
                 }
             }
         }
-        // Another process may have what this one lacks: it need not wait for the lease.
+        // Another process may have the missing configuration. It should not have to wait for the lease.
         for run in &blocked {
             self.give_up(run).await;
         }
         Ok(taken)
     }
 
-    /// Orphaned runs, oldest first: they are running, and no process that lives owns them. At most as many as are recovered
-    /// together. Nothing is written.
+    /// Orphaned runs, oldest first: their status is running, and no living process owns them. Returns at most one batch
+    /// and writes nothing.
     pub async fn orphaned(&self) -> Result<Vec<RunId>, RunnerError> {
         Ok(self.inner.ports.store.runs.orphaned(RECOVERED_AT_ONCE).await.map_err(DriveError::from)?)
     }
 
-    /// The execution of a run wherever it is at work: joined or resumed here, or followed while another process drives it.
+    /// The execution of a run in any process: joined or resumed here, or followed while another process executes it.
     pub async fn take_up_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
         match self.drive_on(run).await {
             Err(RunnerError::DrivenElsewhere { .. }) => Ok(self.follow_elsewhere(run)),
@@ -313,7 +314,7 @@ impl AgentRunner {
         if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.sit(run)) }
     }
 
-    /// An execution that is under way already.
+    /// The active execution of a run.
     fn join(&self, run: &RunId, driven: &Driven) -> Execution {
         driven.hint.wake();
         Execution { run: run.clone(), updates: self.watch(run), rest: driven.rest.clone() }
@@ -326,11 +327,11 @@ impl AgentRunner {
         agent: Arc<Agent>,
     ) -> Result<Execution, RunnerError> {
         let run = journal.id().clone();
-        // Only what begins is refused: what has begun has to go on.
+        // Only new runs are rejected. A run that has started must be able to continue.
         let tenant = journal.run().started().tenant.clone();
         let Some(turn) = self.inner.turnstile.enter_if_there_is_room(tenant) else { return Err(RunnerError::Busy) };
         let Ok(seat) = self.sit(&run)? else { return Err(RunnerError::Lost(run)) };
-        // Whoever watches from the first event on has to be there before it is written.
+        // Subscribed before the first event is written, so that the watch misses nothing.
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
         match journal.take(history).await? {
@@ -339,7 +340,7 @@ impl AgentRunner {
         }
     }
 
-    /// A run that begins with a past uses the blobs in it, and must not lose them with the run they came from.
+    /// A run with history uses the blobs in it, and must keep them when the original run is deleted.
     async fn share_blobs(&self, journal: &Journal) -> Result<(), RunnerError> {
         let Some(blobs) = &self.inner.ports.blobs else { return Ok(()) };
         let messages = journal.run().messages();
@@ -352,7 +353,8 @@ impl AgentRunner {
         Ok(blobs.share(journal.id(), &named).await.map_err(DriveError::from)?)
     }
 
-    /// Drives the run in a task, when it is its turn, until it rests. Before it does, the servers of the tasks of `unheard` are asked.
+    /// Executes the run in a task, once it has a permit, until it is idle. Before that, asks the servers of the
+    /// `unheard` tasks.
     fn spawn(
         &self,
         seat: Seat,
@@ -365,7 +367,7 @@ impl AgentRunner {
         let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
         let runner = self.clone();
         let trace_id = journal.run().execution().1.id;
-        // For whatever is logged on the way by those who do not know the run. It is there at every level of the log.
+        // Span context for log records from code that does not know the run. It is active at every log level.
         let record = tracing::error_span!("run", %run, %trace_id);
         let execution = async move {
             let ports = &runner.ports_of(journal.id());
@@ -399,7 +401,7 @@ impl AgentRunner {
         Execution { run, updates, rest }
     }
 
-    /// Waits for the run's turn and drives it to its rest, unless the process stops before.
+    /// Waits for a permit and executes the run until it is idle, or until the process stops.
     async fn course(
         &self,
         journal: &mut Journal,
@@ -427,7 +429,7 @@ impl AgentRunner {
         tokio::select! {
             biased;
             driven = &mut driven => return driven,
-            // A process that stops waits for runs, and not for people.
+            // A process that stops waits for runs, but not for users.
             () = drain.begun.cancelled() => hint.release_all(),
         }
         tokio::select! {
@@ -437,8 +439,8 @@ impl AgentRunner {
         }
     }
 
-    /// Waits for the run's turn. `None`: it is its turn. What somebody in another process writes meanwhile is found by its
-    /// first commit.
+    /// Waits for a permit. `None` means that the run has one. The first commit detects events that other processes
+    /// write in the meantime.
     async fn queued(&self, journal: &mut Journal, hint: &Hint, turn: &mut Turn) -> Result<Option<Course>, DriveError> {
         loop {
             tokio::select! {
@@ -455,7 +457,7 @@ impl AgentRunner {
 
     async fn drive_to_rest(&self, driver: &mut Driver<'_>, journal: &mut Journal) -> Result<Course, DriveError> {
         loop {
-            // A run that only has to write down that it rests does so.
+            // A run whose only remaining step records that it is idle may take that step.
             let is_at_work = |run: &Run| !matches!(run.next(), Step::Wait(_) | Step::Done(_) | Step::Record(_));
             if self.inner.drain.laying.is_cancelled() && is_at_work(journal.run()) {
                 return Ok(Course::LaidDown);
@@ -467,16 +469,16 @@ impl AgentRunner {
     }
 }
 
-/// How an execution came to its end.
+/// The end of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// The run rests.
+    /// The run is idle.
     Rests,
-    /// The process stops; somebody else drives it on.
+    /// The process stops and another one resumes the run.
     LaidDown,
 }
 
-/// A run that has nothing to be driven for.
+/// The execution of a run without outstanding work.
 fn at_rest(journal: &Journal) -> Execution {
     let (done, rest) = oneshot::channel();
     let run = journal.id().clone();

@@ -1,5 +1,6 @@
-//! The runs this process drives. One driver per run: a second one would take the calls of the first for calls whose
-//! outcome nobody knows. Whoever wants to drive a run takes its seat first, and a seat is given back however it ends.
+//! Registry of active runs: the runs that this process executes. Each run has one driver, because a second one would
+//! treat the calls of the first as calls with an unknown outcome. A driver claims the run here first, and the claim is
+//! released however the execution ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,34 +14,34 @@ use super::{Inner, Report, RunnerError};
 use crate::core::id::RunId;
 use crate::driver::Hint;
 
-/// How the execution of a run comes to rest; everybody who waits is told.
+/// The end of an execution, shared by everyone who waits for it.
 pub(super) type Rest = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;
 
-/// Who drives what.
+/// The active runs.
 #[derive(Default)]
 pub(super) struct Driving {
     seats: Mutex<Seats>,
-    /// The last seat was given back.
+    /// The last claim was released.
     pub(super) emptied: Notify,
 }
 
 #[derive(Default)]
 struct Seats {
     taken: BTreeMap<RunId, Driven>,
-    /// Whether a task keeps the leases.
+    /// Whether a task renews the leases.
     kept: bool,
 }
 
-/// A run that is driven, as others see it.
+/// A handle to an active run.
 #[derive(Clone)]
 pub(super) struct Driven {
-    /// Wakes its driver.
+    /// Wakes the driver.
     pub(super) hint: Hint,
-    /// Its coming to rest.
+    /// Resolves when the run is idle.
     pub(super) rest: Rest,
 }
 
-/// The right to drive a run in this process; given back when dropped.
+/// The exclusive claim of a run in this process; released on drop.
 pub(super) struct Seat {
     driving: Arc<Driving>,
     run: RunId,
@@ -49,7 +50,7 @@ pub(super) struct Seat {
 }
 
 impl Inner {
-    /// Takes the seat of a run, or tells of whoever has it.
+    /// Claims a run, or returns the handle to its current execution.
     pub(super) fn sit(&self, run: &RunId) -> Result<Seat, Driven> {
         let mut seats = self.driving.seats();
         if let Some(driven) = seats.taken.get(run) {
@@ -59,7 +60,7 @@ impl Inner {
         let driven = Driven { hint: Hint::default(), rest: rest.shared() };
         seats.taken.insert(run.clone(), driven.clone());
         if !std::mem::replace(&mut seats.kept, true) {
-            // Whoever keeps the leases outlives this runner: another one may have taken its place by then.
+            // The renewal task must not depend on this runner, because a reload may replace it.
             self.tasks.spawn(keep_leases(self.driving.clone(), self.ports.store.clone()));
         }
         Ok(Seat { driving: self.driving.clone(), run: run.clone(), driven, done: Some(done) })
@@ -67,17 +68,17 @@ impl Inner {
 }
 
 impl Driving {
-    /// The run as its driver in this process has it, if there is one.
+    /// The handle to an active run of this process, if there is one.
     pub(super) fn driven(&self, run: &RunId) -> Option<Driven> {
         self.seats().taken.get(run).cloned()
     }
 
-    /// Every run that is driven here.
+    /// Every active run of this process.
     pub(super) fn runs(&self) -> Vec<RunId> {
         self.seats().taken.keys().cloned().collect()
     }
 
-    /// Whether nothing is driven any more. The leases are then nobody's business until the next seat is taken.
+    /// Whether no run is active. The renewal task ends then, and the next claim starts a new one.
     pub(super) fn has_come_to_rest(&self) -> bool {
         let mut seats = self.seats();
         seats.kept = !seats.taken.is_empty();
@@ -90,12 +91,12 @@ impl Driving {
 }
 
 impl Seat {
-    /// Gives the seat back, then tells everybody who waits how the execution came to rest.
+    /// Releases the claim, then sends the result to all who wait.
     pub(super) fn leave(mut self, report: Result<Report, RunnerError>) {
         let done = self.done.take();
         drop(self);
         if let Some(done) = done {
-            // Callers that went away do not want the report.
+            // Callers that stopped waiting do not need the report.
             let _ = done.send(report);
         }
     }

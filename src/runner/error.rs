@@ -1,4 +1,4 @@
-//! Why the runner could not do what it was asked to do.
+//! Errors of the runner.
 
 use jiff::Timestamp;
 
@@ -10,13 +10,13 @@ use crate::core::run::{Refusal, Status, WiderLimit};
 use crate::driver::DriveError;
 use crate::ports::StoreError;
 
-/// A request the runner could not carry out. A run that *fails* is no such error: it has a [`super::Report`].
+/// A request that the runner could not carry out. A *failed* run is not such an error: it has a [`super::Report`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunnerError {
-    /// The builder misses something.
+    /// The builder lacks a required port.
     #[error("the runner cannot be built: {0}")]
     Incomplete(&'static str),
-    /// The models of an agent stand in for each other, and one cannot stand in for itself.
+    /// An agent names a model twice: a model cannot be its own fallback.
     #[error("agent `{agent}` names model `{model}` twice: as its model or in its fallback, each model is named once")]
     ModelTwice {
         /// The agent.
@@ -24,44 +24,44 @@ pub enum RunnerError {
         /// The model.
         model: ModelName,
     },
-    /// There is no such agent.
+    /// Unknown agent.
     #[error("there is no agent `{name}`; configured are: {}", names(known))]
     NoSuchAgent {
-        /// The name that was asked for.
+        /// The requested name.
         name: AgentName,
-        /// The names there are.
+        /// The configured names.
         known: Vec<AgentName>,
     },
-    /// The agent has no such tool, or it is not there now.
+    /// The agent does not have the tool, at least not now.
     #[error(
         "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists what it has, and what was left out and why"
     )]
     NoSuchTool {
         /// The agent.
         agent: AgentName,
-        /// The name that was asked for.
+        /// The requested name.
         tool: String,
     },
-    /// The tool is answered from outside, so that there is nothing here to call.
+    /// The application or the user answers the tool, so there is nothing to call.
     #[error("tool `{0}` is not run by a server: the calling application, or a person, answers its calls")]
     NotOfAServer(String),
-    /// Arguments that do not fit their tool.
+    /// Arguments that do not match the schema of their tool.
     #[error("tool `{tool}`: {problems}")]
     InvalidArguments {
         /// The tool.
         tool: String,
-        /// What is wrong.
+        /// The validation problems.
         problems: String,
     },
-    /// The run asks for a server its agent does not have.
+    /// The run requests a server that its agent does not have.
     #[error("agent `{agent}` has no server `{server}`; a run may narrow its agent's servers, never widen them")]
     NoSuchServer {
         /// The agent.
         agent: AgentName,
-        /// The server that was asked for.
+        /// The requested server.
         server: ServerId,
     },
-    /// The run asks for a limit wider than its agent's.
+    /// The run requests a wider limit than its agent's.
     #[error(
         "`{}` of {} is wider than the {} of agent `{agent}`; a run may narrow its agent's limits, never widen them",
         limit.name, limit.wanted, limit.most
@@ -69,10 +69,10 @@ pub enum RunnerError {
     WiderLimit {
         /// The agent.
         agent: AgentName,
-        /// The limit that was asked for.
+        /// The requested limit.
         limit: WiderLimit,
     },
-    /// The run was started with a server that was not brought along now.
+    /// The run was started with an injected server that is missing now.
     #[error(
         "run `{run}` was started with an MCP server `{server}` of the host application; nothing was taken. Bring it again \
          (`AgentRunner::inject`) before the run is taken up"
@@ -83,7 +83,7 @@ pub enum RunnerError {
         /// The server.
         server: ServerId,
     },
-    /// The run uses a server that its agent does not have here.
+    /// The run uses a server that its agent does not have in this process.
     #[error(
         "run `{run}` uses MCP server `{server}`, which agent `{agent}` does not have here; nothing was taken. Configure \
          the server, or name its file with --mcp-config"
@@ -93,61 +93,61 @@ pub enum RunnerError {
         run: RunId,
         /// Its agent.
         agent: AgentName,
-        /// The server it uses.
+        /// The missing server.
         server: ServerId,
     },
-    /// A server that a run brings along has the name of one it has already.
+    /// An injected server has the name of another server of the run.
     #[error("MCP server `{0}` is configured already; bring a server along under a name of its own")]
     ServerTwice(ServerId),
-    /// Two external tools of a run have one name.
+    /// Two external tools of a run have the same name.
     #[error("external tool `{0}` is declared twice")]
     DuplicateTool(String),
-    /// An external tool of a run cannot be used.
+    /// An external tool of a run is invalid.
     #[error("external tool `{tool}` cannot be used: {why}")]
     UnusableTool {
-        /// Which of those that the request declares, from 0.
+        /// Its index in the request, from 0.
         place: usize,
         /// The tool.
         tool: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The schema that answers are to fit cannot be used.
+    /// The output schema is invalid.
     #[error("the output schema {0}")]
     UnusableOutputSchema(String),
-    /// There is nothing in the message.
+    /// The message is empty.
     #[error("the message is empty; say what the run is to do")]
     EmptyMessage,
-    /// There is no such run.
+    /// Unknown run.
     #[error("there is no run `{0}`")]
     NoSuchRun(RunId),
-    /// What the run held was deleted.
+    /// The content of the run was deleted.
     #[error("run `{run}` was deleted at {at}; only that it was there is still known")]
     Purged {
         /// The run.
         run: RunId,
-        /// When it was.
+        /// The time of the deletion.
         at: Timestamp,
     },
-    /// The run is not over, and what it holds is needed.
+    /// The run has not ended, so its content cannot be deleted.
     #[error("run `{run}` is {}, and only what is over can be deleted; cancel it first", status.as_str())]
     NotOver {
         /// The run.
         run: RunId,
-        /// Where it stands.
+        /// Its status.
         status: Status,
     },
-    /// The run is over, and whoever drove it is just leaving it.
+    /// The run has ended, but its driver has not released it yet.
     #[error("run `{0}` is just being laid down; delete it again in a moment")]
     StillDriven(RunId),
-    /// There is no such place in the run's journal.
+    /// No such position in the journal of the run.
     #[error("run `{run}` has {length} events; it cannot be forked at {at}")]
     NoSuchPosition {
         /// The run.
         run: RunId,
-        /// Its journal's length.
+        /// The length of its journal.
         length: u64,
-        /// The position that was asked for.
+        /// The requested position.
         at: u64,
     },
     /// A fork that would end before it does anything.
@@ -159,54 +159,54 @@ pub enum RunnerError {
     ForkEnds {
         /// The run.
         run: RunId,
-        /// The position that was asked for.
+        /// The requested position.
         at: u64,
-        /// How the fork would end.
+        /// The status with which the fork would end.
         status: Status,
-        /// The latest position before it from which a fork goes on.
+        /// The latest earlier position from which a fork continues.
         latest: u64,
     },
-    /// The input was refused; nothing of it was taken.
+    /// The input was rejected as a whole.
     #[error("{}", refusals(.0))]
     Refused(Vec<Refusal>),
-    /// Another process drives the run.
+    /// Another process executes the run.
     #[error(
         "run `{run}` is driven by another process ({node}); if that process died, the run is free when its lease runs out"
     )]
     DrivenElsewhere {
         /// The run.
         run: RunId,
-        /// The process.
+        /// The node of that process.
         node: NodeId,
     },
-    /// The runner is being closed.
+    /// The runner is shutting down.
     #[error("this runner is being closed and takes up no more runs; ask another process")]
     Closed,
-    /// As many runs wait for their turn as may.
+    /// The queue of runs is full.
     #[error("this server drives as many runs as it may, and as many as may wait do; try again later")]
     Busy,
-    /// The process that drove the run is stopping.
+    /// The process that executed the run is stopping.
     #[error("run `{0}` was laid down because this process is stopping; another one goes on with it")]
     LaidDown(RunId),
-    /// The run could not be driven on.
+    /// The run could not be executed.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// An envelope was not made, or not taken.
+    /// An error of making or accepting an envelope.
     #[cfg(feature = "envelope")]
     #[error(transparent)]
     Envelope(#[from] super::envelope::EnvelopeError),
-    /// The task that drove the run is gone.
+    /// The task that executed the run has disappeared.
     #[error("the task that drove run `{0}` stopped unexpectedly; the run can be taken up again")]
     Lost(RunId),
 }
 
 impl RunnerError {
-    /// Why an input was refused; none if it is another error.
+    /// Why an input was rejected; empty for other errors.
     pub fn refusals(&self) -> &[Refusal] {
         if let Self::Refused(refusals) = self { refusals } else { &[] }
     }
 
-    /// What the store said, if it is at fault.
+    /// The error of the store, if the store failed.
     pub fn store_fault(&self) -> Option<&StoreError> {
         if let Self::Drive(DriveError::Store(fault)) = self { Some(fault) } else { None }
     }
@@ -246,8 +246,8 @@ impl RunnerError {
         }
     }
 
-    /// Whether the same request may succeed later, for every surface alike. A run that refuses an input as it is now
-    /// refuses the same input again, whatever the code says of other conflicts.
+    /// Whether the same request may succeed later, the same for every API. A run that rejects an input in its current
+    /// state rejects it again, even if other conflicts with that code are retryable.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Refused(_) => false,
@@ -304,7 +304,7 @@ fn names(names: &[AgentName]) -> String {
     if names.is_empty() { "none".into() } else { names.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ") }
 }
 
-/// An error of each kind, and each refusal of an input: every surface is compared with them.
+/// An example of each error and of each rejection, for the tests of every API.
 #[cfg(test)]
 pub(crate) fn every_error() -> Vec<RunnerError> {
     let call = || CallId::from("call_1");

@@ -1,4 +1,4 @@
-//! A new run that begins as another one did, up to a position. The other run is not touched.
+//! Fork: a new run with the first events of another one. The other run does not change.
 
 use serde_json::{Map, Value};
 
@@ -10,34 +10,34 @@ use crate::core::run::{Event, Run, TighterLimits, Trigger};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal};
 
-/// What a fork is to be. Whose run it is, and on whose behalf it acts, it has from the run it copies.
+/// The parameters of a fork. It inherits tenant and principal from the original run.
 #[derive(Clone, Debug, Default)]
 pub struct Fork {
-    /// How many events are copied; default: the longest beginning from which the model is asked, or something is waited
-    /// for ([`Run::fork_position`]).
+    /// How many events are copied; default: the longest prefix after which the model is called or the run is pending
+    /// ([`Run::fork_position`]).
     pub at: Option<u64>,
-    /// Something to say to the new run.
+    /// A message to the new run.
     pub message: Option<Message>,
-    /// Limits of the new run, within its agent's. Those that are not named are the other run's, as far as the agent's
-    /// allow. Nothing that the other run used counts.
+    /// Limits of the new run, within its agent's. Limits that are not set are those of the original run, as far as the
+    /// agent's limits allow. Usage of the original run does not count.
     pub limits: TighterLimits,
-    /// The caller's own facts about it, instead of those of the run it copies.
+    /// Metadata of the new run, in place of the original run's.
     pub metadata: Option<Map<String, Value>>,
-    /// Who asks for it, as whoever let them in knows them.
+    /// The authenticated caller.
     pub by: Option<String>,
-    /// The id it is to have, one that [`AgentRunner::fresh_id`] made; default: a fresh one.
+    /// The id of the new run, from [`AgentRunner::fresh_id`]; default: a new one.
     pub id: Option<RunId>,
-    /// The trace to continue.
+    /// The parent trace.
     pub trace: Option<Trace>,
 }
 
 impl AgentRunner {
-    /// Copies the first events of a run into a new one, adds a message if one is given, and drives the new run, with a
-    /// budget of its own. A position at which the new run would end before it asks the model is refused. A call that
-    /// was under way at that position is in doubt in the new run: it is never made a second time on the strength of the
-    /// copy. Neither is a consent used twice: one that was not used yet at that position is not copied, and is asked for
-    /// again ([`Run::forked`]). Servers that the host application added to the other run are to be
-    /// [brought](AgentRunner::inject) for the new one as well, under an id that was made for it before.
+    /// Copies the first events of a run into a new one, adds the message if there is one, and executes the new run with
+    /// its own budget. A position at which the new run would end before it calls the model is rejected. A call that was
+    /// in progress at that position is in doubt in the new run: the copy alone never sends it again. An approval is not
+    /// used twice either: if the approved call was not sent before that position, the approval is not copied and is
+    /// requested again ([`Run::forked`]). Servers that the host application injected into the original run must be
+    /// [injected](AgentRunner::inject) into the new run as well, under an id that was created in advance.
     pub async fn fork(&self, run: &RunId, fork: Fork) -> Result<Execution, RunnerError> {
         let Fork { at, message, limits, metadata, by, id, trace } = fork;
         let corrupt = |reason| DriveError::Corrupt { run: run.clone(), reason };
@@ -74,7 +74,7 @@ impl AgentRunner {
             ports.sinks.clone(),
         )?;
         journal.stage_all(events.collect())?;
-        // Watchers were shown the copied facts when they happened.
+        // Watchers received the copied events when they happened.
         let history = journal.staged().to_vec();
         let limits = journal.run().started().spec.limits.forked(&agent.limits, &limits);
         let limits = limits.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;

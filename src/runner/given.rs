@@ -1,4 +1,4 @@
-//! What is looked at before a run takes what it is given, and what is kept of it beside the run.
+//! Validation of an input before it is recorded, and the blobs that are stored with it.
 
 use super::injected::Injected;
 use super::{AgentRunner, RunnerError};
@@ -9,20 +9,21 @@ use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
 use crate::ports::{BlobError, InputFindings, StoreError};
 
-/// What an input comes to for a run as its journal is. Whoever finds that the journal has become longer looks at the input
-/// again: what fitted one definition of a tool need not fit another.
+/// The validated form of an input for one state of the journal. If the journal has grown, the input must be validated
+/// again: a result that matched one definition of a tool may not match another.
 pub(super) struct Given {
-    /// The facts.
+    /// The events.
     pub(super) events: Vec<Event>,
-    /// What has to be kept before they are written.
+    /// The blobs to store before the events are written.
     pub(super) wholes: Vec<Whole>,
 }
 
 impl AgentRunner {
-    /// Looks at everything about an input that can be looked at before it is written, in view of the run as it is by now.
+    /// Validates everything about an input that can be validated before it is written, against the current state of the
+    /// run.
     pub(super) async fn examined(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Given, RunnerError> {
         let (fit, wholes) = self.fit(journal, input);
-        // What a call waits for, if anything, comes first: content is not judged by a call that does not want it.
+        // Content is validated only if the call waits for it, so the pending items come first.
         let bound = bound(journal, by_now, &fit).map_err(RunnerError::Refused)?;
         if let Input::Resume(resume) = &bound {
             let misdirected = by_now.misdirected(resume);
@@ -37,8 +38,8 @@ impl AgentRunner {
         Ok(Given { events, wholes })
     }
 
-    /// Results have to fit their tool's result schema, edited arguments the tool's input schema, answers to a server the
-    /// schema of its form. Entries for calls that do not wait for them repeat what was given before.
+    /// Results must match their tool's result schema, edited arguments the tool's input schema, and answers to a server
+    /// the schema of its form. Entries for calls that do not wait for them repeat an earlier input.
     async fn check(&self, run: &Run, resume: &Resume) -> Result<(), RunnerError> {
         let owed = run.debts();
         let is_owed = |id: &CallId, kind: &str| owed.iter().any(|debt| debt.call_id() == id && debt.kind() == kind);
@@ -81,7 +82,7 @@ impl AgentRunner {
         if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
     }
 
-    /// The facts an input becomes.
+    /// The events that an input becomes.
     pub(super) fn received(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Vec<Event>, RunnerError> {
         let input = bound(journal, by_now, input).map_err(RunnerError::Refused)?;
         let events = by_now.accept(&input).map_err(RunnerError::Refused)?;
@@ -94,8 +95,8 @@ impl AgentRunner {
         }
     }
 
-    /// Refuses decisions whose wider approval is over before it begins. A decision that is repeated later becomes no fact, and
-    /// is taken.
+    /// Rejects decisions with a grant that expires before it starts. A repeated decision becomes no event and is
+    /// accepted.
     fn none_expired(&self, events: Vec<Event>) -> Result<Vec<Event>, RunnerError> {
         let now = self.inner.ports.clock.now();
         let expired = |event: &Event| {
@@ -107,8 +108,8 @@ impl AgentRunner {
         if refusals.is_empty() { Ok(events) } else { Err(RunnerError::Refused(refusals)) }
     }
 
-    /// The input with results that are fit to be recorded, and what has to be kept before they are. The same input becomes
-    /// the same, so that a repeated one is known again.
+    /// The input with results that are ready to be recorded, and the blobs to store first. Equal inputs give equal
+    /// results, so that a repeated input is recognized.
     pub(super) fn fit(&self, journal: &Journal, input: &Input) -> (Input, Vec<Whole>) {
         let Input::Resume(resume) = input else { return (input.clone(), Vec::new()) };
         let limit = journal.run().started().spec.limits.result_bytes();
@@ -130,19 +131,19 @@ impl AgentRunner {
         (Input::Resume(resume), wholes)
     }
 
-    /// Keeps what is about to be named. Unlike a call of ours, what is given can be given again: without a place for it,
-    /// nothing is taken.
+    /// Stores the blobs that the events refer to. Unlike the result of a call, an input can be sent again: if its blobs
+    /// cannot be stored, the input is rejected.
     pub(super) async fn keep(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), RunnerError> {
         let kept = self.inner.ports.keep_all(run, wholes).await;
         kept.map_err(|error| match error {
             BlobError::Store(error) => DriveError::from(error).into(),
-            // What is larger is never among it.
+            // Larger content is never among these blobs.
             BlobError::TooLarge { .. } => DriveError::from(StoreError::Unavailable(error.to_string())).into(),
         })
     }
 }
 
-/// A run whose servers are not configured here would go on without its tools.
+/// Rejects a run whose servers are not configured in this process, because it would continue without their tools.
 pub(super) fn require_servers(run: &RunId, spec: &Spec, agent: &Agent, brought: &Injected) -> Result<(), RunnerError> {
     let is_here = |server: &ServerId| agent.servers.contains(server) || brought.ids().any(|id| id == server);
     match spec.servers.iter().find(|server| !is_here(server)) {
@@ -156,7 +157,7 @@ pub(super) fn require_servers(run: &RunId, spec: &Spec, agent: &Agent, brought: 
     }
 }
 
-/// Whether the input brings something to write.
+/// Whether the input contains anything to record.
 pub(super) fn gives(input: &Input) -> bool {
     match input {
         Input::Resume(resume) => {
@@ -175,15 +176,15 @@ fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> Refusal {
     Refusal::Invalid { call_id: call.clone(), what: what.into(), at, problems }
 }
 
-/// The input with decisions that say what they are about, if that is what whoever decided was shown, and meant for the run as
-/// it is by now.
+/// The input with each decision bound to the current call. Rejects a decision whose approver saw another binding. An
+/// expected version that matches the journal becomes the version of the current state.
 fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<Refusal>> {
     let (id, mut input) = (journal.id(), input.clone());
     if let Input::Resume(Resume { expected_version: Some(version), .. })
     | Input::Cancel { expected_version: Some(version), .. } = &mut input
         && *version == journal.run().length()
     {
-        // Whoever saw all there is need not have seen what time alone has come to say.
+        // A caller that saw everything need not have seen expiry events.
         *version = run.length();
     }
     let Input::Resume(mut resume) = input else { return Ok(input) };

@@ -1,5 +1,6 @@
-//! MCP servers that a host application adds for one run: its own code in this process, or a server that only this run
-//! has. Nothing of them is journaled but their names, so whoever takes the run up elsewhere has to bring them again.
+//! Injected MCP servers: servers that a host application adds to one run, as code in this process or as connections
+//! that only this run has. The journal contains only their names, so a process that resumes the run must inject them
+//! again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,17 +17,17 @@ use crate::core::trace::SpanContext;
 use crate::driver::{Journal, Ports};
 use crate::ports::{McpCall, McpServers, McpTask, Progress};
 
-/// Servers beside the configured ones, by the ids under which the run knows them.
+/// Servers in addition to the configured ones, by their ids in the run.
 #[derive(Clone, Default)]
 pub struct Injected(BTreeMap<ServerId, Arc<dyn McpServers>>);
 
 impl Injected {
-    /// None yet.
+    /// An empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With one more.
+    /// Adds a server.
     #[must_use]
     pub fn and(mut self, id: impl Into<ServerId>, servers: Arc<dyn McpServers>) -> Self {
         self.0.insert(id.into(), servers);
@@ -45,18 +46,18 @@ impl fmt::Debug for Injected {
     }
 }
 
-/// What was brought for which run.
+/// The injected servers of each run.
 #[derive(Default)]
 pub(super) struct Injections(Mutex<BTreeMap<RunId, Injected>>);
 
 impl AgentRunner {
-    /// Brings the servers that a run was started with, before it is taken up in this process. They are held until the run
-    /// is over here.
+    /// Injects the servers that a run was started with, before this process resumes the run. They are kept until the
+    /// run has ended here.
     pub fn inject(&self, run: &RunId, servers: Injected) {
         self.inner.injections.bring(run, servers);
     }
 
-    /// Lets go of the servers of a run that is over.
+    /// Removes the servers of a run that has ended.
     pub(super) fn forget_if_over(&self, journal: &Journal) {
         if journal.run().ending().is_some() {
             self.inner.injections.forget(journal.id());
@@ -64,7 +65,7 @@ impl AgentRunner {
         }
     }
 
-    /// The servers as this run sees them.
+    /// The servers of this run, including injected ones.
     pub(super) fn servers_of(&self, run: &RunId) -> Arc<dyn McpServers> {
         let base = self.inner.ports.servers.clone();
         match self.inner.injections.of(run) {
@@ -73,7 +74,7 @@ impl AgentRunner {
         }
     }
 
-    /// The world as a driver of this run sees it.
+    /// The ports of a driver of this run.
     pub(super) fn ports_of(&self, run: &RunId) -> Ports {
         Ports { servers: self.servers_of(run), ..self.inner.ports.clone() }
     }
@@ -99,7 +100,7 @@ impl Injections {
     }
 }
 
-/// A name leads to one server.
+/// Rejects duplicate names, so that a name refers to one server.
 pub(super) fn free_names(configured: &[ServerId], injected: &Injected) -> Result<(), RunnerError> {
     match injected.ids().find(|id| configured.contains(id)) {
         Some(taken) => Err(RunnerError::ServerTwice(taken.clone())),
@@ -107,7 +108,7 @@ pub(super) fn free_names(configured: &[ServerId], injected: &Injected) -> Result
     }
 }
 
-/// The configured servers and those of one run.
+/// The configured servers and the injected ones of a run.
 struct Together {
     base: Arc<dyn McpServers>,
     added: Injected,
@@ -136,7 +137,7 @@ impl McpServers for Together {
 
     fn generation(&self, servers: &[ServerId]) -> u64 {
         let each = servers.iter().map(|server| self.with(server).generation(std::slice::from_ref(server)));
-        // Generations only ever grow, so that their sum changes when one of them does.
+        // Generations only grow, so their sum changes when any of them does.
         each.fold(0, u64::wrapping_add)
     }
 

@@ -1,4 +1,4 @@
-//! Keeping the ownership of the runs this process drives, while it drives any.
+//! Lease renewal for the active runs of this process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use tokio::time::MissedTickBehavior;
 use super::driving::Driving;
 use crate::driver::Store;
 
-/// A lease of nothing is a setting for tests; an interval of nothing is a panic.
+/// Tests use a lease of zero, but an interval of zero panics.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Renews the leases of the runs that are driven here at a third of their duration, until nothing is driven any more.
-/// A run that was claimed or driven and given up is left to whoever can do better.
+/// Renews the leases of active runs at a third of their duration, until no run is active. Leases of released runs
+/// expire, so that another process can claim these runs.
 pub(super) async fn keep_leases(driving: Arc<Driving>, store: Store) {
     let mut due = tokio::time::interval((store.lease / 3).max(SHORTEST));
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);

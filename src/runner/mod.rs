@@ -1,7 +1,7 @@
-//! The front door of the library: start runs, resume them, cancel, fork and watch them.
+//! Public entry point of the library: start, resume, cancel, fork and watch runs.
 //!
-//! An [`AgentRunner`] holds the ports and the agents. It owns every task it starts and waits for them in
-//! [`AgentRunner::close`]. A caller that drops an operation changes nothing for its run: what was begun is completed.
+//! An [`AgentRunner`] holds the ports and the agents. It owns every task that it starts, and waits for them in
+//! [`AgentRunner::close`]. A caller that drops an operation does not affect its run: a started operation completes.
 
 mod attend;
 mod blocked;
@@ -74,7 +74,7 @@ use driving::Driving;
 use injected::Injections;
 use watch::Hub;
 
-/// Runs agents. Cheap to clone; clones share everything.
+/// A runner of agents. Cheap to clone; clones share everything.
 #[derive(Clone)]
 pub struct AgentRunner {
     inner: Arc<Inner>,
@@ -97,34 +97,34 @@ struct Inner {
 }
 
 impl AgentRunner {
-    /// A runner to be put together.
+    /// A builder for a runner.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Starts a run and waits until it rests: it is over, or owed something.
+    /// Starts a run and waits until it is idle: pending or ended.
     pub async fn execute(&self, request: Request) -> Result<Report, RunnerError> {
         self.start(request).await?.rest().await
     }
 
-    /// Answers what a run is owed, drives it on, and waits until it rests again.
+    /// Resumes a run with answers and waits until it is idle again.
     pub async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
         self.take_up(run, Input::Resume(resume), None).await?.rest().await
     }
 
-    /// Says something to a run. A run that is under way hears it at its next turn; one that is pending keeps it.
+    /// Adds a message to a run. An active run receives it at its next turn; a pending run keeps it.
     pub async fn message(&self, run: &RunId, text: &str) -> Result<Report, RunnerError> {
         let message = crate::core::chat::Message::user(text);
         self.post(run, &Input::Message(message)).await
     }
 
-    /// Ends a run, wherever it is driven. Cancelling a cancelled run changes nothing.
+    /// Ends a run, whichever process executes it. Cancelling a cancelled run changes nothing.
     pub async fn cancel(&self, run: &RunId, reason: Option<String>) -> Result<Report, RunnerError> {
         self.post(run, &Input::Cancel { reason, expected_version: None }).await
     }
 
-    /// The same, unless the run has become another one than at that version, which its sender saw: that is
-    /// [refused](crate::core::run::Refusal::Stale).
+    /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
+    /// [rejected](crate::core::run::Refusal::Stale).
     pub async fn cancel_as_seen(
         &self,
         run: &RunId,
@@ -134,7 +134,7 @@ impl AgentRunner {
         self.post(run, &Input::Cancel { reason, expected_version: Some(version) }).await
     }
 
-    /// Gives more time for something that a run is owed by a deadline. Giving the same time twice is giving it once.
+    /// Extends the deadline of a pending item. Repeating the same request changes nothing.
     pub async fn extend(
         &self,
         run: &RunId,
@@ -146,17 +146,17 @@ impl AgentRunner {
         self.post(run, &Input::Extend { call, until, by: by.into(), via }).await
     }
 
-    /// An id for a run that is to be started: whoever knows it before can ask afterwards whether the run exists.
+    /// An id for a new run. A caller that knows the id in advance can check later whether the run exists.
     pub fn fresh_id(&self) -> RunId {
         self.inner.ids.run_id()
     }
 
-    /// Where a run stands.
+    /// The current state of a run.
     pub async fn report(&self, run: &RunId) -> Result<Report, RunnerError> {
         Ok(Report::of(run.clone(), &self.load(run).await?))
     }
 
-    /// A run as its journal tells it.
+    /// A run, folded from its journal.
     pub async fn load(&self, run: &RunId) -> Result<Run, RunnerError> {
         Ok(crate::driver::fold(run, &self.journal(run).await?)?)
     }
@@ -173,7 +173,7 @@ impl AgentRunner {
         }
     }
 
-    /// Where media that models produced are kept, if anywhere: the handles in an output lead there.
+    /// The store of media that models produced, if there is one: the handles in an output refer to it.
     pub fn blobs(&self) -> Option<&Arc<dyn BlobStore>> {
         self.inner.ports.blobs.as_ref()
     }
@@ -183,12 +183,12 @@ impl AgentRunner {
         Ok(self.inner.ports.store.runs.list(filter).await.map_err(DriveError::from)?)
     }
 
-    /// What happens in a run from now on, in this process. Facts that were written before are in the journal.
+    /// The updates of a run from now on, in this process. Earlier events are in the journal.
     pub fn watch(&self, run: &RunId) -> Watch {
         self.inner.hub.watch(run)
     }
 
-    /// The tools an agent would be offered now, with the policy's verdict on each.
+    /// The tools that are currently available to an agent, with the policy's verdict on each.
     pub async fn tools(&self, agent: &AgentName) -> Result<Toolset, RunnerError> {
         let agent = self.agent(agent)?;
         let spec = agent.spec();
@@ -207,7 +207,7 @@ impl AgentRunner {
         self.inner.agents.values()
     }
 
-    /// How long an ownership lasts without renewal.
+    /// The duration of a lease without renewal.
     pub fn lease(&self) -> std::time::Duration {
         self.inner.ports.store.lease
     }
@@ -215,25 +215,25 @@ impl AgentRunner {
     /// Whether the store can be read.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason.
     pub async fn check_read(&self) -> Result<(), StoreError> {
         self.inner.ports.store.runs.check_read().await
     }
 
-    /// Whether the store can be written; known from the last seconds, or from a small write.
+    /// Whether the store can be written, from writes of the last seconds or from a small test write.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason.
     pub async fn check_write(&self) -> Result<(), StoreError> {
         self.inner.ports.store.runs.check_write().await
     }
 
-    /// How many runs are driven here, and how many wait for their turn.
+    /// The number of active and queued runs of this process.
     pub fn activity(&self) -> Activity {
         self.inner.turnstile.activity()
     }
 
-    /// Stops taking up runs and waits for those under way to rest.
+    /// Stops accepting runs and waits until the active ones are idle.
     pub async fn close(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -251,11 +251,11 @@ impl AgentRunner {
         Trace::new(id, (self.inner.sampler)(&id, None))
     }
 
-    /// Writes an input into a run's journal without driving the run.
+    /// Appends an input to a run's journal without executing the run.
     async fn post(&self, run: &RunId, input: &Input) -> Result<Report, RunnerError> {
         loop {
             let journal = self.open_unless_over(run).await?.0;
-            // What came too late is refused. That it was late is written by the process that drives the run on.
+            // An input after its deadline is rejected. The process that resumes the run writes the expiry.
             let (by_now, _) = journal.by_now()?;
             let events = self.received(&journal, &by_now, input)?;
             let (journal, progress) = self.write_beside(journal, events).await?;
@@ -265,8 +265,8 @@ impl AgentRunner {
         }
     }
 
-    /// Opens a run, and writes first what nobody was awake to write, if it ends the run. What else was not answered in time
-    /// needs somebody to drive the run on, and is written only by whoever does, or if the run still waits afterwards.
+    /// Opens a run. If its deadline has passed, the end of the run is written first. Other expiry events need a driver,
+    /// so they are written only by a process that executes the run, or if the run is still pending afterwards.
     async fn open_unless_over(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
         loop {
             let (journal, history) = self.open(run).await?;
@@ -278,8 +278,8 @@ impl AgentRunner {
         }
     }
 
-    /// Writes facts into the journal of a run that the writer does not drive, and does what follows from them, as one unit.
-    /// The journal comes back as it is afterwards.
+    /// Appends events to the journal of a run that another driver may execute, with all consequences, as one unit.
+    /// Returns the journal after the append.
     async fn write_beside(&self, mut journal: Journal, facts: Vec<Event>) -> Result<(Journal, Progress), RunnerError> {
         let runner = self.clone();
         let unit = async move {
@@ -291,7 +291,8 @@ impl AgentRunner {
 
     async fn append_beside(&self, journal: &mut Journal, facts: Vec<Event>) -> Result<Progress, RunnerError> {
         let run = journal.id().clone();
-        // A driver that is at work tells the watchers, in order; one that is about to rest looks no more.
+        // An active driver notifies the watchers, in order. A driver that is about to become idle no longer reads the
+        // journal.
         let driven = self.inner.driving.driven(&run);
         let status = journal.run().status();
         let is_at_work = driven.is_some() && status == Status::Running;
@@ -318,8 +319,8 @@ impl AgentRunner {
         Ok(Progress::Committed)
     }
 
-    /// Tells the watchers what was written to a run that rests, with what went before. Without it they miss something, and
-    /// nothing else is lost.
+    /// Notifies the watchers about events that were written to an idle run, with the history before them. If this
+    /// fails, watchers miss the events, but nothing else is lost.
     async fn tell_of_rest(&self, run: &RunId, from: u64, to: u64) {
         let Ok(journal) = self.inner.ports.store.runs.load(run, 0).await else { return };
         let (history, facts): (Vec<_>, Vec<_>) =
@@ -332,13 +333,13 @@ impl AgentRunner {
         let opened = Journal::open(run, ports.store.clone(), ports.clock.clone(), ports.sinks.clone()).await?;
         match opened {
             Some(opened) => Ok(opened),
-            // There is none, and this says why.
+            // The row does not exist, and this error says why.
             None => Err(self.journal(run).await.err().unwrap_or_else(|| RunnerError::NoSuchRun(run.clone()))),
         }
     }
 
-    /// A trace for an execution: the caller's, continued, or a fresh one. A caller may have several runs in one trace, and
-    /// their spans must not be taken for each other.
+    /// The trace of an execution: the caller's, continued, or a new one. A caller may have several runs in one trace,
+    /// so their spans need different ids.
     fn trace(&self, remote: Option<Trace>) -> Trace {
         match remote {
             Some(trace) => {
@@ -350,7 +351,7 @@ impl AgentRunner {
         }
     }
 
-    /// The fact that begins a further execution.
+    /// The event that starts a further execution.
     fn resumed(&self, remote: Option<Trace>) -> Event {
         Event::Resumed { trace: self.trace(remote), limits: None }
     }

@@ -1,7 +1,7 @@
-//! What nobody answered in time, taken up: the sweep that a timer does while nobody touches the runs that wait.
+//! Expiry of overdue items: a timer sweeps the idle runs.
 //!
-//! A deadline holds without it. Whoever touches a run writes down first what is late; the sweep only makes that happen
-//! soon, so that the model reads of it and the run goes on.
+//! Deadlines hold without the sweep, because every access to a run writes its expired items first. The sweep only makes
+//! this happen soon, so that the model is informed and the run continues.
 
 use jiff::Timestamp;
 
@@ -14,42 +14,43 @@ use crate::ports::RunFilter;
 /// How many rows of the index are read at a time.
 const PAGE: usize = 500;
 
-/// A run that had something overdue, or of which that cannot be said.
+/// A run with overdue items, or a run whose state could not be read.
 #[derive(Debug)]
 pub struct Overdue {
     /// The run.
     pub run: RunId,
-    /// What was not answered in time.
+    /// The expired items.
     pub late: Late,
-    /// The run, going on or over; or why it could not be taken up. It is overdue still, then, and found by the next sweep.
+    /// The execution of the run, or why it could not be resumed. In that case the items are still overdue, and the next
+    /// sweep finds them again.
     pub taken: Result<Execution, RunnerError>,
 }
 
-/// What came too late.
+/// Expired items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// These calls, whose answers the run waited for.
+    /// The expired calls.
     Calls(Vec<CallId>),
-    /// The run as a whole: its own time is over.
+    /// The deadline of the run itself.
     Run,
-    /// Nobody can say: the run cannot be read, and was left alone.
+    /// Unknown: the run could not be read and was not changed.
     Unknown,
 }
 
 impl AgentRunner {
-    /// The time that deadlines are compared with.
+    /// The current time for comparisons with deadlines.
     pub fn now(&self) -> Timestamp {
         self.inner.ports.clock.now()
     }
 
-    /// A run as it is by now, with what time alone has come to say and nobody wrote down yet, and its journal.
+    /// The current state of a run, including expiry events that are not written yet, and its journal.
     pub async fn by_now(&self, run: &RunId) -> Result<(Run, Vec<Recorded>), RunnerError> {
         let (journal, history) = self.open(run).await?;
         Ok((journal.by_now()?.0, history))
     }
 
-    /// Takes up every pending run of which something is overdue: the model reads that nobody answered in time, or the
-    /// run ends as expired. Doing it twice, or in several processes at once, is doing it once.
+    /// Resumes every pending run with overdue items: the model is informed that there was no answer in time, or the run
+    /// ends as expired. Repeated and concurrent sweeps have the same effect as one.
     pub async fn expire_due(&self) -> Result<Vec<Overdue>, RunnerError> {
         let mut overdue = Vec::new();
         for run in self.due_runs().await? {
@@ -77,8 +78,8 @@ impl AgentRunner {
         Ok((!calls.is_empty()).then_some(Late::Calls(calls)))
     }
 
-    /// The pending runs of which the index says that something has run out, collected before any of them is touched: what is
-    /// taken up may wait again.
+    /// The pending runs that are overdue according to the index. They are collected before any of them is resumed,
+    /// because a resumed run may become pending again.
     async fn due_runs(&self) -> Result<Vec<RunId>, RunnerError> {
         let (status, due_by) = (Some(Status::Pending), Some(self.now()));
         let mut filter = RunFilter { status, due_by, limit: PAGE, ..RunFilter::default() };

@@ -1,4 +1,4 @@
-//! What is given to a run by somebody who does not drive it.
+//! Recording of input for a run without executing it.
 
 use super::{AgentRunner, Report, RunnerError};
 use crate::core::id::RunId;
@@ -6,17 +6,16 @@ use crate::core::run::{Input, Resume, Run};
 use crate::driver::{Journal, Progress};
 
 impl AgentRunner {
-    /// Gives a run what it is owed and leaves driving it to others: to the process that drives it now, or else to whoever
-    /// recovers runs that nobody drives. Checked and bound like everything that is given to
-    /// [`resume`](AgentRunner::resume).
+    /// Records an input and leaves the execution to others: to the process that executes the run now, or to the
+    /// recovery of orphaned runs. The input is validated and bound like the input of [`resume`](AgentRunner::resume).
     pub async fn record(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
         let written = self.hand_in(run, &Input::Resume(resume), |_| true).await?;
         let journal = written.ok_or_else(|| RunnerError::Lost(run.clone()))?;
         Ok(Report::of(run.clone(), journal.run()))
     }
 
-    /// Writes an input without driving the run, checked against the very journal that takes it. `None`, and nothing is
-    /// written, if the run is not one that is `meant`.
+    /// Records an input without executing the run, validated against the journal that it is appended to. Returns `None`
+    /// and writes nothing if `meant` rejects the run.
     pub(super) async fn hand_in(
         &self,
         run: &RunId,

@@ -1,4 +1,4 @@
-//! A runner with another configuration that goes on with the work of the one before.
+//! Configuration reload: a runner with another configuration that continues the work of the previous one.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use super::{AgentRunner, Builder, Inner, RunnerError};
 use crate::driver::Ports;
 
 impl AgentRunner {
-    /// A runner with the agents, the results of servers and the hold of elicitations of that builder. Every other port is the builder's if it names one
-    /// that can change (servers, approvals, validators, context, envelope keys, capacity), and else that of this runner.
-    /// Both share the store and everything that is under way: executions of this runner go on with what they
-    /// began with, and are resumed, cancelled, watched and drained through either.
+    /// A runner with the agents, the result settings of servers and the elicitation hold of that builder. Ports that
+    /// can change (servers, approvals, validators, context, envelope keys, capacity) come from the builder if it sets
+    /// them, and all others from this runner. Both runners share the store and all active executions: executions of
+    /// this runner keep their configuration, and either runner can resume, cancel, watch and drain them.
     ///
     /// # Errors
     /// As [`Builder::build`].
@@ -40,7 +40,7 @@ impl AgentRunner {
             hub: old.hub.clone(),
             driving: old.driving.clone(),
             injections: old.injections.clone(),
-            // Another configuration may lack something else, which is to be reported.
+            // The new configuration may lack something else, which must be reported.
             blocked: Arc::default(),
             turnstile: old.turnstile.clone(),
             drain: old.drain.clone(),

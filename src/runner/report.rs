@@ -1,4 +1,4 @@
-//! Where a run stands when it rests.
+//! Report of an idle run.
 
 use std::sync::Arc;
 
@@ -9,30 +9,31 @@ use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
 use crate::core::run::{Budget, Debt, Output, Run, Status};
 
-/// What a caller gets back. `pending` carries what source 002 calls messages, tool requests and tool interactions.
+/// The result that a caller receives. `pending` contains what source 002 calls messages, tool requests and tool
+/// interactions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The run.
     pub run_id: RunId,
-    /// Its conversation.
+    /// The conversation of the run.
     pub session_id: SessionId,
-    /// The length of its journal.
+    /// The length of the journal.
     pub version: u64,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
     /// The answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
-    /// What it is owed; empty unless it is pending.
+    /// The pending items; empty unless the run is pending.
     pub pending: Vec<Debt>,
-    /// Why it did not complete.
+    /// The reason why the run did not complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// The conversation so far, the open turn included.
+    /// The conversation so far, including the open turn.
     pub messages: Vec<Arc<Message>>,
     /// Turns with tools, and rejected answers.
     pub tool_interactions: u32,
-    /// What it used.
+    /// The budget that the run used.
     pub budget: Budget,
 }
 
@@ -54,7 +55,7 @@ impl Report {
         }
     }
 
-    /// For callers that want everything but a completed or pending run as an error.
+    /// Converts every report except of a completed or pending run into an error.
     pub fn into_result(self) -> Result<Self, Failure> {
         match self.error {
             Some(error) => Err(error),

@@ -1,4 +1,4 @@
-//! What a caller asks for: a fresh run of an agent, narrowed to what this caller wants.
+//! Request for a new run of an agent, optionally narrowed by the caller.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,45 +15,45 @@ use crate::core::trace::Trace;
 use crate::driver::Ports;
 use crate::ports::McpServers;
 
-/// A request for a fresh run.
+/// A request for a new run.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The agent.
     pub agent: AgentName,
     /// The user's message.
     pub input: Message,
-    /// The conversation before it.
+    /// The conversation before the message.
     pub history: Vec<Message>,
-    /// The conversation it belongs to; default: one of its own.
+    /// The conversation that the run belongs to; default: a new one.
     pub session: Option<SessionId>,
-    /// Whose run it is; default: the one tenant of a program that has no others.
+    /// The tenant; default: the only tenant of a program without others.
     pub tenant: Tenant,
-    /// Who asks for it, as whoever let them in knows them.
+    /// The authenticated caller.
     pub by: Option<String>,
-    /// The id it is to have, one that [`super::AgentRunner::fresh_id`] made; default: a fresh one.
+    /// The id of the run, from [`super::AgentRunner::fresh_id`]; default: a new one.
     pub id: Option<RunId>,
-    /// On whose behalf the run acts; policies and standing approvals look at it.
+    /// The principal that the run acts for; policies and grants can refer to it.
     pub principal: Option<Principal>,
-    /// The tools this caller runs itself, besides the agent's.
+    /// External tools that this caller runs, in addition to the agent's.
     pub external_tools: Vec<ExternalTool>,
-    /// Only these of the agent's servers.
+    /// A subset of the agent's servers.
     pub servers: Option<Vec<ServerId>>,
-    /// Servers that only this run has, under names of their own. Their tools need not be on an allow list.
+    /// Injected servers for this run, with unique names. Their tools need not be on an allow list.
     pub injected: Injected,
-    /// Which of the agent's tools may be used; narrows, never widens.
+    /// A filter for the agent's tools; narrows, never widens.
     pub tools: ToolFilter,
-    /// JSON Schema of the answer, instead of the agent's.
+    /// JSON Schema of the answer, in place of the agent's.
     pub output_schema: Option<Value>,
-    /// Limits tighter than the agent's; wider ones are refused.
+    /// Tighter limits than the agent's; wider ones are rejected.
     pub limits: TighterLimits,
-    /// The trace to continue.
+    /// The parent trace.
     pub trace: Option<Trace>,
-    /// The caller's own facts about the run.
+    /// Metadata of the caller.
     pub metadata: Map<String, Value>,
 }
 
 impl Request {
-    /// A message for an agent, and nothing else.
+    /// A request with a message for an agent, without options.
     pub fn new(agent: impl Into<AgentName>, text: impl Into<String>) -> Self {
         Self {
             agent: agent.into(),
@@ -75,21 +75,21 @@ impl Request {
         }
     }
 
-    /// The same request with a tool that the caller runs itself.
+    /// Adds a tool that the caller runs.
     #[must_use]
     pub fn external_tool(mut self, tool: ExternalTool) -> Self {
         self.external_tools.push(tool);
         self
     }
 
-    /// The same request with a server that only this run has.
+    /// Adds a server for this run only.
     #[must_use]
     pub fn inject(mut self, id: impl Into<ServerId>, servers: Arc<dyn McpServers>) -> Self {
         self.injected = self.injected.and(id, servers);
         self
     }
 
-    /// What the run is to be, within what its agent allows.
+    /// The specification of the run, within the limits of its agent.
     pub(super) fn spec(&self, agent: &Agent, ports: &Ports) -> Result<Spec, RunnerError> {
         if self.input.is_blank() {
             return Err(RunnerError::EmptyMessage);
@@ -126,7 +126,7 @@ impl Request {
     }
 }
 
-/// The results a caller returns for its own tools, as [`super::Resume::results`] wants them.
+/// Results of external tools, as [`super::Resume::results`] expects them.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultFor;
 

@@ -1,4 +1,4 @@
-//! The approvals that stand, for people: given before anything is called, listed, and taken back.
+//! Management of grants: create grants before any call, list and revoke them.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -10,28 +10,28 @@ use crate::core::tool::{Arguments, Problem, Tool, summary, summary_of_any};
 use crate::driver::DriveError;
 use crate::ports::{Grant, GrantFilter, InputFindings, Revoked};
 
-/// A standing approval for calls that are to come.
+/// A grant for future calls.
 #[derive(Clone, Debug)]
 pub struct NewGrant {
     /// The agent whose calls it covers.
     pub agent: AgentName,
-    /// The tool, by the name the model sees. The grant is bound to its definition as it is now.
+    /// The tool, by the name that the model sees. The grant is bound to its current definition.
     pub tool: String,
-    /// The only conversation it holds in; `None` for all.
+    /// The only conversation in which it is valid; `None` for all.
     pub session: Option<SessionId>,
-    /// On whose behalf the calls are made; `None` covers those that nobody is named for.
+    /// The principal of the calls; `None` covers only calls without a principal.
     pub principal: Option<Principal>,
     /// The only arguments it covers; `None` for any.
     pub arguments: Option<Map<String, Value>>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// Until when it holds; `None` until it is taken back.
+    /// The expiry time; `None` means until it is revoked.
     pub expires_at: Option<Timestamp>,
 }
 
 impl AgentRunner {
-    /// Lets calls of a tool run without a person from now on, in runs of that tenant. What the policy denies is denied all the
-    /// same.
+    /// Allows calls of a tool without approval from now on, in runs of that tenant. Calls that the policy denies stay
+    /// denied.
     pub async fn grant(
         &self,
         new: NewGrant,
@@ -74,22 +74,22 @@ impl AgentRunner {
         Ok(self.to_completion(unit).await?.map_err(DriveError::from)?)
     }
 
-    /// Standing approvals, newest first.
+    /// Grants, newest first.
     pub async fn grants(&self, filter: &GrantFilter) -> Result<Vec<Grant>, RunnerError> {
         Ok(self.inner.ports.approvals.grants(filter, self.now()).await.map_err(DriveError::from)?)
     }
 
-    /// Takes a standing approval back. Calls that rest on it and were not sent yet are asked about again. `None` if there
-    /// is no such approval; one that was taken back before stays as it is.
+    /// Revokes a grant. Calls that rely on it and were not sent yet require approval again. `None` if there is no such
+    /// grant; a revoked grant stays unchanged.
     pub async fn revoke(&self, grant: &GrantId, by: impl Into<String>) -> Result<Option<Grant>, RunnerError> {
         let revoked = Revoked { at: self.now(), by: by.into() };
         let (approvals, grant) = (self.inner.ports.approvals.clone(), grant.clone());
-        // A cache in front of the store has to drop what it holds once the store has the revocation.
+        // A cache in front of the store must drop its entries once the store has the revocation.
         let unit = async move { approvals.revoke(&grant, &revoked).await };
         Ok(self.to_completion(unit).await?.map_err(DriveError::from)?)
     }
 
-    /// Arguments that no call can have would never be met.
+    /// Validates the arguments: invalid ones would never match a call.
     async fn fits(&self, tool: &Tool, arguments: &Map<String, Value>) -> Result<(), RunnerError> {
         match self.inner.ports.inputs.check(tool, arguments, &Budget::default()).await {
             InputFindings::Valid => Ok(()),

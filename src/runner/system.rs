@@ -1,4 +1,4 @@
-//! The real clock and real ids.
+//! System clock and UUIDs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::core::id::RunId;
 use crate::core::trace::TraceId;
 use crate::ports::{Clock, Ids};
 
-/// The system's clock.
+/// The clock of the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -36,7 +36,7 @@ impl Ids for UuidIds {
     }
 
     fn trace_id(&self) -> TraceId {
-        // A hash, because samplers take the bits of a trace id for random ones, and a UUID's are not all random.
+        // A hash, because samplers treat the bits of a trace id as random, and those of a UUID are not all random.
         let mut id = [0; 16];
         let digest = Sha256::digest(Uuid::now_v7().as_bytes());
         id.iter_mut().zip(digest.iter()).for_each(|(to, from)| *to = *from);

@@ -1,4 +1,5 @@
-//! Calls that became tasks at their servers: the run waits, no connection does, and the servers are asked now and then.
+//! MCP tasks: calls that their servers continue in the background. The run waits without a connection, and the servers
+//! are polled.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,48 +14,49 @@ use crate::core::tool::{CallReply, Origin, Replied, TaskHandle};
 use crate::driver::{DriveError, Hint, Journal};
 use crate::ports::{McpServers, McpTask, TaskWish};
 
-/// How long to wait before a server that does not say is asked again.
+/// The poll interval for servers that request none.
 const POLL: Duration = Duration::from_secs(2);
-/// The bounds of what a server may say. It must not make us a nuisance, nor let a run sleep for ever.
+/// The bounds of a requested poll interval. A server must neither make toolgate poll excessively nor let a run wait
+/// forever.
 const POLL_BOUNDS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(300));
 
-/// What became of a run when the servers of its tasks were asked.
+/// The result of a poll of a run's tasks.
 #[derive(Debug)]
 pub enum Polled {
-    /// There was news, and the run goes on.
+    /// There are results, and the run resumes.
     GoesOn(Execution),
-    /// There is none yet.
+    /// There are no results yet.
     StillWaits {
-        /// What the tasks are at, as far as their servers say.
+        /// The status of the tasks, as far as their servers report it.
         said: Vec<TaskSaid>,
-        /// When it is time to ask again.
+        /// The time until the next poll.
         again_in: Duration,
     },
     /// The run waits for no task.
     NoTasks(Box<Report>),
 }
 
-/// What is known of a task that is still under way.
+/// The status of an unfinished task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSaid {
     /// The call that became the task.
     pub call: CallId,
-    /// What its server says, or why it could not be asked.
+    /// The message of its server, or why the server could not be polled.
     pub message: Option<String>,
 }
 
-/// What the servers of a run's tasks say.
+/// The results of a poll.
 #[derive(Debug, Default)]
 pub(super) struct TaskNews {
-    /// What happened. Empty when all tasks are under way.
+    /// The events. Empty if all tasks are unfinished.
     pub(super) events: Vec<Event>,
     said: Vec<TaskSaid>,
     again_in: Option<Duration>,
 }
 
 impl AgentRunner {
-    /// Asks the servers of a run's tasks, once, and drives the run on if there is news. [`resume`](Self::resume) does the
-    /// same; this also tells how the tasks are doing.
+    /// Polls the servers of a run's tasks once, and resumes the run if there are results. [`resume`](Self::resume) does
+    /// the same; this also returns the status of the tasks.
     pub async fn poll_tasks(&self, run: &RunId) -> Result<Polled, RunnerError> {
         let (journal, _) = self.open(run).await?;
         if journal.run().tasks().next().is_none() {
@@ -68,7 +70,7 @@ impl AgentRunner {
         Ok(Polled::GoesOn(self.take_up_with(run, nothing, Some(news.events), None).await?))
     }
 
-    /// What the servers say. Those that cannot be asked now are asked again later: the task may be fine.
+    /// Polls the servers. A server that cannot be reached is polled again later, because the task may be fine.
     pub(super) async fn news_of_tasks(&self, journal: &Journal, of: impl Fn(&CallId) -> bool) -> TaskNews {
         let run = journal.run();
         let servers = self.servers_of(journal.id());
@@ -95,8 +97,8 @@ impl AgentRunner {
         news
     }
 
-    /// Asks the servers of these tasks once the run waits for nothing else, and keeps what they say for the next commit.
-    /// Whoever has something for the run meanwhile comes first. Says whether there was news.
+    /// Polls the servers of these tasks once the run waits for nothing else, and stages the results for the next
+    /// commit. Other input for the run takes precedence. Returns whether there were results.
     pub(super) async fn hear_of_tasks(
         &self,
         journal: &mut Journal,
@@ -117,7 +119,8 @@ impl AgentRunner {
         Ok(is_any)
     }
 
-    /// Tells the servers of tasks that nobody waits for any more to stop. Nobody waits for that either, and it may fail.
+    /// Asks servers to stop tasks whose run has ended. The runner does not wait for the answers, and the requests may
+    /// fail.
     pub(super) fn stop_tasks(&self, id: &RunId, servers: &Arc<dyn McpServers>, tasks: Vec<OpenTask>) {
         for OpenTask { call, origin, task, trace } in tasks {
             let (servers, id) = (servers.clone(), id.clone());

@@ -1,8 +1,9 @@
-//! How many runs are driven at once, and whose turn it is when more want to be.
+//! Admission control: limits the number of active runs and decides which queued run is next.
 //!
-//! A run that waits here is durable, owned and watched like any other; only its driver has not begun. Tenants have their
-//! turns one after the other, so that one who starts thousands of runs delays the others by one each. Nothing here knows
-//! what a run does with its turn: it is given back when it is dropped, however the run ends.
+//! A queued run is durable, owned and watched like any other; only its driver has not started. Admission is fair
+//! between tenants: it alternates between them, so that a tenant who starts thousands of runs delays each other
+//! tenant's next run by one. Admission knows nothing about runs: a permit is released when it is dropped, however the
+//! run ends.
 
 mod line;
 
@@ -14,14 +15,14 @@ use tokio::sync::oneshot;
 use self::line::{Line, Ticket};
 use crate::core::id::Tenant;
 
-/// How many runs a runner takes on. The default is no limit.
+/// The limits of a runner. The default is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// At most so many are driven at once.
+    /// The maximum of active runs.
     pub driven: usize,
-    /// At most so many of one tenant.
+    /// The maximum of active runs per tenant.
     pub driven_per_tenant: usize,
-    /// At most so many wait for their turn; beyond that no new ones are begun.
+    /// The maximum of queued runs; beyond it new ones are rejected.
     pub waiting: usize,
 }
 
@@ -31,27 +32,27 @@ impl Default for Capacity {
     }
 }
 
-/// What a runner is at.
+/// The load of a runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// Runs that are driven.
+    /// Active runs.
     pub driven: usize,
-    /// Runs that wait for their turn.
+    /// Queued runs.
     pub waiting: usize,
 }
 
-/// Lets runs through, a few at a time.
+/// The admission queue.
 #[derive(Default)]
 pub(crate) struct Turnstile(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     line: Line,
-    /// How each that waits is told that it may go.
+    /// The channels that admit queued runs.
     called: BTreeMap<Ticket, oneshot::Sender<()>>,
 }
 
-/// A place in the line, or beyond it. Given back when dropped.
+/// A place in the queue, or a permit. Released on drop.
 pub(crate) struct Turn {
     turnstile: Arc<Turnstile>,
     tenant: Tenant,
@@ -68,20 +69,20 @@ impl Turnstile {
         Self(Mutex::new(State { line: Line::new(capacity), called: BTreeMap::new() }))
     }
 
-    /// Other bounds from now on. Those beyond them already are not stopped.
+    /// Sets new limits. Active runs beyond them continue.
     pub(super) fn set_capacity(&self, capacity: Capacity) {
         let mut state = self.state();
         let admitted = state.line.set_capacity(capacity);
         state.call(admitted);
     }
 
-    /// Queues up.
+    /// Joins the queue.
     pub(crate) fn enter(self: &Arc<Self>, tenant: Tenant) -> Turn {
         let place = self.state().enter(&tenant);
         Turn { turnstile: self.clone(), tenant, place }
     }
 
-    /// Queues up, unless one more of that tenant would have to wait, and as many wait already as may.
+    /// Joins the queue, unless the run would have to wait and the queue is full.
     pub(super) fn enter_if_there_is_room(self: &Arc<Self>, tenant: Tenant) -> Option<Turn> {
         let mut state = self.state();
         if state.line.is_full_for(&tenant) {
@@ -112,7 +113,7 @@ impl State {
     fn call(&mut self, admitted: Vec<Ticket>) {
         for ticket in admitted {
             if let Some(call) = self.called.remove(&ticket) {
-                // Whoever went away gives its turn back by itself.
+                // A dropped place releases its permit by itself.
                 let _ = call.send(());
             }
         }
@@ -120,10 +121,10 @@ impl State {
 }
 
 impl Turn {
-    /// Waits until it is this one's turn. May be dropped and asked again.
+    /// Waits for the permit. Cancel-safe.
     pub(crate) async fn come(&mut self) {
         if let Place::Waiting { called, .. } = &mut self.place {
-            // The turnstile outlives this and only ever calls.
+            // The queue outlives this place, and never drops the sender without sending.
             let _ = called.await;
             self.place = Place::Through;
         }
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_called_and_has_gone_away_keeps_nobody_waiting() {
+    fn a_dropped_ticket_that_was_admitted_blocks_no_other() {
         let turnstile = one_at_a_time();
         let first = turnstile.enter("a".into());
         let (second, mut third) = (turnstile.enter("a".into()), turnstile.enter("b".into()));
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_let_in_has_the_last_place_from_then_on() {
+    fn an_accepted_ticket_takes_the_last_place() {
         let turnstile = Arc::new(Turnstile::new(Capacity { driven: 1, waiting: 1, ..Capacity::default() }));
         let _first = turnstile.enter("a".into());
         let second = turnstile.enter_if_there_is_room("a".into());

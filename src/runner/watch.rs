@@ -1,5 +1,5 @@
-//! Watching runs: every fact in order, and the fragments in between, of runs that this process drives; and a notice that there is
-//! more to read of runs that other processes write to.
+//! Watching runs: every event in order, with the deltas in between, for runs that this process executes; and a
+//! notification about new events for runs that other processes write to.
 
 mod poller;
 
@@ -18,26 +18,26 @@ use crate::core::run::Recorded;
 use crate::driver::DriveError;
 use crate::ports::{EventSink, RunFilter, RunRow, RunStore, Update};
 
-/// How far a watcher may fall behind before it misses something. A watcher that keeps up has none of it allocated.
+/// How far a watcher may fall behind before it misses updates. A watcher that keeps up allocates none of it.
 const CAPACITY: usize = 1024;
 
-/// Hands updates to those who watch.
+/// Distributes updates to watchers.
 #[derive(Debug)]
 pub(super) struct Hub {
     watched: Mutex<BTreeMap<RunId, Vec<Arc<Subscription>>>>,
     poller: Poller,
 }
 
-/// A running view of one run.
+/// A live view of one run.
 #[derive(Debug)]
 pub struct Watch {
     run: RunId,
     subscription: Arc<Subscription>,
-    /// Where it is to be removed when it is dropped.
+    /// The hub that it unregisters from on drop.
     hub: Option<Arc<Hub>>,
 }
 
-/// What a watcher has not taken yet.
+/// The updates that a watcher has not read yet.
 #[derive(Debug, Default)]
 struct Subscription {
     unread: Mutex<Unread>,
@@ -52,20 +52,20 @@ struct Unread {
     is_over: bool,
 }
 
-/// What a watcher learns.
+/// A notification to a watcher.
 #[derive(Debug)]
 pub enum News {
-    /// Something happened in this process.
+    /// An update from this process.
     Update(Box<Update>),
-    /// The journal may have facts that this process has not written.
+    /// The journal may contain events of other processes.
     Behind,
-    /// This process drives the run no longer.
+    /// This process no longer executes the run.
     Over,
 }
 
 impl Watch {
-    /// The next update; `None` when the run rests. A watcher that fell far behind goes on with what is left: facts it
-    /// missed are in the journal.
+    /// The next update; `None` when the run is idle. A watcher that fell far behind continues with the remaining
+    /// updates: the missed events are in the journal.
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             match self.news().await {
@@ -76,7 +76,7 @@ impl Watch {
         }
     }
 
-    /// The next update if it is there already; `Ready(None)` when the run rests.
+    /// The next update if it is available; `Ready(None)` when the run is idle.
     pub fn try_next(&mut self) -> Poll<Option<Update>> {
         let mut unread = self.subscription.unread();
         match unread.updates.pop_front() {
@@ -86,8 +86,8 @@ impl Watch {
         }
     }
 
-    /// What there is to learn next, of other processes too if the run is [followed](Lookout::follow). May be dropped and
-    /// asked for again.
+    /// The next notification, including those about other processes if the run is [followed](Lookout::follow).
+    /// Cancel-safe.
     pub async fn news(&mut self) -> News {
         loop {
             match self.try_next() {
@@ -98,7 +98,7 @@ impl Watch {
             if std::mem::take(&mut self.subscription.unread().is_behind) {
                 return News::Behind;
             }
-            // A change since the look above has left its permit.
+            // A change since the check above has stored a permit.
             self.subscription.changed.notified().await;
         }
     }
@@ -138,8 +138,8 @@ impl Subscription {
     }
 }
 
-/// Where one run is watched from: what happens, what was missed, and whether there is anything to be seen here at all. Nothing
-/// that drives runs is held by it, so that a configuration that was replaced goes away however long somebody watches.
+/// Access to one run for watchers: live updates, missed events, and the existence of the run. It holds no part of the
+/// runner, so that a replaced configuration is freed however long watchers stay.
 #[derive(Clone)]
 pub struct Lookout {
     run: RunId,
@@ -149,7 +149,7 @@ pub struct Lookout {
 }
 
 impl AgentRunner {
-    /// Where a run is watched from, whichever process drives it.
+    /// Access for watchers of a run, whichever process executes it.
     pub fn lookout(&self, run: &RunId) -> Lookout {
         let Inner { ports, hub, driving, .. } = &*self.inner;
         Lookout { run: run.clone(), runs: ports.store.runs.clone(), hub: hub.clone(), driving: driving.clone() }
@@ -157,23 +157,23 @@ impl AgentRunner {
 }
 
 impl Lookout {
-    /// What happens from now on, in this process.
+    /// The updates from now on, in this process.
     pub fn watch(&self) -> Watch {
         self.hub.watch(&self.run)
     }
 
-    /// Has watches of this run learn of what other processes write: one look at the store about every `interval` for all runs
-    /// that are watched. To be called after [`watch`](Self::watch), within an async runtime.
+    /// Makes watches of this run report events of other processes: one query of the store about every `interval` for
+    /// all watched runs. Call it after [`watch`](Self::watch), within an async runtime.
     pub fn follow(&self, interval: Duration) {
         poller::start(&self.hub, &self.runs, &self.driving, interval);
     }
 
-    /// The facts from a position on; none when there are none yet.
+    /// The events from a position on; empty if there are none yet.
     pub async fn facts(&self, from: u64) -> Result<Vec<Recorded>, RunnerError> {
         Ok(self.runs.load(&self.run, from).await.map_err(DriveError::from)?)
     }
 
-    /// The index row as it is now, also of a run that was deleted.
+    /// The current index row, also of a deleted run.
     pub async fn row(&self) -> Result<RunRow, RunnerError> {
         let filter = RunFilter { run: Some(self.run.clone()), purged: true, limit: 1, ..RunFilter::default() };
         let row = self.runs.list(&filter).await.map_err(DriveError::from)?.into_iter().next();
@@ -182,7 +182,7 @@ impl Lookout {
 }
 
 impl Hub {
-    /// Of the process that is called `node` in the store.
+    /// A hub for the node with this name in the store.
     pub(super) fn new(node: NodeId) -> Self {
         Self { watched: Mutex::default(), poller: Poller::new(node) }
     }
@@ -193,14 +193,14 @@ impl Hub {
         Watch { run: run.clone(), subscription, hub: Some(self.clone()) }
     }
 
-    /// A watch of something that is over.
+    /// A watch that is already over.
     pub(super) fn closed() -> Watch {
         let subscription = Arc::<Subscription>::default();
         subscription.unread().is_over = true;
         Watch { run: "".into(), subscription, hub: None }
     }
 
-    /// Tells the watchers of a run that there is more to read.
+    /// Notifies the watchers of a run that there are more events.
     fn set_behind(&self, run: &RunId) {
         for subscription in self.watched().get(run).into_iter().flatten() {
             subscription.set(|unread| unread.is_behind = true);

@@ -1,4 +1,4 @@
-//! The store that forgets: for tests, and for runs that need not survive the process.
+//! In-memory store: for tests, and for runs that need not survive the process.
 
 mod access_key;
 mod reply;
@@ -61,7 +61,7 @@ struct Run {
 #[derive(Clone, Debug)]
 struct Lease {
     owner: NodeId,
-    /// `None`: further away than the clock reaches.
+    /// `None`: the end lies beyond the range of the clock.
     until: Option<Instant>,
 }
 
@@ -275,8 +275,8 @@ impl ApprovalCache for MemoryStore {
     }
 }
 
-/// A page of a list in the order of `place`: the rows that come after one that is named, of which there are none if it is not
-/// there, and no more than `limit`.
+/// A page of a list, sorted by `place`: at most `limit` rows that follow the cursor row. The page is empty if the
+/// cursor row does not exist.
 fn page<'a, T: Clone, P: Ord>(
     admitted: impl Iterator<Item = &'a T>,
     after: Option<Option<&'a T>>,
@@ -293,7 +293,7 @@ fn page<'a, T: Clone, P: Ord>(
     found.into_iter().take(limit.unwrap_or(usize::MAX)).cloned().collect()
 }
 
-/// Who drives the run after the append, or who keeps the appender from driving it.
+/// The lease after the append, or an error if another driver holds the current one.
 fn lease_after(current: Option<&Lease>, append: &Append) -> Result<Option<Lease>, AppendError> {
     if let (Some(owner), Some(current)) = (&append.owner, current)
         && current.owner != *owner
@@ -309,7 +309,7 @@ fn lease_after(current: Option<&Lease>, append: &Append) -> Result<Option<Lease>
 }
 
 impl Run {
-    /// Whether it is running and no owner has an unexpired lease.
+    /// Whether the run is running without an unexpired lease.
     fn is_orphaned(&self) -> bool {
         self.row.status == Status::Running && self.lease.as_ref().is_none_or(Lease::has_run_out)
     }

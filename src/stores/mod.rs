@@ -1,9 +1,9 @@
-//! Where journals, grants and blobs are kept: in memory for tests and throw-away runs, in one SQLite file for everything else.
+//! Stores for journals, grants and blobs: memory for tests and throw-away runs, one SQLite file for everything else.
 //!
-//! Both follow the same rules, and one suite (`tests/it/stores.rs`) holds them to it. The append position is the
-//! safety: a journal that is not as long as the appender believes is never touched. A lease is only politeness, so that
-//! two drivers do not do the same work; it is checked after the position. Nothing here interprets an event: a store
-//! keeps facts in order and refuses whatever would leave a gap.
+//! Both follow the same rules, and one suite (`tests/it/stores.rs`) checks both. The append position provides safety: a
+//! store rejects an append if the journal does not have the length that the appender expects. A lease only prevents two
+//! drivers from doing the same work, so the store checks it after the position. No store interprets events: it keeps
+//! them in order and rejects an append that would leave a gap.
 
 mod memory;
 mod sqlite;

@@ -1,7 +1,8 @@
-//! A watcher on a thread of its own. Projecting a long run into spans costs milliseconds a turn; that is not the
-//! driver's time to spend (law 9). Facts go into a bounded queue and are told in order on the other side of it.
+//! Background event sink: passes the facts of runs to another sink on its own thread. Projecting a long run into spans
+//! takes milliseconds a turn, and the driver must not spend that time (law 9). Facts wait in a bounded queue and reach
+//! the inner sink in order.
 //!
-//! Fragments are not passed on: whoever wants them live cannot wait for a queue.
+//! Fragments are not passed on: a client that reads them live cannot wait for a queue.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,15 +16,15 @@ use crate::core::id::RunId;
 use crate::core::run::Recorded;
 use crate::ports::{EventSink, Update};
 
-/// Facts that may wait. They are small: what is large in them is shared with the run. Thousands of runs that end
-/// together tell a hundred facts each before the first of them is projected.
+/// The most facts that may wait. A fact is small: its large parts are shared with the run. When thousands of runs end
+/// together, each sends a hundred facts before the first of them is projected.
 const QUEUE: usize = 262_144;
 
-/// Passes the facts of runs on to another watcher, on its own thread.
+/// Passes the facts of runs to another sink, on its own thread.
 pub struct Aside {
     queue: Sender<Told>,
-    /// How many wait, the one that is being told included. The queue itself has no bound, for a bounded one claims all
-    /// of its memory at once.
+    /// Facts that wait, including the one in progress. The channel itself is unbounded, because a bounded one allocates
+    /// all of its memory at once.
     waiting: Arc<AtomicUsize>,
     length: usize,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -52,19 +53,19 @@ impl Aside {
         Ok(Self { queue, waiting, length, thread: Mutex::new(Some(thread)), dropped: AtomicU64::new(0) })
     }
 
-    /// Waits until everything was passed on. Returns how many facts were dropped because the queue was full. Blocks:
-    /// call it where blocking is allowed.
+    /// Waits until every fact was passed on. Returns the number of facts that were dropped because the queue was full.
+    /// Blocks: call it where blocking is allowed.
     pub fn finish(&self) -> u64 {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // A watcher that panicked took its thread along; there is nothing to wait for.
+            // A sink that panicked ended its thread; there is nothing to wait for.
             let _ = self.queue.send(Told::Done);
             let _ = thread.join();
         }
         self.dropped()
     }
 
-    /// Facts that were dropped so far because the queue was full, or because nobody takes them any more.
+    /// Facts dropped so far, because the queue was full or the thread has ended.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::core::run::Event;
 
-    /// Takes each fact only when it is let, and keeps their positions.
+    /// Accepts each fact only when the gate opens, and keeps their positions.
     struct Gated {
         gate: Mutex<Receiver<()>>,
         seen: Mutex<Vec<u64>>,
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_that_stands_still_delays_nobody_and_is_told_everything_in_order() {
+    fn a_blocked_sink_delays_no_run_and_receives_all_facts_in_order() {
         let (open, sink, aside) = gated(100);
         (0..50).for_each(|seq| tell(&aside, seq));
         assert_eq!(*sink.seen.lock().unwrap(), [0; 0]);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped_and_counted() {
+    fn facts_beyond_the_queue_are_dropped_and_counted() {
         let (open, sink, aside) = gated(2);
         (0..50).for_each(|seq| tell(&aside, seq));
         drop(open);

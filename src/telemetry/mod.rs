@@ -1,7 +1,7 @@
-//! What is told of a run: lifecycle events, spans and log records, all projections of its journal.
+//! Telemetry of runs: lifecycle events, spans, metrics and log records, all projected from the journal.
 //!
-//! Telemetry listens. Nothing here decides anything, and nothing here can slow or fail a run (law 9): projections are
-//! pure folds, and export happens on a thread of its own behind a bounded queue.
+//! Telemetry only observes. It decides nothing, and it cannot slow or fail a run (law 9): projections are pure folds,
+//! and export runs on its own thread behind a bounded queue.
 
 mod aside;
 pub mod export;

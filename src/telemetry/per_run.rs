@@ -1,4 +1,4 @@
-//! One fold per run, each behind a lock of its own, so that runs do not wait for each other.
+//! Per-run state: one fold per run, each behind its own lock, so that runs do not wait for each other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,18 +17,18 @@ impl<T> PerRun<T> {
         Some(result)
     }
 
-    /// Changes the fold of a run, making it first if need be.
+    /// Changes the fold of a run; creates it first if it is missing.
     pub(super) fn with_new<R>(&self, run: &RunId, new: impl FnOnce() -> T, change: impl FnOnce(&mut T) -> R) -> R {
         let fold = Arc::clone(lock(&self.0).entry(run.clone()).or_insert_with(|| Arc::new(Mutex::new(new()))));
         change(&mut lock(&fold))
     }
 
-    /// Gives a run this fold, whatever it had before.
+    /// Replaces the fold of a run.
     pub(super) fn put(&self, run: &RunId, fold: T) {
         lock(&self.0).insert(run.clone(), Arc::new(Mutex::new(fold)));
     }
 
-    /// Forgets a run.
+    /// Removes the fold of a run.
     pub(super) fn forget(&self, run: &RunId) {
         lock(&self.0).remove(run);
     }
@@ -40,7 +40,7 @@ impl<T> Default for PerRun<T> {
     }
 }
 
-/// A fold that panicked half-way tells nonsense at worst; it must not take the run with it.
+/// Ignores poisoning: a fold that panicked half-way at worst reports wrong events, and must not fail the run.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

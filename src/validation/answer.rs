@@ -1,12 +1,12 @@
-//! Reading JSON out of a final answer.
+//! Answer parser: reads the JSON of a final answer.
 
 use serde_json::Value;
 
 use super::problems::shortened;
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
 
-/// The JSON the answer consists of. A code fence around the whole answer is habit, not content, and is taken off;
-/// JSON that stands between prose is refused, because picking it out would be guessing what was meant.
+/// The JSON of an answer. A code fence around the whole answer is removed, because models add it by habit. JSON within
+/// prose is rejected: to extract it would be a guess.
 pub(super) fn parse(answer: &str) -> Result<Value, String> {
     let text = answer.trim();
     let body = fenced(text).unwrap_or(text);
@@ -31,7 +31,7 @@ fn complaint(text: &str, error: &serde_json::Error) -> String {
     format!("the answer is not valid JSON: {}; answer with the JSON alone", shortened(&error.to_string()))
 }
 
-/// What is inside, if one code fence encloses the whole text.
+/// The content, if one code fence encloses the whole text.
 fn fenced(text: &str) -> Option<&str> {
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
     let (language, body) = inner.split_once('\n')?;

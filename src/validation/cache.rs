@@ -1,4 +1,4 @@
-//! Schemas that were compiled before.
+//! Cache of compiled schemas.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::schema::{self, SchemaError};
 
-/// Servers come and go, definitions change: beyond this many the cache starts anew. Compiling again costs some
-/// 30 microseconds a schema.
+/// The most entries; the cache is cleared when it is full, because servers and definitions change. To compile a schema
+/// again takes about 30 microseconds.
 const CAPACITY: usize = 2048;
-/// Neither are more kept than those whose patterns may take so much memory: schemas come from whoever may start a run.
+/// The most memory that the patterns of cached schemas may use: any caller that may start a run supplies schemas.
 const MEMORY: usize = 512 << 20;
 
-/// Compiled schemas by key. An entry remembers its schema, so a key that is used for another one never lends it a
-/// validator that is not its own.
+/// Compiled schemas by key. An entry keeps its schema, so a key that is reused for another schema never returns the
+/// wrong validator.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     kept: RwLock<Kept>,
@@ -34,7 +34,7 @@ struct Entry {
 }
 
 impl Cache {
-    /// The compiled form of the schema. What could not be compiled is remembered as well.
+    /// The compiled form of the schema. Most failures are cached as well.
     pub(super) fn compiled(&self, key: &str, schema: &Value) -> Result<Arc<Validator>, SchemaError> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = kept.entries.get(key).filter(|entry| *entry.schema == *schema) {

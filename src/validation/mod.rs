@@ -1,9 +1,9 @@
-//! JSON Schema checks of tool arguments, of external results, and of final answers.
+//! JSON Schema validation of tool arguments, external results and final answers.
 //!
-//! A schema comes from a server or a caller that may be careless or hostile, so it is bounded before it is compiled,
-//! nothing it refers to is ever fetched, and a schema that cannot be used is refused with a reason instead of being
-//! skipped. What a check finds is worded for the model that has to mend it. Nothing here repairs a value: what runs is
-//! what the model wrote.
+//! A schema comes from a server or a caller that may be careless or hostile. So its size is limited before it is
+//! compiled, its references are never fetched, and an unusable schema is rejected with a reason instead of being
+//! skipped. Problems are worded for the model that has to fix them. Validation never repairs a value: the value that
+//! runs is the one the model wrote.
 
 mod answer;
 mod cache;
@@ -30,12 +30,12 @@ pub struct SchemaValidator {
 }
 
 impl SchemaValidator {
-    /// A validator that has compiled nothing yet.
+    /// A validator with an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a schema (of an answer, say) can be used at all.
+    /// Checks that a schema (of an answer, for example) can be used.
     pub fn accepts_schema(&self, schema: &Value) -> Result<(), SchemaError> {
         self.cache.compiled(&json::hash(schema), schema).map(|_| ())
     }

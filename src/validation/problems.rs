@@ -1,4 +1,5 @@
-//! From what the schema library finds to what a model can mend: where, which rule, what is wrong, what was received.
+//! Validation problems: turns the errors of the schema library into problems that a model can fix: location, rule,
+//! message and received value.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ const MAX_MESSAGE_CHARS: usize = 400;
 const MAX_BRANCHES: usize = 4;
 const MAX_PER_BRANCH: usize = 2;
 
-/// The first problems of the value; empty when it fits. What the schema marks as secret is not quoted.
+/// The first problems of the value; empty if it is valid. Values that the schema marks as secret are not quoted.
 pub(super) fn find(validator: &Validator, schema: &Value, value: &Value) -> Vec<Problem> {
     if validator.is_valid(value) {
         return Vec::new();
@@ -23,7 +24,7 @@ pub(super) fn find(validator: &Validator, schema: &Value, value: &Value) -> Vec<
     validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error, &secrets)).collect()
 }
 
-/// The text, cut where it would drown the rest.
+/// The text, cut to a bounded length.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         None => text.to_owned(),
@@ -43,7 +44,8 @@ fn problem(error: &ValidationError<'_>, secrets: &BTreeSet<String>) -> Problem {
     }
 }
 
-/// Values are never quoted: they may be long, and the model reads them in `received` when they are not.
+/// The message of a problem. It never quotes values, because they may be long; the model reads short ones in
+/// `received`.
 fn message(error: &ValidationError<'_>) -> String {
     let plain = || error.masked_with("the value").to_string();
     if let ValidationErrorKind::Type { kind } = error.kind() {
@@ -70,7 +72,7 @@ fn message(error: &ValidationError<'_>) -> String {
     plain()
 }
 
-/// What each alternative objects to, as far as it helps.
+/// The problems of each alternative, up to a limit.
 fn no_branch(branches: &[Vec<ValidationError<'_>>], place: &str) -> String {
     let mut told: Vec<String> = Vec::new();
     for (index, errors) in branches.iter().enumerate().take(MAX_BRANCHES) {
@@ -89,7 +91,7 @@ fn objection(error: &ValidationError<'_>, place: &str) -> String {
     }
 }
 
-/// The usual slip of models: an object or array, written as the string of itself.
+/// The type of JSON inside a string, if the schema expects that type: models often send an object or array as a string.
 fn sent_as_text(received: &Value, expected: &TypeKind) -> Option<&'static str> {
     let text = received.as_str()?;
     let wanted = match expected {

@@ -1,4 +1,4 @@
-//! From a schema as somebody sent it to a validator, or to the reason why there is none.
+//! Schema compiler: turns an untrusted schema into a validator, or into the reason why it is unusable.
 
 use std::io;
 
@@ -12,41 +12,41 @@ use crate::core::json::{MAX_DEPTH, is_deeper_than};
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_WEIGHT: u64 = 200_000;
 const BACKTRACK_LIMIT: usize = 50_000;
-/// How much memory one compiled pattern may take, and all those of a schema together: a few bytes (`\pL{1000}`) ask for as
-/// much as they are let, and a schema has room for thousands of them.
+/// The memory limit of one compiled pattern, in bytes. A short pattern (`\pL{1000}`) uses as much as is allowed.
 const PATTERN_SIZE_LIMIT: usize = 1 << 20;
+/// The memory limit of all patterns of a schema: a schema has room for thousands of them.
 const PATTERNS_SIZE_LIMIT: usize = 16 << 20;
 
 /// Why a schema cannot be used. Worded to follow "its input schema".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// Not a schema for an object of arguments.
+    /// The schema does not describe an object.
     #[error("{0}; it has to be a JSON Schema of type object")]
     NotAnObject(&'static str),
-    /// Too many bytes.
+    /// The schema is too large.
     #[error("is larger than {} KiB; describe the arguments more briefly", limit / 1024)]
     TooLarge {
-        /// The bound, in bytes of JSON.
+        /// The limit, in bytes of JSON.
         limit: usize,
     },
-    /// Nested too deeply.
+    /// The schema is nested too deeply.
     #[error("is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// Its references multiply.
+    /// The references of the schema multiply.
     #[error("refers to itself so often that one check would take more than {MAX_WEIGHT} steps")]
     TooHeavy,
-    /// Not valid by its own dialect, or it points at something that is not there.
+    /// The schema is invalid in its dialect, or a reference has no target.
     #[error("is broken at `{at}`: {reason}")]
     Broken {
         /// JSON pointer into the schema; `#` is its root.
         at: String,
-        /// What is wrong there.
+        /// The problem at that place.
         reason: String,
     },
 }
 
-/// Compiles a schema in its own dialect: what `$schema` says, 2020-12 where it says nothing or nothing known.
-/// References are resolved inside the schema only.
+/// Compiles a schema in its own dialect: the one of `$schema`, or 2020-12 if that is missing or unknown. References are
+/// resolved only inside the schema.
 pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     if is_deeper_than(schema, MAX_DEPTH) {
         return Err(SchemaError::TooDeep);
@@ -63,7 +63,7 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     })
 }
 
-/// Whether a schema can describe arguments, which always are an object.
+/// Checks that a schema can describe arguments, which always are an object.
 pub(super) fn takes_an_object(schema: &Value) -> Result<(), SchemaError> {
     let is_object = |word: &Value| word == "object";
     match schema {
@@ -75,7 +75,7 @@ pub(super) fn takes_an_object(schema: &Value) -> Result<(), SchemaError> {
         },
         Value::Null => Err(SchemaError::NotAnObject("is missing")),
         Value::Bool(_) => Err(SchemaError::NotAnObject("is a bare true or false")),
-        Value::Number(_) | Value::String(_) | Value::Array(_) => Err(SchemaError::NotAnObject("is no JSON object")),
+        Value::Number(_) | Value::String(_) | Value::Array(_) => Err(SchemaError::NotAnObject("is not a JSON object")),
     }
 }
 
@@ -85,12 +85,12 @@ fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     jsonschema::options().offline().should_validate_formats(true).with_pattern_options(patterns).build(schema)
 }
 
-/// How much memory the patterns of a schema may take once it is compiled.
+/// The memory that the patterns of a schema may take when compiled.
 pub(super) fn allowance(schema: &Value) -> usize {
     patterns_in(schema).saturating_mul(PATTERN_SIZE_LIMIT).min(PATTERNS_SIZE_LIMIT)
 }
 
-/// How many patterns a schema has at most: what stands in an example is counted as well.
+/// An upper bound on the patterns of a schema: patterns inside examples count as well.
 fn patterns_in(schema: &Value) -> usize {
     match schema {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
@@ -106,7 +106,7 @@ fn patterns_in(schema: &Value) -> usize {
     }
 }
 
-/// The schema without a `$schema` that names a dialect nobody knows.
+/// The schema without a `$schema` of an unknown dialect.
 fn without_dialect(schema: &Value) -> Option<Value> {
     let dialect = schema.get("$schema")?.as_str()?;
     let known = ["json-schema.org/draft-04", "json-schema.org/draft-06", "json-schema.org/draft-07"];
@@ -129,7 +129,7 @@ fn is_larger_than(value: &Value, bytes: usize) -> bool {
     serde_json::to_writer(Allowance(bytes), value).is_err()
 }
 
-/// Takes so many bytes, then refuses.
+/// A writer that fails beyond that many bytes.
 struct Allowance(usize);
 
 impl io::Write for Allowance {

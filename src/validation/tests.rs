@@ -59,7 +59,7 @@ async fn verdict(schema: Value, answer: &str) -> OutputVerdict {
 }
 
 #[tokio::test]
-async fn a_problem_names_place_rule_reason_and_what_was_received() {
+async fn a_problem_names_location_rule_reason_and_received_value() {
     let schema = json!({"type": "object", "properties": {"ship": {"type": "object", "properties": {
         "zip": {"type": "string", "pattern": "^[0-9]{5}$"}}}}});
     assert_eq!(
@@ -81,13 +81,13 @@ async fn a_long_value_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn at_most_ten_problems_are_told() {
+async fn at_most_ten_problems_are_reported() {
     let names: Vec<String> = (0..40).map(|n| format!("field{n}")).collect();
     assert_eq!(problems(json!({"type": "object", "required": names}), json!({})).await.len(), 10);
 }
 
 #[tokio::test]
-async fn an_object_that_was_sent_as_a_string_is_called_by_its_name() {
+async fn an_object_sent_as_a_string_is_recognized() {
     let schema = json!({"type": "object", "properties": {
         "filter": {"type": "object"}, "tags": {"anyOf": [{"type": "array"}, {"type": "null"}]}, "n": {"type": "integer"}}});
     let found = problems(schema, json!({"filter": "{\"a\": 1}", "tags": "[1]", "n": "5"})).await;
@@ -103,7 +103,7 @@ async fn an_object_that_was_sent_as_a_string_is_called_by_its_name() {
 }
 
 #[tokio::test]
-async fn each_alternative_says_what_it_objects_to() {
+async fn each_alternative_reports_its_problem() {
     let schema = json!({"type": "object", "properties": {"to": {"oneOf": [
         {"type": "object", "required": ["email"], "properties": {"kind": {"const": "email"}}},
         {"type": "object", "required": ["phone"], "properties": {"phone": {"type": "string"}}},
@@ -169,7 +169,7 @@ fn nothing_is_fetched() {
 }
 
 #[test]
-fn what_cannot_describe_arguments_is_refused() {
+fn a_schema_that_cannot_describe_arguments_is_rejected() {
     for (schema, expected) in [
         (json!(true), "its input schema is a bare true or false; it has to be a JSON Schema of type object"),
         (Value::Null, "its input schema is missing; it has to be a JSON Schema of type object"),
@@ -177,7 +177,7 @@ fn what_cannot_describe_arguments_is_refused() {
             json!({"type": "string"}),
             "its input schema does not admit an object; it has to be a JSON Schema of type object",
         ),
-        (json!([]), "its input schema is no JSON object; it has to be a JSON Schema of type object"),
+        (json!([]), "its input schema is not a JSON object; it has to be a JSON Schema of type object"),
     ] {
         assert_eq!(refusal(schema), expected);
     }
@@ -187,7 +187,7 @@ fn what_cannot_describe_arguments_is_refused() {
 }
 
 #[test]
-fn a_broken_schema_is_refused_with_the_place() {
+fn a_broken_schema_is_rejected_with_its_location() {
     let reason = refusal(json!({"type": "object", "properties": {"a": {"type": "strnig"}}}));
     assert!(reason.starts_with("its input schema is broken at `/properties/a/type`: "), "{reason}");
     let mut with_result = tool(json!({"type": "object"}));
@@ -197,7 +197,7 @@ fn a_broken_schema_is_refused_with_the_place() {
 }
 
 #[test]
-fn huge_and_deep_schemas_are_refused_quickly() {
+fn huge_and_deep_schemas_are_rejected_quickly() {
     let begun = Instant::now();
     let huge = refusal(json!({"type": "object", "description": "x".repeat(300_000)}));
     assert_eq!(huge, "its input schema is larger than 256 KiB; describe the arguments more briefly");
@@ -206,9 +206,8 @@ fn huge_and_deep_schemas_are_refused_quickly() {
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
-/// Definitions `d0` to `d<length>`, each of which refers to the next as often as there are references.
 #[tokio::test]
-async fn patterns_that_are_heavy_together_are_refused_and_many_light_ones_are_not() {
+async fn patterns_too_large_together_are_rejected() {
     let with = |count: usize, pattern: &str| {
         let property = |number: usize| (format!("p{number}"), json!({"type": "string", "pattern": pattern}));
         json!({"type": "object", "properties": (0..count).map(property).collect::<Map<_, _>>()})
@@ -220,6 +219,7 @@ async fn patterns_that_are_heavy_together_are_refused_and_many_light_ones_are_no
     assert_eq!(problems(with(1000, "^[a-z0-9][a-z0-9-]{0,62}$"), json!({"p7": "fine"})).await, []);
 }
 
+/// Definitions `d0` to `d<length>`. Each refers to the next as often as there are references.
 fn chain(length: usize, extra: impl Fn(usize) -> Value, references: &[&dyn Fn(usize) -> String]) -> Value {
     let mut definitions = Map::new();
     for n in 0..=length {
@@ -232,7 +232,7 @@ fn chain(length: usize, extra: impl Fn(usize) -> Value, references: &[&dyn Fn(us
 }
 
 #[test]
-fn references_that_multiply_are_refused_however_they_are_written() {
+fn multiplying_references_are_rejected_in_every_form() {
     let begun = Instant::now();
     let pointer = |n: usize| format!("#/$defs/d{n}");
     let encoded = |n: usize| format!("#/%24defs/d{n}");
@@ -259,7 +259,7 @@ fn references_that_multiply_are_refused_however_they_are_written() {
 }
 
 #[test]
-fn ids_and_references_that_multiply_are_refused_before_they_are_looked_up() {
+fn multiplying_ids_are_rejected_before_any_lookup() {
     let ids: Vec<Value> = (0..3000).map(|n| json!({"$id": format!("i{n}")})).collect();
     let references: Vec<Value> = (0..3000).map(|n| json!({"$ref": format!("#/x{n}")})).collect();
     let begun = Instant::now();
@@ -269,7 +269,7 @@ fn ids_and_references_that_multiply_are_refused_before_they_are_looked_up() {
 }
 
 #[tokio::test]
-async fn a_tool_whose_schema_changed_under_one_hash_is_checked_by_its_own_schema() {
+async fn a_reused_key_never_returns_another_schemas_validator() {
     let validator = SchemaValidator::new();
     let any = tool(json!({"type": "object"}));
     let strict = tool(json!({"type": "object", "required": ["a"]}));
@@ -280,7 +280,7 @@ async fn a_tool_whose_schema_changed_under_one_hash_is_checked_by_its_own_schema
 }
 
 #[tokio::test]
-async fn a_result_is_checked_against_the_declared_schema_only_if_there_is_one() {
+async fn a_result_is_checked_only_against_a_declared_schema() {
     let validator = SchemaValidator::new();
     let mut tool = tool(json!({"type": "object"}));
     assert_eq!(validator.check_result(&tool, &json!(5)).await, InputFindings::Valid);
@@ -295,7 +295,7 @@ async fn without_a_schema_every_answer_is_final() {
 }
 
 #[tokio::test]
-async fn an_answer_is_json_alone_or_one_fence_around_it() {
+async fn an_answer_is_json_or_one_fence_around_it() {
     let schema = json!({"type": "object", "required": ["ok"]});
     for answer in ["{\"ok\": 1}", " \n{\"ok\": 1}\n", "```json\n{\"ok\": 1}\n```", "```\n{\"ok\": 1}```\n"] {
         let expected = OutputVerdict::Valid { value: Some(json!({"ok": 1})) };
@@ -304,7 +304,7 @@ async fn an_answer_is_json_alone_or_one_fence_around_it() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_json_alone_is_told_so() {
+async fn an_answer_with_other_text_is_rejected_with_the_reason() {
     let mixed = "there is other text besides the JSON; answer with the JSON alone, without prose or code fences";
     for (answer, message) in [
         ("", "the answer is empty; answer with the JSON alone"),
@@ -320,7 +320,7 @@ async fn an_answer_that_is_not_json_alone_is_told_so() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_is_told_where() {
+async fn an_invalid_answer_is_rejected_with_the_location() {
     let OutputVerdict::Invalid { problems } = verdict(json!({"properties": {"n": {"minimum": 3}}}), "{\"n\": 1}").await
     else {
         panic!("accepted")

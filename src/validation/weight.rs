@@ -1,21 +1,21 @@
-//! How much work one check can be, before any is done.
+//! Schema weight: an upper bound on the work of one check, computed before any check.
 //!
 //! References may multiply: thirty definitions that each refer twice to the next make a billion checks out of one
-//! kilobyte. The weight of a schema is the number of its nodes with every reference written out. Where a reference
-//! could lead to several places (a schema may hold others with an `$id` of their own), the heaviest counts: the bound
-//! must not depend on finding the same one as the schema library.
+//! kilobyte. The weight of a schema is the number of its nodes with every reference expanded. If a reference could
+//! resolve to several places (a schema may hold others with an `$id` of their own), the heaviest counts: the bound must
+//! not depend on resolving it like the schema library.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Nesting and references together. Deeper schemas would also be a danger to the stack.
+/// The limit on nesting and references together. Deeper schemas could also overflow the stack.
 const MAX_DEPTH: usize = 256;
 const MAX_STEPS: u32 = 1_000_000;
 const TOO_HEAVY: u64 = u64::MAX;
 
-/// The number of nodes with references written out; saturates. A reference back to a definition that is being counted
-/// weighs one: it goes on only as deep as the value does.
+/// The number of nodes with references expanded; saturates. A reference back to a definition that is being counted
+/// weighs one: its recursion ends with the depth of the value.
 pub(super) fn of(schema: &Value) -> u64 {
     let mut resources = vec![schema];
     let mut anchors = HashMap::new();
@@ -24,10 +24,10 @@ pub(super) fn of(schema: &Value) -> u64 {
 }
 
 struct Weigher<'a> {
-    /// What a pointer can be relative to: the root, and everything with an id.
+    /// The possible bases of a pointer: the root, and every schema with an id.
     resources: Vec<&'a Value>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
-    /// Weights by reference; `None` while it is being counted.
+    /// Weights by reference; `None` during the count.
     known: HashMap<&'a str, Option<u64>>,
     depth: usize,
     steps: u32,
@@ -53,7 +53,7 @@ impl<'a> Weigher<'a> {
 
     fn weigh_member(&mut self, key: &str, member: &'a Value) -> u64 {
         match (key, member) {
-            // Definitions weigh where they are referred to.
+            // Definitions count where they are referenced.
             ("$defs" | "definitions", Value::Object(_)) => 0,
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => self.follow(reference),
             (_, member) => self.weigh(member),
@@ -65,7 +65,7 @@ impl<'a> Weigher<'a> {
             return known.unwrap_or(1);
         }
         self.known.insert(reference, None);
-        // Looking it up in every resource is work as well.
+        // The lookup in every resource counts as work, too.
         self.steps = self.steps.saturating_add(u32::try_from(self.resources.len()).unwrap_or(MAX_STEPS));
         let targets = self.targets(reference);
         let weight = targets.into_iter().map(|target| self.weigh(target)).max().unwrap_or(1);

@@ -1,5 +1,5 @@
-//! Reads Rust source just far enough to see which paths it names. The compiler's own token trees are used, so comments
-//! and strings are never mistaken for code, and what stands inside a macro is seen like everything else.
+//! A minimal parser of Rust source that finds the paths it names. It uses the compiler's own token trees, so comments
+//! and strings are never mistaken for code, and code inside macros is visible.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
@@ -56,8 +56,8 @@ fn flatten(stream: TokenStream, out: &mut Vec<Token>) {
     }
 }
 
-/// Every path into the own crate: `crate::`, `super::` and `self::` paths, those of `use` trees spelled out. `module` is
-/// where the file hangs in the crate, for example `["mcp", "client"]`.
+/// Every path into the own crate: `crate::`, `super::` and `self::` paths, with `use` trees expanded. `module` is the
+/// module path of the file, for example `["mcp", "client"]`.
 pub(crate) fn own_paths(tokens: &[Token], module: &[&str]) -> Vec<CodePath> {
     let mut here: Vec<String> = module.iter().map(|name| (*name).to_owned()).collect();
     let mut open_braces: Vec<bool> = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn own_paths(tokens: &[Token], module: &[&str]) -> Vec<CodePath> {
                 None
             }
             _ if at > 0 && text(tokens, at - 1) == "::" => None,
-            // Under its own name, or another one, the crate could be reached unseen.
+            // Renamed, the crate could be imported without detection.
             "crate" if next == "as" => Some(Vec::new()),
             "crate" | "toolgate" if next == "::" => Some(Vec::new()),
             "self" if next == "::" => Some(here.clone()),
@@ -96,7 +96,7 @@ pub(crate) fn own_paths(tokens: &[Token], module: &[&str]) -> Vec<CodePath> {
     found
 }
 
-/// Every path into the crate of that name; those of `use` trees spelled out.
+/// Every path into the crate of that name, with `use` trees expanded.
 pub(crate) fn paths_into(name: &str, tokens: &[Token]) -> Vec<CodePath> {
     let mut found = Vec::new();
     for at in 0..tokens.len() {

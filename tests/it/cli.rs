@@ -1,4 +1,4 @@
-//! The program as people and scripts use it: the real binary, a real MCP server over stdio, a played model.
+//! End-to-end tests of the program: the real binary, a real MCP server over stdio, a scripted model.
 
 mod approvals;
 mod approvals_told;

@@ -1,4 +1,4 @@
-//! Configuration files: what good ones become, and what is said of bad ones.
+//! Configuration files: the settings of valid ones, and the errors of invalid ones.
 
 mod agents;
 mod defaults;
@@ -42,13 +42,13 @@ fn no_env(_: &str) -> Option<String> {
     None
 }
 
-/// Loads `toolgate.yaml` with that text, alone in its folder.
+/// Loads `toolgate.yaml` with this text, alone in its folder.
 fn load(text: &str) -> Result<Settings, ConfigError> {
     let folder = folder(&[("toolgate.yaml", text)]);
     config::load(Some(&folder.path().join("toolgate.yaml")), &no_env)
 }
 
-/// The error as a person sees it, without the folder.
+/// The error as a user sees it, without the folder.
 fn rendered(error: &ConfigError, folder: &Path) -> String {
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(400);

@@ -1,4 +1,4 @@
-//! The driver and the runner, as an application meets them: a scripted model, fake servers, real stores.
+//! The driver and the runner from an application's view: a scripted model, fake servers, real stores.
 
 mod approving;
 mod attacks;

@@ -1,4 +1,4 @@
-//! One suite for every store, and what only a file can go through.
+//! One suite for every store, and tests of the file.
 
 mod agreement;
 mod conformance;

@@ -12,14 +12,14 @@ use crate::provider::{Open, refusal};
 use crate::tape::{strictly, tapes};
 use crate::world::{journey, states, wild_journey};
 
-/// What the journal says of one call.
+/// The journal's record of one call.
 #[derive(Default)]
 struct Story {
     starts: u32,
     /// Whether a server runs it.
     is_mcp: bool,
     in_doubt_approvals: u32,
-    /// How often its server was told what it had put the call aside for.
+    /// How often its server received answers after it had suspended the call.
     answers: u32,
     asked: bool,
     approved: bool,
@@ -57,7 +57,8 @@ fn stories(journal: &[Event]) -> BTreeMap<CallId, Story> {
                 story.in_doubt_approvals += u32::from(approved && doubted);
             }
             Event::InputGiven { call, given } => {
-                // An answer on the open call sends nothing, and one about a call that had begun only with consent.
+                // An answer on the open call sends nothing, and one about a call that had begun sends it only with
+                // consent.
                 let sends_on = match &before.call(call).unwrap().state {
                     CallState::NeedsInput(needed) => !needed.interrupted || given.repeat,
                     _ => false,
@@ -93,7 +94,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn law_4_no_call_is_started_twice_without_leave(tape in tapes()) {
+    fn law_4_no_call_is_started_twice_without_consent(tape in tapes()) {
         starts_are_lawful(&journey(tape))?;
     }
 
@@ -111,13 +112,13 @@ proptest! {
             for call in calls {
                 let Some(story) = before.get(call) else { continue };
                 prop_assert!(!story.refused, "{} was refused and sent", call);
-                prop_assert!(!story.asked || story.approved, "{} was asked about and sent without a yes", call);
+                prop_assert!(!story.asked || story.approved, "{} required approval and was sent without one", call);
             }
         }
     }
 
     #[test]
-    fn law_4_what_is_no_argument_object_never_reaches_a_tool(tape in tapes()) {
+    fn law_4_malformed_arguments_never_reach_a_tool(tape in tapes()) {
         let journal = wild_journey(tape);
         for (event, before) in journal[1..].iter().zip(states(&journal)) {
             let Event::CallsStarted { calls } = event else { continue };
@@ -128,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn law_4_a_call_that_was_sent_is_never_told_as_not_run(tape in tapes()) {
+    fn law_4_a_sent_call_is_never_reported_as_not_run(tape in tapes()) {
         let journal = journey(tape);
         let over = Run::replay(&journal).unwrap().unwrap();
         let stories = stories(&journal);
@@ -157,14 +158,14 @@ proptest! {
     }
 
     #[test]
-    fn law_5_an_open_turn_shows_each_call_and_the_results_that_are_there(tape in tapes()) {
+    fn law_5_an_open_turn_shows_its_calls_and_available_results(tape in tapes()) {
         for state in states(&wild_journey(tape)) {
             prop_assert_eq!(refusal(&state.messages(), Open::LastTurn), None);
         }
     }
 
     #[test]
-    fn law_5_every_call_the_model_made_is_in_the_transcript_unless_elided(tape in tapes()) {
+    fn law_5_every_call_is_in_the_transcript_unless_dropped(tape in tapes()) {
         let journal = journey(tape);
         let Event::Started(started) = &journal[0] else { unreachable!() };
         let over = Run::replay(&journal).unwrap().unwrap();
@@ -179,13 +180,13 @@ proptest! {
     }
 
     #[test]
-    fn law_5_every_message_that_was_taken_is_in_the_transcript_in_the_end(tape in tapes()) {
+    fn law_5_every_accepted_message_is_in_the_final_transcript(tape in tapes()) {
         let journal = journey(tape);
         let over = Run::replay(&journal).unwrap().unwrap();
         let text: String = over.transcript().iter().map(|message| Message::text(message)).collect();
         for event in &journal {
             let Event::MessageAdded { message } = event else { continue };
-            prop_assert!(text.contains(&message.text()), "{:?} was taken and is gone", message.text());
+            prop_assert!(text.contains(&message.text()), "{:?} was accepted and is missing", message.text());
         }
     }
 

@@ -1,4 +1,4 @@
-//! The laws of the fallback chain: which model is asked, and which is not.
+//! Laws of model fallback: which model is called, and which is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,25 +27,25 @@ fn attempts(spec: &Spec, model: &ModelName) -> u32 {
     candidate.and_then(|candidate| candidate.attempts).unwrap_or(spec.limits.max_attempts).max(1)
 }
 
-/// What the journal says of one turn, worked out in the plainest way.
+/// One turn according to the journal, computed in the simplest way.
 #[derive(Default)]
 struct Turn {
     made: BTreeMap<ModelName, u32>,
     last: Option<ModelName>,
-    /// How the last attempt failed; `None` if it vanished.
+    /// The failure of the last attempt; `None` if its outcome is unknown.
     failure: Option<Failure>,
     left: BTreeSet<ModelName>,
 }
 
 impl Turn {
-    /// Models that may still be asked, other than that one.
+    /// Models that may still be called, except that one.
     fn others<'a>(&'a self, spec: &'a Spec, model: &'a ModelName) -> impl Iterator<Item = &'a ModelName> {
         let spent = |name: &ModelName| self.made.get(name).copied().unwrap_or(0) >= attempts(spec, name);
         spec.models().filter(move |name| *name != model && !spent(name) && !self.left.contains(*name))
     }
 }
 
-/// Looks at every attempt of a journal: the turn before it, the models that cool down then, the model, and the time.
+/// Visits every attempt of a journal: the turn before it, the models in cooldown, the model, and the time.
 fn each_attempt(world: &World, mut look: impl FnMut(&Turn, &BTreeMap<ModelName, Timestamp>, &ModelName, Timestamp)) {
     let (mut turn, mut cooling) = (Turn::default(), BTreeMap::new());
     for (event, at) in world.journal.iter().zip(&world.times) {
@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn no_model_is_asked_more_often_in_a_turn_than_its_attempts_while_there_is_another(tape in tapes()) {
+    fn no_model_exceeds_its_attempts_while_another_is_available(tape in tapes()) {
         let world = timed_journey(tape);
         let spec = world.run.started().spec.clone();
         each_attempt(&world, |turn, _, model, _| {
@@ -88,32 +88,32 @@ proptest! {
             if made < attempts(&spec, model) {
                 return;
             }
-            assert!(turn.failure.is_none(), "`{model}` failed {made} times and is asked again");
+            assert!(turn.failure.is_none(), "`{model}` failed {made} times and is called again");
             assert_eq!(turn.others(&spec, model).next(), None, "after {made} attempts at `{model}`");
         });
     }
 
     #[test]
-    fn a_model_that_was_left_is_not_asked_again_in_that_turn(tape in tapes()) {
+    fn an_exhausted_model_is_not_called_again_in_that_turn(tape in tapes()) {
         let world = timed_journey(tape);
         each_attempt(&world, |turn, _, model, _| assert!(!turn.left.contains(model), "`{model}` was left"));
     }
 
     #[test]
-    fn a_model_that_cools_down_is_not_asked_while_another_one_is_free(tape in tapes()) {
+    fn a_model_in_cooldown_is_not_called_while_another_is_free(tape in tapes()) {
         let world = timed_journey(tape);
         let spec = world.run.started().spec.clone();
         each_attempt(&world, |turn, cooling, model, now| {
             let is_cooling = |model: &ModelName| cooling.get(model).is_some_and(|until| now < *until);
             if is_cooling(model) && turn.last.as_ref() != Some(model) {
                 let free = turn.others(&spec, model).find(|other| !is_cooling(other));
-                assert_eq!(free, None, "`{model}` cools down and is asked");
+                assert_eq!(free, None, "`{model}` is in cooldown and is called");
             }
         });
     }
 
     #[test]
-    fn the_chain_never_moves_on_after_a_decision_about_content(tape in tapes()) {
+    fn a_decision_about_content_triggers_no_fallback(tape in tapes()) {
         let journal = wild_journey(tape);
         let mut last = None;
         for (event, after) in journal.iter().zip(states(&journal)) {
@@ -124,7 +124,7 @@ proptest! {
                     let (attempt, offer) = last.unwrap();
                     for model in after.started().spec.models().filter(|model| Some(*model) != after.model_asked()) {
                         let asked = Event::ModelCalled { model: model.clone(), attempt: attempt + 1, offer };
-                        prop_assert!(after.admit(&asked).is_err(), "`{}` is asked after {}", model, error.code);
+                        prop_assert!(after.admit(&asked).is_err(), "`{}` is called after {}", model, error.code);
                     }
                 }
                 _ => {}
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_ends_with_a_provider_failure_only_after_every_model_was_asked(tape in tapes()) {
+    fn a_run_fails_only_after_every_model_was_called(tape in tapes()) {
         let journal = timed_journey(tape).journal;
         let [.., Event::ModelFailed { error, .. }, Event::Ended { ending: Ending::Failed { error: told } }] = &journal[..]
         else {
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn time_is_given_only_before_the_same_model_is_asked_again(tape in tapes(), later in 0..200i64) {
+    fn only_retries_of_the_same_model_are_delayed(tape in tapes(), later in 0..200i64) {
         for state in states(&wild_journey(tape)) {
             if let Step::CallModel { after: Some(_), .. } = state.next() {
                 let then = noon() + SignedDuration::from_secs(later);
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn a_replayed_journal_chooses_as_the_lived_one_at_any_time(tape in tapes(), seconds in 0..2000i64) {
+    fn a_replayed_journal_chooses_the_same_model_at_any_time(tape in tapes(), seconds in 0..2000i64) {
         let journal = wild_journey(tape);
         let text = to_json(&journal);
         let now = noon() + SignedDuration::from_secs(seconds);
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_candidate_is_it_may_be_asked(tape in tapes(), seconds in 0..2000i64) {
+    fn the_candidate_may_always_be_called(tape in tapes(), seconds in 0..2000i64) {
         let now = noon() + SignedDuration::from_secs(seconds);
         for state in states(&wild_journey(tape)) {
             if let Step::CallModel { attempt, offer, .. } = state.next() {
@@ -211,7 +211,7 @@ fn down() -> Failure {
 }
 
 impl Hand {
-    /// The model is asked at that second after noon; which one.
+    /// The name of the model that is called at that second after noon.
     fn asks(&mut self, second: i64) -> String {
         let Step::CallModel { attempt, offer, .. } = self.run.next() else { panic!("not now: {:?}", self.run.next()) };
         let model = self.run.candidate(noon() + SignedDuration::from_secs(second)).clone();
@@ -229,7 +229,7 @@ impl Hand {
         self.record(Event::ModelReplied { reply: reply.into() });
     }
 
-    /// A turn with a tool goes by, answered by whoever is asked first at that second.
+    /// A turn with a tool, answered by the model that is called at that second.
     fn turn(mut self, second: i64) -> (Self, String) {
         let model = self.asks(second);
         self.replies(Reply::calling([call("a", "mcp_files_read")]));
@@ -238,7 +238,7 @@ impl Hand {
 }
 
 #[test]
-fn a_model_that_was_left_is_passed_over_for_the_cooldown_and_is_first_again_after_it() {
+fn an_exhausted_model_is_skipped_until_its_cooldown_ends() {
     let mut hand = Hand::with(chain(1));
     assert_eq!(hand.asks(0), "first");
     hand.fails(down(), 0);
@@ -250,7 +250,7 @@ fn a_model_that_was_left_is_passed_over_for_the_cooldown_and_is_first_again_afte
 }
 
 #[test]
-fn a_server_that_asks_for_more_patience_than_the_cooldown_is_given_it() {
+fn a_longer_retry_after_extends_the_cooldown() {
     let mut hand = Hand::with(chain(1));
     hand.asks(0);
     hand.fails(down().after_ms(Some(100_000)), 0);
@@ -261,7 +261,7 @@ fn a_server_that_asks_for_more_patience_than_the_cooldown_is_given_it() {
 }
 
 #[test]
-fn a_model_that_cools_down_is_better_than_none_and_its_answer_ends_the_cooldown() {
+fn the_last_model_is_called_in_cooldown_and_its_answer_ends_it() {
     let mut hand = Hand::with(chain(1));
     hand.asks(0);
     hand.fails(down(), 0);
@@ -269,24 +269,24 @@ fn a_model_that_cools_down_is_better_than_none_and_its_answer_ends_the_cooldown(
     assert_eq!(hand.asks(2), "second");
     hand.fails(down(), 2);
     let (hand, model) = hand.turn(2);
-    assert_eq!(model, "first", "it cools down, and nobody else is left");
+    assert_eq!(model, "first", "it is in cooldown, and no other model is left");
     assert_eq!(hand.turn(3).1, "first", "it answered");
 }
 
 #[test]
-fn a_failure_that_may_pass_is_retried_before_the_next_model_is_asked() {
+fn a_transient_failure_is_retried_before_a_fallback() {
     let mut hand = Hand::with(chain(2));
     hand.asks(0);
     hand.fails(down(), 0);
     assert!(matches!(hand.run.next(), Step::CallModel { after: Some(_), .. }));
     assert_eq!(hand.asks(1), "first");
     hand.fails(down(), 1);
-    assert!(matches!(hand.run.next(), Step::CallModel { after: None, .. }), "moving on is immediate");
+    assert!(matches!(hand.run.next(), Step::CallModel { after: None, .. }), "the fallback is immediate");
     assert_eq!(hand.asks(1), "second");
 }
 
 #[test]
-fn attempts_that_vanish_lead_to_the_next_model_and_in_the_end_to_a_failure() {
+fn attempts_without_an_outcome_lead_to_fallback_then_failure() {
     let mut hand = Hand::with(chain(2));
     let asked: Vec<String> = (0..20).map(|_| hand.asks(0)).collect();
     assert_eq!(asked[..4], ["first", "first", "second", "second"]);
@@ -299,7 +299,7 @@ fn attempts_that_vanish_lead_to_the_next_model_and_in_the_end_to_a_failure() {
 }
 
 #[test]
-fn an_attempt_that_did_not_vanish_begins_the_count_anew() {
+fn an_attempt_with_an_outcome_resets_the_count() {
     let mut hand = Hand::with(spec(Limits { max_attempts: 100, ..Limits::default() }));
     for _ in 0..3 {
         (0..19).for_each(|_| drop(hand.asks(0)));
@@ -309,7 +309,7 @@ fn an_attempt_that_did_not_vanish_begins_the_count_anew() {
 }
 
 #[test]
-fn only_failures_of_a_model_or_its_provider_lead_on_to_another_model() {
+fn only_failures_of_a_model_or_provider_trigger_a_fallback() {
     for code in ErrorCode::ALL {
         let mut hand = Hand::with(chain(1));
         hand.asks(0);

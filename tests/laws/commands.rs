@@ -1,4 +1,5 @@
-//! What an allowance by `command` matches is plain, and what it matches a denial of the same words matches, too.
+//! Laws of command patterns: an allowance by `command` matches plain commands only, and a denial of the same words
+//! matches every command that the allowance matches.
 
 use std::time::{Duration, Instant};
 
@@ -72,7 +73,7 @@ fn call(command: Value) -> Map<String, Value> {
     json!({ "command": command }).as_object().unwrap().clone()
 }
 
-/// What is left of a command outside of its quotes; `None` if a quote is open.
+/// The text of a command outside of its quotes; `None` if a quote is open.
 fn unquoted(command: &str) -> Option<String> {
     let (mut left, mut quote) = (String::new(), None);
     for sign in command.chars() {
@@ -107,11 +108,11 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_chained_to_a_command_is_allowed(
+    fn chained_commands_are_never_allowed(
         command in any_command(),
         sign in proptest::sample::select(vec![";", "&", "&&", "|", "||", "\n", ">", "<", "$(", "`", "<("]),
     ) {
-        // The command may leave a quote open, in which the sign is text.
+        // The command may have an open quote, in which the sign is text.
         prop_assume!(unquoted(&command).is_some());
         let chained = format!("{command} {sign} rm -rf x");
         prop_assert!(!matches(Verdict::Allow, &call(json!(chained))), "{chained:?}");
@@ -141,7 +142,7 @@ proptest! {
 }
 
 #[test]
-fn long_commands_are_read_at_once() {
+fn long_commands_are_parsed_quickly() {
     for command in ["sudo ".repeat(12_000), "sudo git ".repeat(7_000), "\"".repeat(60_001), "* ".repeat(30_000)] {
         let begin = Instant::now();
         matches(Verdict::Deny, &call(json!(command)));

@@ -1,4 +1,4 @@
-//! No call is sent without a right to it that is its own, holds now, and was not spent before.
+//! Laws of consent: every call that is sent has an authorization of its own that holds now and was not used before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::hand::Hand;
 use crate::tape::{strictly, tapes};
 use crate::world::{asked, decision, journey, states, wild_journey};
 
-/// What a reader of the journal, who knows nothing of the fold, would find that each sent call rests on.
+/// Checks that every sent call has an authorization, as a reader of the journal without the fold would find it.
 fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> {
     let mut rights: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut sent: BTreeSet<CallId> = BTreeSet::new();
@@ -27,7 +27,7 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
                     CallVerdict::Run { by: Right::Policy { .. } } => drop(rights.insert(call.clone(), "the policy")),
                     CallVerdict::Run { by: Right::Grant { .. } } => drop(rights.insert(call.clone(), "a grant")),
                     CallVerdict::Run { by: Right::Person } => {
-                        prop_assert!(yes, "{} is handed over without a yes", call);
+                        prop_assert!(yes, "{} is handed over without an approval", call);
                         rights.insert(call.clone(), "a person");
                     }
                     CallVerdict::Ask { .. } | CallVerdict::Rejected { .. } => {}
@@ -45,7 +45,11 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
                 for id in calls {
                     let call = before.call(id).unwrap();
                     let is_repeated = sent.contains(id) && call.tool.as_ref().unwrap().is_repeatable();
-                    prop_assert!(rights.remove(id).is_some() || is_repeated, "{} was sent by no right", id);
+                    prop_assert!(
+                        rights.remove(id).is_some() || is_repeated,
+                        "{} was sent without an authorization",
+                        id
+                    );
                     sent.insert(id.clone());
                 }
             }
@@ -70,17 +74,17 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn no_call_is_sent_without_an_unspent_right(tape in tapes()) {
+    fn no_call_is_sent_without_an_unused_authorization(tape in tapes()) {
         every_start_rests_on_a_right(&journey(tape))?;
     }
 
     #[test]
-    fn no_event_that_is_admitted_lets_a_call_be_sent_without_an_unspent_right(tape in tapes()) {
+    fn no_admitted_event_sends_a_call_without_authorization(tape in tapes()) {
         every_start_rests_on_a_right(&wild_journey(tape))?;
     }
 
     #[test]
-    fn what_a_decision_is_about_has_one_digest_and_anything_else_has_another(
+    fn the_digest_identifies_the_content_of_a_decision(
         one in proptest::collection::vec(0_u8..3, 9),
         other in proptest::collection::vec(0_u8..3, 9),
     ) {
@@ -91,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn time_alone_makes_no_debt_overdue_before_its_time(tape in tapes(), within in 1_u64..1000, passed in 0_i64..2000) {
+    fn no_pending_item_expires_before_its_deadline(tape in tapes(), within in 1_u64..1000, passed in 0_i64..2000) {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         for state in states(&journey(tape)) {
             let mut run = state;
@@ -104,7 +108,7 @@ proptest! {
             }
             let now = start + std::time::Duration::from_secs(passed as u64);
             let is_late = run.overdue(now).contains(&Event::Expired { call });
-            // As long as something else is to be done first, nobody was shown what is owed.
+            // While another step comes first, the pending items have not been shown to a person.
             let is_waited_for = matches!(run.next(), Step::Wait(_));
             prop_assert_eq!(is_late, is_waited_for && passed as u64 >= within);
         }
@@ -112,7 +116,7 @@ proptest! {
 }
 
 #[test]
-fn a_call_that_is_in_doubt_twice_is_asked_about_in_two_questions() {
+fn a_call_in_doubt_twice_asks_two_questions() {
     let spec = Spec { in_doubt: InDoubt::Ask, ..spec(Limits::default()) };
     let mut hand = Hand::with(spec).model_calls([call("a", "mcp_files_ask_write")]);
     let mut seen = Vec::new();
@@ -120,7 +124,7 @@ fn a_call_that_is_in_doubt_twice_is_asked_about_in_two_questions() {
         seen.push(hand.run.binding(&"a".into(), None).unwrap().digest(&"run".into(), &"a".into()));
         hand.record(Event::ApprovalDecided { call: "a".into(), decision: decision(Answer::Approve) });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
-        // The process is lost, and whoever takes over asks.
+        // The process dies, and the next driver asks.
         assert_eq!(hand.run.next(), Step::CheckCalls(vec!["a".into()]));
         hand.record(Event::CallChecked { call: "a".into(), verdict: asked("it may have run") });
     }
@@ -128,8 +132,8 @@ fn a_call_that_is_in_doubt_twice_is_asked_about_in_two_questions() {
     assert_eq!(different.len(), seen.len(), "{seen:?}");
 }
 
-/// The calls that a reader of the journal, who knows nothing of the fold, would find to go on as soon as anybody drives the
-/// run, because a person said so.
+/// The calls that would run as soon as a driver resumes the run, because of a person's consent, as a reader of the
+/// journal without the fold would find them.
 fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
     let mut standing = BTreeSet::new();
     let mut run = Run::replay(&journal[..1]).unwrap().unwrap();
@@ -141,11 +145,11 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
             Event::ApprovalDecided { call, decision } if decision.answer == Answer::Approve => {
                 standing.insert(call.clone());
             }
-            // One on the open call is used when it is given, and one that only declines may settle the call.
+            // An answer on the open call is used at once, and one that only declines may settle the call.
             Event::InputGiven { call, .. } if run.call(call).is_none_or(|call| call.state != CallState::Cleared) => {}
             Event::InputGiven { call, .. } => drop(standing.insert(call.clone())),
             Event::CallsStarted { calls } => standing.retain(|call| !calls.contains(call)),
-            // That it still holds.
+            // Records that the consent still holds.
             Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. } => {}
             Event::CallChecked { call, .. }
             | Event::CallDrifted { call, .. }
@@ -159,7 +163,7 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
     standing
 }
 
-/// What happened, as opposed to what was said.
+/// The events that record actions, as opposed to answers.
 fn deeds(journal: &[Event]) -> Vec<&Event> {
     let is_said = |event: &&Event| {
         let still_holds = matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. });
@@ -169,17 +173,17 @@ fn deeds(journal: &[Event]) -> Vec<&Event> {
     journal.iter().filter(|event| !is_said(event)).collect()
 }
 
-/// Wherever a run is forked: no consent stands in the copy that the source has used or could still use, and what was used
-/// is used in the copy, too.
+/// Every fork of a journal: the copy has no consent that the source has used or could still use, and a used consent is
+/// used in the copy, too.
 fn no_fork_uses_a_consent_of_its_source(journal: &[Event]) -> Result<(), TestCaseError> {
     for at in 1..=journal.len() {
         let source = &journal[..at];
         let copy = Run::forked(source.to_vec()).unwrap();
-        prop_assert_eq!(standing_consents(&copy), BTreeSet::new(), "in a copy of {} facts", at);
+        prop_assert_eq!(standing_consents(&copy), BTreeSet::new(), "in a copy of {} events", at);
         prop_assert_eq!(deeds(&copy), deeds(source));
         let lost = source.len() - copy.len();
-        prop_assert!(standing_consents(source).len() <= lost, "what stands is not copied");
-        prop_assert_eq!(lost == 0, standing_consents(source).is_empty(), "and nothing else is left out");
+        prop_assert!(standing_consents(source).len() <= lost, "open consents are not copied");
+        prop_assert_eq!(lost == 0, standing_consents(source).is_empty(), "and nothing else is omitted");
         let (run, forked) = (Run::replay(source).unwrap().unwrap(), Run::replay(&copy).unwrap().unwrap());
         prop_assert_eq!(forked.transcript(), run.transcript());
     }
@@ -190,12 +194,12 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn no_fork_has_a_consent_that_its_source_used_or_could_still_use(tape in tapes()) {
+    fn no_fork_has_a_consent_of_its_source(tape in tapes()) {
         no_fork_uses_a_consent_of_its_source(&journey(tape))?;
     }
 
     #[test]
-    fn no_fork_of_any_journal_that_is_admitted_has_one_either(tape in tapes()) {
+    fn no_fork_of_an_admitted_journal_has_a_consent_of_its_source(tape in tapes()) {
         no_fork_uses_a_consent_of_its_source(&wild_journey(tape))?;
     }
 }

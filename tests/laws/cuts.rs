@@ -1,5 +1,5 @@
-//! The cut test: good journals, cut at each of their positions; every prefix is driven on to the same ending by a world
-//! that answers the same way. This is where a state that lives outside the journal shows.
+//! Cut tests: journals are cut at every position, and every prefix is driven to the same ending by a world that answers
+//! the same way. These tests reveal state outside the journal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::fixtures::{call, noon, problem, spec, started, toolset};
 use crate::provider::{Open, refusal};
 use crate::world::{asked, decision};
 
-/// A world without memory: what it answers depends on the journal alone.
+/// A world without memory: its answers depend on the journal alone.
 struct Script {
     spec: Spec,
     replies: Vec<Reply>,
@@ -71,7 +71,7 @@ impl Script {
         panic!("no ending: {:?}", run.next());
     }
 
-    /// Drives the whole, then every prefix of it; the ending has to be the same each time.
+    /// Drives the whole journal, then every prefix of it; the ending has to be the same each time.
     fn survives_every_cut(&self, expected: Status) -> Vec<Event> {
         let (journal, whole) = self.drive(vec![Event::Started(started(self.spec.clone()))]);
         assert_eq!(whole.status(), expected, "{:?}", whole.ending());
@@ -87,7 +87,7 @@ impl Script {
     }
 }
 
-/// Calls that are started twice although they may not be repeated and nobody approved that.
+/// Calls that were started twice although they may not be repeated and no person approved that.
 fn started_twice(journal: &[Event]) -> Vec<CallId> {
     let mut starts: BTreeMap<CallId, i32> = BTreeMap::new();
     for (index, event) in journal.iter().enumerate() {
@@ -146,12 +146,12 @@ fn resume(debts: &[Debt], decision: &Decision) -> Input {
                 resume.results.push((call_id.clone(), outcome));
             }
             Debt::Approval { call_id, why, .. } => {
-                // Whoever decides about a doubt has read it, and says so in other words than the first time.
+                // A decision about a doubt has another reason than the first one.
                 let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
                 resume.decisions.push((call_id.clone(), decision));
             }
             Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => {
-                panic!("no server of these scripts puts a call aside")
+                panic!("no server of these scripts suspends a call")
             }
         }
     }
@@ -180,13 +180,13 @@ fn two_tiers_one_after_the_other() {
 }
 
 #[test]
-fn a_mixed_tier_whose_external_call_is_resumed() {
+fn a_mixed_tier_with_an_external_call() {
     let calls = [call("a", "mcp_files_write"), call("b", "ext_order"), call("c", "mcp_files_read")];
     Script::of(plain(), [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
-fn approvals_that_approve_deny_and_edit() {
+fn approvals_denials_and_edits() {
     let calls = || Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_ask_order")]);
     let script = || Script::of(plain(), [calls(), done()]);
     script().survives_every_cut(Status::Completed);
@@ -206,13 +206,13 @@ fn a_denial_that_ends_the_run() {
 }
 
 #[test]
-fn an_answer_that_is_rejected_first() {
+fn an_answer_rejected_once() {
     let spec = Spec { validate_output: true, ..plain() };
     Script::of(spec, [Reply::text("bad"), done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
-fn calls_in_doubt_told_to_the_model_or_put_to_a_person() {
+fn calls_in_doubt_reported_or_requiring_approval() {
     for in_doubt in [InDoubt::Tell, InDoubt::Ask] {
         let spec = Spec { in_doubt, ..plain() };
         let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read"), call("c", "mcp_files_ask_write")];
@@ -228,14 +228,14 @@ fn the_turn_limit() {
 }
 
 #[test]
-fn a_tool_budget_that_is_used_up() {
+fn an_exhausted_tool_budget() {
     let spec = spec(Limits { max_tool_interactions: 1, max_mcp_calls: Some(1), ..Limits::default() });
     let calls = || Reply::calling([call("a", "mcp_files_write"), call("b", "mcp_files_read")]);
     Script::of(spec, [calls(), calls(), done()]).survives_every_cut(Status::Completed);
 }
 
 #[test]
-fn lower_tiers_that_are_drained_or_elided() {
+fn lower_tiers_run_in_sequence_or_dropped() {
     for tiers in [TierMode::Drain, TierMode::Elide] {
         let spec = Spec { tiers, ..plain() };
         let calls = [call("a", "ext_low_order"), call("b", "mcp_files_first_read"), call("c", "mcp_files_write")];
@@ -244,7 +244,7 @@ fn lower_tiers_that_are_drained_or_elided() {
 }
 
 #[test]
-fn a_cancel_while_the_run_waits() {
+fn a_cancellation_of_a_waiting_run() {
     let script = Script::of(plain(), [Reply::calling([call("a", "ext_order"), call("b", "mcp_files_write")]), done()]);
     script
         .waiting(|_| Input::Cancel { reason: Some("enough".into()), expected_version: None })
@@ -252,7 +252,7 @@ fn a_cancel_while_the_run_waits() {
 }
 
 #[test]
-fn a_reply_that_pauses_and_goes_on_with_a_call() {
+fn a_paused_reply_that_continues_with_a_call() {
     let pause = Reply { stop: Stop::Pause, ..Reply::text("one moment") };
     let replies = [pause, Reply::calling([call("a", "ext_order")]), done()];
     let script = Script::of(plain(), replies);

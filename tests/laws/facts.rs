@@ -1,4 +1,4 @@
-//! Laws 1, 2, 6, 7, 9 and 10: what a journal may hold, and that it is the whole truth.
+//! Laws 1, 2, 6, 7, 9 and 10: the events that a journal may hold, and the journal as the only source of state.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn law_1_a_refused_event_changes_nothing_and_an_admitted_one_is_applied(tape in tapes(), mut choices in tapes()) {
+    fn law_1_refused_events_change_nothing_and_admitted_ones_apply(tape in tapes(), mut choices in tapes()) {
         let journal = journey(tape);
         for (index, state) in states(&journal).into_iter().enumerate() {
             for _ in 0..3 {
                 let event = wild_event(&mut choices, &state, &journal[..=index], noon());
                 let mut touched = state.clone();
                 let admitted = touched.admit(&event);
-                prop_assert_eq!(difference(&touched, &state), None, "looking changed something");
+                prop_assert_eq!(difference(&touched, &state), None, "a query changed the state");
                 match (admitted, touched.apply(&event)) {
                     (Ok(()), Ok(())) => prop_assert_eq!(touched.length(), state.length() + 1),
                     (Err(why), Err(same)) => {
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn law_1_every_prefix_of_a_journal_replays_to_the_state_it_was_written_in(tape in tapes()) {
+    fn law_1_every_prefix_replays_to_its_original_state(tape in tapes()) {
         let journal = wild_journey(tape);
         for (index, state) in states(&journal).iter().enumerate() {
             let replayed = Run::replay(&journal[..=index]).unwrap().unwrap();
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn law_6_a_replay_needs_nothing_but_the_text_of_the_journal(tape in tapes()) {
+    fn law_6_a_replay_needs_only_the_text_of_the_journal(tape in tapes()) {
         let journal = journey(tape);
         let text = to_json(&journal);
         let replayed = Run::replay(&from_json(&text)).unwrap().unwrap();
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn law_7_a_pending_run_names_a_debt_and_only_a_pending_run_does(tape in tapes()) {
+    fn law_7_only_a_pending_run_has_pending_items(tape in tapes()) {
         for state in states(&wild_journey(tape)) {
             prop_assert_eq!(state.status() == Status::Pending, !state.pending().is_empty());
             if let Step::Wait(debts) = state.next() {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn law_10_a_journal_survives_the_trip_through_json_byte_for_byte(tape in tapes()) {
+    fn law_10_a_journal_round_trips_through_json_byte_for_byte(tape in tapes()) {
         let journal = wild_journey(tape);
         let text = to_json(&journal);
         let back = from_json(&text);
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn law_10_the_same_journal_tells_the_same_transcript_and_the_same_next_step(tape in tapes()) {
+    fn law_10_equal_journals_have_equal_transcripts_and_steps(tape in tapes()) {
         let journal = wild_journey(tape);
         let text = to_json(&journal);
         for end in 1..=journal.len() {
@@ -137,9 +137,9 @@ proptest! {
 }
 
 #[test]
-fn law_9_deltas_and_progress_are_no_events() {
+fn law_9_deltas_and_progress_are_not_events() {
     for name in ["llm.text.delta", "llm.reasoning.delta", "tool.mcp.progress", "execution.pending"] {
         let line = format!("{{\"type\":\"{name}\",\"text\":\"x\"}}");
-        assert!(serde_json::from_str::<Event>(&line).is_err(), "{name} was read as a fact");
+        assert!(serde_json::from_str::<Event>(&line).is_err(), "{name} was parsed as an event");
     }
 }

@@ -1,4 +1,4 @@
-//! The tools, specs, replies and results the simulated world is made of.
+//! Fixtures: tools, specs, replies and results of the simulated world.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +18,7 @@ use toolgate::core::trace::{Trace, TraceId};
 
 use crate::tape::Tape;
 
-/// A time of day, where any will do.
+/// Any time of day.
 pub(crate) fn noon() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().unwrap()
 }
@@ -52,7 +52,7 @@ pub(crate) fn externals() -> Vec<ExternalTool> {
     vec![external("order", 0), external("ask_order", 0), external("first_order", 5), external("low_order", -5)]
 }
 
-/// Tools whose names say what becomes of them: `ask_` waits for a person, `deny_` is refused, `first_` has priority 5,
+/// Tools whose names determine their treatment: `ask_` requires approval, `deny_` is refused, `first_` has priority 5,
 /// `low_` has -5. Only `files` is trusted; only its `read`, `first_read` and `low_sync` may be repeated.
 pub(crate) fn servers() -> Vec<ServerTools> {
     let files = vec![
@@ -95,7 +95,7 @@ pub(crate) fn toolset() -> Arc<Toolset> {
     TOOLSET.clone()
 }
 
-/// The same, after a result had to be cut.
+/// The same toolset, after a result had to be cut.
 pub(crate) fn larger_toolset() -> Arc<Toolset> {
     static LARGER: LazyLock<Arc<Toolset>> = LazyLock::new(|| {
         let more = toolset().with_builtin(Builtin::ResultRead, &rules());
@@ -104,7 +104,7 @@ pub(crate) fn larger_toolset() -> Arc<Toolset> {
     LARGER.clone()
 }
 
-/// The same, after the server `web` has gone.
+/// The same toolset, after the server `web` has gone.
 pub(crate) fn smaller_toolset() -> Arc<Toolset> {
     static SMALLER: LazyLock<Arc<Toolset>> =
         LazyLock::new(|| Arc::new(Toolset::assemble(&externals(), &servers()[..1], &rules())));
@@ -147,7 +147,7 @@ pub(crate) fn started(spec: Spec) -> Arc<Started> {
     })
 }
 
-/// A random beginning: every option of a spec, limits small enough to be reached.
+/// A random start: every option of a spec, with limits small enough to be reached.
 pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
     let limits = Limits {
         max_tool_interactions: *tape.pick(&[3, 0, 1, 2, 6, 30]),
@@ -189,7 +189,7 @@ fn any_fallback(tape: &mut Tape) -> Vec<Candidate> {
     chain.into_iter().take(tape.below(3)).collect()
 }
 
-/// What a model may say: anything at all, whatever it was offered. Ids are as bad as providers make them.
+/// A random reply of a model, whatever tools were available. Ids are as bad as providers make them.
 pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply {
     let usage = Usage {
         input_tokens: *tape.pick(&[None, Some(7), Some(20)]),
@@ -207,7 +207,7 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply
         20 => Reply { stop: Stop::Refusal, ..Reply::text("no") },
         21 => Reply { stop: Stop::ContentFilter, ..Reply::empty() },
         22 => Reply { stop: Stop::MaxTokens, ..Reply::text("and so o") },
-        // What does not fit ends a run like what is too long.
+        // A context window that is too small ends a run like an output limit.
         23 if stubborn => Reply { stop: Stop::ContextWindow, ..Reply::text("and so") },
         23 => Reply { stop: Stop::ToolCalls, ..Reply::text("calls, but none") },
         _ => Reply::text("the answer"),
@@ -218,7 +218,7 @@ pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply
     Reply { usage, provider_state, ..reply }
 }
 
-/// As a reply holds it once its bytes are kept.
+/// An image as a reply holds it after its bytes were stored.
 fn picture() -> Part {
     Part::Image(Media::at("image/png", format!("media://sha256-{}", "0a".repeat(32))))
 }

@@ -1,4 +1,4 @@
-//! Forks: wherever a journal is forked, the fork can be driven, and asks the model or waits before it ends.
+//! Laws of forks: every fork of a journal can be driven, and calls the model or waits before it ends.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn forked(source: &[Event], at: usize, message: Option<&str>) -> Vec<Event> {
     from_json(&to_json(&journal))
 }
 
-/// Without its ending.
+/// The journal without its ending.
 fn open_part(journal: &[Event]) -> &[Event] {
     match journal.last() {
         Some(Event::Ended { .. }) => &journal[..journal.len() - 1],
@@ -33,7 +33,7 @@ fn open_part(journal: &[Event]) -> &[Event] {
     }
 }
 
-/// Whether the part of the journal behind this position asks the model, or waits for something.
+/// Whether the journal after this position calls the model, or waits.
 fn asks_or_waits(journal: &[Event], from: usize) -> bool {
     let asks = journal[from..].iter().any(|event| matches!(event, Event::ModelCalled { .. }));
     asks || states(journal)[from - 1..].iter().any(|state| !state.pending().is_empty())
@@ -49,19 +49,19 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn a_fork_without_a_position_asks_the_model_or_waits(tape in tapes()) {
+    fn a_fork_without_a_position_calls_the_model_or_waits(tape in tapes()) {
         let source = wild_journey(tape);
         let at = Run::fork_position(&source, false).unwrap();
         let journal = forked(&source, at as usize, None);
         let own = journal.len();
         prop_assert_eq!(Run::replay(&journal).unwrap().unwrap().foregone_ending(), None);
         let whole = World::take_up(&journal, Tape::blank()).into_ended();
-        // A policy that was not asked about the call in the source may deny it now.
+        // The policy may deny a call now that it was not asked about in the source.
         prop_assert!(asks_or_waits(&whole, own) || is_denied(&whole), "{}", to_json(&whole).join("\n"));
     }
 
     #[test]
-    fn a_fork_with_a_message_hears_it_before_the_model_is_asked(tape in tapes()) {
+    fn a_fork_has_its_message_before_the_model_is_called(tape in tapes()) {
         let source = wild_journey(tape);
         let at = Run::fork_position(&source, true).unwrap();
         let journal = forked(&source, at as usize, Some("look again"));
@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fork_at_every_position_ends_at_once_or_is_driven_with_a_fresh_budget(tape in tapes()) {
+    fn a_fork_ends_at_once_or_has_a_new_budget(tape in tapes()) {
         let source = wild_journey(tape);
         let open = open_part(&source);
         for at in 1..=open.len() {
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn the_conversation_of_any_run_is_a_history_that_providers_take(tape in tapes()) {
+    fn the_conversation_of_any_run_is_valid_for_providers(tape in tapes()) {
         for state in states(&wild_journey(tape)) {
             let history = state.conversation();
             let first = Started { history, ..(*started(crate::fixtures::spec(Limits::default()))).clone() };

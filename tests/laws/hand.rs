@@ -1,5 +1,5 @@
-//! A run that a test drives by hand, in small verbs. Whatever is not said goes the plain way: checks follow the tool's
-//! verdict, tools answer "result of <name>".
+//! Manual driver: a run that a test drives step by step. Defaults apply where a test specifies nothing: checks follow
+//! the tool's verdict, tools answer "result of <name>".
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// A run that stands before its first model call.
+    /// A run before its first model call.
     pub(crate) fn with(spec: Spec) -> Self {
         let started = started(spec);
         let hand = Self { run: Run::begin(started.clone()), journal: vec![Event::Started(started)] };
@@ -31,7 +31,7 @@ impl Hand {
         self.journal.push(event);
     }
 
-    /// The model is asked and says this; then everything that needs nobody else is done.
+    /// Calls the model, which replies with this, and takes all steps that need no input from outside.
     pub(crate) fn model_says(mut self, reply: Reply) -> Self {
         let Step::CallModel { attempt, offer, .. } = self.run.next() else { panic!("not now: {:?}", self.run.next()) };
         let model = self.run.candidate(noon()).clone();
@@ -78,7 +78,7 @@ impl Hand {
                 Step::CallModel { .. } | Step::ValidateOutput(_) | Step::Wait(_) | Step::Done(_) => return self,
             }
         }
-        panic!("the run does not come to rest: {:?}", self.run.next());
+        panic!("the run is neither pending nor over: {:?}", self.run.next());
     }
 
     fn check(&mut self, id: CallId) {
@@ -102,7 +102,7 @@ impl Hand {
         self.record(Event::CallChecked { call: id, verdict });
     }
 
-    /// Results arrive in the reverse of the order they were asked in.
+    /// Results arrive in reverse order of their calls.
     fn run_tier(&mut self, ids: Vec<CallId>) {
         self.record(Event::CallsStarted { calls: ids.clone() });
         for id in ids.into_iter().rev() {

@@ -1,4 +1,4 @@
-//! Law 3: wherever a journal stops, it can be driven on to an ending.
+//! Law 3: a journal that stops at any position can be driven to an ending.
 
 use proptest::prelude::*;
 use toolgate::core::chat::{Message, Reply, Stop};
@@ -31,7 +31,7 @@ proptest! {
     }
 
     #[test]
-    fn law_3_what_the_next_step_wants_recorded_is_admitted_in_that_order(tape in tapes()) {
+    fn law_3_events_of_the_next_step_are_admitted_in_order(tape in tapes()) {
         for state in states(&wild_journey(tape)) {
             let Step::Record(events) = state.next() else { continue };
             prop_assert!(!events.is_empty());
@@ -43,7 +43,7 @@ proptest! {
     }
 }
 
-/// What a model that cannot be reasoned with says, whatever it was told.
+/// The replies of a stubborn model, whatever feedback it gets.
 fn stubborn_replies() -> Vec<Reply> {
     let pause = |reply| Reply { stop: Stop::Pause, ..reply };
     let malformed = ToolCall { arguments: Arguments::Malformed("{".into()), ..call("x", "mcp_files_read") };
@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn law_3_every_stubborn_model_is_brought_to_an_ending(
+    fn law_3_a_run_with_a_stubborn_model_ends(
         which in 0..10usize,
         interactions in 0..6u32,
         iterations in 0..8u32,
@@ -85,12 +85,12 @@ proptest! {
         let mut turns = 0;
         while !hand.status().is_ended() {
             turns += 1;
-            prop_assert!(turns <= 3 * (iterations + 1), "asked {} times with max_iterations {}", turns, iterations);
+            prop_assert!(turns <= 3 * (iterations + 1), "called {} times with max_iterations {}", turns, iterations);
             hand = match hand.run.next() {
                 Step::CallModel { .. } => hand.model_says(reply.clone()),
                 Step::ValidateOutput(_) => hand.finds_the_answer(&[problem()]),
                 Step::Wait(debts) => hand.given(Input::Resume(answer_all(&debts))),
-                other => panic!("not at rest: {other:?}"),
+                other => panic!("neither pending nor over: {other:?}"),
             };
             if talkative && !hand.status().is_ended() {
                 hand = hand.given(Input::Message(Message::user("hello?")));

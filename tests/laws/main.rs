@@ -1,6 +1,5 @@
-//! The laws of a run (ARCHITECTURE.md) as properties, and the scenarios that made them. Pure: no I/O, no clock, no
-//! runtime; everything goes through the public types of the core, so this binary also builds with
-//! `--no-default-features`.
+//! The laws of a run (ARCHITECTURE.md) as property tests, and the scenarios that led to them. Pure: no I/O, no clock,
+//! no runtime. All tests use the public types of the core, so this binary also builds with `--no-default-features`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::wildcard_enum_match_arm)]
 

@@ -1,4 +1,4 @@
-//! Names the model sees: valid, unique, stable; and the tool block, byte for byte the same whoever answered first.
+//! Laws of tool names: valid, unique, stable. The tool block is byte-identical in whatever order servers answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn only(server: &str, tools: Vec<McpTool>) -> ServerTools {
 }
 
 #[test]
-fn nobody_else_s_tool_takes_the_name_of_one_of_toolgate_s_own() {
+fn no_other_tool_takes_the_name_of_a_builtin_tool() {
     let rules = ToolsetRules { pass_through: true, ..rules() };
     let offers = only("s", vec![mcp("result_read", None, None), mcp("read", None, None)]);
     let toolset = Toolset::assemble(&[external("result_read", 0)], &[offers], &rules);
@@ -55,12 +55,12 @@ fn nobody_else_s_tool_takes_the_name_of_one_of_toolgate_s_own() {
 
     let more = toolset.with_builtin(Builtin::ResultRead, &rules);
     assert_eq!(of(&more, "result_read"), Some(Origin::Builtin { tool: "result_read".into() }));
-    assert_eq!(names(&more)[..toolset.len()], names(&toolset), "what stood there stands where it stood");
+    assert_eq!(names(&more)[..toolset.len()], names(&toolset), "earlier tools keep their positions");
     assert_eq!(more.with_builtin(Builtin::ResultRead, &rules), more);
 }
 
 #[test]
-fn a_tool_of_toolgate_s_own_is_kept_out_by_a_deny_list_and_by_no_allow_list() {
+fn a_deny_list_excludes_a_builtin_tool_and_an_allow_list_not() {
     let with = |allow: &[&str], deny: &[&str]| {
         let owned = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).into()).collect();
         let filters = vec![ToolFilter { allow: owned(allow), deny: owned(deny) }];
@@ -74,16 +74,16 @@ fn a_tool_of_toolgate_s_own_is_kept_out_by_a_deny_list_and_by_no_allow_list() {
     assert_eq!(
         toolset.get("result_read").map(|tool| tool.verdict),
         Some(Verdict::Allow),
-        "the default does not speak of it"
+        "the default does not apply to it"
     );
     let denied = Policy { rules: vec![rule("none", Verdict::Deny, "*")], ..Policy::ask_always() };
     let toolset = Toolset::default()
         .with_builtin(Builtin::ResultRead, &ToolsetRules { policy: Arc::new(denied), ..ToolsetRules::default() });
-    assert_eq!(toolset.get("result_read").map(|tool| tool.verdict), Some(Verdict::Deny), "a rule does");
+    assert_eq!(toolset.get("result_read").map(|tool| tool.verdict), Some(Verdict::Deny), "a rule applies");
 }
 
 #[test]
-fn a_filter_means_by_a_pattern_what_a_policy_means_by_it() {
+fn filters_and_policies_interpret_patterns_alike() {
     let offered = |allow: &[&str], deny: &[&str]| {
         let patterns = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
         let filters = vec![ToolFilter { allow: patterns(allow), deny: patterns(deny) }];
@@ -94,7 +94,7 @@ fn a_filter_means_by_a_pattern_what_a_policy_means_by_it() {
     assert_eq!(offered(&[], &["mcp_s_delete{,_all}"]), ["mcp_s_read"]);
     assert_eq!(offered(&["mcp_s_delete{,_all}"], &[]), ["mcp_s_delete", "mcp_s_delete_all"]);
     assert_eq!(offered(&["mcp_s_rea?"], &[]), ["mcp_s_read"]);
-    assert!(offered(&["mcp_{s"], &[]).is_empty(), "what cannot be read allows nothing");
+    assert!(offered(&["mcp_{s"], &[]).is_empty(), "an invalid pattern allows nothing");
     assert!(offered(&[], &["mcp_{s"]).is_empty(), "and denies everything");
 }
 
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn every_name_is_one_that_providers_accept(server in any_text(), tool in any_text()) {
+    fn every_name_is_valid_for_providers(server in any_text(), tool in any_text()) {
         for name in [mcp_name(&server.as_str().into(), &tool), external_name(&tool)] {
             prop_assert_eq!(ToolName::parse(name.as_str()), Some(name.clone()));
         }
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn the_tool_block_is_the_same_in_whatever_order_servers_and_tools_come(
+    fn the_tool_block_does_not_depend_on_the_order_of_answers(
         servers in any_servers(),
         externals in proptest::collection::vec(any_text(), 0..5),
         pass_through in any::<bool>(),
@@ -139,12 +139,12 @@ proptest! {
             prop_assert_eq!(toolset.get(tool.name.as_str()), Some(tool));
         }
         let offered: usize = servers.iter().map(|server| server.tools.len()).sum::<usize>() + externals().len();
-        prop_assert_eq!(offered, toolset.len() + toolset.left_out().len(), "a tool vanished without a word");
+        prop_assert_eq!(offered, toolset.len() + toolset.left_out().len(), "a tool is missing without a reason");
     }
 }
 
 #[test]
-fn two_origins_of_one_plain_name_both_take_a_hash() {
+fn two_origins_of_one_plain_name_both_get_a_hash() {
     let clashing = [only("a", vec![mcp("b_c", None, None)]), only("a_b", vec![mcp("c", None, None)])];
     let toolset = Toolset::assemble(&[], &clashing, &rules());
     let names = names(&toolset);
@@ -153,7 +153,7 @@ fn two_origins_of_one_plain_name_both_take_a_hash() {
 }
 
 #[test]
-fn a_tool_that_takes_the_hashed_name_of_another_does_not_take_its_calls() {
+fn a_tool_with_the_hashed_name_of_another_gets_no_calls_of_it() {
     let clashing = || vec![only("a", vec![mcp("b_c", None, None)]), only("a_b", vec![mcp("c", None, None)])];
     let honest = Toolset::assemble(&[], &clashing(), &rules());
     let mut hostile = clashing();
@@ -166,7 +166,7 @@ fn a_tool_that_takes_the_hashed_name_of_another_does_not_take_its_calls() {
 }
 
 #[test]
-fn a_tool_that_is_listed_twice_keeps_its_plain_name() {
+fn a_tool_listed_twice_keeps_its_plain_name() {
     let twice = [only("git", vec![mcp("log", None, None), mcp("log", Some(true), None)])];
     let toolset = Toolset::assemble(&[], &twice, &rules());
     assert_eq!(names(&toolset), ["mcp_git_log"]);
@@ -183,7 +183,7 @@ fn external_tools_come_first_and_each_kind_is_sorted_by_name() {
 }
 
 #[test]
-fn a_run_narrows_its_agents_tools_and_cannot_widen_them() {
+fn a_run_can_narrow_its_agents_tools_and_not_widen_them() {
     let filter = |allow: &[&str], deny: &[&str]| ToolFilter {
         allow: allow.iter().map(|pattern| (*pattern).into()).collect(),
         deny: deny.iter().map(|pattern| (*pattern).into()).collect(),

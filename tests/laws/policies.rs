@@ -1,4 +1,4 @@
-//! The strictest rule wins, and a server that is not trusted cannot talk itself past one.
+//! Laws of policies: the strictest rule wins, and an untrusted server cannot bypass one.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn the_strictest_of_all_matching_rules_wins_in_whatever_order_they_stand(
+    fn the_strictest_matching_rule_wins_in_any_order(
         verdicts in proptest::collection::vec(any_verdict(), 1..6),
         fallback in any_verdict(),
     ) {
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tool_that_changed_under_a_run_never_runs_unasked_unless_its_server_is_trusted(
+    fn a_changed_tool_of_an_untrusted_server_requires_approval(
         verdict in any_verdict(),
         fallback in any_verdict(),
         trusted in any::<bool>(),
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn a_hint_of_a_trusted_server_is_taken_at_its_word(
+    fn hints_of_a_trusted_server_are_believed(
         verdict in any_verdict(),
         read_only in any::<Option<bool>>(),
         wanted in any::<bool>(),
@@ -62,7 +62,7 @@ proptest! {
         let policy = Policy { rules: vec![hint], ..Policy::ask_always() };
         let mut tool = Tool { trusted: true, ..Tool::clone(&tool("mcp_web_fetch")) };
         tool.annotations = Annotations { read_only_hint: read_only, ..Annotations::default() };
-        // Where it says nothing nothing is allowed for it, and what asks or denies reckons with the worst.
+        // Without a hint from the server no rule allows for it, and rules that ask or deny assume the worst.
         let matches = match read_only {
             Some(said) => said == wanted,
             None => verdict != Verdict::Allow && !wanted,
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tier_is_the_calls_of_the_highest_priority_and_nothing_is_lost(
+    fn a_tier_has_the_highest_priority_and_no_call_is_lost(
         priorities in proptest::collection::vec(-3i32..3, 0..8),
     ) {
         let calls: Vec<(CallId, i32)> =
@@ -94,5 +94,5 @@ fn only_a_trusted_server_makes_a_tool_repeatable() {
     assert!(tool("mcp_files_read").is_repeatable());
     assert!(tool("mcp_files_low_sync").is_repeatable());
     assert!(!tool("mcp_files_write").is_repeatable());
-    assert!(!tool("mcp_web_fetch").is_repeatable(), "its server says read-only, and nobody trusts it");
+    assert!(!tool("mcp_web_fetch").is_repeatable(), "its server declares it read-only, and is not trusted");
 }

@@ -1,4 +1,4 @@
-//! Random policies over random calls: nothing panics, nothing runs long, and nothing that is added makes a policy milder.
+//! Random policies over random calls: no panics, no long evaluation, and no addition that makes a policy more lenient.
 
 use std::time::{Duration, Instant};
 
@@ -131,7 +131,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn what_an_untrusted_server_says_of_its_tool_never_makes_a_verdict_milder_than_saying_nothing(
+    fn hints_of_an_untrusted_server_never_make_a_verdict_milder(
         rules in proptest::collection::vec(any_rule_by_hints(), 0..5),
         fallback in any_verdict(),
         said in any_hints(),
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn a_call_is_judged_at_least_as_strictly_as_every_rule_that_matches_and_asked_about_when_one_is_unclear(
+    fn a_verdict_is_as_strict_as_every_matching_or_unclear_rule(
         policy in any_policy(),
         arguments in any_arguments(),
     ) {
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rule_that_is_added_never_makes_a_policy_milder_in_which_a_rule_speaks(
+    fn an_added_rule_never_makes_a_policy_with_a_match_milder(
         policy in any_policy(),
         more in any_rule(),
         arguments in any_arguments(),
@@ -176,13 +176,13 @@ proptest! {
         longer.rules.push(more);
         let after = judge(&longer, Some(&arguments));
         prop_assert!(!speaks || after >= before, "{before:?} became {after:?}");
-        // Where none spoke, only a rule that does so in plain words takes the place of the default.
+        // If no rule matched before, only a rule that matches with certainty replaces the default.
         let added = findings(&longer, &arguments).pop().unwrap();
         prop_assert!(after >= before || added.1 == Finding::Matches, "{before:?} became {after:?} by {added:?}");
     }
 
     #[test]
-    fn what_is_said_of_a_tool_before_any_call_holds_for_every_call_or_is_ask(
+    fn a_verdict_before_any_call_holds_for_every_call_or_is_ask(
         policy in any_policy(),
         arguments in any_arguments(),
     ) {
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_of_conditions_panic_or_think_for_long(
+    fn no_text_makes_the_condition_parser_panic_or_run_long(
         noise in ".{0,200}",
         tokens in proptest::collection::vec(
             proptest::sample::select(vec![
@@ -215,7 +215,7 @@ proptest! {
 }
 
 #[test]
-fn no_condition_that_is_let_in_runs_long_whatever_the_arguments_are() {
+fn no_accepted_condition_runs_long_for_any_arguments() {
     let many = |items: usize| -> Vec<u64> { (0..items as u64).collect() };
     let deep = (0..90).fold(json!(1), |inner, _| json!([inner]));
     let calls = [
@@ -260,5 +260,5 @@ fn no_condition_that_is_let_in_runs_long_whatever_the_arguments_are() {
             Finding::Matches | Finding::Misses(_) | Finding::Depends => evaluated += 1,
         }
     }
-    assert!(evaluated > 10, "{evaluated} of them, {longest:?}: a budget that lets nothing through proves nothing");
+    assert!(evaluated > 10, "{evaluated} of them, {longest:?}: a budget that refuses everything proves nothing");
 }

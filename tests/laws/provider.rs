@@ -1,4 +1,4 @@
-//! A provider at its strictest: what it would refuse, law 5 forbids.
+//! A strict model provider: law 5 forbids every conversation that it would refuse.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use toolgate::core::chat::{Message, Part, Role};
 use toolgate::core::id::CallId;
 
-/// Whether the last assistant message may have calls that are not answered yet.
+/// Whether the last assistant message may have unanswered calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
     Never,
     LastTurn,
 }
 
-/// Why a provider would refuse this conversation.
+/// The reason why a provider would refuse this conversation.
 pub(crate) fn refusal(messages: &[Arc<Message>], open: Open) -> Option<String> {
     let mut all = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {
         let expected = if index % 2 == 0 { Role::User } else { Role::Assistant };
         if message.role != expected {
-            return Some(format!("message {index} is spoken by {:?}", message.role));
+            return Some(format!("message {index} has the role {:?}", message.role));
         }
         if message.content.is_empty() && message.provider_state.is_none() {
             return Some(format!("message {index} is empty"));
@@ -35,13 +35,13 @@ pub(crate) fn refusal(messages: &[Arc<Message>], open: Open) -> Option<String> {
         let may_be_open = open == Open::LastTurn && index + 2 >= messages.len();
         let fits = if may_be_open { is_subsequence(&answered, &asked) } else { answered == asked };
         if message.role == Role::Assistant && !fits {
-            return Some(format!("message {index} asks {asked:?} and is answered {answered:?}"));
+            return Some(format!("message {index} calls {asked:?} and is answered {answered:?}"));
         }
         if index == 0 && !answers(message).is_empty() {
             return Some("the first message answers calls".into());
         }
         if !results_come_first(message) {
-            return Some(format!("message {index} has results behind other parts"));
+            return Some(format!("message {index} has results after other parts"));
         }
     }
     None

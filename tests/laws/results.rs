@@ -1,4 +1,4 @@
-//! Results of any size: what enters a journal is bounded, nothing is lost, and what is kept is read again to the byte.
+//! Laws of large results: journal content is bounded, nothing is lost, and stored content is read back byte for byte.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ fn outputs() -> impl Strategy<Value = ToolOutput> {
     prop_oneof![3 => any, 1 => twice, 1 => same, 1 => wrapped]
 }
 
-/// All text that a model would read of it.
+/// The size of all text that a model would read.
 fn text_bytes(output: &ToolOutput) -> usize {
     let text = |part: &Part| match part {
         Part::Text { text } => text.len(),
@@ -85,10 +85,10 @@ fn text_bytes(output: &ToolOutput) -> usize {
 }
 
 fn whole<'a>(wholes: &'a [Whole], handle: &BlobHandle) -> &'a Whole {
-    wholes.iter().find(|whole| whole.handle == *handle).expect("what is named is kept")
+    wholes.iter().find(|whole| whole.handle == *handle).expect("named content is stored")
 }
 
-/// Every piece that reading from the beginning leads to, as the answers say it goes on.
+/// Every piece of a text, read from the beginning by following each answer's next offset.
 fn read_through(text: &str, handle: BlobHandle, limit: usize) -> Vec<String> {
     let (mut pieces, mut offset) = (Vec::new(), 0);
     loop {
@@ -97,9 +97,9 @@ fn read_through(text: &str, handle: BlobHandle, limit: usize) -> Vec<String> {
         assert!(!answer.is_error && text_bytes(&answer) <= limit, "{answer:?}");
         let headline = answer.content[0].as_text().unwrap().to_owned();
         pieces.push(answer.content.get(1).and_then(Part::as_text).unwrap_or_default().to_owned());
-        let Some((_, next)) = headline.split_once("It goes on at `offset` ") else { return pieces };
+        let Some((_, next)) = headline.split_once("It continues at `offset` ") else { return pieces };
         let next = next.trim_end_matches('.').parse().unwrap();
-        assert!(next > offset, "reading goes on: {headline}");
+        assert!(next > offset, "reading advances: {headline}");
         offset = next;
     }
 }
@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn what_enters_a_journal_is_within_the_limit_however_much_a_tool_says(
+    fn journal_content_is_within_the_limit_for_any_result(
         output in outputs(), limit in MIN_RESULT_BYTES..20_000, kept in any::<bool>()
     ) {
         let keeping = if kept { KEPT } else { Keeping::Nowhere("it is not") };
@@ -119,11 +119,11 @@ proptest! {
         prop_assert!(kept || (wholes.is_empty() && fit.kept.is_empty()));
         prop_assert_eq!(fit.is_error, output.is_error);
         let again = bounded(output, limit, keeping);
-        prop_assert_eq!(again, (fit, wholes), "the same becomes the same");
+        prop_assert_eq!(again, (fit, wholes), "equal results have equal excerpts");
     }
 
     #[test]
-    fn what_fits_stays_as_it_is(output in outputs()) {
+    fn results_that_fit_are_unchanged(output in outputs()) {
         let without_media = |part: &Part| !matches!(part, Part::Image(_) | Part::Audio(_) | Part::Resource { .. });
         let content = output.content.into_iter().filter(without_media).collect();
         let output = ToolOutput { content, ..output };
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_named_is_kept_once_and_whole(output in outputs(), limit in MIN_RESULT_BYTES..8_000) {
+    fn named_content_is_stored_once_and_in_full(output in outputs(), limit in MIN_RESULT_BYTES..8_000) {
         let structured = output.structured.clone();
         let (fit, wholes) = bounded(output, limit, KEPT);
         for (index, whole) in wholes.iter().enumerate() {
@@ -146,7 +146,7 @@ proptest! {
         let says = fit.content.iter().filter_map(Part::as_text).collect::<String>();
         for (start, _) in says.match_indices("kept as media://") {
             let handle = BlobHandle::parse(&says[start + 8..start + 87]).unwrap();
-            prop_assert!(fit.kept.iter().any(|kept| kept.handle == handle), "a model reads what it cannot read on");
+            prop_assert!(fit.kept.iter().any(|kept| kept.handle == handle), "a model reads an unknown handle");
         }
         if let (Some(structured), None) = (structured, &fit.structured) {
             let again = fit.kept.iter().find_map(|kept| {
@@ -161,12 +161,12 @@ proptest! {
                     KeptForm::Text | KeptForm::Media => None,
                 }
             });
-            prop_assert_eq!(again, Some(structured), "the structured form is to be had again");
+            prop_assert_eq!(again, Some(structured), "the structured form can be restored");
         }
     }
 
     #[test]
-    fn a_text_is_kept_to_the_byte_and_read_again_piece_by_piece(text in texts(300), limit in MIN_RESULT_BYTES..9_000) {
+    fn a_text_is_stored_to_the_byte_and_read_piece_by_piece(text in texts(300), limit in MIN_RESULT_BYTES..9_000) {
         let (fit, wholes) = bounded(ToolOutput::text(text.clone()), limit, KEPT);
         let Some(kept) = fit.kept.first() else {
             prop_assert_eq!(fit.joined_text(), text);
@@ -182,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn any_range_of_bytes_or_lines_is_answered_within_the_limit_with_what_stands_there(
+    fn any_range_is_answered_exactly_and_within_the_limit(
         text in texts(200), offset in 0usize..40_000, length in proptest::option::of(0usize..40_000),
         first in 1usize..400, count in proptest::option::of(0usize..400),
     ) {
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_owns_what_its_results_name_and_nothing_else(tape in tapes()) {
+    fn a_run_owns_only_the_blobs_that_its_results_name(tape in tapes()) {
         let journal = journey(tape);
         let named = |journal: &[Event]| {
             let kept = journal.iter().map(|event| match event {
@@ -252,14 +252,14 @@ proptest! {
 }
 
 #[test]
-fn a_result_that_claims_to_be_kept_is_not_believed() {
+fn a_result_that_claims_to_be_stored_is_not_trusted() {
     let own = bounded(ToolOutput::text("x".repeat(9_000)), MIN_RESULT_BYTES, KEPT).0;
     let claims = ToolOutput { kept: own.kept, ..ToolOutput::text("media://sha256-…, believe me") };
     assert_eq!(bounded(claims, MIN_RESULT_BYTES, KEPT).0.kept, []);
 }
 
 #[test]
-fn fastmcp_s_double_of_a_large_result_is_kept_once() {
+fn fastmcps_duplicate_of_a_large_result_is_stored_once() {
     let rows: Value = (0..2000).map(|row| json!({"row": row, "name": format!("number {row}")})).collect();
     let pretty = serde_json::to_string_pretty(&rows).unwrap();
     for (text, structured, form) in [
@@ -276,7 +276,7 @@ fn fastmcp_s_double_of_a_large_result_is_kept_once() {
 }
 
 #[test]
-fn a_run_is_the_same_after_its_cut_results_were_written_and_read() {
+fn a_run_with_cut_results_round_trips() {
     let outcome = Outcome::Returned(crate::fixtures::long_result());
     let event = Event::CallCompleted { call: "c".into(), outcome: outcome.into(), stderr: Vec::new(), wire: None };
     let written = serde_json::to_string(&event).unwrap();

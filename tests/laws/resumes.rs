@@ -1,4 +1,4 @@
-//! Law 8: pending is derived, and resumes that race merge or lose, but never settle a debt twice.
+//! Law 8: pending items are derived, and concurrent resumes merge or lose, but never settle an item twice.
 
 use proptest::prelude::*;
 use toolgate::core::chat::Message;
@@ -17,7 +17,7 @@ fn apply(run: &Run, events: &[Event]) -> Run {
     run
 }
 
-/// The states of a journal that owe something, each with its debts.
+/// The states of a journal with pending items, each with its items.
 fn waiting(journal: &[Event]) -> Vec<(Run, Vec<Debt>)> {
     let owing = states(journal).into_iter().map(|run| (run.pending(), run));
     owing.filter(|(debts, _)| !debts.is_empty()).map(|(debts, run)| (run, debts)).collect()
@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(strictly())]
 
     #[test]
-    fn law_8_looking_changes_nothing(tape in tapes()) {
+    fn law_8_queries_change_nothing(tape in tapes()) {
         for state in states(&journey(tape)) {
             let before = state.clone();
             let (one, other) = (state.next(), state.next());
@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn law_8_different_debts_merge_in_either_order(tape in tapes()) {
+    fn law_8_answers_to_different_items_merge_in_any_order(tape in tapes()) {
         for (run, debts) in waiting(&journey(tape)) {
             let [one, other, ..] = &debts[..] else { continue };
             let (one, other) = (pay(one, true), pay(other, true));
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn law_8_the_same_debt_settles_once(tape in tapes()) {
+    fn law_8_a_pending_item_settles_once(tape in tapes()) {
         for (run, debts) in waiting(&journey(tape)) {
             for debt in &debts {
                 let (first, second) = match owed(debt) {
@@ -104,13 +104,13 @@ proptest! {
                 };
                 let after = apply(&run, &run.accept(&Input::Resume(first.clone())).unwrap());
                 prop_assert_eq!(after.accept(&Input::Resume(first)), Ok(vec![]), "the repeated resume");
-                prop_assert!(after.accept(&Input::Resume(second)).is_err(), "a second answer was taken");
+                prop_assert!(after.accept(&Input::Resume(second)).is_err(), "a second answer was accepted");
             }
         }
     }
 
     #[test]
-    fn law_8_the_same_resume_repeated_is_fine_and_says_nothing(tape in tapes(), mut choices in tapes()) {
+    fn law_8_a_repeated_resume_is_accepted_without_events(tape in tapes(), mut choices in tapes()) {
         for (run, debts) in waiting(&journey(tape)) {
             let resume = any_resume(&mut choices, &debts);
             let input = Input::Resume(Resume { expected_version: Some(run.length()), ..resume });
@@ -121,16 +121,16 @@ proptest! {
     }
 
     #[test]
-    fn law_8_a_full_resume_leaves_nothing_owed_or_goes_on(tape in tapes()) {
+    fn law_8_a_full_resume_leaves_no_answered_item_pending(tape in tapes()) {
         for (run, debts) in waiting(&journey(tape)) {
-            // Whoever says which version they look at repeats nobody's decision by chance.
+            // With an expected version, a resume never repeats an earlier decision by chance.
             let seen = Resume { expected_version: Some(run.length()), ..answer_all(&debts) };
             let after = apply(&run, &run.accept(&Input::Resume(seen)).unwrap());
             let still: Vec<(CallId, &str)> =
                 after.pending().iter().map(|debt| (debt.call_id().clone(), debt.kind())).collect();
             for debt in debts.iter().filter(|debt| debt.wants_answer()) {
                 let same = (debt.call_id().clone(), debt.kind());
-                prop_assert!(!still.contains(&same), "{:?} was paid and is owed", same);
+                prop_assert!(!still.contains(&same), "{:?} was answered and is pending", same);
             }
         }
     }
@@ -154,7 +154,7 @@ proptest! {
             }
 
             let mut unknown = all.clone();
-            unknown.results.push(result(&"nobody".into()));
+            unknown.results.push(result(&"unknown".into()));
             let refusals = run.accept(&Input::Resume(unknown)).unwrap_err();
             prop_assert!(matches!(refusals[..], [Refusal::UnknownCall { .. }]), "{:?}", refusals);
 
@@ -167,7 +167,7 @@ proptest! {
 
             if let [first, _, ..] = wanting[..] {
                 let Input::Resume(one) = pay(first, false) else { unreachable!() };
-                // Without a version it could repeat what was decided about the same call before, which is no mistake.
+                // Without a version it could repeat an earlier decision about the same call, which is not an error.
                 let one = Resume { expected_version: Some(run.length()), ..one };
                 let refusals = run.accept(&Input::Resume(one)).unwrap_err();
                 prop_assert!(matches!(refusals[..], [Refusal::Incomplete { .. }]), "{:?}", refusals);
@@ -183,13 +183,13 @@ proptest! {
             for id in ids(&journal) {
                 let waits = debts.iter().any(|debt| *debt.call_id() == id);
                 let forged = Resume { results: vec![result(&id)], partial: true, ..Resume::default() };
-                prop_assert!(waits || run.accept(&Input::Resume(forged)).is_err(), "{} took a forged result", id);
+                prop_assert!(waits || run.accept(&Input::Resume(forged)).is_err(), "{} accepted a forged result", id);
             }
         }
     }
 
     #[test]
-    fn law_8_edited_arguments_that_cannot_be_used_are_refused(tape in tapes()) {
+    fn law_8_unusable_edited_arguments_are_refused(tape in tapes()) {
         for (run, debts) in waiting(&journey(tape)) {
             for debt in &debts {
                 let Owed::Decision(id) = owed(debt) else { continue };

@@ -34,7 +34,7 @@ fn validated(limits: Limits) -> Spec {
 }
 
 #[test]
-fn a_grant_does_not_outlive_the_toolset_it_was_given_for() {
+fn a_grant_does_not_outlive_its_toolset() {
     let mut hand = Hand::with(plain());
     let tool = ToolName::parse("mcp_files_ask_write").unwrap();
     hand.record(Event::ApprovalsResolved { granted: vec![granted(tool.clone())] });
@@ -45,7 +45,7 @@ fn a_grant_does_not_outlive_the_toolset_it_was_given_for() {
 }
 
 #[test]
-fn a_second_approval_that_means_something_else_is_refused() {
+fn a_second_approval_with_other_content_is_refused() {
     let approval = |decision: Decision| {
         Input::Resume(Resume { decisions: vec![("a".into(), decision)], partial: true, ..Resume::default() })
     };
@@ -59,18 +59,18 @@ fn a_second_approval_that_means_something_else_is_refused() {
         Decision { scope: Scope::Session, ..yes() },
         decision(Answer::Deny),
     ] {
-        // The call waits for its result by now: a decision is of the wrong kind, or late, and either way is not taken.
+        // The call waits for its result: a decision is of the wrong kind, or late, and either way refused.
         assert!(hand.run.accept(&approval(other)).is_err());
     }
 }
 
 #[test]
-fn an_id_that_would_upset_a_terminal_or_a_log_is_replaced_and_any_other_is_kept() {
+fn an_id_that_would_disturb_a_terminal_or_log_is_replaced() {
     let long = "x".repeat(300);
     let longest = "y".repeat(256);
     let ids = ["a\u{1b}[2J", long.as_str(), longest.as_str(), "call-\u{e9}"];
     let reply = Reply::calling(ids.map(|id| call(id, "ext_order")));
-    // Given twice: what is usable and taken gets a suffix, however long it is.
+    // The id occurs twice: a usable id that is taken gets a suffix, however long it is.
     let hand = Hand::with(plain()).model_says(reply.clone());
     let given: Vec<String> = hand.owed().into_iter().collect();
     assert_eq!(given.len(), 4, "{given:?}");
@@ -85,7 +85,7 @@ fn an_id_that_would_upset_a_terminal_or_a_log_is_replaced_and_any_other_is_kept(
 }
 
 #[test]
-fn a_result_nested_too_deeply_to_be_read_again_is_refused() {
+fn a_result_nested_too_deep_to_be_read_back_is_refused() {
     let hand = Hand::with(plain()).model_calls([call("b", "ext_order")]);
     let result = |levels: usize| {
         let value = (0..levels).fold(json!(1), |inner, _| json!([inner]));
@@ -102,7 +102,7 @@ fn malformed(id: &str, name: &str) -> ToolCall {
 
 fn offered(hand: &Hand) -> Offer {
     let Step::CallModel { offer, .. } = hand.run.next() else {
-        panic!("the model is not asked: {:?}", hand.run.next())
+        panic!("the model is not called: {:?}", hand.run.next())
     };
     offer
 }
@@ -126,7 +126,7 @@ fn row_2_23_only_the_calls_of_the_highest_priority_run() {
 }
 
 #[test]
-fn row_2_23_with_drain_the_lower_tiers_run_before_the_model_is_asked_again() {
+fn row_2_23_sequential_tiers_run_before_the_next_model_call() {
     let spec = Spec { tiers: TierMode::Drain, ..plain() };
     let hand = Hand::with(spec).model_calls([
         call("low", "mcp_files_low_sync"),
@@ -139,7 +139,7 @@ fn row_2_23_with_drain_the_lower_tiers_run_before_the_model_is_asked_again() {
 }
 
 #[test]
-fn row_2_28_mcp_calls_of_a_mixed_tier_finish_before_the_external_ones_are_owed() {
+fn row_2_28_mcp_calls_finish_before_external_ones_are_pending() {
     let hand = Hand::with(plain()).model_calls([call("ours", "ext_order"), call("theirs", "mcp_files_read")]);
     assert_eq!(hand.status(), Status::Pending);
     assert_eq!(hand.owed(), ["external_result ours"]);
@@ -150,7 +150,7 @@ fn row_2_28_mcp_calls_of_a_mixed_tier_finish_before_the_external_ones_are_owed()
 }
 
 #[test]
-fn rows_2_29_and_2_30_an_external_call_with_wrong_arguments_is_answered_and_never_owed() {
+fn rows_2_29_and_2_30_an_invalid_external_call_never_becomes_pending() {
     let hand = Hand::with(plain()).model_calls([malformed("wrong", "ext_order"), call("right", "ext_order")]);
     assert_eq!(hand.owed(), ["external_result right"]);
     let hand = hand.resumed_with("right", "shipped");
@@ -159,7 +159,7 @@ fn rows_2_29_and_2_30_an_external_call_with_wrong_arguments_is_answered_and_neve
 }
 
 #[test]
-fn rows_2_31_and_2_34_a_rejected_answer_comes_back_as_a_structured_user_message() {
+fn rows_2_31_and_2_34_a_rejected_answer_yields_structured_feedback() {
     let hand = Hand::with(validated(Limits::default())).model_says(Reply::text("bad")).finds_the_answer(&[problem()]);
     let last = hand.run.transcript().last().unwrap();
     assert_eq!(last.role, Role::User);
@@ -186,7 +186,7 @@ fn row_2_33_a_turn_with_three_calls_costs_one() {
 }
 
 #[test]
-fn row_2_35_an_unknown_tool_is_answered_and_the_run_goes_on() {
+fn row_2_35_an_unknown_tool_is_answered_and_the_run_continues() {
     let hand = Hand::with(plain()).model_calls([call("a", "no_such_tool"), call("b", "mcp_files_read")]);
     let lines = hand.last_lines();
     assert!(lines[0].starts_with("error a: Tool does not exist: `no_such_tool`"), "{lines:?}");
@@ -195,7 +195,7 @@ fn row_2_35_an_unknown_tool_is_answered_and_the_run_goes_on() {
 }
 
 #[test]
-fn row_2_39_the_hard_limit_ends_the_run_with_everything_gathered_and_one_last_answer() {
+fn row_2_39_the_hard_limit_ends_the_run_with_one_last_answer() {
     let hand = Hand::with(bounded(30, 1)).model_calls([call("a", "mcp_files_read")]);
     assert_eq!(offered(&hand), Offer::LastWord);
     let hand = hand.model_says(Reply::text("so far"));
@@ -207,7 +207,7 @@ fn row_2_39_the_hard_limit_ends_the_run_with_everything_gathered_and_one_last_an
 }
 
 #[test]
-fn row_2_39_a_model_that_calls_tools_with_its_last_word_is_not_asked_again() {
+fn row_2_39_a_model_that_calls_tools_at_the_limit_is_not_retried() {
     let hand = Hand::with(bounded(30, 0)).model_calls([call("a", "mcp_files_read"), call("b", "no_such_tool")]);
     assert_eq!(hand.run.ending(), Some(&Ending::TurnLimit { limit: Limit::Iterations, output: None }));
     assert_eq!(hand.started_calls(), Vec::<String>::new());
@@ -227,7 +227,7 @@ fn row_2_40_the_number_of_tool_interactions_is_configurable() {
 }
 
 #[test]
-fn rows_2_41_and_2_42_the_budget_tells_bounds_and_use() {
+fn rows_2_41_and_2_42_the_budget_has_limits_and_usage() {
     let hand = Hand::with(bounded(2, 50)).model_calls([call("a", "mcp_files_read")]);
     let budget = hand.run.budget();
     assert_eq!((budget.limits.max_tool_interactions, budget.tool_interactions, budget.iterations), (2, 1, 1));
@@ -235,7 +235,7 @@ fn rows_2_41_and_2_42_the_budget_tells_bounds_and_use() {
 }
 
 #[test]
-fn row_2_43_after_exhaustion_the_model_is_asked_for_its_answer() {
+fn row_2_43_an_exhausted_budget_requests_a_final_answer() {
     let hand = Hand::with(bounded(1, 50)).model_calls([call("a", "mcp_files_read")]);
     assert_eq!(offered(&hand), Offer::NoTools);
     let hand = hand.model_says(Reply::text("with what I have"));
@@ -243,7 +243,7 @@ fn row_2_43_after_exhaustion_the_model_is_asked_for_its_answer() {
 }
 
 #[test]
-fn row_2_44_exhaustion_is_told_on_every_later_iteration() {
+fn row_2_44_exhaustion_is_reported_on_every_later_iteration() {
     let mut hand = Hand::with(bounded(1, 50)).model_calls([call("a", "mcp_files_read")]);
     assert_eq!(hand.last_lines(), ["result a: result of mcp_files_read", EXHAUSTED]);
     hand = hand.model_calls([call("b", "mcp_files_read")]);
@@ -254,7 +254,7 @@ fn row_2_44_exhaustion_is_told_on_every_later_iteration() {
 }
 
 #[test]
-fn row_2_45_a_transcript_that_was_handed_out_does_not_change() {
+fn row_2_45_a_returned_transcript_does_not_change() {
     let hand = Hand::with(validated(Limits::default()));
     let kept: Vec<Arc<Message>> = hand.run.transcript().to_vec();
     let copy: Vec<Message> = kept.iter().map(|message| Message::clone(message)).collect();
@@ -264,7 +264,7 @@ fn row_2_45_a_transcript_that_was_handed_out_does_not_change() {
 }
 
 #[test]
-fn rows_2_46_and_2_47_results_are_a_user_message_right_after_their_calls_in_call_order() {
+fn rows_2_46_and_2_47_results_follow_their_calls_in_call_order() {
     let hand = Hand::with(plain()).model_calls([call("a", "mcp_files_read"), call("b", "mcp_files_write")]);
     let [.., asked, answered] = hand.run.transcript() else { panic!("too short") };
     assert_eq!((asked.role, answered.role), (Role::Assistant, Role::User));
@@ -274,7 +274,7 @@ fn rows_2_46_and_2_47_results_are_a_user_message_right_after_their_calls_in_call
 }
 
 #[test]
-fn row_2_48_with_elide_only_the_processed_tier_is_in_history() {
+fn row_2_48_dropped_tiers_are_not_in_history() {
     let spec = Spec { tiers: TierMode::Elide, ..plain() };
     let hand = Hand::with(spec).model_calls([call("plain", "mcp_files_read"), call("first", "mcp_files_first_read")]);
     let [.., asked, answered] = hand.run.transcript() else { panic!("too short") };
@@ -283,7 +283,7 @@ fn row_2_48_with_elide_only_the_processed_tier_is_in_history() {
 }
 
 #[test]
-fn ids_that_a_provider_repeats_or_leaves_out_are_made_unique() {
+fn repeated_or_missing_ids_are_made_unique() {
     let hand =
         Hand::with(plain()).model_calls([call("", "mcp_files_read"), call("x", "mcp_files_read")]).model_calls([
             call("x", "mcp_files_read"),
@@ -295,7 +295,7 @@ fn ids_that_a_provider_repeats_or_leaves_out_are_made_unique() {
 }
 
 #[test]
-fn unusable_calls_end_the_run_when_the_corrections_are_used_up() {
+fn unusable_calls_end_the_run_after_all_corrections() {
     let limits = Limits { max_corrections: 1, ..Limits::default() };
     let hand =
         Hand::with(spec(limits)).model_calls([call("a", "nope")]).model_calls([malformed("b", "mcp_files_read")]);
@@ -307,7 +307,7 @@ fn unusable_calls_end_the_run_when_the_corrections_are_used_up() {
 }
 
 #[test]
-fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_again_and_not_in_doubt() {
+fn a_task_being_answered_in_a_crash_is_polled_and_not_in_doubt() {
     let task = TaskHandle { id: "t1".into(), message: None, poll_ms: None, ttl_ms: None };
     let question = Question::Url { message: "sign here".into(), url: "https://sign.example/1".into() };
     let needed = InputNeeded {
@@ -338,7 +338,7 @@ fn a_task_that_was_being_told_something_when_the_process_died_is_asked_about_aga
         hand.record(Event::InputGiven { call: "a".into(), given });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
 
-        // Here the process dies.
+        // The process dies here.
         assert_eq!(
             hand.run.next(),
             Step::Record(vec![Event::TaskStarted { call: "a".into(), task: task.clone().into(), wire: None }]),
@@ -381,14 +381,14 @@ fn signed(repeat: bool) -> InputGiven {
 }
 
 #[test]
-fn a_call_that_was_held_when_its_process_died_is_in_doubt_whether_it_was_answered_or_not() {
+fn a_held_call_is_in_doubt_after_a_crash() {
     for is_answered in [false, true] {
         let mut hand = held("mcp_files_write");
-        assert_eq!(hand.run.status().as_str(), "running", "a held call is under way");
+        assert_eq!(hand.run.status().as_str(), "running", "a held call is running");
         if is_answered {
             hand.record(Event::InputGiven { call: "a".into(), given: signed(false) });
         }
-        // Here the process dies.
+        // The process dies here.
         let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
         let [Event::CallCompleted { outcome, .. }] = &events[..] else { panic!("{events:?}") };
         assert_eq!(**outcome, Outcome::Unknown);
@@ -396,7 +396,7 @@ fn a_call_that_was_held_when_its_process_died_is_in_doubt_whether_it_was_answere
 }
 
 #[test]
-fn a_call_that_had_begun_is_not_sent_on_with_answers_alone() {
+fn a_started_call_is_not_sent_again_without_consent() {
     let hand = held("mcp_files_write");
     let needed = hand.run.call(&"a".into()).unwrap().elicitation().unwrap().clone();
     let mut hand = hand;

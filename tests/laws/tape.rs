@@ -1,9 +1,9 @@
-//! Every choice the simulated world makes, read from bytes that proptest generates and shrinks. A tape that has run out
-//! says 0 for ever, and 0 is always the calm choice: the world then lets the run come to its ending.
+//! Tape: the source of all choices of the simulated world, made of bytes that proptest generates and shrinks. After its
+//! end a tape returns 0 forever, and 0 is always the calm choice: the world then lets the run end.
 
 use proptest::prelude::*;
 
-/// Worlds per law, unless `PROPTEST_CASES` asks for fewer.
+/// Cases of each law, unless `PROPTEST_CASES` asks for fewer.
 const CASES: u32 = 64;
 
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl Tape {
         usize::from(byte) % n
     }
 
-    /// True once in `n` times; never when the tape has run out.
+    /// True once in `n` times; never after the end of the tape.
     pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == n - 1
     }
@@ -51,7 +51,7 @@ pub(crate) fn tapes() -> impl Strategy<Value = Tape> {
     proptest::collection::vec(any::<u8>(), 0..500).prop_map(Tape::new)
 }
 
-/// Nothing is written to disk: a failure prints its tape.
+/// The configuration without files: a failure prints its tape.
 pub(crate) fn strictly() -> ProptestConfig {
     let cases = ProptestConfig::default().cases.min(CASES);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }

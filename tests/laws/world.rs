@@ -1,5 +1,5 @@
-//! A strict world that drives a run by hand: it does what `next()` says, answers as its tape tells, and may at any point
-//! interrupt, lose the process, or try an event that nobody asked for. Whatever it records has to be admitted.
+//! Strict simulated world: drives a run step by step. It does what `next()` requires, answers as its tape chooses, and
+//! may at any point interrupt, crash, or try an unsolicited event. Every event it records has to be admitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,20 +33,20 @@ pub(crate) struct World {
     pub(crate) run: Run,
     now: Timestamp,
     tape: Tape,
-    /// One wild event is tried in so many steps; 0 for none.
+    /// An unsolicited event is tried once in so many steps; 0 for never.
     wildness: usize,
     executions: u8,
 }
 
-/// Where the process was lost: what was journaled stays, the rest never happened.
+/// A crash: the journaled events stay, everything else is lost.
 struct Lost;
 
-/// A journal of a tame world, ended.
+/// An ended journal without unsolicited events.
 pub(crate) fn journey(tape: Tape) -> Vec<Event> {
     World::begin(tape, 0).into_ended()
 }
 
-/// A journal with events that nobody asked for but the fold admits, ended.
+/// An ended journal with unsolicited events that the fold admits.
 pub(crate) fn wild_journey(tape: Tape) -> Vec<Event> {
     World::begin(tape, 4).into_ended()
 }
@@ -63,12 +63,12 @@ pub(crate) fn states(journal: &[Event]) -> Vec<Run> {
     states
 }
 
-/// Everything there is to know of a state, for comparison.
+/// The complete state in comparable form.
 pub(crate) fn whole(run: &Run) -> String {
     format!("{run:?}")
 }
 
-/// Where two states begin to differ, if they do.
+/// The first difference of two states, if there is one.
 pub(crate) fn difference(one: &Run, other: &Run) -> Option<String> {
     let (one, other) = (whole(one), whole(other));
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Takes a journal up where it stops.
+    /// Resumes a journal where it stops.
     pub(crate) fn take_up(journal: &[Event], tape: Tape) -> Self {
         let run = Run::replay(journal).unwrap().expect("a journal begins with its start");
         let times = vec![noon(); journal.len()];
@@ -126,7 +126,7 @@ impl World {
         panic!("no ending after {ENOUGH} steps; the last: {:?}, next {:?}", self.journal.last(), self.run.next());
     }
 
-    /// One step of the run, with whatever the tape puts in its way.
+    /// One step of the run, with the disturbances that the tape chooses.
     pub(crate) fn turn_the_crank(&mut self) {
         if self.wildness > 0 && self.tape.once_in(self.wildness) {
             let event = wild_event(&mut self.tape, &self.run, &self.journal, self.now);
@@ -267,7 +267,7 @@ impl World {
         Ok(())
     }
 
-    /// The server of a call asks on the open call, perhaps more than once, and is answered or not.
+    /// The server of a call asks on the open call, perhaps more than once, and gets an answer or none.
     fn hold(&mut self, id: &CallId) -> Result<(), Lost> {
         let is_mcp = self.run.call(id).is_some_and(|call| !call.is_builtin());
         while is_mcp && self.tape.once_in(6) {
@@ -276,7 +276,7 @@ impl World {
             self.may_be_lost()?;
             let held = self.run.debts().into_iter().filter(Debt::is_held).collect::<Vec<_>>();
             assert!(held.iter().any(|debt| debt.call_id() == id), "a held call is shown");
-            assert_eq!(self.run.pending(), [], "and the run is at work");
+            assert_eq!(self.run.pending(), [], "and the run is running");
             if self.tape.once_in(2) {
                 let resume = any_resume(&mut self.tape, &held);
                 self.give(&Input::Resume(Resume { partial: true, ..resume }));
@@ -286,9 +286,9 @@ impl World {
         Ok(())
     }
 
-    /// Pays debts: some or all, well or badly. Tasks settle by themselves, in no order.
+    /// Answers pending items: some or all, validly or not. Tasks settle without answers, in any order.
     fn pay(&mut self, debts: &[Debt]) {
-        assert!(!debts.is_empty(), "a wait names at least one debt");
+        assert!(!debts.is_empty(), "a wait has at least one pending item");
         if self.tape.once_in(30) {
             return self.record(Event::Ended { ending: Ending::Expired });
         }
@@ -304,11 +304,11 @@ impl World {
         let resume = any_resume(&mut self.tape, debts);
         if self.give(&Input::Resume(resume)) == 0 {
             let all = Resume { expected_version: Some(self.run.length()), ..answer_all(debts) };
-            assert!(self.give(&Input::Resume(all)) > 0, "a resume that pays every debt is taken");
+            assert!(self.give(&Input::Resume(all)) > 0, "a resume that answers every item is accepted");
         }
     }
 
-    /// Hands an input in; how many facts it became. What is refused is simply not there.
+    /// Submits an input; returns the number of its events. A refused input has no effect.
     pub(crate) fn give(&mut self, input: &Input) -> usize {
         let events = self.run.accept(input).unwrap_or_default();
         let count = events.len();
@@ -334,15 +334,11 @@ impl World {
         if self.tape.once_in(16) { Err(Lost) } else { Ok(()) }
     }
 
-    /// Another process loads the journal as text and finds the same run.
+    /// Another process loads the journal as text and derives the same run.
     fn come_back(&mut self) {
         let journal = from_json(&to_json(&self.journal));
         let replayed = Run::replay(&journal).unwrap().unwrap();
-        assert_eq!(
-            difference(&replayed, &self.run),
-            None,
-            "the journal tells another run than the one that was driven"
-        );
+        assert_eq!(difference(&replayed, &self.run), None, "the journal differs from the run that was driven");
         self.run = replayed;
         if self.tape.once_in(2) && self.run.ending().is_none() {
             self.executions = self.executions.wrapping_add(1);
@@ -374,7 +370,7 @@ pub(crate) fn asked(why: &str) -> CallVerdict {
     CallVerdict::Ask { rule: Some("ask".into()), why: why.into(), policy: None, within_s: None }
 }
 
-/// A call whose tool is not what it was, in words only or in its definition.
+/// A drift event: the call's tool has changed, in words only or in its definition.
 fn drifted(run: &Run, call: CallId) -> Event {
     let tool = run.call(&call).and_then(|call| call.tool.clone());
     let differences = vec![Difference::new("policy", "ask: because", "ask: because of something else")];
@@ -401,11 +397,11 @@ pub(crate) enum Owed {
     Decision(CallId),
     Answer(CallId, Ask),
     Input(CallId, Vec<String>),
-    /// Nothing that anybody could give.
+    /// No answer is possible.
     News,
 }
 
-/// What could be paid now, also while the run is not waiting.
+/// The items that can be answered now, even while the run is not waiting.
 fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
     let mut debts = run.pending();
     for id in ids(journal) {
@@ -460,7 +456,7 @@ pub(crate) fn owed(debt: &Debt) -> Owed {
     }
 }
 
-/// Approves and answers everything.
+/// Approves and answers every item.
 pub(crate) fn answer_all(debts: &[Debt]) -> Resume {
     let mut resume = Resume::default();
     for debt in debts {
@@ -502,7 +498,7 @@ pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
             }
             Owed::Input(id, mut keys) => {
                 if tape.once_in(6) {
-                    keys.push("nobody asked".into());
+                    keys.push("unsolicited".into());
                 }
                 let any = |key| {
                     (key, tape.pick(&[Reaction::decline(), Reaction::cancel(), Reaction::done(), filled_in()]).clone())
@@ -532,7 +528,7 @@ pub(crate) fn reactions(each: impl Iterator<Item = (String, Reaction)>) -> Input
     InputGiven { reactions: each.collect(), by: "ada".into(), via: Default::default(), repeat: false }
 }
 
-/// What a server makes of a call: mostly its end.
+/// A random report of a server about a call: mostly its end.
 fn any_news(tape: &mut Tape, call: CallId) -> Event {
     match tape.below(12) {
         10 => Event::InputRequired { call, needed: Arc::new(any_questions(tape)), wire: None },
@@ -558,10 +554,10 @@ fn any_questions(tape: &mut Tape) -> InputNeeded {
     InputNeeded { questions, state, task: None, restarts, interrupted: restarts && tape.once_in(2) }
 }
 
-/// Any event at all, about calls the run has, had, or never had.
+/// A random event of any kind, about current, past or unknown calls.
 pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Timestamp) -> Event {
     let mut known = ids(journal);
-    known.extend(["c0".into(), "nobody".into()]);
+    known.extend(["c0".into(), "unknown".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
     match tape.below(23) {
@@ -583,7 +579,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
             Event::ApprovalsResolved { granted: vec![granted(ToolName::parse(names[tape.below(3)]).unwrap())] }
         }
         3 => Event::ModelCalled {
-            model: (*tape.pick(&["first", "second", "third", "nobody"])).into(),
+            model: (*tape.pick(&["first", "second", "third", "unknown"])).into(),
             attempt: 1 + tape.below(4) as u32,
             offer: *tape.pick(&[Offer::Tools, Offer::NoTools, Offer::LastWord]),
         },

@@ -1,4 +1,4 @@
-//! The metrics of this process: what records them, and the ways out that are wanted.
+//! Metrics of this process: the recorders and the enabled exporters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,22 +18,22 @@ use crate::telemetry::metrics::{
 use crate::telemetry::spans::IdentityOf;
 use crate::telemetry::{Tally, logging};
 
-/// How often the store is asked what waits in it.
+/// The interval of queries for the gauges of the store.
 const REFRESH: Duration = Duration::from_secs(15);
 
-/// What is measured, while it is.
+/// The metrics and their exporters.
 pub(super) struct Measured {
     metrics: Arc<Metrics>,
     identity_of: IdentityOf,
     store: Arc<dyn RunStore>,
     is_on_console: bool,
     _endpoint: Option<MetricsEndpoint>,
-    /// Ended when this is dropped.
+    /// Aborted on drop.
     _tasks: JoinSet<()>,
 }
 
 impl Measured {
-    /// Starts what is asked for; `None` if nothing is. To be called within an async runtime.
+    /// Starts the enabled exporters; `None` if no exporter is enabled. Must be called within an async runtime.
     pub(super) fn start(
         settings: &Settings,
         stay: Stay,
@@ -56,9 +56,9 @@ impl Measured {
         {
             return Err(unusable(error));
         }
-        // The port is one for the whole machine, and another command may have it: no reason not to do this one.
+        // Another command of this machine may use the port. That is no reason to fail this command.
         let endpoint = endpoint.unwrap_or_else(|error| {
-            tracing::warn!(reason = %error, "nobody can read the metrics of this process");
+            tracing::warn!(reason = %error, "failed to open metrics endpoint");
             None
         });
         let mut tasks = JoinSet::new();
@@ -76,12 +76,12 @@ impl Measured {
         }))
     }
 
-    /// What is to watch the runs.
+    /// The sink for events of runs.
     pub(super) fn sink(&self) -> Arc<dyn EventSink> {
         Arc::new(self.metrics.sink(IdentityOf::clone(&self.identity_of)))
     }
 
-    /// Tells how the spans fare.
+    /// Observes the span exporter.
     pub(super) fn look_after(&self, spans: &Spans) {
         let look_up = |metric, of: fn(Tally) -> u64| {
             let sink = spans.sink.clone();
@@ -96,12 +96,12 @@ impl Measured {
         self.metrics.observe(Metric::FactsDropped, move || Some(aside.dropped()));
     }
 
-    /// Where requests to the gateway are recorded.
+    /// The recorder of gateway requests.
     pub(super) fn http(&self) -> HttpMeter {
         self.metrics.http()
     }
 
-    /// Tells what a gateway is at.
+    /// Observes a gateway.
     pub(super) fn watch(&self, gateway: &Gateway) {
         let look_up = |metric, of: fn(&Gateway) -> u64| {
             let gateway = gateway.clone();
@@ -113,7 +113,7 @@ impl Measured {
         look_up(Metric::RunsQueued, |gateway| gateway.activity().waiting as u64);
     }
 
-    /// What is to watch the MCP servers.
+    /// The watcher of the MCP servers.
     pub(super) fn mcp_watcher(&self) -> Watcher {
         let metrics = self.metrics.clone();
         Arc::new(move |Exchange { server, kind, took, failed }: &Exchange| {
@@ -126,14 +126,14 @@ impl Measured {
         })
     }
 
-    /// What Prometheus reads; `None` where nobody wanted that.
+    /// The metrics in the Prometheus format; `None` if they are not enabled.
     pub(super) fn prometheus(&self) -> Option<String> {
         self.metrics.is_readable().then(|| self.metrics.prometheus())
     }
 
-    /// Sends them a last time.
+    /// Exports the metrics one last time.
     pub(super) async fn finish(self) -> Option<String> {
-        // What waits now is what whoever reads the last values will see for long.
+        // The last values stay visible for long, so they should include the current backlog.
         let _ = self.metrics.backlog().refresh(&*self.store).await;
         if self.is_on_console {
             self.metrics.write_to_console();
@@ -146,7 +146,7 @@ impl Measured {
     }
 }
 
-/// What settings and environment want of metrics.
+/// The metrics plan of the settings and the environment.
 pub(super) fn plan(settings: &Settings, stay: Stay) -> Result<Option<MetricsPlan>, AppError> {
     let service_name = Some(settings.telemetry.service_name.clone());
     let is_server = stay == Stay::AsServer;
@@ -164,7 +164,7 @@ fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// A store that does not answer is complained about by whoever needs it.
+/// Errors are ignored: a query that needs the store reports them.
 async fn keep_current(metrics: Arc<Metrics>, store: Arc<dyn RunStore>) {
     loop {
         let _ = metrics.backlog().refresh(&*store).await;

@@ -1,4 +1,4 @@
-//! `toolgate approvals answer`: what the model, or the server of a call, wants to know.
+//! `toolgate approvals answer`: answers a question of the model or of an MCP server.
 
 use clap::Args;
 
@@ -19,26 +19,26 @@ const EXAMPLES: &str = "\
 Examples:
   toolgate approvals answer last call_4 'the blue one, please'
   toolgate approvals answer last call_4 --choose blue
-  toolgate approvals answer last call_6 '{\"seats\": 2}'      what the server of a call wants to know";
+  toolgate approvals answer last call_6 '{\"seats\": 2}'      answers for the server of a call";
 
-/// Answer a question of the model's, or of a call's server, and let the run go on
+/// Answer a question of the model or of an MCP server, and resume the run
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Answer {
     /// The run: its id, a unique beginning or end of it, or `last`
     run: String,
 
-    /// The call that asks
+    /// The call with the question
     call: String,
 
     /// The answer: text for the model, JSON for a server
     answer: Option<String>,
 
-    /// Chooses this option (repeatable, where several may be chosen)
+    /// Chooses this option (repeatable if several may be chosen)
     #[arg(long, value_name = "OPTION")]
     choose: Vec<String>,
 
-    /// The call had begun when its server asked, and was cancelled: it may be sent a second time with the answers
+    /// Allows sending a call a second time with the answers, if it had begun when its server asked and was cancelled
     #[arg(long)]
     repeat: bool,
 
@@ -47,7 +47,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         self.on.json
     }
@@ -80,17 +80,17 @@ impl Answer {
                 Ok(Resume { inputs: vec![(call, given)], expected_version: Some(version), ..resume })
             }
             Some((Debt::Approval { .. }, _)) => {
-                let message = format!("call `{call}` waits for a decision, not for an answer");
+                let message = format!("call `{call}` requires approval, not an answer");
                 Err(CliError::usage(message).with_remedy(format!("toolgate approvals approve {run} {call}, or deny")))
             }
-            // An answer that was given before is the same answer again; anything else the runner refuses.
+            // Repeating an earlier answer is idempotent; the runner rejects a different one.
             Some((Debt::ExternalResult { .. } | Debt::Task { .. }, _)) | None => {
                 match asked(&call, &app.runner.journal(run).await?) {
                     Some(ask) => Ok(Resume { answers: vec![(call, self.answered(self.choice(&ask)?))], ..resume }),
                     None => {
                         let others = list(waiting.iter().map(|waiting| waiting.call().to_string()));
-                        let message = format!("call `{call}` of run {run} asks nothing");
-                        Err(CliError::not_found(message).with_remedy(format!("calls of this run that wait: {others}")))
+                        let message = format!("call `{call}` of run {run} has no pending question");
+                        Err(CliError::not_found(message).with_remedy(format!("pending calls of this run: {others}")))
                     }
                 }
             }
@@ -107,10 +107,10 @@ impl Answer {
             (text, false) => Ok(Choice { chosen: self.choose.clone(), text: text.clone() }),
             (None, true) => {
                 let remedy = match ask.options.is_empty() {
-                    true => "write it behind the call".to_owned(),
+                    true => "write it after the call".to_owned(),
                     false => format!("choose with --choose: {}", list(&ask.options)),
                 };
-                Err(CliError::usage("what is the answer?").with_remedy(remedy))
+                Err(CliError::usage("the answer is missing").with_remedy(remedy))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `toolgate approvals approve`: a yes, bound to what waits now.
+//! `toolgate approvals approve`: approves calls, bound to the digests of the calls that are pending now.
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -24,34 +24,34 @@ Examples:
   toolgate approvals approve last call_2 --scope session --covers tool
   toolgate approvals approve last call_2 --edit '{\"city\": \"Oslo\"}'
 
-A yes with the scope `session` or `always` leaves a grant: `toolgate approvals grants` lists them,
-`toolgate approvals revoke` takes one back. Exit codes are those of `toolgate run`, and 8 when
-what waits is not what was seen, or became something else before the call was sent.";
+An approval with the scope `session` or `always` creates a grant: `toolgate approvals grants` lists
+grants, `toolgate approvals revoke` revokes them. Exit codes are those of `toolgate run`, and 8 if the
+pending call is not the one that was seen, or if it changed before it was sent.";
 
-/// Let calls run, and let the run go on
+/// Approve calls and resume the run
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Approve {
     #[command(flatten)]
     calls: Calls,
 
-    /// How far the yes reaches: this call, this session, or every later call of this agent
+    /// Scope of the approval: this call, this session, or every later call of this agent
     #[arg(long, value_enum, default_value_t = Reach::Once)]
     scope: Reach,
 
-    /// Which later calls it covers: those with the very same arguments, or any of the tool [default: arguments]
+    /// Which later calls it covers: those with exactly the same arguments, or all of the tool [default: arguments]
     #[arg(long, value_enum)]
     covers: Option<Covers>,
 
-    /// Until when it covers later calls: how long from now (8h, 30d), or a time
+    /// When it stops covering later calls: a duration from now (8h, 30d) or a time
     #[arg(long, value_name = "WHEN")]
     expires: Option<Moment>,
 
-    /// Arguments to use instead of the model's; they are checked, and the model is told
+    /// Arguments to use instead of the model's; they are validated, and the model receives a note
     #[arg(long, value_name = "JSON")]
     edit: Option<String>,
 
-    /// Why; it is kept in the journal
+    /// Reason, stored in the journal
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
@@ -73,13 +73,13 @@ enum Covers {
 }
 
 impl Approve {
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         self.on.json
     }
 
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        // What is wrong in itself is told before anything is opened.
+        // Reject invalid flags before the store is opened.
         self.calls.check()?;
         let decision = self.decision()?;
         let app = self.on.open().await?;

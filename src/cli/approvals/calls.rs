@@ -1,4 +1,4 @@
-//! Which calls of which run a decision is about, and what they are at this moment.
+//! Call selection for decisions: the chosen calls of a run and their current digests.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::Debt;
 
-/// Calls, by name or all at once.
+/// Call selection: by id, all at once, or up to an event.
 #[derive(Args, Debug)]
 pub(super) struct Calls {
     /// The run: its id, a unique beginning or end of it, or `last`
@@ -21,36 +21,36 @@ pub(super) struct Calls {
     #[arg(value_name = "CALL")]
     calls: Vec<String>,
 
-    /// Every call of the run that waits for a decision now
+    /// All calls of the run that require approval now
     #[arg(long, conflicts_with = "calls")]
     all: bool,
 
-    /// Every call that was put to somebody up to this event of the run's journal
+    /// All calls whose approval was requested up to this event of the run's journal
     #[arg(long, value_name = "EVENT", conflicts_with = "calls")]
     up_to: Option<u64>,
 
-    /// The digest of what was shown, as `approvals show` and `list --json` give it, or its first 12 digits or more: if
-    /// something else waits by now, nothing is decided
+    /// The digest of the call as `approvals show` and `list --json` print it, or at least its first 12 digits: if the
+    /// pending call has changed, nothing is decided
     #[arg(long, value_name = "DIGEST", value_parser = seen::digest, conflicts_with_all = ["all", "up_to"])]
     seen: Option<Seen>,
 }
 
-/// Calls with what a decision about each is to be bound to.
+/// The selected calls and the digests that bind the decisions about them.
 pub(super) struct Chosen {
-    /// The calls, in the order in which they were named or made.
+    /// The calls, in the order in which the user named them or the model made them.
     pub(super) calls: Vec<CallId>,
-    /// The digests, of those that wait.
+    /// The digests of the pending calls.
     pub(super) seen: Vec<(CallId, String)>,
 }
 
 impl Calls {
-    /// What is wrong in itself, told before anything is opened.
+    /// Validates the flags before the store is opened.
     pub(super) fn check(&self) -> Result<(), CliError> {
         let is_everything = self.all || self.up_to.is_some();
         if self.calls.is_empty() && !is_everything {
-            let message = "which calls? none is named";
+            let message = "no call is named";
             return Err(CliError::usage(message).with_remedy(
-                "name them (`toolgate approvals list` lists what waits), or say --all, or --up-to EVENT",
+                "name them (`toolgate approvals list` lists pending calls), or use --all or --up-to EVENT",
             ));
         }
         if self.seen.is_some() && self.calls.len() != 1 {
@@ -61,12 +61,13 @@ impl Calls {
         Ok(())
     }
 
-    /// Whether exactly one call is named.
+    /// Whether the user named exactly one call.
     pub(super) fn is_one(&self) -> bool {
         self.calls.len() == 1
     }
 
-    /// The calls that are meant, bound to what waits at each now, or to what the caller saw.
+    /// Resolves the selection. Each decision is bound to the call that is pending now, or to the digest that the user
+    /// saw.
     pub(super) async fn choose(&self, app: &App, run: &RunId) -> Result<Chosen, CliError> {
         let mut waiting = of_run(app, run).await?;
         waiting.retain(Waiting::is_approval);
@@ -98,7 +99,7 @@ fn asked_at(debt: &Debt) -> u64 {
     }
 }
 
-/// The calls of a run that wait for a decision, for an error that names them.
+/// Lists the calls of a run that require approval, for an error message.
 pub(super) async fn that_wait(app: &App, run: &RunId) -> Result<String, CliError> {
     let waiting = of_run(app, run).await?;
     Ok(list(waiting.iter().map(|waiting| waiting.call().to_string())))

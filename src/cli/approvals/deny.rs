@@ -1,4 +1,4 @@
-//! `toolgate approvals deny`: a no, which the model reads with its reason.
+//! `toolgate approvals deny`: denies calls; the model receives the reason.
 
 use clap::Args;
 
@@ -12,13 +12,13 @@ use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::core::run::{Decision, Resume};
 
-/// Refuse calls, and let the run go on
+/// Deny calls and resume the run
 #[derive(Args, Debug)]
 pub(super) struct Deny {
     #[command(flatten)]
     calls: Calls,
 
-    /// Why; the model reads it
+    /// Reason, sent to the model
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
@@ -27,7 +27,7 @@ pub(super) struct Deny {
 }
 
 impl Deny {
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         self.on.json
     }

@@ -1,4 +1,4 @@
-//! `toolgate approvals expire`: what nobody answered in time is told to the runs that wait for it. For a timer.
+//! `toolgate approvals expire`: settles pending items whose deadline passed. Intended for a timer.
 
 use clap::Args;
 use serde_json::json;
@@ -12,11 +12,11 @@ use crate::cli::text::{block, count, list};
 use crate::runner::{Late, Overdue};
 
 const EXAMPLES: &str = "\
-A deadline holds without this: a decision that comes too late is refused in any case. This only lets
-the runs go on at once, so that the model reads that nobody answered in time. From a crontab:
+Deadlines are enforced without this command: a late decision is rejected in any case. The command only
+resumes the runs at once, so that the model learns that no answer came in time. From a crontab:
   */5 * * * *  cd /srv/desk && toolgate approvals expire";
 
-/// Let runs go on of which something was not answered in time
+/// Resume runs with pending items whose deadline passed
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Expire {
@@ -59,7 +59,7 @@ impl Expire {
                     out.json(&json!({"run_id": run, "expired": calls, "status": report.status}));
                 }
                 Ok(report) => {
-                    let what = if calls.is_empty() { "the run's own time is over".to_owned() } else { list(&calls) };
+                    let what = if calls.is_empty() { "the run's own deadline passed".to_owned() } else { list(&calls) };
                     out.line(format!("{run} {}  not answered in time: {what}", report.status.as_str()));
                 }
                 Err(error) => {
@@ -73,7 +73,7 @@ impl Expire {
             }
         }
         if !self.json {
-            out.note(format!("{} had something overdue", count(found, "run")));
+            out.note(format!("{} with overdue items", count(found, "run")));
         }
         Ok(exit)
     }

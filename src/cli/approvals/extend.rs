@@ -1,4 +1,4 @@
-//! `toolgate approvals extend`: more time for what waits.
+//! `toolgate approvals extend`: extends the deadline of a pending item.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use crate::cli::view::clock;
 use crate::core::id::CallId;
 use crate::core::run::{Channel, Debt};
 
-/// Give more time for something that a run waits for
+/// Extend the deadline of a pending item
 #[derive(Args, Debug)]
 pub(super) struct Extend {
     /// The run: its id, a unique beginning or end of it, or `last`
@@ -25,22 +25,22 @@ pub(super) struct Extend {
     /// The call
     call: String,
 
-    /// Until when: a time, or how long from now
+    /// The new deadline: a time, or a duration from now
     #[arg(long, value_name = "WHEN", conflicts_with = "for")]
     until: Option<Moment>,
 
-    /// How long from now (30m, 8h, 2d)
+    /// The new deadline as a duration from now (30m, 8h, 2d)
     #[arg(long, value_name = "DURATION")]
     r#for: Option<Moment>,
 
-    /// Who gives it; it is kept in the journal [default: the user of this terminal]
+    /// Who extends it, stored in the journal [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Prints what is owed as JSON
+    /// Prints the pending item as JSON
     #[arg(long)]
     json: bool,
 }
@@ -49,8 +49,8 @@ impl Extend {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let until = self.until.or(self.r#for);
         let until = until.ok_or_else(|| {
-            CliError::usage("until when?")
-                .with_remedy("say how long with --for 8h, or when with --until 2027-01-01T09:00:00Z")
+            CliError::usage("the new deadline is missing")
+                .with_remedy("set it with --for 8h or --until 2027-01-01T09:00:00Z")
         })?;
         let until = until.after(Timestamp::now()).map_err(CliError::usage)?;
         let app = setup::open(setup::settings(&self.config)?).await?;
@@ -62,7 +62,7 @@ impl Extend {
             (true, None) | (false, None) => {}
             (false, Some(debt)) => {
                 let until = debt.until().unwrap_or(until);
-                out.line(format!("{} has time until {}", debt.call_id(), clock(until)));
+                out.line(format!("{}: deadline extended to {}", debt.call_id(), clock(until)));
             }
         }
         Ok(Exit::Done)

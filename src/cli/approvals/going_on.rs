@@ -1,4 +1,4 @@
-//! What was decided is stored, and the run goes on: the common end of `approve`, `deny` and `answer`.
+//! Common last step of `approve`, `deny` and `answer`: stores the decision and resumes the run.
 
 use clap::Args;
 
@@ -19,21 +19,21 @@ use crate::core::id::RunId;
 use crate::core::run::{Input, Refusal, Resume, Status};
 use crate::runner::{Report, RunnerError};
 
-/// How the run goes on, and who says so.
+/// Flags for how the run resumes and who decides.
 #[derive(Args, Debug)]
 pub(super) struct GoingOn {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Who decides; it is kept in the journal [default: the user of this terminal]
+    /// Who decides, stored in the journal [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
-    /// Waits for calls that go on at their servers as tasks
+    /// Waits for calls that run as tasks at their servers
     #[arg(long)]
     wait: bool,
 
-    /// Only stores it; the run goes on where it is driven, or with the next `toolgate runs recover`
+    /// Only stores it; the run resumes in the process that executes it, or with the next `toolgate runs recover`
     #[arg(long, conflicts_with = "wait")]
     no_wait: bool,
 
@@ -50,25 +50,25 @@ pub(super) struct GoingOn {
 }
 
 impl GoingOn {
-    /// Who decides.
+    /// The name of the person who decides.
     pub(super) fn by(&self) -> String {
         self.by.clone().unwrap_or_else(who)
     }
 
-    /// Opens the program with what is changed for this command.
+    /// Opens the application with the settings of this command.
     pub(super) async fn open(&self) -> Result<App, CliError> {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         setup::open(settings).await
     }
 
-    /// Closes what was opened.
+    /// Closes the application.
     pub(super) async fn close(ended: Result<Exit, CliError>, app: App, out: &mut Output) -> Result<Exit, CliError> {
         close_after(&ended, app, out).await;
         ended
     }
 
-    /// Gives the run what was decided, and drives it on unless that is left to others.
+    /// Sends the decision to the run and executes the run, unless `--no-wait` leaves that to another process.
     pub(super) async fn give(
         &self,
         app: &App,
@@ -97,7 +97,7 @@ impl GoingOn {
         refusal::exit_after(app, run, exit, &decided).await
     }
 
-    /// Says what was only stored, and what waits besides: nobody may be driving the run.
+    /// Reports that the decision was only stored, and what is still pending: no process may be executing the run.
     async fn stored(&self, app: &App, report: &Report, out: &mut Output) -> Result<Exit, CliError> {
         let (run, owed) = (&report.run_id, app.runner.load(&report.run_id).await?.debts());
         if self.json {
@@ -105,7 +105,9 @@ impl GoingOn {
             return Ok(Exit::Done);
         }
         out.line(match report.status {
-            Status::Running => format!("{run} stored; it goes on where it is driven, or with `toolgate runs recover`"),
+            Status::Running => format!(
+                "{run} stored; the run resumes in the process that executes it, or with `toolgate runs recover`"
+            ),
             Status::Pending
             | Status::Completed
             | Status::Failed
@@ -119,15 +121,15 @@ impl GoingOn {
         Ok(Exit::Done)
     }
 
-    /// Refused answers do a run no harm. What waits instead of what was decided about is shown at once; with JSON the last
-    /// line says how the run stands.
+    /// Reports a rejected answer, which leaves the run unchanged. Text output shows what is pending now; with JSON the
+    /// last line is the state of the run.
     async fn refused(&self, app: &App, run: &RunId, error: RunnerError, out: &mut Output) -> Result<Exit, CliError> {
         let (drifted, exit) = (refusal::drifted(&error), refusal::exit(&error));
         let is_unknown = matches!(&error, RunnerError::Refused(refusals)
             if refusals.iter().any(|refusal| matches!(refusal, Refusal::UnknownCall { .. })));
         let mut error = refusal::told(error, &app.runner.journal(run).await?);
         if is_unknown {
-            error = error.with_remedy(format!("calls of this run that wait: {}", that_wait(app, run).await?));
+            error = error.with_remedy(format!("pending calls of this run: {}", that_wait(app, run).await?));
         }
         report::error(&error, out);
         if self.json {

@@ -1,4 +1,4 @@
-//! `toolgate approvals grants`: what was approved for longer than one call.
+//! `toolgate approvals grants`: lists grants, the approvals that cover more than one call.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -14,21 +14,21 @@ use crate::cli::view::{by_way_of, clock};
 use crate::core::tool::visible;
 use crate::ports::{GivenWith, Grant, GrantFilter};
 
-/// List the approvals that stand: calls they cover run without asking
+/// List grants: the calls that they cover run without approval
 #[derive(Args, Debug)]
 pub(super) struct Grants {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Only those for this agent
+    /// Only grants for this agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Only those that hold in this conversation
+    /// Only grants in force in this conversation
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Lists those that hold no longer, too
+    /// Also lists grants that are no longer in force
     #[arg(long)]
     ended: bool,
 
@@ -37,7 +37,7 @@ pub(super) struct Grants {
     json: bool,
 }
 
-/// A grant, and whether it holds now.
+/// A grant and whether it is in force.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]
@@ -63,7 +63,7 @@ impl Grants {
             return Ok(Exit::Done);
         }
         let Some(first) = grants.first() else {
-            out.note("no approval stands; `toolgate approvals approve … --scope session` leaves one");
+            out.note("no grant is in force; `toolgate approvals approve … --scope session` creates one");
             return Ok(Exit::Done);
         };
         let paint = out.paint();
@@ -71,7 +71,7 @@ impl Grants {
         out.note(count(grants.len(), "grant"));
         let again = setup::again(&self.config, &Changes::default());
         let command = again.elsewhere(&["approvals", "revoke", first.id.as_str()]);
-        out.note(format!("take the first back with:\n  {command}"));
+        out.note(format!("revoke the first with:\n  {command}"));
         Ok(Exit::Done)
     }
 }
@@ -98,13 +98,13 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
     ]
 }
 
-/// The call it was given with, if it was.
+/// The call whose approval created the grant, if there is one.
 fn given_with(grant: &Grant) -> String {
     let told = |GivenWith { run, call }: &GivenWith| format!(", at {} of {run}", visible(call.as_str()));
     grant.given_with.as_ref().map(told).unwrap_or_default()
 }
 
-/// In which conversations it holds.
+/// The sessions in which the grant is in force.
 pub(super) fn reach(grant: &Grant) -> String {
     match &grant.session {
         Some(session) => format!("in session {}", visible(session.as_str())),
@@ -112,12 +112,12 @@ pub(super) fn reach(grant: &Grant) -> String {
     }
 }
 
-/// Which calls it covers.
+/// The calls that the grant covers.
 pub(super) fn covers(grant: &Grant) -> String {
     match grant.arguments {
         Some(_) => format!("only {}", grant.summary),
-        None if grant.given_with.is_none() => "whatever the arguments".to_owned(),
-        None => format!("whatever the arguments; approved was {}", grant.summary),
+        None if grant.given_with.is_none() => "any arguments".to_owned(),
+        None => format!("any arguments; the approved call was {}", grant.summary),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `toolgate approvals list`: everything that waits for a person.
+//! `toolgate approvals list`: lists pending approvals and questions.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
 use crate::core::run::Debt;
 use crate::core::tool::{Origin, is_suspicious, summary, visible};
 
-/// List what waits for a decision or an answer, in all runs
+/// List pending approvals and questions of all runs
 #[derive(Args, Debug)]
 pub(super) struct List {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(super) struct List {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "session"])]
     run: Option<String>,
 
-    /// Prints one JSON object per line, with everything there is to know and the digest `seen`
+    /// Prints one JSON object per line, with all details and the digest `seen`
     #[arg(long)]
     json: bool,
 }
@@ -57,7 +57,7 @@ impl List {
         for Unreadable { run_id, error, .. } in &unreadable {
             let paint = out.note_paint();
             out.note(format!(
-                "{} what waits in {run_id} cannot be told: {}",
+                "{} the pending items of {run_id} cannot be read: {}",
                 paint.yellow("warning:"),
                 block(&error.message)
             ));
@@ -75,14 +75,14 @@ impl List {
     }
 
     fn tell(&self, waiting: &[Waiting], out: &mut Output) {
-        let Some(first) = waiting.first() else { return out.note("nothing waits for a person") };
+        let Some(first) = waiting.first() else { return out.note("there are no pending approvals or questions") };
         let (now, paint) = (Timestamp::now(), out.paint());
         waiting.iter().flat_map(|waiting| lines(waiting, now, paint)).for_each(|line| out.line(line));
         let again = setup::again(&self.config, &Changes::default());
         let runs: BTreeSet<_> = waiting.iter().map(|waiting| &waiting.run_id).collect();
-        out.note(format!("{} in {}", count(waiting.len(), "thing"), count(runs.len(), "run")));
+        out.note(format!("{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
         let (run, call) = (first.run_id.as_str(), first.call().as_str());
-        out.note(format!("see all of the first with:\n  {}", again.elsewhere(&["approvals", "show", run, call])));
+        out.note(format!("show the first in full with:\n  {}", again.elsewhere(&["approvals", "show", run, call])));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `toolgate approvals`: what waits for a person, and what people decided before.
+//! `toolgate approvals`: pending approvals and questions, and grants.
 
 mod answer;
 mod approve;
@@ -33,11 +33,11 @@ Examples:
   toolgate approvals grants
   toolgate approvals suggest > approvals/suggested.yaml
 
-RUN is an id, a unique beginning or end of one, or `last`. A decision is about exactly what waits
-when it is made: if a tool, its arguments or the policy change before the call is sent, it is
-asked about again with the difference shown (exit code 8).";
+RUN is an id, a unique beginning or end of one, or `last`. A decision applies only to the call as it
+is when you decide: if the tool, its arguments or the policy change before the call is sent, the
+call requires approval again, with the differences shown (exit code 8).";
 
-/// See what waits for people, decide about it, and look after what was approved
+/// List and decide pending approvals and questions, and manage grants
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Approvals {
@@ -75,7 +75,7 @@ impl Approvals {
         }
     }
 
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
             Command::Approve(command) => command.ends_with_result(),

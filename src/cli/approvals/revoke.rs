@@ -1,4 +1,4 @@
-//! `toolgate approvals revoke`: a standing approval is taken back.
+//! `toolgate approvals revoke`: revokes grants.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -17,14 +17,14 @@ use crate::core::id::GrantId;
 use crate::core::tool::visible;
 use crate::ports::{Grant, GrantFilter};
 
-/// Take standing approvals back: calls that nothing else covers are asked about again
+/// Revoke grants: calls that nothing else covers require approval again
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
     /// The grants, by their ids or a unique beginning of each
     #[arg(required = true, value_name = "GRANT")]
     grants: Vec<String>,
 
-    /// Who takes them back [default: the user of this terminal]
+    /// Who revokes them [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
@@ -62,7 +62,7 @@ impl Revoke {
         Ok(Exit::Done)
     }
 
-    /// All of them are known before any is taken back.
+    /// Resolves all grants before it revokes the first one.
     async fn revoke(&self, app: &App) -> Result<Vec<Grant>, CliError> {
         let known = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
         let named: Vec<GrantId> = self.grants.iter().map(|named| choose(named, &known)).collect::<Result<_, _>>()?;
@@ -75,17 +75,17 @@ impl Revoke {
     }
 }
 
-/// A grant that was taken back.
+/// A revoked grant.
 #[derive(Serialize)]
 struct Taken<'a> {
     #[serde(flatten)]
     grant: &'a Grant,
     holds: bool,
-    /// The grants that still cover some or all of its calls.
+    /// The grants that still cover some or all of the same calls.
     still_covered_by: Vec<&'a GrantId>,
 }
 
-/// Whether there are calls that both cover.
+/// Whether both grants cover some of the same calls.
 fn overlaps(other: &Grant, grant: &Grant) -> bool {
     fn meet<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
         one.as_ref().zip(other.as_ref()).is_none_or(|(one, other)| one == other)

@@ -1,4 +1,4 @@
-//! `toolgate approvals show`: everything a person has to know before they decide.
+//! `toolgate approvals show`: shows every detail that a user needs for a decision.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -18,13 +18,13 @@ use crate::core::id::RunId;
 use crate::core::run::Debt;
 use crate::core::tool::visible;
 
-/// Show all there is to know about what waits for a decision or an answer
+/// Show pending approvals and questions in full
 #[derive(Args, Debug)]
 pub(super) struct Show {
     /// The run: its id, a unique beginning or end of it, or `last`
     run: String,
 
-    /// The call [default: every call of the run that waits]
+    /// The call [default: all pending calls of the run]
     call: Option<String>,
 
     #[command(flatten)]
@@ -66,24 +66,24 @@ impl Show {
             false => Ok(waiting),
             true if others.is_empty() => Err(nothing_waits(&run)),
             true => {
-                let message = format!("call `{call}` of run {run} does not wait for a person");
+                let message = format!("call `{call}` of run {run} has no pending approval or question");
                 Err(CliError::not_found(message).with_remedy(format!("these calls of the run do: {}", list(others))))
             }
         }
     }
 }
 
-/// That there is nothing to decide in a run.
+/// The error for a run without pending approvals or questions.
 pub(super) fn nothing_waits(run: &RunId) -> CliError {
-    CliError::not_found(format!("nothing of run {run} waits for a person"))
-        .with_remedy("`toolgate approvals list` lists what waits, `toolgate runs show` how the run stands")
+    CliError::not_found(format!("run {run} has no pending approvals or questions"))
+        .with_remedy("`toolgate approvals list` lists pending items, `toolgate runs show` shows the state of the run")
 }
 
-/// One thing with everything about it, and the commands that settle it.
+/// A pending item in full, with the commands that settle it.
 pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<String> {
     let (paint, debt, now) = (out.paint(), &waiting.debt, Timestamp::now());
     let waits = match debt {
-        Debt::Approval { .. } => "waits for a decision",
+        Debt::Approval { .. } => "requires approval",
         Debt::Question { .. } => "waits for an answer to the model",
         Debt::Input { .. } => "waits for answers to its server",
         Debt::ExternalResult { .. } | Debt::Task { .. } => "waits",
@@ -94,18 +94,19 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
         Debt::Approval { origin, name, arguments, summary, .. } => {
             lines.push(summary.clone());
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
-            lines.extend(waiting.context.description.iter().flat_map(|words| quoted("it says of itself", words)));
+            lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
             lines.push(view::pretty(arguments));
-            lines.extend(waiting.context.written.iter().map(|written| {
-                format!("! a person put these arguments in the place of the model's: {}", view::whole(written))
-            }));
+            lines.extend(
+                waiting.context.written.iter().map(|written| {
+                    format!("! a person edited the arguments; the model wrote: {}", view::whole(written))
+                }),
+            );
         }
         Debt::Question { ask, .. } => {
             lines.push(block(&ask.question));
             lines.extend(ask.options.iter().map(|option| format!("  - {}", visible(option))));
             lines.extend(ask.multiple.then(|| "several may be chosen".to_owned()));
-            lines
-                .extend((!ask.free_text && !ask.options.is_empty()).then(|| "one of these, no other words".to_owned()));
+            lines.extend((!ask.free_text && !ask.options.is_empty()).then(|| "only one of these".to_owned()));
         }
         Debt::Input { origin, name, arguments, questions, restarts, repeats, held, .. } => {
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
@@ -132,7 +133,7 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
     lines
 }
 
-/// Words of somebody else under what they are; nothing for none.
+/// Untrusted text under a label; no lines if the text is empty.
 fn quoted(what: &str, words: &str) -> Vec<String> {
     let words = gutter(words);
     let head = (!words.is_empty()).then(|| format!("{what}:"));
@@ -154,7 +155,7 @@ fn how(waiting: &Waiting, again: &Again) -> Vec<String> {
         Debt::Question { ask, .. } => {
             let answer = match ask.options.first() {
                 Some(option) if visible(option) == *option => command("answer", &["--choose", option]),
-                // As JSON it can be shown, and means the very same option.
+                // As JSON the option can be printed safely and still means the same option.
                 Some(option) => command("answer", &[&guard::json_word(&json!([option]))]),
                 None => command("answer", &["ANSWER"]),
             };

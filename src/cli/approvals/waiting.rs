@@ -1,4 +1,4 @@
-//! What waits for a person, found in the runs of the store.
+//! Pending approvals and questions of the runs in the store.
 
 use serde::Serialize;
 
@@ -11,43 +11,43 @@ use crate::core::run::{Debt, Owes, Run, Status};
 use crate::core::tool::Arguments;
 use crate::ports::{RunFilter, RunRow};
 
-/// How many rows of the index are read at a time.
+/// Rows of the index in one read.
 const PAGE: usize = 500;
 
-/// One thing that a person has to decide or to answer. In JSON one flat object, with the fields of the debt.
+/// A pending item that a person has to decide or answer. Serialized as one flat object with the fields of the item.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Waiting {
-    /// The run that waits.
+    /// The run with the pending item.
     pub(super) run_id: RunId,
-    /// Its agent.
+    /// The agent of the run.
     pub(super) agent: AgentName,
-    /// Its conversation.
+    /// The session of the run.
     pub(super) session_id: SessionId,
-    /// The length of its journal.
+    /// The length of the run's journal.
     pub(super) version: u64,
-    /// What a decision would be about; sent back with `--seen`, it is refused once something else waits.
+    /// The digest of the pending call. A decision with `--seen` is rejected once the pending call differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seen: Option<String>,
-    /// What it came out of.
+    /// The context of the call.
     #[serde(flatten)]
     pub(super) context: Context,
-    /// What it is.
+    /// The pending item.
     #[serde(flatten)]
     pub(super) debt: Debt,
 }
 
-/// What led to a call: without it nobody can tell whether the call is what was wanted.
+/// The context of a call, which a user needs to judge whether the call is wanted.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Context {
-    /// What the run was told to do.
+    /// The input of the run.
     pub(super) task: String,
-    /// What the model said beside the calls of its turn.
+    /// The model's text beside the calls of its turn.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) said: String,
-    /// What the tool does, in the words of whoever offers it.
+    /// The tool's description, written by its provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) description: Option<String>,
-    /// The arguments as the model wrote them, when a person put others in their place.
+    /// The model's original arguments, if a person edited them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) written: Option<Arguments>,
 }
@@ -66,35 +66,35 @@ impl Context {
     }
 }
 
-/// Which of it is wanted.
+/// Filters of the listing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) agent: Option<AgentName>,
     pub(super) session: Option<SessionId>,
 }
 
-/// A run of which nobody here can say what waits, for example one of a newer toolgate.
+/// A run whose pending items cannot be read, for example a run written by a newer toolgate.
 #[derive(Debug, Serialize)]
 pub(super) struct Unreadable {
     kind: &'static str,
     /// The run.
     pub(super) run_id: RunId,
-    /// Why.
+    /// The error of the read.
     pub(super) error: Failure,
 }
 
-/// What was found: what waits, that of the oldest run first, and where one cannot look.
+/// The pending items, oldest run first, and the runs that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) waiting: Vec<Waiting>,
     pub(super) unreadable: Vec<Unreadable>,
 }
 
-/// Everything that waits for a person. A journal that cannot be read hides what waits in its own run, and in no other.
+/// All items that wait for a person. An unreadable journal hides only the pending items of its own run.
 pub(super) async fn everywhere(app: &App, wanted: &Wanted) -> Result<Found, CliError> {
     let pending = rows(app, wanted, Status::Pending).await?.into_iter().filter(|row| waits_for_people(&row.owes));
     let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
-    // A run that is driven may have put a call to somebody while others are under way; the index says nothing of that yet.
+    // A running run may already wait for an approval while other calls execute; the index does not show that yet.
     runs.extend(rows(app, wanted, Status::Running).await?.into_iter().map(|row| row.id));
     runs.sort();
     runs.dedup();
@@ -126,13 +126,13 @@ async fn rows(app: &App, wanted: &Wanted, status: Status) -> Result<Vec<RunRow>,
     }
 }
 
-/// By the index, so that a run that waits for something else is not read. A row that says of nothing what its run waits for
-/// is older than that.
+/// Decides by the index, so that runs that wait for something else are not read. A row without any count is older than
+/// the counts.
 fn waits_for_people(owes: &Owes) -> bool {
     owes.approvals > 0 || owes.answers > 0 || (owes.results == 0 && owes.tasks == 0)
 }
 
-/// What of this run waits for a person, in the order of its calls.
+/// The items of this run that wait for a person, in the order of its calls.
 pub(super) async fn of_run(app: &App, id: &RunId) -> Result<Vec<Waiting>, CliError> {
     let run = app.runner.load(id).await?;
     let started = run.started();
@@ -148,7 +148,7 @@ pub(super) async fn of_run(app: &App, id: &RunId) -> Result<Vec<Waiting>, CliErr
     Ok(waiting.collect())
 }
 
-/// Whether one of these calls waits for a decision again, because something became different.
+/// Whether one of these calls requires approval again because something changed.
 pub(in crate::cli) async fn asked_again(app: &App, run: &RunId, calls: &[CallId]) -> Result<bool, CliError> {
     Ok(of_run(app, run).await?.iter().any(|waiting| match &waiting.debt {
         Debt::Approval { call_id, differences, .. } => calls.contains(call_id) && !differences.is_empty(),
@@ -164,12 +164,12 @@ fn is_for_people(debt: &Debt) -> bool {
 }
 
 impl Waiting {
-    /// The call it belongs to.
+    /// The call of the pending item.
     pub(super) fn call(&self) -> &CallId {
         self.debt.call_id()
     }
 
-    /// Whether it waits for a yes or a no.
+    /// Whether the item is a pending approval.
     pub(super) fn is_approval(&self) -> bool {
         matches!(self.debt, Debt::Approval { .. })
     }

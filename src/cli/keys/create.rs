@@ -1,4 +1,4 @@
-//! `toolgate keys create`: a key is made, and shown this once.
+//! `toolgate keys create`: creates an API key and shows it once.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -17,34 +17,34 @@ use crate::config::StoreSettings;
 use crate::core::error::ErrorCode;
 use crate::core::id::Tenant;
 
-/// Make a key and print it; nothing else is printed on standard output
+/// Create a key and print it; nothing else is printed on standard output
 #[derive(Args, Debug)]
 pub(super) struct Create {
-    /// What to call it; journals name what is done with it `key:NAME`
+    /// Name of the key; journals record its actions as `key:NAME`
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Whose things it opens [default: the one tenant of a gateway without others]
+    /// Tenant of the key [default: the one tenant of a gateway without others]
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
 
-    /// On whose behalf all its runs act [default: each run says so]
+    /// Principal of all its runs [default: each run names its own]
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
 
-    /// What it may do (repeatable)
+    /// Scope of the key (repeatable)
     #[arg(long = "scope", value_name = "SCOPE", required_unless_present = "all", value_parser = scope())]
     scopes: Vec<KeyScope>,
 
-    /// It may do everything
+    /// Gives the key all scopes
     #[arg(long, conflicts_with = "scopes")]
     all: bool,
 
-    /// How long it holds, or until when (90d, 8h, 2027-01-01T09:00:00Z) [default: until it is revoked]
+    /// When it expires: a duration or a time (90d, 8h, 2027-01-01T09:00:00Z) [default: never]
     #[arg(long, value_name = "MOMENT")]
     expires: Option<Moment>,
 
-    /// Who makes it [default: the user of this terminal]
+    /// Who creates it [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
@@ -54,7 +54,7 @@ pub(super) struct Create {
 
 fn scope() -> impl clap::builder::TypedValueParser<Value = KeyScope> {
     let known = PossibleValuesParser::new(KeyScope::ALL.map(KeyScope::as_str));
-    known.try_map(|name| KeyScope::parse(&name).ok_or("there is no such scope"))
+    known.try_map(|name| KeyScope::parse(&name).ok_or("unknown scope"))
 }
 
 impl Create {
@@ -68,7 +68,7 @@ impl Create {
         let expires_at = expires.map_err(|error| CliError::usage(format!("--expires: {error}")))?;
         let settings = setup::settings(&self.config)?;
         if matches!(settings.store, StoreSettings::Memory) {
-            let error = CliError::told(ErrorCode::Configuration, "a key in memory would be gone at once");
+            let error = CliError::told(ErrorCode::Configuration, "a key in memory would be lost at once");
             return Err(error.with_remedy("configure a store that is a file: `store: { sqlite: {} }`"));
         }
         let new = NewKey {
@@ -85,7 +85,7 @@ impl Create {
         let (secret, key) = created?;
         let until =
             key.expires_at.map_or_else(|| "until it is revoked".to_owned(), |at| format!("until {}", clock(at)));
-        out.note(format!("{} `{}` holds {until}; it is not shown again", key.id, key.name));
+        out.note(format!("{} `{}` is valid {until}; it is not shown again", key.id, key.name));
         out.line(secret.expose_secret());
         Ok(Exit::Done)
     }

@@ -1,4 +1,4 @@
-//! `toolgate keys list`: which keys there are, and which of them let anybody in.
+//! `toolgate keys list`: lists API keys and whether each is valid.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ pub(super) struct List {
     json: bool,
 }
 
-/// A key, and whether it lets anybody in now.
+/// An API key and whether it is valid now.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]
@@ -44,7 +44,7 @@ impl List {
             return Ok(Exit::Done);
         }
         if keys.is_empty() {
-            out.note("there is no key; `toolgate keys create NAME --all` makes one");
+            out.note("there are no keys; `toolgate keys create NAME --all` creates one");
             return Ok(Exit::Done);
         }
         let paint = out.paint();

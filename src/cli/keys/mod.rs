@@ -1,4 +1,4 @@
-//! `toolgate keys`: the keys that applications show to the gateway.
+//! `toolgate keys`: API keys that applications use to authenticate at the gateway.
 
 mod create;
 mod list;
@@ -18,9 +18,9 @@ Examples:
   toolgate keys list
   toolgate keys revoke key_0199
 
-A key is shown once, on standard output alone. Show it as `Authorization: Bearer tg_…`.";
+A key is shown once, on standard output alone. Send it as `Authorization: Bearer tg_…`.";
 
-/// Make, list and take back the keys that let applications in at `toolgate serve`
+/// Create, list and revoke the API keys of `toolgate serve`
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Keys {

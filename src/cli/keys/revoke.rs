@@ -1,4 +1,4 @@
-//! `toolgate keys revoke`: a key is taken back.
+//! `toolgate keys revoke`: revokes an API key.
 
 use clap::Args;
 
@@ -14,14 +14,14 @@ use crate::core::id::KeyId;
 use crate::core::tool::visible;
 use crate::ports::AccessKey;
 
-/// Take a key back: it lets nobody in from now on, and servers that run hear of it within seconds
+/// Revoke a key: running servers reject it within seconds
 #[derive(Args, Debug)]
 pub(super) struct Revoke {
     /// The key, by its id or a unique beginning of it
     #[arg(value_name = "KEY")]
     key: String,
 
-    /// Who takes it back [default: the user of this terminal]
+    /// Who revokes it [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 

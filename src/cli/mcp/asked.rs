@@ -1,5 +1,4 @@
-//! What a server wants to know before it goes on with a call that is tried out, and who tells it: the flags, or the
-//! person at the terminal.
+//! Answers to a server's questions during a trial call, from the flags or from the person at the terminal.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::prompt;
 use crate::core::tool::{Question, Reaction, Reactions};
 
-/// Answers that were given beforehand.
+/// Answers given as flags.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prepared {
     answered: Vec<Answer>,
@@ -17,19 +16,19 @@ pub(super) struct Prepared {
 
 #[derive(Clone, Debug)]
 struct Answer {
-    /// The question; `None` for the only one there is.
+    /// The key of the question, or `None` for a single question.
     key: Option<String>,
-    /// `None` says that it is done, or that the defaults hold.
+    /// `None` means that the address was visited, or that the form's defaults apply.
     value: Option<String>,
 }
 
 impl Prepared {
-    /// As the flags say.
+    /// Reads the flags.
     pub(super) fn new(answers: &[String], declined: &[String]) -> Self {
         Self { answered: answers.iter().map(|text| Answer::read(text)).collect(), declined: declined.to_vec() }
     }
 
-    /// The reactions to all of these, if there is one to each.
+    /// The responses to all questions, if there is one for each.
     pub(super) fn reactions(&self, questions: &BTreeMap<String, Question>) -> Result<Option<Reactions>, CliError> {
         let mut reactions = Reactions::new();
         for (key, question) in questions {
@@ -67,12 +66,11 @@ impl Answer {
     }
 }
 
-/// What the person at the terminal says. `None` when there is nobody, or they leave it open.
+/// Asks the person at the terminal. `None` when there is no person, or the person leaves a question open.
 pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -> Option<Reactions> {
     let mut prompt = prompt::at_terminal()?;
     let _open = prompt.withdrawal();
-    let (heading, asked) =
-        (format!("The server of {tool} wants to know something before it goes on:"), questions.clone());
+    let (heading, asked) = (format!("The server of {tool} has a question before it continues:"), questions.clone());
     let asking = tokio::task::spawn_blocking(move || prompt.heading(&heading).and_then(|()| prompt.reactions(&asked)));
     let reactions = asking.await.ok()?.ok()??;
     Some(with_defaults(questions, reactions))
@@ -112,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_go_without_a_key_where_there_is_one_question() {
+    fn an_answer_to_a_single_question_needs_no_key() {
         let accepted = json!({"a": {"action": "accept", "content": {"seats": 5}}});
         assert_eq!(told(&["{\"seats\": 5}"], &[], &["a"]), Some(accepted.clone()));
         assert_eq!(told(&["a={\"seats\": 5}"], &[], &["a"]), Some(accepted));
@@ -120,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn every_question_needs_its_answer_and_defaults_fill_in_what_one_leaves_out() {
+    fn every_question_needs_an_answer_and_defaults_fill_the_gaps() {
         let both = json!({"a": {"action": "accept", "content": {"seats": 2}}, "b": {"action": "decline"}});
         assert_eq!(told(&["a"], &["b"], &["a", "b"]), Some(both));
         assert_eq!(told(&["a"], &[], &["a", "b"]), None);
     }
 
     #[test]
-    fn an_answer_that_is_none_is_refused_by_its_key() {
+    fn an_invalid_answer_is_rejected_with_its_key() {
         let error = Prepared::new(&["a=5".into()], &[]).reactions(&questions(&["a"])).unwrap_err();
         assert!(error.to_string().starts_with("--answer a: an answer is a JSON object"), "{error}");
     }

@@ -1,14 +1,14 @@
-//! Opening a page in the browser of whoever sits before the terminal, where the desktop has a command for that.
+//! Browser launcher: opens a page with the desktop's own command, where there is one.
 
 use std::process::{Command, Stdio};
 
-/// Opens the page if there is a desktop. It is shown in the terminal all the same, so nothing depends on it.
+/// Opens the page if there is a desktop. The terminal shows the address too, so a failure here has no effect.
 pub(super) fn open(page: &str) {
     let Some(program) = program() else { return };
     let opening =
         Command::new(program).arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Ok(mut child) = opening {
-        // It ends at once, or when the browser does; nobody waits for that.
+        // The command ends at once or together with the browser. The login does not wait for it.
         std::thread::spawn(move || child.wait());
     }
 }
@@ -18,7 +18,7 @@ fn program() -> Option<&'static str> {
     Some("open")
 }
 
-/// Without a display the command would look for a browser that runs in the terminal, and take that over.
+/// Without a display, the command would start a browser in the terminal and take the terminal over.
 #[cfg(not(target_os = "macos"))]
 fn program() -> Option<&'static str> {
     let has_display = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());

@@ -1,4 +1,4 @@
-//! `toolgate mcp call`: one call of one tool, tried out.
+//! `toolgate mcp call`: one trial call of one tool.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -35,16 +35,17 @@ Examples:
   toolgate mcp call --json shop list_orders - < arguments.json
   toolgate mcp call book '{}' --answer seats='{\"number\": 2}' -- node server.js
 
-The result goes to standard output: text as it is, structured content as JSON. What is said about it
-goes to standard error: progress, timing, and what does not fit. Arguments are checked against the
-tool's inputSchema first, the result against its outputSchema.
+The result goes to standard output: text as it is, structured content as JSON. Progress, timing and
+schema violations go to standard error. Arguments are checked against the tool's inputSchema first,
+the result against its outputSchema.
 
-When the server wants to know something, you are asked in a terminal; elsewhere the questions are
-printed as JSON, with the flags that answer them. A call that goes on as a task is waited for.
+When the server asks a question, the command asks you in a terminal; elsewhere it prints the
+questions as JSON, with the flags that answer them. It waits for a call that continues as a task.
 
 Exit codes: 0 answered, 2 wrong usage or configuration, 3 the tool answered with an error, 4 the
-arguments do not fit (nothing was sent), 5 the server is not there, broke off or refused, 6 no
-answer in time, 7 the result violates MCP or does not fit, 10 the server wants to know something, 130 interrupted.";
+arguments do not fit (nothing was sent), 5 the server is unavailable, disconnected or refused, 6 no
+answer in time, 7 the result violates MCP or does not fit, 10 the server has a question, 130
+interrupted.";
 
 /// Call a tool of a server, with progress, timing, and checks of arguments and result
 #[derive(Args, Debug)]
@@ -54,25 +55,25 @@ answer in time, 7 the result violates MCP or does not fit, 10 the server wants t
                             [JSON]\n       toolgate mcp call [OPTIONS] TOOL [JSON] -- COMMAND…"
 )]
 pub(super) struct Call {
-    /// The server (its id or URL, unless it is given otherwise), the tool, and its arguments: a JSON object, `-` for
-    /// standard input, `@FILE` for a file; none are `{}`
+    /// The server (its id or URL, unless a flag selects it), the tool, and its arguments: a JSON object, `-` for
+    /// standard input, `@FILE` for a file; the default is `{}`
     #[arg(value_name = "SERVER TOOL JSON", num_args = 0..=3)]
     words: Vec<String>,
 
-    /// Sends the call whatever the arguments are, and whether or not the tool was listed
+    /// Sends the call without checking its arguments, even if the tool is not listed
     #[arg(long)]
     no_validate: bool,
 
-    /// How long the call may take in all [default: the configured times, or 60 s without progress and 600 s in all]
+    /// The time limit of the whole call [default: the configured times, or 60 s without progress and 600 s in all]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// What to say when the server wants to know something: the fields of its form, by the key of the question; without
-    /// `=` an address was visited, or a form's defaults hold (repeatable)
+    /// An answer to the server's question: the fields of its form, by the key of the question; without `=` an address
+    /// was visited, or a form's defaults apply (repeatable)
     #[arg(long, value_name = "[KEY=]JSON")]
     answer: Vec<String>,
 
-    /// A question that is declined (repeatable)
+    /// A question to decline (repeatable)
     #[arg(long, value_name = "KEY")]
     decline: Vec<String>,
 
@@ -91,17 +92,17 @@ pub(super) struct Call {
     caller: Caller,
 }
 
-/// What the words say.
+/// The parsed positional arguments.
 struct Words<'a> {
     server: Option<&'a str>,
     tool: &'a str,
     arguments: Option<&'a str>,
 }
 
-/// Longer than anybody waits.
+/// Longer than any user waits.
 const UNBOUNDED: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Which call of which server is tried.
+/// A trial call: the server, the tool and the arguments.
 struct Attempt<'a> {
     servers: &'a ToolServers,
     target: &'a Target,
@@ -115,13 +116,13 @@ impl Call {
         setup::log(QUIET_LOG)?;
         let words = self.words()?;
         let arguments = arguments(words.arguments)?;
-        // The caller's own span is the server's parent: nothing of ours stands between them.
+        // The caller's span is the direct parent of the server's span. Toolgate adds no span between them.
         let trace = self.caller.trace(out)?;
         let begun = |trace: Trace| trace.remote_context().unwrap_or_else(|| trace.context("mcp"));
         let trace = trace.map_or_else(new_trace, begun);
         let mut target = self.reach.target(words.server)?;
         if self.timeout.is_some() {
-            // The flag alone bounds the call, and no setting is to be blamed.
+            // Only the flag bounds the call, so that no error message names a setting.
             (target.settings.call_timeout, target.settings.total_timeout) = (UNBOUNDED, UNBOUNDED);
         }
         let servers = target.open()?;
@@ -220,7 +221,7 @@ impl Call {
     }
 }
 
-/// The ending, and what else of it does not fit the schema that the tool declares for its results.
+/// The outcome, with violations of the tool's `outputSchema`.
 async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> Ending {
     let Ending::Answered(output, mut problems) = ending else { return ending };
     let Some(tool) = tool.filter(|tool| tool.output_schema.is_some() && !output.is_error) else {
@@ -251,7 +252,7 @@ fn no_such_tool(named: &str, visit: &Visit) -> CliError {
         .with_remedy("--no-validate calls it anyway")
 }
 
-/// The arguments: as they stand there, from standard input, or from a file.
+/// The arguments: literal JSON, standard input, or a file.
 fn arguments(word: Option<&str>) -> Result<Map<String, Value>, CliError> {
     let (text, place) = match word {
         None => return Ok(Map::new()),
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_stands_first_unless_it_is_given_otherwise() {
+    fn the_server_is_the_first_argument_unless_a_flag_selects_it() {
         for (line, meant) in [
             (&["shop", "echo", "{}"][..], expected(Some("shop"), "echo", Some("{}"))),
             (&["shop", "echo"], expected(Some("shop"), "echo", None)),
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_say_too_little_or_too_much_are_refused() {
+    fn too_few_or_too_many_arguments_are_rejected() {
         assert_eq!(words(&["echo"]), Err("a server and a tool are needed".into()));
         assert_eq!(words(&["--", "node", "s.js", "echo"]), Err("no tool is named".into()));
         let twice = words(&["shop", "echo", "{}", "--", "node"]).unwrap_err();

@@ -1,6 +1,6 @@
-//! A command in one text, taken apart as a POSIX shell takes it apart. Nothing is expanded and no shell is run.
+//! Command-line splitter with the quoting rules of a POSIX shell. It expands no variables and runs no shell.
 
-/// The words of the command. `None` when a quote is left open.
+/// The words of the command, or `None` for an unclosed quote.
 pub(super) fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_that_a_shell_makes() {
+    fn words_are_split_like_in_a_shell() {
         for (line, expected) in [
             ("node server.js", vec!["node", "server.js"]),
             ("  a   b\tc ", vec!["a", "b", "c"]),
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_is_left_open_is_no_command() {
+    fn an_unclosed_quote_is_an_error() {
         for line in ["a 'b", "a \"b", "a\\"] {
             assert_eq!(words(line), None, "{line}");
         }

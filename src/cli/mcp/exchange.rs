@@ -1,5 +1,5 @@
-//! One call from its sending to its end, whatever the server makes of it: progress is shown, questions are answered as
-//! far as somebody answers them, tasks are waited for.
+//! One tool call from dispatch to its end. The exchange shows progress, answers the server's questions from flags or
+//! from the person at the terminal, and polls MCP tasks.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,40 +27,40 @@ use crate::core::tool::{CallFailure, CallReply, FailureKind, InputNeeded, Outcom
 use crate::core::trace::SpanContext;
 use crate::ports::{ElicitationHandler, McpCall, McpTask, Progress, TaskWish};
 
-/// A server that asks more often than this asks for ever.
+/// The limit on question rounds: a server that asks more often never stops.
 const MOST_ROUNDS: usize = 20;
-/// A task that cannot be asked about so often in a row is given up.
+/// The limit on failed polls in a row, after which the exchange gives a task up.
 const MOST_FAILURES: usize = 5;
-/// How long a server has to hear that a task is to stop.
+/// The time that a server gets to receive the cancellation of a task.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// How long a server that does not say is given before it is asked again, and the bounds of what one may say.
+/// The poll interval for a server that requests none, and the bounds of the interval that a server may request.
 const USUAL: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// A call, and all that is needed to bring it to its end.
+/// A call, with everything that brings it to its end.
 pub(super) struct Exchange<'a> {
     pub(super) servers: &'a ToolServers,
     pub(super) server: &'a ServerId,
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Map<String, Value>,
     pub(super) trace: &'a SpanContext,
-    /// How long it may take in all; the time a person thinks does not count.
+    /// The time limit of the whole call, without the time that a person takes to answer.
     pub(super) total: Duration,
     pub(super) prepared: Prepared,
-    /// Whether there may be a person to ask.
+    /// Whether the exchange may ask a person at the terminal.
     pub(super) asks: bool,
-    /// What the server wrote to stderr during a call that failed.
+    /// The server's stderr during a call that failed.
     pub(super) stderr: Vec<String>,
 }
 
-/// A question on the open call, and where its answer goes; dropped, there is none.
+/// A question on the open call, with the channel for its answer. Dropping it leaves the question unanswered.
 struct Elicitation {
     needed: InputNeeded,
     answer: oneshot::Sender<Reactions>,
 }
 
-/// Hands questions of the open call to the command, which answers them.
+/// Elicitation handler that passes questions of the open call to the command.
 struct Elicitor(UnboundedSender<Elicitation>);
 
 #[async_trait]
@@ -72,22 +72,23 @@ impl ElicitationHandler for Elicitor {
     }
 }
 
-/// What comes of a call next.
+/// The next step of a call.
 enum Next {
     Ended(CallReply),
     Asked(Elicitation),
 }
 
-/// How a call that became a task is known from one question to the next.
+/// The ids that a call keeps when it becomes a task.
 struct Ids {
     run: RunId,
     call: CallId,
 }
 
 impl Exchange<'_> {
-    /// Brings the call to its end.
+    /// Runs the call to its end.
     pub(super) async fn ending(&mut self, wait: &mut Wait, out: &mut Output) -> Result<Ending, CliError> {
-        // Every try is a call of its own: a server that remembers keys must not take it for a repetition.
+        // Each attempt is a call of its own, so that a server that remembers idempotency keys does not take it for a
+        // repeat.
         let ids = Ids { run: format!("try_{}", uuid::Uuid::now_v7().simple()).into(), call: "call".into() };
         let mut answered: Option<Answered> = None;
         for _ in 0..MOST_ROUNDS {
@@ -105,7 +106,7 @@ impl Exchange<'_> {
                     return Ok(ended(outcome));
                 }
                 CallReply::Task(task) => return Ok(failed(FailureKind::Timeout, still_going(&task))),
-                // It was answered as long as it was open, or there was no answer. It is not sent a second time.
+                // The question was answered while the call was open, or it got no answer. The call is not sent again.
                 CallReply::NeedsInput(needed) if needed.interrupted => return Ok(Ending::Asked(needed.questions)),
                 CallReply::NeedsInput(needed) => match self.reactions(&needed, wait, out).await? {
                     Waited::Done(Some(reactions)) => answered = Some(given(needed, reactions)),
@@ -117,7 +118,7 @@ impl Exchange<'_> {
         Ok(failed(FailureKind::Unreadable, format!("the server asked {MOST_ROUNDS} times and gave no answer")))
     }
 
-    /// Sends the call, and answers on the open call what its server asks there.
+    /// Sends the call, and answers the server's questions on the open call.
     async fn sent(
         &self,
         ids: &Ids,
@@ -160,7 +161,7 @@ impl Exchange<'_> {
                 continue;
             }
             match self.reactions(&needed, wait, out).await? {
-                // The call may have come to its end meanwhile.
+                // The call may have ended in the meantime.
                 Waited::Done(Some(reactions)) => drop(answer.send(reactions)),
                 Waited::Done(None) => {}
                 Waited::Interrupted(interrupt) => return Ok(Waited::Interrupted(interrupt)),
@@ -168,10 +169,10 @@ impl Exchange<'_> {
         }
     }
 
-    /// Asks after the task until it is over or has a question. When the time is up it is a task still, and is stopped.
+    /// Polls the task until it ends or asks a question. Cancels a task that is still running at the deadline.
     async fn task(&self, ids: &Ids, task: TaskHandle, wait: &mut Wait, out: &mut Output) -> Waited<CallReply> {
         let paint = out.note_paint();
-        out.note(paint.dim(format!("  … goes on at the server as task {}", one_line(&task.id, 80))));
+        out.note(paint.dim(format!("  … continues at the server as task {}", one_line(&task.id, 80))));
         let polled = tokio::time::timeout(self.total, self.polled(ids, &task, wait.speaker(), paint));
         match wait.until("waiting for the task", polled, out).await {
             Waited::Done(Ok(reply)) => Waited::Done(reply),
@@ -195,7 +196,7 @@ impl Exchange<'_> {
                 Ok(CallReply::Task(news)) => {
                     (pause, failures) = (self::pause(&news), 0);
                     if let Some(message) = news.message.as_ref().filter(|_| news.message != said) {
-                        // Nobody may be listening any more.
+                        // The receiver may be closed already.
                         let _ = speaker.send(paint.dim(format!("    … {}", one_line(message, 120))));
                     }
                     said = news.message;
@@ -211,7 +212,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Whether the server hears it or not, nobody waits any more.
+    /// Cancels the task. The call ends here even if the server does not receive the cancellation.
     async fn stop(&self, ids: &Ids, task: &TaskHandle) {
         let stopping = self.servers.port().task(self.about(ids, task, TaskWish::Stop));
         let _ = tokio::time::timeout(GOODBYE, stopping).await;
@@ -221,7 +222,7 @@ impl Exchange<'_> {
         McpTask { run: &ids.run, call: &ids.call, server: self.server, tool: self.tool, task, trace: self.trace, wish }
     }
 
-    /// What the flags say, or the person at the terminal.
+    /// The answers from the flags, or from the person at the terminal.
     async fn reactions(
         &self,
         needed: &InputNeeded,
@@ -234,7 +235,7 @@ impl Exchange<'_> {
         if !self.asks {
             return Ok(Waited::Done(None));
         }
-        // The person types in the line that would tell how long they take.
+        // The person types in the line that would show the elapsed time.
         Ok(wait.quietly(asked::person(self.tool, &needed.questions), out).await)
     }
 }
@@ -246,7 +247,7 @@ fn ended(outcome: Outcome) -> Ending {
             Ending::Answered(output, problems)
         }
         Outcome::Failed(failure) => Ending::Failed(failure),
-        Outcome::Unknown => failed(FailureKind::Disconnected, "nobody knows how the call ended"),
+        Outcome::Unknown => failed(FailureKind::Disconnected, "the outcome of the call is unknown"),
     }
 }
 
@@ -256,7 +257,7 @@ fn failed(kind: FailureKind, message: impl Into<String>) -> Ending {
 
 fn still_going(task: &TaskHandle) -> String {
     let id = visible(&task.id);
-    format!("the task {id} was not over in time, and the server was told to stop it; --timeout gives it longer")
+    format!("the task {id} did not end in time and was cancelled; --timeout extends the time")
 }
 
 fn given(needed: InputNeeded, reactions: Reactions) -> Answered {
@@ -270,7 +271,7 @@ fn shown(speaker: UnboundedSender<String>, paint: Paint) -> impl Fn(Progress) + 
     let began = Instant::now();
     move |progress| {
         let at = duration(milliseconds(began.elapsed()));
-        // Nobody may be listening any more.
+        // The receiver may be closed already.
         let _ = speaker.send(paint.dim(format!("  … {} ({at})", in_words(&progress))));
     }
 }

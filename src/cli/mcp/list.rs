@@ -1,4 +1,4 @@
-//! `toolgate mcp list`: what a server offers.
+//! `toolgate mcp list`: the tools of a server.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ Examples:
   toolgate mcp list --json -- node server.js | jq -r '.tools[].name'
   toolgate mcp list --schemas shop
 
-Each tool is shown by its own name, and by the name a model would see. What was left out, and what
-could be better, is said on standard error.
+Each tool is shown by its own name, and by the name a model would see. Omitted tools
+and warnings go to standard error.
 
-Exit codes: 0 listed, 2 wrong usage or configuration, 5 the server is not there, 130 interrupted.";
+Exit codes: 0 listed, 2 wrong usage or configuration, 5 the server is unavailable, 130 interrupted.";
 
 /// Connect to a server and list its tools, what was left out and why
 #[derive(Args, Debug)]

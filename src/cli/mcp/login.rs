@@ -1,4 +1,4 @@
-//! `toolgate mcp login`: a person grants access to a server, so that runs need not ask.
+//! `toolgate mcp login`: OAuth login to a server, so that runs need no login of their own.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::core::id::ServerId;
 const EXAMPLES: &str = "\
 Examples:
   toolgate mcp login crm
-  toolgate mcp login crm --scope contacts:write    asks for more than usual
+  toolgate mcp login crm --scope contacts:write    requests an additional scope
   toolgate mcp login crm --no-browser              only shows the address to open
 
-What is granted is kept in .toolgate/credentials/tokens.json and renewed when it ends.";
+Tokens are stored in .toolgate/credentials/tokens.json and refreshed when they expire.";
 
-/// Log in to a server that wants access to be granted (OAuth)
+/// Log in to a server that requires OAuth
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LogIn {
@@ -34,7 +34,7 @@ pub(super) struct LogIn {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Asks for this scope too (repeatable)
+    /// Requests this scope too (repeatable)
     #[arg(long, value_name = "SCOPE", value_delimiter = ' ')]
     scope: Vec<String>,
 
@@ -42,11 +42,11 @@ pub(super) struct LogIn {
     #[arg(long)]
     no_browser: bool,
 
-    /// How long to wait for whoever opens it, in seconds
+    /// How long to wait for the user to finish the login, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
     timeout: u64,
 
-    /// Ends with a line of JSON
+    /// Prints a line of JSON at the end
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -66,7 +66,7 @@ impl LogIn {
         if !settings.servers.contains_key(&server) {
             let known = list(settings.servers.keys());
             return Err(CliError::not_found(format!("there is no MCP server `{server}`; configured are: {known}"))
-                .with_remedy("add it under `servers`; what is granted is kept for a configured server"));
+                .with_remedy("add it under `servers`; credentials are stored only for a configured server"));
         }
         let opens = !self.no_browser && !self.json && std::io::stderr().is_terminal();
         let show = move |page: &str| {
@@ -91,8 +91,8 @@ fn told(server: &ServerId, login: &Login) -> String {
         scopes => format!(" for {}", list(scopes)),
     };
     let lasting = match (&login.expires_at, login.renewable) {
-        (_, true) => "; it is renewed when it ends".to_owned(),
-        (Some(end), false) => format!("; it ends at {end}, and cannot be renewed"),
+        (_, true) => "; it is refreshed when it expires".to_owned(),
+        (Some(end), false) => format!("; it expires at {end}, and cannot be refreshed"),
         (None, false) => String::new(),
     };
     format!("logged in to {server}: {} granted access{scopes}{lasting}", login.issuer)

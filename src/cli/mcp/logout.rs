@@ -1,4 +1,4 @@
-//! `toolgate mcp logout`: forgets what was granted.
+//! `toolgate mcp logout`: deletes the stored credentials of a server.
 
 use clap::Args;
 use serde::Serialize;
@@ -10,9 +10,9 @@ use super::super::setup::{self, ConfigFlag};
 use crate::app;
 use crate::core::id::ServerId;
 
-/// Forget what was granted for a server
+/// Delete the stored credentials of a server
 #[derive(Args, Debug)]
-#[command(after_help = "The authorization server is not told; what it granted ends when it says so.")]
+#[command(after_help = "The authorization server is not notified; its tokens stay valid until they expire.")]
 pub(super) struct LogOut {
     /// The server
     #[arg(value_name = "NAME")]
@@ -21,7 +21,7 @@ pub(super) struct LogOut {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Ends with a line of JSON
+    /// Prints a line of JSON at the end
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -30,7 +30,7 @@ pub(super) struct LogOut {
 #[derive(Serialize)]
 struct LoggedOut<'a> {
     server: &'a ServerId,
-    /// Whether anybody was logged in.
+    /// Whether credentials were stored.
     forgotten: bool,
 }
 
@@ -42,7 +42,7 @@ impl LogOut {
         match (self.json, forgotten) {
             (true, _) => out.json(&LoggedOut { server: &server, forgotten }),
             (false, true) => out.line(format!("logged out of {server}")),
-            (false, false) => out.line(format!("nobody was logged in to {server}")),
+            (false, false) => out.line(format!("not logged in to {server}")),
         }
         Ok(Exit::Done)
     }

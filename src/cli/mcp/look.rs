@@ -1,4 +1,4 @@
-//! A tool as its author reads it.
+//! Display of a tool for its author.
 
 use serde_json::Value;
 
@@ -8,19 +8,19 @@ use crate::cli::text::one_line;
 use crate::cli::view::Look;
 use crate::core::tool::{Annotations, Tool};
 
-/// Descriptions are written for models; this many lines of one are shown.
+/// Descriptions are written for models, so this is the limit on lines to show.
 const LINES: usize = 2;
 
-/// Whether everything is shown.
+/// The level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schemas {
-    /// Schemas and whole descriptions.
+    /// Schemas and full descriptions.
     Shown,
-    /// One line of arguments and the beginning of the description.
+    /// The arguments on one line and the start of the description.
     Hidden,
 }
 
-/// The lines of a tool: its names and hints, what it does, what it takes.
+/// The lines of a tool: names and hints, description, arguments.
 pub(super) fn tool(tool: &Tool, schemas: Schemas, look: Look) -> Vec<String> {
     let paint = look.paint;
     let title = tool.annotations.title.as_ref().map(|title| format!("  {}", one_line(title, 60))).unwrap_or_default();
@@ -45,7 +45,7 @@ fn schema(what: &str, schema: &Value) -> Vec<String> {
     [format!("  {what}:")].into_iter().chain(text.lines().map(|line| format!("    {line}"))).collect()
 }
 
-/// What the server says of it, in words.
+/// The server's annotations in words.
 fn hints(annotations: &Annotations) -> String {
     let said = [
         (annotations.read_only_hint, "read-only", "writes"),

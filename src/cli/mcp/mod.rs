@@ -1,4 +1,4 @@
-//! `toolgate mcp`: MCP servers by themselves, for the people who write them. No store, no model and no run is involved.
+//! `toolgate mcp`: direct access to MCP servers, for server authors. These commands use no store, no model and no run.
 
 mod asked;
 mod browser;
@@ -64,7 +64,7 @@ impl Mcp {
         }
     }
 
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the command always prints a JSON result as its last line.
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
             Command::List(command) => command.json,
@@ -76,13 +76,13 @@ impl Mcp {
     }
 }
 
-/// What goes wrong is said by the commands; a log would say it twice.
+/// The commands report errors themselves. A log would repeat them.
 pub(super) const QUIET_LOG: &str = "error,rmcp=off,rustls_platform_verifier=off";
 
-/// The remedy where a server was not ready in time.
-const LONGER_START: &str = "--start-timeout SECONDS gives it longer, this once";
+/// The remedy for a server that exceeded its start budget.
+const LONGER_START: &str = "--start-timeout SECONDS extends the time, this once";
 
-/// A trace that nobody continues.
+/// A trace without a parent.
 fn new_trace() -> SpanContext {
     caller::new_trace().context("mcp")
 }

@@ -1,6 +1,6 @@
-//! Which server is meant, and how it is reached: one of the configuration, a command, or a URL.
+//! Server selection and connection: a configured server, a command, or a URL.
 //!
-//! What is given in confidence (headers, variables) is never repeated in a message.
+//! Error messages never repeat confidential values (headers, environment variables).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::cli::text::list;
 use crate::config::{self, AuthSettings, McpEra, ServerSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 
-/// The id of a server that has none.
+/// The default id of a server that is not configured.
 const NAMELESS: &str = "server";
 
-/// How a server is reached that is not configured, and where configured ones are looked for.
+/// Connection flags for a server that is not configured, and the configuration that holds the configured ones.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Server")]
 pub(super) struct Reach {
@@ -32,11 +32,11 @@ pub(super) struct Reach {
     #[arg(long, conflicts_with_all = ["command", "program"])]
     url: Option<String>,
 
-    /// A program that is started as a server, as one text
+    /// The command line of a stdio server, as one argument
     #[arg(long, value_name = "LINE", conflicts_with = "program")]
     command: Option<String>,
 
-    /// What a server that is not configured is called; part of the tool names a model would see
+    /// The id of a server that is not configured; part of the tool names that a model would see
     #[arg(long, value_name = "ID", default_value = NAMELESS)]
     name: String,
 
@@ -44,11 +44,11 @@ pub(super) struct Reach {
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
 
-    /// Gives the program a variable, or passes one on (repeatable)
+    /// Sets an environment variable of the program, or passes one on (repeatable)
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
 
-    /// Gives the program all of this environment
+    /// Passes the whole environment on to the program
     #[arg(long)]
     inherit_env: bool,
 
@@ -72,32 +72,30 @@ pub(super) struct Reach {
     #[arg(long, value_name = "FILE")]
     mcp_config: Vec<PathBuf>,
 
-    /// A program that is started as a server, and its arguments
+    /// The command of a stdio server, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     program: Vec<String>,
 }
 
-/// The server that is meant.
+/// The selected server.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
-    /// Its id.
     pub(super) id: ServerId,
-    /// How it is reached.
+    /// The connection settings.
     pub(super) settings: ServerSettings,
-    /// Where it is kept what was granted for servers; nowhere for a server that is not configured.
+    /// The folder with stored credentials; unused for a server that is not configured.
     credentials: PathBuf,
 }
 
-/// The servers that are configured.
+/// The configured servers.
 pub(super) struct Configured {
-    /// By id.
     pub(super) servers: BTreeMap<ServerId, ServerSettings>,
-    /// Where it is kept what was granted for them.
+    /// The folder with their stored credentials.
     pub(super) credentials: PathBuf,
 }
 
 impl Target {
-    /// The server, to be connected when it is first needed.
+    /// Opens the server. It connects on first use.
     pub(super) fn open(&self) -> Result<ToolServers, CliError> {
         let settings = [(self.id.clone(), self.settings.clone())].into();
         Ok(ToolServers::new(&settings, &self.credentials, app::propagation()?))
@@ -105,12 +103,12 @@ impl Target {
 }
 
 impl Reach {
-    /// Whether flags or a command say which server is meant.
+    /// Whether flags or a command select the server.
     pub(super) fn is_given(&self) -> bool {
         self.server.is_some() || self.url.is_some() || self.command.is_some() || !self.program.is_empty()
     }
 
-    /// The server: as the flags say, or as the word says that stands in their place.
+    /// Resolves the server from the flags, or from the positional argument that replaces them.
     pub(super) fn target(&self, word: Option<&str>) -> Result<Target, CliError> {
         if let (true, Some(word)) = (self.is_given(), word) {
             return Err(CliError::usage(format!("the server is given twice: as `{word}` and in another way"))
@@ -243,7 +241,7 @@ fn era(text: &str) -> Result<McpEra, String> {
     }
 }
 
-/// A number of seconds, as a flag.
+/// Parses a flag that is a number of seconds.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.trim().trim_end_matches('s').parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -274,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_may_stand_after_two_dashes_or_in_one_text() {
+    fn a_command_follows_two_dashes_or_is_one_argument() {
         for words in [&["--", "node", "a b.js", "--port", "1"][..], &["--command", "node 'a b.js' --port 1"]] {
             let Target { id, settings, .. } = target(words).unwrap();
             let TransportSettings::Stdio { command, args, .. } = settings.transport else { panic!("no program") };
@@ -284,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_may_stand_alone_and_takes_headers() {
+    fn a_url_needs_no_flag_and_takes_headers() {
         let words = ["http://localhost/mcp", "--name", "here", "--header", "Authorization:Bearer abc:d"];
         let Target { id, settings, .. } = target(&words).unwrap();
         let TransportSettings::Http { url, headers, .. } = settings.transport else { panic!("no URL") };
@@ -293,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_given_variables_by_value_or_by_name() {
+    fn a_program_gets_variables_by_value_or_by_name() {
         let words = ["--env", "LEVEL=a=b", "--env", "PATH", "--inherit-env", "--", "x"];
         let TransportSettings::Stdio { env, inherit_env, .. } = target(&words).unwrap().settings.transport else {
             panic!("no program")
@@ -303,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused_and_nothing_secret_is_repeated() {
+    fn conflicting_flags_are_rejected_without_repeating_secrets() {
         assert!(refused(&["--url", "http://a", "--env", "A=sk-secret"]).contains("not for a URL"));
         assert!(refused(&["--header", "A: sk-secret", "--", "x"]).contains("for a server at a URL"));
         assert_eq!(refused(&["http://a", "--header", "sk-secret"]), "a --header lacks its name or its colon");

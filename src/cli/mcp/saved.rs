@@ -1,4 +1,4 @@
-//! A result in a file: its media, each in one of its own, or else what it says.
+//! Tool result as files: one file for each medium, or else one file with the structured content or text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::core::chat::{Media, Part};
 use crate::core::tool::ToolOutput;
 
-/// Writes the result, and says where to.
+/// Writes the result and returns the paths.
 pub(super) fn save(output: &ToolOutput, path: &Path) -> Result<Vec<PathBuf>, CliError> {
     let contents = contents(output);
     let mut written = Vec::new();
@@ -28,7 +28,7 @@ fn contents(output: &ToolOutput) -> Vec<Vec<u8>> {
     vec![structured.map_or_else(|| output.joined_text(), |json| json + "\n").into_bytes()]
 }
 
-/// The bytes of a medium that came along with the result.
+/// The bytes of inline media.
 fn bytes(part: &Part) -> Option<Vec<u8>> {
     let data = match part {
         Part::Image(media) | Part::Audio(media) => media.data.as_ref(),
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn without_media_what_it_says_is_written_structured_if_it_is() {
+    fn a_result_without_media_is_saved_as_json_or_text() {
         assert_eq!(saved(&ToolOutput::text("said")), [("out.bin".into(), "said".into())]);
         let structured = ToolOutput { structured: Some(json!({"a": 1})), ..ToolOutput::text("said") };
         assert_eq!(saved(&structured), [("out.bin".into(), "{\n  \"a\": 1\n}\n".into())]);

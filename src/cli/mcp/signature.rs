@@ -1,16 +1,16 @@
-//! The arguments of a tool in one line, as its JSON Schema has them: `city: string, days?: integer = 3`. For reading
-//! only; what holds is the schema.
+//! One-line signature of a tool, from its JSON Schema: `city: string, days?: integer = 3`. It is for reading only; the
+//! schema stays authoritative.
 
 use serde_json::{Map, Value};
 
 use crate::cli::text::one_line;
 
-/// So many values of an enumeration are shown.
+/// The limit on enumeration values in a signature.
 const VALUES: usize = 6;
-/// The longest default or value that is shown.
+/// The length limit of a default or value in a signature.
 const SHORT: usize = 24;
 
-/// What a tool takes.
+/// The signature of a tool's arguments.
 pub(super) fn signature(schema: &Value) -> String {
     let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty()) else {
         return if is_closed(schema) { "no arguments".into() } else { "any object".into() };
@@ -25,7 +25,7 @@ pub(super) fn signature(schema: &Value) -> String {
     one_line(&properties.iter().map(argument).collect::<Vec<_>>().join(", "), usize::MAX)
 }
 
-/// Whether an object without listed properties may hold nothing.
+/// Whether an object without listed properties allows no properties at all.
 fn is_closed(schema: &Value) -> bool {
     let lists_none = schema.get("properties").is_some();
     lists_none || schema.get("additionalProperties") == Some(&Value::Bool(false))
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_told_with_kind_default_and_whether_they_may_be_left_out() {
+    fn a_signature_shows_type_default_and_optionality() {
         let schema = json!({
             "type": "object",
             "required": ["city", "place"],
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_without_arguments_is_told_from_one_that_takes_anything() {
+    fn a_closed_schema_differs_from_an_open_one() {
         assert_eq!(signature(&json!({"type": "object", "properties": {}})), "no arguments");
         assert_eq!(signature(&json!({"type": "object", "additionalProperties": false})), "no arguments");
         assert_eq!(signature(&json!({"type": "object"})), "any object");

@@ -1,4 +1,4 @@
-//! `toolgate mcp status`: whether the configured servers are there, all asked at once.
+//! `toolgate mcp status`: connection state of the configured servers, checked concurrently.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::cli::text::{block, count, duration, list};
 use crate::core::id::ServerId;
 use crate::core::tool::visible;
 
-/// So many last lines of a server's stderr are shown.
+/// The number of stderr lines to show, counted from the end.
 const TAIL: usize = 8;
 
 const EXAMPLES: &str = "\
@@ -32,10 +32,10 @@ Examples:
   toolgate mcp status --mcp-config ~/.cursor/mcp.json
   toolgate mcp status --json | jq -r '.servers[] | select(.state != \"ready\") | .id'
 
-Every server is connected to for this, and asked for its tools. Exit codes: 0 all are ready, 2 wrong
+The command connects to every server and lists its tools. Exit codes: 0 all are ready, 2 wrong
 usage or configuration, 5 a server is not ready, 130 interrupted.";
 
-/// Connect to the configured servers, all at once, and say how each stands
+/// Connect to the configured servers concurrently, and show the state of each
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Status {
@@ -146,11 +146,11 @@ fn table(visits: &[Visit], out: &mut Output) {
     out.line(format!("{ready} of {} ready", count(visits.len(), "server")));
 }
 
-/// A column, which is shown when some server needs it.
+/// A column of the table, shown when at least one server has a value for it.
 struct Column {
     head: &'static str,
     is_needed: fn(&Visit) -> bool,
-    /// `None` where there is nothing to say.
+    /// `None` for an empty cell.
     cell: fn(&Visit) -> Option<String>,
 }
 
@@ -161,7 +161,7 @@ const fn always(_: &Visit) -> bool {
 const COLUMNS: &[Column] = &[
     Column { head: "SERVER", is_needed: always, cell: |visit| Some(visit.status.id.to_string()) },
     Column { head: "STATE", is_needed: always, cell: |visit| Some(state(visit)) },
-    Column { head: "CALLS ITSELF", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
+    Column { head: "SERVER INFO", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
     Column { head: "MCP", is_needed: always, cell: spoken },
     Column {
         head: "TOOLS",
@@ -169,7 +169,7 @@ const COLUMNS: &[Column] = &[
         cell: |visit| visit.status.tools.map(|_| visit.tools.len().to_string()),
     },
     Column {
-        head: "READY AFTER",
+        head: "STARTUP",
         is_needed: always,
         cell: |visit| is_ready(visit).then(|| duration(milliseconds(visit.took))),
     },
@@ -210,7 +210,7 @@ fn state(visit: &Visit) -> String {
     }
 }
 
-/// What is wrong with a server, in lines; nothing for one without fault.
+/// The problems of a server, one a line; empty for a healthy one.
 fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let id = &visit.status.id;
@@ -220,7 +220,7 @@ fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
         lines.push(format!("\n{} {}", paint.red(format!("✗ {id}:")), block(reason)));
         let stderr = &visit.status.stderr;
         let tail = stderr.iter().skip(stderr.len().saturating_sub(TAIL));
-        // The reason may quote it already.
+        // The reason may quote the line already.
         let news = tail.filter(|line| !reason.contains(line.as_str()));
         lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", visible(line)))));
     }

@@ -1,4 +1,4 @@
-//! How a call that was tried out went, told to people, to programs, and as an exit code.
+//! Report of a trial call: output for people, output for programs, and the exit code.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,38 +17,38 @@ use crate::core::chat::{Media, Part};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput, visible};
 
-/// How it went.
+/// The outcome of the call.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// The tool answered; the answer may report an error, violate MCP, or not be what was declared.
+    /// The tool answered. The answer may report an error, violate MCP, or not match the declared schema.
     Answered(ToolOutput, Vec<Problem>),
-    /// The arguments do not fit; nothing was sent.
+    /// The arguments do not match the schema, so the call was not sent.
     Unfit(Vec<Problem>),
-    /// There was no answer.
+    /// The call got no answer.
     Failed(CallFailure),
-    /// The server wants to know something that nobody told it.
+    /// The server asks a question that has no answer.
     Asked(BTreeMap<String, Question>),
-    /// Somebody did not want to wait any more.
+    /// The user interrupted the call.
     Interrupted,
 }
 
-/// A call and how it went.
+/// A call with its outcome.
 #[derive(Debug)]
 pub(super) struct Trial {
     pub(super) server: ServerId,
     pub(super) tool: String,
-    /// From the first word to the list of tools.
+    /// Time from connecting to the tool list.
     pub(super) ready: Duration,
-    /// From sending to the end, what a person thought about included.
+    /// Time from dispatch to the end, with the time that a person took to answer.
     pub(super) took: Duration,
     pub(super) ending: Ending,
-    /// What the server wrote to stderr meanwhile, when the call failed.
+    /// The server's stderr during the call, when the call failed.
     pub(super) stderr: Vec<String>,
-    /// Whether it was not ready within its start budget.
+    /// Whether the server needed longer than its start budget.
     pub(super) starts_late: bool,
 }
 
-/// The same, as `--json` tells it.
+/// The same call as a `--json` object.
 #[derive(Serialize)]
 struct Line<'a> {
     server: &'a ServerId,
@@ -69,7 +69,7 @@ struct Line<'a> {
 }
 
 impl Ending {
-    /// The stable word for it.
+    /// The stable identifier of the outcome.
     fn as_str(&self) -> &'static str {
         match self {
             Self::Answered(output, _) if output.is_error => "tool_error",
@@ -98,17 +98,17 @@ impl Ending {
     }
 }
 
-/// Where the result itself goes.
+/// The destination of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// To standard output.
+    /// Standard output.
     Here,
-    /// To a file.
+    /// A file.
     Elsewhere,
 }
 
 impl Trial {
-    /// The result on standard output, everything else on standard error.
+    /// Writes the result to standard output and everything else to standard error.
     pub(super) fn tell(&self, shown: Shown, out: &mut Output) {
         let paint = out.note_paint();
         let tool = visible(&self.tool);
@@ -140,7 +140,7 @@ impl Trial {
             Ending::Failed(failure) => {
                 out.note(format!("{error} {}: {}", failure.kind.as_str(), block(&failure.message)));
                 if failure.kind == FailureKind::Timeout {
-                    out.note(format!("{help} --timeout SECONDS gives the call longer, this once"));
+                    out.note(format!("{help} --timeout SECONDS extends the time, this once"));
                 }
                 if self.starts_late {
                     out.note(format!("{help} {LONGER_START}"));
@@ -154,7 +154,7 @@ impl Trial {
         }
     }
 
-    /// Whether the message has that line of stderr already.
+    /// Whether the message quotes that line of stderr already.
     fn is_told(&self, line: &str) -> bool {
         matches!(&self.ending, Ending::Failed(failure) if failure.message.contains(line))
     }
@@ -169,7 +169,7 @@ impl Trial {
         out.note(format!("{how} in {took} {}", paint.dim(format!("(the server was ready after {ready})"))));
     }
 
-    /// All of it as one JSON object.
+    /// Writes the call as one JSON object.
     pub(super) fn tell_json(&self, out: &mut Output) {
         let (result, problems, error, questions) = match &self.ending {
             Ending::Answered(output, problems) => (Some(output), problems.as_slice(), None, None),
@@ -193,8 +193,8 @@ impl Trial {
     }
 }
 
-/// What the tool said: text as text, structured content as JSON, anything else as a line about it. What is said both
-/// ways is shown once.
+/// Prints the result: text as text, structured content as JSON, other content as a summary line. Prints a result that
+/// the tool returns as both text and structured content only once.
 fn result(output: &ToolOutput, out: &mut Output) {
     let (has_text, has_structured) = match &output.structured {
         None => (true, false),
@@ -214,7 +214,7 @@ fn result(output: &ToolOutput, out: &mut Output) {
                 out.line(format!("[resource {}{kind}{save}]", visible(uri)));
                 text.iter().for_each(|text| out.verbatim(text.trim_end_matches('\n')));
             }
-            // Said as JSON below; and a tool never answers with the others.
+            // Text is in the JSON below, and a tool result never contains the other parts.
             Part::Text { .. } | Part::Reasoning { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
         }
     }
@@ -223,14 +223,15 @@ fn result(output: &ToolOutput, out: &mut Output) {
     }
 }
 
-/// How the text says what the structured content says.
+/// How the text repeats the structured content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mirror {
-    /// It is its JSON.
+    /// The text is its JSON.
     Json,
-    /// It is what an object of a single `result` holds: frameworks wrap in one what is no object.
+    /// The text is the content of an object with the single member `result`. Frameworks wrap values that are not
+    /// objects in one.
     Wrapped,
-    /// It says something else.
+    /// The text does not repeat it.
     None,
 }
 
@@ -258,12 +259,10 @@ fn problem_line(problem: &Problem) -> String {
     format!("  {place}: {}{received}", visible(&problem.message))
 }
 
-/// The questions as JSON on standard output, and on standard error what they ask and how they are answered.
+/// Prints the questions as JSON on standard output, and how to answer them on standard error.
 fn asked(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
     out.pretty(questions);
-    out.note(
-        out.note_paint().yellow(format!("pending: the server of {tool} wants to know something before it goes on")),
-    );
+    out.note(out.note_paint().yellow(format!("pending: the server of {tool} has a question")));
     for (key, question) in questions {
         question_lines(key, question).iter().for_each(|line| out.note(format!("  {line}")));
     }
@@ -275,7 +274,7 @@ fn asked(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
     }
 }
 
-/// The flag that answers a question. The only one there is needs no key, unless it is an address to visit.
+/// The flag that answers a question. A single question needs no key, unless it is a URL to visit.
 fn flag(key: &str, question: &Question, is_only: bool) -> String {
     let word = match answering(&[(key.to_owned(), question.clone())].into()) {
         Some(value) if is_only => guard::json_word(&value),
@@ -292,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_twice_is_recognised() {
+    fn repeated_content_is_recognised() {
         assert_eq!(mirror(r#"{"b": 2, "a": 1}"#, &json!({"a": 1, "b": 2})), Mirror::Json);
         assert_eq!(mirror("hello", &json!({"result": "hello"})), Mirror::Wrapped);
         assert_eq!(mirror("[1,2]", &json!({"result": [1, 2]})), Mirror::Wrapped);
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_with_its_place_and_what_was_received() {
+    fn a_problem_is_reported_with_pointer_and_received_value() {
         let problem = |path: &str, received| Problem {
             path: path.into(),
             rule: "type".into(),

@@ -1,4 +1,4 @@
-//! A server that was connected to and asked for its tools: what it is, what it offers, and what its author should know.
+//! Result of a visit: a connected server with its status, its tools and the warnings for its author.
 
 use std::time::{Duration, Instant};
 
@@ -12,23 +12,23 @@ use crate::core::trace::SpanContext;
 
 /// The first revision without sessions.
 const FIRST_MODERN: &str = "2026-07-28";
-/// So many tools are named in a warning.
+/// The limit on tools that a warning lists.
 const NAMED: usize = 5;
 
-/// What was found.
+/// A connected server and its tools.
 pub(super) struct Visit {
-    /// How the server stands.
+    /// The connection state of the server.
     pub(super) status: ServerStatus,
-    /// Its tools, named as a model would see them, and what had to be left out.
+    /// Its tools under the names that a model sees, with the tools that were left out.
     pub(super) tools: Toolset,
-    /// From the first word to the list of tools.
+    /// Time from connecting to the tool list.
     pub(super) took: Duration,
-    /// Why these are the tools of before, if they are.
+    /// Why the tool list is an earlier one, if it is.
     stale: Option<String>,
 }
 
 impl Visit {
-    /// Connects and asks. `None` when the server is none of these.
+    /// Connects and lists the tools. `None` when no server has this id.
     pub(super) async fn of(servers: &ToolServers, id: &ServerId, trace: &SpanContext) -> Option<Self> {
         let began = Instant::now();
         let listed = servers.port().list(std::slice::from_ref(id), trace).await.into_iter().next()?;
@@ -38,22 +38,22 @@ impl Visit {
         Some(Self { status, tools, took, stale: listed.stale })
     }
 
-    /// Why the server offers nothing at all, if that is so.
+    /// Why the server has no tools available, if so.
     pub(super) fn missing(&self) -> Option<&str> {
         let whole = self.tools.left_out().iter().find(|left| left.tool.is_none());
         whole.map(|left| left.reason.as_str()).filter(|_| self.tools.is_empty())
     }
 
-    /// The tool that is meant: by the server's name of it, or by the name a model sees.
+    /// Finds a tool by the server's name for it, or by the name that a model sees.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         let own = self.tools.iter().find(|tool| own_name(tool) == name);
         own.or_else(|| self.tools.get(name)).map(AsRef::as_ref)
     }
 
-    /// What works and could be better, in sentences.
+    /// Warnings about a server that works.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        warnings.extend(self.stale.as_ref().map(|why| format!("these are the tools of before: {why}")));
+        warnings.extend(self.stale.as_ref().map(|why| format!("this is an earlier tool list: {why}")));
         warnings.extend(self.status.stdout_noise.told());
         let silent = self.named(|tool| tool.description.trim().is_empty());
         warnings.extend(silent.map(|(number, names)| {
@@ -75,7 +75,7 @@ impl Visit {
         warnings
     }
 
-    /// How many tools are so, and what the first few are called.
+    /// The number of tools that match, and the names of the first few.
     fn named(&self, is_so: impl Fn(&Tool) -> bool) -> Option<(usize, String)> {
         let names: Vec<&str> = self.tools.iter().filter(|tool| is_so(tool)).map(|tool| own_name(tool)).collect();
         let first = names.iter().take(NAMED).map(|name| one_line(name, 80));
@@ -83,15 +83,15 @@ impl Visit {
         (!names.is_empty()).then(|| (names.len(), list(first.chain(more))))
     }
 
-    /// What it says it is, and what is spoken with it, in a line.
+    /// One line with the server's name, its version and the protocol version.
     pub(super) fn about(&self) -> String {
         let status = &self.status;
-        let name = status.name.as_deref().unwrap_or("a server that does not say what it is");
+        let name = status.name.as_deref().unwrap_or("a server without a name");
         let version = status.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         one_line(&format!("{name}{version}"), 200)
     }
 
-    /// The server as `--json` tells it.
+    /// The server as a `--json` object.
     pub(super) fn to_json(&self) -> Value {
         let mut server = json!(self.status);
         if let Some(server) = server.as_object_mut() {
@@ -105,14 +105,14 @@ impl Visit {
     }
 }
 
-/// Whether the server speaks with sessions or without them; `None` while nothing was spoken.
+/// The protocol era: with sessions or without. `None` before the first exchange.
 pub(super) fn era(status: &ServerStatus) -> Option<&'static str> {
     // Revisions are dates.
     let revision = status.protocol_version.as_deref()?;
     Some(if revision >= FIRST_MODERN { "modern" } else { "legacy" })
 }
 
-/// What the server calls its tool.
+/// The server's own name for the tool.
 pub(super) fn own_name(tool: &Tool) -> &str {
     let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = &tool.origin;
     tool

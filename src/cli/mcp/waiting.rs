@@ -1,4 +1,4 @@
-//! Waiting for a server, and saying so: nobody should wonder whether anything happens.
+//! Progress display while a command waits for a server, so that the user can see that the command is still running.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -9,18 +9,19 @@ use tokio::time::{MissedTickBehavior, interval_at};
 use crate::cli::interrupt::{Interrupt, Interrupts};
 use crate::cli::output::Output;
 
-/// The first word where lines stay, in seconds; each further one after twice the time.
+/// Delay of the first message where lines cannot be overwritten, in seconds. The delay doubles for each further
+/// message.
 const FIRST_WORD: u64 = 5;
 
-/// How a wait ended.
+/// The end of a wait.
 pub(super) enum Waited<T> {
-    /// It came.
+    /// The result arrived.
     Done(T),
-    /// Somebody does not want to wait any more.
+    /// The user interrupted the wait.
     Interrupted(Interrupt),
 }
 
-/// Waits one after another, with what is said meanwhile.
+/// A sequence of waits, with the messages that they show.
 pub(super) struct Wait {
     interrupts: Interrupts,
     words: mpsc::UnboundedReceiver<String>,
@@ -28,18 +29,18 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Listens to Ctrl-C from now on.
+    /// Listens for Ctrl-C from this moment.
     pub(super) fn new() -> Self {
         let (speaker, words) = mpsc::unbounded_channel();
         Self { interrupts: Interrupts::listen(), words, speaker }
     }
 
-    /// Whoever has something to say while something is waited for.
+    /// A sender for messages to show during a wait.
     pub(super) fn speaker(&self) -> mpsc::UnboundedSender<String> {
         self.speaker.clone()
     }
 
-    /// Waits for something that speaks for itself.
+    /// Waits for work that shows its own progress.
     pub(super) async fn quietly<T>(&mut self, work: impl Future<Output = T>, out: &mut Output) -> Waited<T> {
         out.passed();
         tokio::select! {
@@ -48,7 +49,7 @@ impl Wait {
         }
     }
 
-    /// Waits for something. `doing` says in a word or two what for: it is shown as `starting… 3 s`.
+    /// Waits for work. `doing` names the work in a word or two, for a display like `starting… 3 s`.
     pub(super) async fn until<T>(&mut self, doing: &str, work: impl Future<Output = T>, out: &mut Output) -> Waited<T> {
         tokio::pin!(work);
         let (began, second) = (Instant::now(), Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! `toolgate models check`: a few small calls, and what they show.
+//! `toolgate models check`: tests a model with a few small calls.
 
 use clap::Args;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::config::{Api, ModelSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::ModelName;
 
-/// Make a few small calls to a model, with a tool, and say what works
+/// Test a model with a few small calls, including a tool call
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// The model, as the configuration names it
@@ -30,7 +30,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-/// What was found, as `--json` tells it.
+/// The findings as `--json` prints them.
 #[derive(Serialize)]
 struct Findings {
     model: ModelName,
@@ -58,7 +58,7 @@ impl Check {
         if let ModelSettings::Http(http) = configured
             && http.api == Api::OpenAiImages
         {
-            let told = format!("model `{name}` makes images: it is not asked questions, and each image costs money");
+            let told = format!("model `{name}` makes images: `check` does not test it, because each image costs money");
             return Err(
                 CliError::usage(told).with_remedy("try it with `toolgate run` and an agent that has this model")
             );
@@ -75,7 +75,10 @@ impl Check {
         told.note("asking for a text", out);
         told.tell(examiner.text().await, out);
         if told.is_hopeless() {
-            told.tell(Ability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "it cannot be asked")), out);
+            told.tell(
+                Ability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "the model does not answer")),
+                out,
+            );
         } else {
             told.note("asking for a tool call, and answering it", out);
             told.tell(examiner.call().await, out);
@@ -105,14 +108,14 @@ impl Check {
     }
 }
 
-/// What was told so far.
+/// The findings printed so far.
 struct Told {
     checks: Vec<Finding>,
     json: bool,
 }
 
 impl Told {
-    /// Says what happens now.
+    /// Prints the current step.
     fn note(&self, what: &str, out: &mut Output) {
         let line = out.note_paint().dim(format!("  … {what}"));
         out.note(line);
@@ -128,7 +131,7 @@ impl Told {
         }
     }
 
-    /// Whether the first answer says that there will be no other: nobody is there, or nobody is let in.
+    /// Whether the first finding makes further calls pointless: the provider is unreachable or rejects the credentials.
     fn is_hopeless(&self) -> bool {
         let failed = self.checks.iter().find_map(|finding| finding.error.as_ref());
         let hopeless = [

@@ -1,5 +1,5 @@
-//! Asks a model one question after another, and says what its answers show. Each question is a conversation of its own:
-//! what fails in one says nothing of the others.
+//! Model examiner: sends test requests one after another and derives findings from the replies. Each request is its own
+//! conversation, so a failure does not affect the others.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::core::tool::Toolset;
 use crate::core::trace::{SpanContext, Trace, TraceId};
 use crate::ports::{Conversation, Delta, Model, ModelRequest};
 
-/// One model under examination, and what it used so far.
+/// A model under test and its usage so far.
 pub(super) struct Examiner {
     model: Arc<dyn Model>,
     trace: SpanContext,
@@ -27,29 +27,29 @@ pub(super) struct Examiner {
     counted: usize,
 }
 
-/// What came back, and how.
+/// A reply and how it arrived.
 struct Heard {
     reply: Result<Reply, Failure>,
     took: Duration,
-    /// Pieces of text or reasoning before the end.
+    /// The number of text and reasoning fragments before the end.
     pieces: usize,
     first_piece: Option<Duration>,
 }
 
 impl Examiner {
-    /// Nothing was asked yet.
+    /// Creates an examiner that has sent no request yet.
     pub(super) fn new(model: Arc<dyn Model>) -> Self {
         let id = TraceId(uuid::Uuid::now_v7().into_bytes());
         let trace = Trace::new(id, false).context("models check");
         Self { model, trace, usage: Usage::default(), gaps: Gaps::default(), replies: 0, counted: 0 }
     }
 
-    /// What was used in all.
+    /// The total usage.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Asks for a text: does it answer, and does it stream?
+    /// Requests a text: tests whether the model answers and streams.
     pub(super) async fn text(&mut self) -> Vec<Finding> {
         let heard = self.ask(questions::FOR_TEXT, &Arc::default(), None).await;
         let reply = match &heard.reply {
@@ -70,7 +70,7 @@ impl Examiner {
         vec![answers, streaming(&heard, reply)]
     }
 
-    /// Asks for something that only the tool knows: does it call it, and take the result?
+    /// Requests a fact that only the tool knows: tests whether the model calls the tool and accepts the result.
     pub(super) async fn call(&mut self) -> Vec<Finding> {
         let tools = questions::tools();
         let question = Arc::new(Message::user(questions::FOR_CALL));
@@ -83,7 +83,7 @@ impl Examiner {
             Err(failure) => return vec![Finding::failed(Ability::ToolCall, &failure), untried("there was no call")],
         };
         let Some(call) = reply.calls().next() else {
-            let evidence = format!("it said {} and called nothing", quoted(&reply.joined_text()));
+            let evidence = format!("it answered {} and called no tool", quoted(&reply.joined_text()));
             let finding = Finding::lacks(Ability::ToolCall, evidence)
                 .with_remedy("use a model, or a chat template of the server, that supports tools");
             return vec![finding, untried("there was no call")];
@@ -97,7 +97,7 @@ impl Examiner {
         vec![called, accepted(heard.reply)]
     }
 
-    /// Asks for two things at once: do both calls come in one reply?
+    /// Requests two facts at once: tests whether both calls arrive in one reply.
     pub(super) async fn calls(&mut self) -> Finding {
         let tools = questions::tools();
         let reply = match self.ask(questions::FOR_CALLS, &tools, None).await.reply {
@@ -112,7 +112,7 @@ impl Examiner {
         }
     }
 
-    /// Asks for JSON of a schema: is it that?
+    /// Requests JSON with a schema: tests whether the answer matches it.
     pub(super) async fn json(&mut self) -> Finding {
         let schema = questions::answer_schema();
         match self.ask(questions::FOR_JSON, &Arc::default(), Some(&schema)).await.reply {
@@ -122,26 +122,26 @@ impl Examiner {
                 match questions::misshapen(&text) {
                     None => Finding::works(Ability::StructuredOutput, quoted(&text)),
                     Some(why) => Finding::lacks(Ability::StructuredOutput, format!("{}: {why}", quoted(&text)))
-                        .with_remedy("answers of an agent with `output_schema` are checked and asked for again"),
+                        .with_remedy("answers of an agent with `output_schema` are validated and requested again"),
                 }
             }
         }
     }
 
-    /// Whether the replies so far said how many tokens they used.
+    /// Whether the replies so far reported their token usage.
     pub(super) fn counts(&self) -> Finding {
         if self.replies == 0 {
             return Finding::untried(Ability::Usage, "there was no reply");
         }
-        let told = format!("told by {} of {} replies", self.counted, self.replies);
+        let told = format!("reported by {} of {} replies", self.counted, self.replies);
         if self.counted < self.replies {
             return Finding::lacks(Ability::Usage, told)
-                .with_remedy("limits on tokens and cost act on what is told only");
+                .with_remedy("limits on tokens and cost count only reported usage");
         }
         Finding::works(Ability::Usage, format!("{told}: {}", tokens(&self.usage)))
     }
 
-    /// Whether it is known what all this cost.
+    /// Whether the cost of the check is known.
     pub(super) fn cost(&self, name: &str) -> Finding {
         match self.usage.cost_usd {
             Some(cost) if !self.gaps.in_cost() => Finding::works(Ability::Cost, format!("{} in all", dollars(cost))),

@@ -1,4 +1,4 @@
-//! What a check found.
+//! Findings of a model check.
 
 use std::fmt;
 
@@ -9,80 +9,80 @@ use crate::cli::paint::Paint;
 use crate::cli::text::one_line;
 use crate::core::error::Failure;
 
-/// The longest that something the model said gets in a line.
+/// The most characters of the model's text that a line quotes.
 const QUOTED: usize = 60;
 
-/// What is checked.
+/// A capability under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ability {
-    /// It answers at all.
+    /// The model answers.
     Answers,
-    /// Its text comes in pieces while it is being written.
+    /// The model streams its text.
     Streaming,
-    /// It calls the tool it is offered, with arguments that fit.
+    /// The model calls the available tool with valid arguments.
     ToolCall,
-    /// It takes the result and goes on from it.
+    /// The model accepts the result of the tool and continues.
     ResultAccepted,
-    /// It calls several tools in one reply.
+    /// The model calls several tools in one reply.
     ParallelCalls,
-    /// Its answer has the form it is asked for.
+    /// The answer matches the requested schema.
     StructuredOutput,
-    /// It says how many tokens it used.
+    /// The provider reports token usage.
     Usage,
-    /// What it cost is known.
+    /// The cost is known.
     Cost,
 }
 
 impl Ability {
-    /// What needs an answer to be tried.
+    /// The capabilities that cannot be tested if the model does not answer.
     pub(super) const WITHOUT_AN_ANSWER: [Self; 4] =
         [Self::ToolCall, Self::ResultAccepted, Self::ParallelCalls, Self::StructuredOutput];
 }
 
-/// One thing that was looked at.
+/// The result for one capability.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {
-    /// What.
+    /// The capability.
     pub(super) check: Ability,
-    /// Whether it works; `None` if it could not be tried.
+    /// Whether it works; `None` if it could not be tested.
     pub(super) works: Option<bool>,
-    /// What was seen.
+    /// The observation behind the result.
     pub(super) evidence: String,
     /// The failure of the call, if it failed.
     pub(super) error: Option<Failure>,
-    /// What to do about it.
+    /// How to fix it.
     pub(super) remedy: Option<String>,
 }
 
 impl Finding {
-    /// It works: this was seen.
+    /// A finding that the capability works, with the observation.
     pub(super) fn works(check: Ability, evidence: impl Into<String>) -> Self {
         Self::of(check, Some(true), evidence)
     }
 
-    /// It does not: this was seen instead.
+    /// A finding that the capability does not work, with the observation.
     pub(super) fn lacks(check: Ability, evidence: impl Into<String>) -> Self {
         Self::of(check, Some(false), evidence)
     }
 
-    /// It could not be tried, because of this.
+    /// A finding that the capability could not be tested, with the reason.
     pub(super) fn untried(check: Ability, evidence: impl Into<String>) -> Self {
         Self::of(check, None, evidence)
     }
 
-    /// The call that was to show it failed.
+    /// A finding that the test call failed.
     pub(super) fn failed(check: Ability, failure: &Failure) -> Self {
         let remedy = remedy::of(failure.code).map(str::to_owned);
         Self { error: Some(failure.clone()), remedy, ..Self::lacks(check, "the call failed") }
     }
 
-    /// The same finding with what to do about it.
+    /// Adds a remedy.
     pub(super) fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// The lines that tell it after those `before` were told: what to do is said once.
+    /// The lines of this finding, printed after the findings `before`: each remedy is printed once.
     pub(super) fn lines(&self, before: &[Self], paint: Paint) -> Vec<String> {
         let mark = match self.works {
             Some(true) => paint.green("✓"),
@@ -116,7 +116,7 @@ impl fmt::Display for Ability {
     }
 }
 
-/// What the model said, in quotation marks and short.
+/// The model's text in quotation marks, shortened.
 pub(super) fn quoted(text: &str) -> String {
     match text.trim() {
         "" => "nothing".into(),

@@ -1,4 +1,4 @@
-//! The configured models: what each is, where it is, what it charges, and who uses it.
+//! `toolgate models`: lists the configured models with kind, endpoint, price and agents.
 
 use clap::Args;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -28,7 +28,7 @@ pub(super) struct List {
     json: bool,
 }
 
-/// One model, as `--json` tells it.
+/// One model as `--json` prints it.
 #[derive(Serialize)]
 struct Row {
     name: ModelName,
@@ -36,22 +36,22 @@ struct Row {
     provider: String,
     model: String,
     r#where: Option<String>,
-    /// `null` if nobody says what the model charges.
+    /// `null` if the price is unknown.
     price: Option<Price>,
     agents: Vec<AgentName>,
 }
 
-/// US dollars per million tokens, and who says so.
+/// US dollars per million tokens, and the source of the price.
 #[derive(Serialize)]
 struct Price {
     from: &'static str,
-    /// `null` where each reply tells its own cost.
+    /// `null` if the provider reports the cost of each reply.
     input: Option<f64>,
     output: Option<f64>,
     cache_read: Option<f64>,
     cache_write: Option<f64>,
     reasoning: Option<f64>,
-    /// US dollars for an image, besides its tokens.
+    /// US dollars per image, in addition to its tokens.
     image: Option<f64>,
 }
 
@@ -129,7 +129,7 @@ impl Price {
                 let image = self.image.map(|image| format!(", ${image} an image")).unwrap_or_default();
                 format!("${input} / ${output}{image} ({})", self.from)
             }
-            None => "told by each reply".into(),
+            None => "reported by provider".into(),
         }
     }
 }
@@ -143,7 +143,7 @@ fn table(rows: &[Row], out: &mut Output) {
         Paint::Colour => table.enforce_styling(),
         Paint::Plain => table.force_no_tty(),
     };
-    table.set_header(["NAME", "KIND", "PROVIDER", "MODEL", "WHERE", "PRICE", "AGENTS"].map(bold));
+    table.set_header(["NAME", "KIND", "PROVIDER", "MODEL", "ENDPOINT", "PRICE", "AGENTS"].map(bold));
     table.add_rows(rows.iter().map(Row::cells));
     out.line(table.trim_fmt());
     out.line(format!("{}; prices are US dollars per million tokens, read / written", count(rows.len(), "model")));

@@ -1,4 +1,4 @@
-//! `toolgate models`: the models that are configured, and what works with one of them.
+//! `toolgate models`: lists the configured models and tests one of them.
 
 mod check;
 mod examiner;
@@ -20,8 +20,8 @@ Examples:
   toolgate models check main
   toolgate models check main --json | jq '.checks[] | select(.works == false)'
 
-`check` makes five small calls to the model and says what they cost. It ends with 0 if the model
-answers and calls a tool; the rest is good to know.";
+`check` makes five small calls to the model and reports their cost. It exits with 0 if the model
+answers and calls a tool; the other findings are informational.";
 
 /// List the configured models, or check what works with one
 #[derive(Args, Debug)]

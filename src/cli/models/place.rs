@@ -1,9 +1,9 @@
-//! What kind of model a configured one is, and where it is, without anything secret.
+//! Kind and endpoint of a configured model, without secrets.
 
 use crate::app;
 use crate::config::ModelSettings;
 
-/// The kind, as it is written in the configuration.
+/// The kind as written in the configuration.
 pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
     match settings {
         ModelSettings::Http(http) => app::kind_of(http.api),
@@ -12,7 +12,7 @@ pub(in crate::cli) fn kind(settings: &ModelSettings) -> &'static str {
     }
 }
 
-/// The host and port of its server, or the file it is played from.
+/// The host and port of the provider, or the file of a scripted model.
 pub(super) fn place(settings: &ModelSettings) -> Option<String> {
     match settings {
         ModelSettings::Http(http) => Some(host(&http.base_url)),
@@ -21,7 +21,7 @@ pub(super) fn place(settings: &ModelSettings) -> Option<String> {
     }
 }
 
-/// Host and port of a URL. User names, passwords and queries may be credentials.
+/// The host and port of a URL. The rest may contain credentials: user name, password and query.
 fn host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_host_and_a_port_and_nothing_secret() {
+    fn an_endpoint_shows_host_and_port_and_no_secret() {
         for (url, shown) in [
             ("https://api.openai.com/v1", "api.openai.com"),
             ("http://127.0.0.1:11434/v1", "127.0.0.1:11434"),

@@ -1,4 +1,4 @@
-//! What a model is asked to show what it can do, and what an answer has to look like. Small on purpose: it is paid for.
+//! Test requests of a model check and validation of the replies. The requests are small because they cost money.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ struct Capital {
     _country: String,
 }
 
-/// One tool that says what the weather is.
+/// A toolset with one weather tool.
 pub(super) fn tools() -> Arc<Toolset> {
     let weather = ExternalTool {
         name: "get_weather".into(),
@@ -53,20 +53,20 @@ pub(super) fn answer_schema() -> Value {
     object(&["city", "country"])
 }
 
-/// What is wrong with a call of the tool, if anything is.
+/// The problem with a call of the tool, if there is one.
 pub(super) fn fault(call: &ToolCall, tools: &Toolset) -> Option<String> {
     let ToolCall { name, arguments, .. } = call;
     if tools.get(name).is_none() {
-        return Some(format!("it called `{name}`, which it was not offered"));
+        return Some(format!("it called `{name}`, which is not available"));
     }
     let why = match arguments {
-        Arguments::Malformed(_) => "they are no JSON object".to_owned(),
+        Arguments::Malformed(_) => "they are not a JSON object".to_owned(),
         Arguments::Object(_) => read::<Question>(&arguments.to_value().to_string()).err()?,
     };
     Some(format!("the arguments {} do not fit: {why}", shown(call)))
 }
 
-/// What is wrong with a structured answer, if anything is.
+/// The problem with a structured answer, if there is one.
 pub(super) fn misshapen(text: &str) -> Option<String> {
     read::<Capital>(text.trim()).err()
 }
@@ -76,7 +76,7 @@ pub(super) fn shown(call: &ToolCall) -> String {
     crate::cli::text::compact(&call.arguments.to_value(), 60)
 }
 
-/// The conversation after a reply with calls, with a result for each.
+/// The conversation after a reply with calls, with a result for each call.
 pub(super) fn answered(question: &Arc<Message>, reply: &Reply) -> Vec<Arc<Message>> {
     let said =
         Message { role: Role::Assistant, content: reply.content.clone(), provider_state: reply.provider_state.clone() };

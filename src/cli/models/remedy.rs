@@ -1,4 +1,4 @@
-//! What to do about a call to a model that failed.
+//! Remedies for failed model calls.
 
 use crate::core::error::ErrorCode;
 
@@ -13,7 +13,7 @@ const REMEDIES: &[(ErrorCode, &str)] = &[
     (ErrorCode::OutputTruncated, "raise the model's `max_tokens`"),
 ];
 
-/// What to do about a failure with that code, where there is something.
+/// The remedy for an error code, if there is one.
 pub(super) fn of(code: ErrorCode) -> Option<&'static str> {
     REMEDIES.iter().find(|(known, _)| *known == code).map(|(_, remedy)| *remedy)
 }

@@ -1,4 +1,4 @@
-//! `toolgate policy backtest`: what a changed policy would have said of past calls.
+//! `toolgate policy backtest`: applies a changed policy to past calls.
 
 mod past;
 
@@ -25,7 +25,7 @@ use crate::core::tool::visible;
 use crate::ports::{RunFilter, RunRow};
 use past::{Became, PastCall};
 
-/// Runs that are listed at once.
+/// Runs in one read of the index.
 const PAGE: usize = 100;
 
 const EXAMPLES: &str = "\
@@ -34,10 +34,10 @@ Examples:
   toolgate policy backtest strict.yaml --agent desk --since 7d
   toolgate policy backtest strict.yaml --since 2026-11-01T00:00:00Z --json | jq '.calls[] | select(.changed)'
 
-Each call that a policy was asked about is judged by the file, with the tool and the arguments of
-then. Nothing runs and nothing is written. Exit codes: 0 done, whatever would change.";
+The file judges each call that a policy judged in the past, with the tool and the arguments of that
+time. Nothing runs and nothing is written. Exit codes: 0 done, even if verdicts would change.";
 
-/// Say which past calls would now run, ask or be denied
+/// Show which past calls would now be allowed, require approval or be denied
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Backtest {
@@ -52,11 +52,11 @@ pub(super) struct Backtest {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Only runs that began since then: an age (`30m`, `12h`, `7d`) or a time (`2026-11-01T00:00:00Z`)
+    /// Only runs that began since: an age (`30m`, `12h`, `7d`) or a time (`2026-11-01T00:00:00Z`)
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Timestamp>,
 
-    /// Only calls of which it says something else than was said then
+    /// Only calls whose verdict would change
     #[arg(long)]
     changed: bool,
 
@@ -65,17 +65,17 @@ pub(super) struct Backtest {
     json: bool,
 }
 
-/// A past call, and what the policy says of it now.
+/// A past call and the policy's verdict on it now.
 struct Tested {
     past: PastCall,
     now: Judgement,
 }
 
-/// What was read.
+/// The calls and runs that were read.
 #[derive(Default)]
 struct History {
     runs: usize,
-    /// Runs whose journal cannot be read by this version.
+    /// Runs whose journals this version cannot read.
     unread: Vec<String>,
     tested: Vec<Tested>,
 }
@@ -105,7 +105,8 @@ impl Backtest {
         Ok(Exit::Done)
     }
 
-    /// An agent that is not configured any more may have runs; one that has neither is a slip.
+    /// Warns about an agent that is neither configured nor has runs: that is probably a typo. A removed agent may have
+    /// runs.
     fn warn_of_unknown_agent(&self, known: &[AgentName], runs: usize, out: &mut Output) {
         let Some(agent) = self.agent.as_deref().filter(|agent| runs == 0 && !known.contains(&AgentName::from(*agent)))
         else {
@@ -113,7 +114,10 @@ impl Backtest {
         };
         let warning = out.note_paint().yellow("warning:");
         let known = list(known);
-        out.note(format!("{warning} there is no agent `{}`, and no run of one; there are: {known}", visible(agent)));
+        out.note(format!(
+            "{warning} unknown agent `{}`: it is not configured and has no runs; configured are: {known}",
+            visible(agent)
+        ));
     }
 
     async fn read(&self, app: &App, policy: &Policy) -> Result<History, CliError> {
@@ -124,7 +128,7 @@ impl Backtest {
             let rows = app.runner.list(&filter).await?;
             let Some(last) = rows.last() else { return Ok(history) };
             filter.before = Some(last.id.clone());
-            // Newest first: what follows began earlier still.
+            // The rows are sorted newest first: all further runs began even earlier.
             let wanted = rows.iter().take_while(|row| self.since.is_none_or(|since| row.created_at >= since));
             let wanted: Vec<&RunRow> = wanted.collect();
             for row in &wanted {
@@ -138,7 +142,7 @@ impl Backtest {
 }
 
 impl History {
-    /// A journal that cannot be read (a newer version wrote it) does not keep others from being read.
+    /// Reads one run. An unreadable journal (written by a newer version) does not stop the backtest.
     async fn read(&mut self, app: &App, row: &RunRow, policy: &Policy) {
         self.runs += 1;
         let calls = match app.runner.journal(&row.id).await {
@@ -169,10 +173,10 @@ fn tell(policy: &Policy, history: &History, judged: usize, changes: usize, out: 
         table(history, out);
     }
     let (calls, runs) = (count(judged, "call"), count(history.runs, "run"));
-    out.line(format!("policy {}: {calls} of {runs}, {changes} would be another verdict", policy.name));
+    out.line(format!("policy {}: {calls} of {runs}, {changes} would change", policy.name));
 }
 
-/// What is alike in calls that stand in one line; those that would change come first.
+/// The key by which calls are grouped into one line; changed verdicts sort first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Alike {
     same: bool,

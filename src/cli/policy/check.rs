@@ -23,9 +23,9 @@ Examples:
   toolgate policy check                      the policies of the configuration, and the presets
   toolgate policy check approvals/*.yaml
 
-Every rule's examples are run. Warnings name tests that a call gets around (a prefix of a command or a
-path), allowances by names alone, rules that never decide, and rules that hardly mean what they say.
-Exit codes: 0 no faults, 2 at least one fault; with --strict a warning counts as a fault.";
+The examples of every rule are run. Warnings report tests that a call can evade (a prefix of a command or a
+path), rules that allow by name alone, rules that never decide, and rules that are probably mistakes.
+Exit codes: 0 no errors, 2 at least one error; with --strict a warning counts as an error.";
 
 /// Load policies and run the examples of their rules
 #[derive(Args, Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-/// What was found in one place.
+/// The result for one policy file.
 struct Found {
     place: String,
     policy: Result<Policy, ConfigError>,
@@ -73,7 +73,7 @@ impl Check {
         self.files.iter().map(found).collect()
     }
 
-    /// A configuration that can be loaded has nothing but sound policies.
+    /// The configured policies. A configuration that loads contains only valid policies.
     fn configured(&self) -> Result<Vec<Found>, CliError> {
         let settings = setup::settings(&self.config)?;
         let named = settings.policies.iter().map(|(name, policy)| (name.clone(), policy));
@@ -98,7 +98,7 @@ impl Found {
                 }
             }
             Err(error) => {
-                let faults = count(error.faults().count(), "fault");
+                let faults = count(error.faults().count(), "error");
                 out.line(format!("{} {}: {faults}", out.paint().red("✗"), self.place));
                 report::error(&CliError::from(error.clone()), out);
             }
@@ -130,7 +130,7 @@ fn in_words(policy: &Policy) -> String {
     let mut words = vec![
         format!("policy {} {}", policy.name, policy.version),
         count(policy.rules.len(), "rule"),
-        format!("{} as said", count(examples(policy), "example")),
+        format!("{} passed", count(examples(policy), "example")),
     ];
     if conditions > 0 {
         words.insert(2, count(conditions, "condition"));
@@ -143,13 +143,13 @@ fn in_words(policy: &Policy) -> String {
     if !crossing.is_empty() {
         let crossing = crossing.join(", ");
         words.push(format!(
-            "allowed of whichever server, because `*` in `tool` reaches across names of servers: {crossing} (write `server` and `named`)"
+            "allowed for any server, because `*` in `tool` also matches server names: {crossing} (write `server` and `named`)"
         ));
     }
     words.join("; ")
 }
 
-/// Rules that allow by a part of the name the model sees, in which a server's id and its tool's name stand side by side.
+/// The `allow` rules that match a part of the model's tool name, which joins the server id and the tool name.
 fn crossing(policy: &Policy) -> Vec<&str> {
     let crosses = |rule: &&Rule| {
         let wanted = rule.conditions();

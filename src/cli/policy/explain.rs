@@ -1,4 +1,4 @@
-//! `toolgate policy explain`: what a policy says of a call, by which rule, and why the others do not speak.
+//! `toolgate policy explain`: the verdict on a call, the rule that decides, and why the other rules do not.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::core::tool::{Annotations, Builtin, Origin, Tool, visible};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolgate policy explain mcp_shop_refund '{\"amount\": 250}'       a tool the agent is offered now
-  toolgate policy explain refund '{\"amount\": 250}' --server shop  a tool as it would be, nothing is asked
+  toolgate policy explain mcp_shop_refund '{\"amount\": 250}'       a tool that the agent has now
+  toolgate policy explain refund '{\"amount\": 250}' --server shop  a hypothetical tool, no server is contacted
   toolgate policy explain get_order --external --file strict.yaml
   toolgate policy explain mcp_shop_refund --principal kim --json
 
-Without arguments it says what holds before any call is known. Standing approvals are not looked at:
-`ask` means that a person is asked unless one of them covers the call.";
+Without arguments it explains the verdict before any call is known. Grants are not considered: `ask`
+means that a call requires approval unless a grant covers it.";
 
-/// Say which rule decides about a call, and why
+/// Explain which rule decides about a call, and why
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Explain {
-    /// The name the model sees; with --server or --external, what the origin calls the tool
+    /// The name the model sees; with --server or --external, the tool's name at its origin
     tool: String,
 
     /// The arguments, a JSON object
@@ -40,11 +40,11 @@ pub(super) struct Explain {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Which agent [default: the only one, or else `assistant`]
+    /// The agent [default: the only one, or else `assistant`]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// On whose behalf
+    /// The principal of the run
     #[arg(long, value_name = "WHO")]
     principal: Option<String>,
 
@@ -64,9 +64,9 @@ pub(super) struct Explain {
     json: bool,
 }
 
-/// A tool that nobody has to offer.
+/// Flags of a hypothetical tool, which no server has to provide.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "A tool that is made up")]
+#[command(next_help_heading = "A hypothetical tool")]
 struct MadeUp {
     /// An MCP tool of this server, whether or not it is configured
     #[arg(long, value_name = "ID", conflicts_with = "external")]
@@ -142,7 +142,7 @@ impl Explain {
         })
     }
 
-    /// The tool as the agent is offered it now.
+    /// The tool as it is available to the agent now.
     async fn offered(&self, settings: Settings, agent: &AgentName, out: &mut Output) -> Result<Arc<Tool>, CliError> {
         let app = setup::open(settings).await?;
         let tools = app.runner.tools(agent).await;
@@ -152,15 +152,15 @@ impl Explain {
             return Ok(tool.clone());
         }
         let remedy = format!(
-            "offered are: {}. `--server ID` or `--external` explains a tool that is not",
+            "available are: {}. `--server ID` or `--external` explains any other tool",
             list(tools.iter().map(|tool| &tool.name))
         );
-        Err(CliError::not_found(format!("agent {agent} is offered no tool `{}`", self.tool)).with_remedy(remedy))
+        Err(CliError::not_found(format!("agent {agent} has no tool `{}`", self.tool)).with_remedy(remedy))
     }
 }
 
 impl MadeUp {
-    /// That the server is none of the configured ones: it may be meant, and may be a slip.
+    /// A note that the server is not configured, which may be intended or a typo.
     fn unknown_server(&self, settings: &Settings) -> Option<String> {
         let id = self.server.as_deref().filter(|id| !settings.servers.contains_key(&ServerId::from(*id)))?;
         let known = match settings.servers.is_empty() {
@@ -170,7 +170,7 @@ impl MadeUp {
         Some(format!("no server `{}` is configured; {known}", visible(id)))
     }
 
-    /// The tool, if it is made up, or is toolgate's own: nobody has to be asked about that one.
+    /// The tool, if it is hypothetical or built in; no server has to be asked about it.
     fn tool(&self, name: &str, settings: &Settings) -> Option<Tool> {
         let builtin = Builtin::ALL.iter().any(|builtin| builtin.name() == name);
         if self.server.is_none() && !self.external && !builtin {
@@ -228,12 +228,12 @@ fn tell(
     let default = match (&judgement.rule, &subject.tool.origin) {
         (Some(rule), _) => format!("does not decide, rule {rule} does"),
         (None, Origin::Builtin { .. }) => "does not decide, toolgate runs the tool itself".to_owned(),
-        (None, Origin::Mcp { .. } | Origin::External { .. }) => "holds, no rule decides".to_owned(),
+        (None, Origin::Mcp { .. } | Origin::External { .. }) => "applies, no rule decides".to_owned(),
     };
     out.line(format!("{} {:<5} default: {default}", paint.dim("·"), policy.fallback.as_str()));
 }
 
-/// What rules could look at.
+/// The properties of the call that rules can match.
 fn known_of(subject: &Subject<'_>) -> String {
     let tool = subject.tool;
     let origin = match &tool.origin {

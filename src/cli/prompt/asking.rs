@@ -1,4 +1,5 @@
-//! Prompts for what a server wants to know. An address is shown whole and never opened: it is the server's word.
+//! Elicitation prompts: ask the user the questions of an MCP server. A URL comes from the server, so it is shown in
+//! full and never opened.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,20 +12,20 @@ use crate::cli::form::Field;
 use crate::cli::text::block;
 use crate::core::tool::{Question, Reaction, Reactions, visible};
 
-/// What the keys do.
+/// Help text for the keys.
 const KEYS: &str = "\
-    a, y  the server is told: what you type, or that you were there
-    d     the server is told that you decline
-    c     the server is told that you do not want to go on
-    q     it is told nothing now, and the run waits";
+    a, y  sends the server what you type, or that you visited the address
+    d     sends the server that you decline
+    c     sends the server that you cancel
+    q     sends nothing now; the run stays pending";
 
-/// How one question was taken.
+/// The user's response to one question.
 enum Taken {
     Reaction(Reaction),
     Later,
 }
 
-/// How one field was taken.
+/// The user's response to one field.
 enum Filled {
     With(Value),
     Empty,
@@ -33,7 +34,7 @@ enum Filled {
 }
 
 impl<C: Console> Prompt<C> {
-    /// Asks each question in turn. `None` when one of them is left open: a server is told all or nothing.
+    /// Asks each question in turn. `None` if one stays unanswered: the server receives either all answers or no answer.
     pub(in crate::cli) fn reactions(
         &mut self,
         questions: &BTreeMap<String, Question>,
@@ -77,7 +78,7 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    /// The whole form; `None` at the end of the input.
+    /// Asks for all fields of a form; `None` at the end of the input.
     fn filled(&mut self, fields: &[Field]) -> io::Result<Option<Map<String, Value>>> {
         let mut content = Map::new();
         for field in fields {
@@ -99,7 +100,7 @@ impl<C: Console> Prompt<C> {
     fn field(&mut self, field: &Field) -> io::Result<Filled> {
         loop {
             let question = format!("    {} > ", field.told());
-            // Where a letter decides, a paste does not.
+            // A single letter decides here, so a paste is not accepted.
             let typed = if field.is_yes_or_no() { self.key(&question)? } else { self.text(&question)? };
             let Some(typed) = typed else { return Ok(Filled::Later) };
             match (typed.trim(), &field.default) {
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_filled_in_field_by_field_and_asked_again_where_something_does_not_fit() {
+    fn a_form_is_filled_field_by_field_and_invalid_values_are_asked_again() {
         let (reactions, told) = asked(&[("booking", form())], "a\nmany\n0\n\n\nAda\n\n");
         let expected = json!({"booking": {"action": "accept", "content": {"seats": 2, "name": "Ada"}}});
         assert_eq!(reactions, Some(expected));
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_shown_whole_and_every_letter_means_its_answer() {
+    fn a_url_is_shown_in_full_and_each_letter_gives_its_answer() {
         for (typed, action) in [("y\n", "accept"), ("x\nd\n", "decline"), ("c\n", "cancel")] {
             let (reactions, told) = asked(&[("login", address())], typed);
             assert_eq!(reactions, Some(json!({"login": {"action": action}})));

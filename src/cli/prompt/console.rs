@@ -1,46 +1,46 @@
-//! Port of the prompts: where questions are shown and lines are read. The terminal is one, and tests bring a fake.
+//! Console port of the prompts: shows questions and reads lines. The terminal implements it, and so does a test fake.
 
 use std::io;
 
-/// What a question takes for its answer.
+/// The input that a question accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Accepts {
     /// Text, typed or pasted.
     Text,
-    /// A letter that decides. A paste never does.
+    /// A letter that decides. Pasted text is rejected.
     Key,
 }
 
-/// A line that was entered.
+/// An entered line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) struct Entry {
-    /// The line without its end. A paste may bring line breaks into it.
+    /// The line without its line end. A paste may contain line breaks.
     pub(in crate::cli) text: String,
-    /// Whether any of it was pasted, as far as the terminal marks pastes.
+    /// Whether any of it was pasted, if the terminal marks pastes.
     pub(in crate::cli) has_paste: bool,
-    /// Whether more lines came at once with it, which were discarded.
+    /// Whether further lines arrived in the same burst and were discarded.
     pub(in crate::cli) dropped: bool,
-    /// Whether the end of the input came at once with it.
+    /// Whether the end of the input arrived in the same burst.
     pub(in crate::cli) is_last: bool,
 }
 
-/// Where questions are shown and lines are read.
+/// A console that shows questions and reads lines.
 pub(in crate::cli) trait Console {
-    /// Shows a line, past the guard like everything that is printed.
+    /// Shows a line, escaped like all output.
     fn say(&mut self, text: &str) -> io::Result<()>;
 
-    /// Discards what was typed before the question could be read. To be called when the question is on the screen.
+    /// Discards input typed before the user could read the question. Call it when the question is on the screen.
     fn discard_typed_ahead(&mut self) -> io::Result<()>;
 
-    /// One line; `None` at the end of the input. Fails when the prompt is withdrawn.
+    /// Reads one line; `None` at the end of the input. Fails if the prompt is withdrawn.
     fn line(&mut self, question: &str, accepts: Accepts) -> io::Result<Option<Entry>>;
 }
 
-/// Strict fake: these lines are entered one after another, and then the input ends.
+/// Strict fake console: enters these lines one after another, then ends the input.
 #[cfg(test)]
 pub(super) struct Script {
     entries: std::vec::IntoIter<Entry>,
-    /// What was shown.
+    /// The output so far.
     pub(super) shown: String,
 }
 

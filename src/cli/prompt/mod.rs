@@ -1,7 +1,7 @@
-//! Prompts: ask the person at the terminal for what a run waits for. They show questions and read lines through a console,
-//! and know no terminal themselves.
+//! Terminal prompts: ask the user for the pending items of a run. They show questions and read lines through the
+//! [`Console`] port and do not access a terminal directly.
 //!
-//! A paste of several lines is one answer where the answer is text, and decides nothing where a letter decides.
+//! A paste of several lines is one answer to a text question, and is rejected where a single letter decides.
 
 mod asking;
 mod console;
@@ -24,30 +24,30 @@ use crate::core::run::{Channel, Coverage, Debt, Decision, HumanAnswer, InputGive
 use crate::core::tool::{Arguments, Ask, Choice, Outcome, visible};
 use crate::runner::ResultFor;
 
-/// What may be said to a call that waits for a decision.
+/// The choices for a call that requires approval.
 const CHOICES: &str = "  [a]pprove once, [o]nly these arguments from now on, any arguments: in this [s]ession, al[w]ays; \
                        [d]eny, [e]dit, [?], [q] leave it pending: ";
 
-/// What each key does.
+/// Help text for the keys.
 const KEYS: &str = "\
     a  this call runs, once
     o  so does the same call from now on, with these very arguments
-    s  so does every further call of this tool in this session, whatever the arguments
-    w  so does every further call of this tool by this agent, whatever the arguments and the session
+    s  so does every further call of this tool in this session, with any arguments
+    w  so does every further call of this tool by this agent, with any arguments, in any session
     d  it does not run; the model reads why
     e  it runs with other arguments, which you type
-    q  it is left as it is, and asked about by the next `toolgate resume`; so does Ctrl-C";
+    q  it is left as it is, and `toolgate resume` asks again; so does Ctrl-C";
 
-/// What answers to the server of a call that had begun come to.
+/// Warning before the answers cause a call to be sent a second time.
 const TWICE: &str = "Warning: this call had begun when its server asked, and was cancelled. With answers it is sent a second \
                      time, and what it did before may be done twice.";
 
-/// A person to be asked.
+/// A prompt on a console.
 pub(super) struct Prompt<C> {
     console: C,
 }
 
-/// What they said to one debt.
+/// The user's response to one pending item.
 enum Said {
     Result(CallId, Outcome),
     Decision(CallId, Decision),
@@ -56,38 +56,39 @@ enum Said {
     Later,
 }
 
-/// The person at the terminal of this process, if there is one. Standard input may be taken by a message that was piped
-/// in; the terminal itself is asked then. A prompt that is still open is withdrawn.
+/// Opens a prompt at the terminal of this process, if there is one. If standard input is a pipe, the prompt reads from
+/// the terminal device. A prompt that is still open is withdrawn.
 pub(super) fn at_terminal() -> Option<Prompt<Terminal>> {
     Terminal::open().map(|console| Prompt { console })
 }
 
-/// From now on nothing that is typed leaves the program for the shell behind it: questions may come at any time.
+/// Claims the terminal, because a question can come at any time: from now on no typed input reaches the shell after the
+/// program ends.
 pub(super) fn claim_terminal() {
     terminal::claim();
 }
 
-/// Whether there is a person at the terminal of this process who can be asked.
+/// Whether this process has a terminal at which a user can answer.
 pub(super) fn is_person_at_terminal() -> bool {
     std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok()
 }
 
 impl Prompt<Terminal> {
-    /// Withdraws the prompt when it is dropped: the terminal is as it was before, and nothing is read from it any more.
+    /// A guard that withdraws the prompt when dropped: it restores the terminal and stops reading from it.
     pub(super) fn withdrawal(&self) -> Withdrawal {
         self.console.withdrawal()
     }
 }
 
 impl<C: Console> Prompt<C> {
-    /// Says what the next questions are about.
+    /// Shows a heading for the next questions.
     pub(super) fn heading(&mut self, text: &str) -> io::Result<()> {
         self.say(&format!("\n{}", visible(text)))
     }
 
-    /// Lines up to the end of the input, each of any length.
+    /// Reads all lines up to the end of the input, each of any length.
     pub(super) fn lines(&mut self) -> io::Result<String> {
-        // Shown by the editor: what is typed before it reads is cut by the terminal.
+        // The editor shows it: the terminal truncates lines typed before the editor reads.
         let mut question = "reading from the terminal; Ctrl-D on an empty line ends the text\n";
         let mut text = String::new();
         while let Some(entry) = self.console.line(question, Accepts::Text)? {
@@ -106,7 +107,7 @@ impl<C: Console> Prompt<C> {
         Ok(text)
     }
 
-    /// Asks about each debt in turn. What is left open stays pending; nothing at all means that everything is.
+    /// Asks about each pending item in turn. Items without an answer stay pending.
     pub(super) fn ask(&mut self, debts: &[Debt]) -> io::Result<Resume> {
         let mut resume = Resume { partial: true, ..Resume::default() };
         for debt in debts {
@@ -162,7 +163,7 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    /// How far a yes to these arguments reaches.
+    /// Asks for the scope of an approval of these arguments.
     fn reach(&mut self) -> io::Result<Option<Scope>> {
         let answer = self.key("  the same call from now on: in this [s]ession, or al[w]ays (empty: neither): ")?;
         Ok(match answer.as_deref().map(str::trim) {
@@ -172,7 +173,7 @@ impl<C: Console> Prompt<C> {
         })
     }
 
-    /// A number chooses an option, several numbers with commas choose several; anything else is the answer in words.
+    /// Asks a question. A number chooses an option, numbers with commas choose several; any other text is the answer.
     fn answer(&mut self, call: &CallId, ask: &Ask, debt: &Debt) -> io::Result<Said> {
         self.say(&format!("\nThe model asks: {}", block(&ask.question).replace('\n', "\n  ")))?;
         if let Some(term) = view::term(debt, jiff::Timestamp::now()) {
@@ -221,7 +222,7 @@ impl<C: Console> Prompt<C> {
 
     fn result(&mut self, debt: &Debt) -> io::Result<Said> {
         let Debt::ExternalResult { call_id, name, arguments, result_schema, .. } = debt else { return Ok(Said::Later) };
-        self.say(&format!("\n{name} is yours to run:"))?;
+        self.say(&format!("\n{name} waits for your application:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         if let Some(schema) = result_schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
@@ -245,7 +246,7 @@ impl<C: Console> Prompt<C> {
         let Debt::Input { call_id, name, arguments, questions, restarts, repeats, .. } = debt else {
             return Ok(Said::Later);
         };
-        self.say(&format!("\nThe server of {name} wants to know something before it goes on:"))?;
+        self.say(&format!("\nThe server of {name} needs input before it continues:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         match (*restarts, *repeats) {
             (_, true) => self.say(&format!("  {TWICE}"))?,
@@ -268,7 +269,7 @@ impl<C: Console> Prompt<C> {
         self.console.say(text)
     }
 
-    /// A line that decides by a letter. Text that was pasted, or came together with more lines, never does.
+    /// Reads a letter that decides. Text that was pasted, or arrived together with more lines, is rejected.
     fn key(&mut self, question: &str) -> io::Result<Option<String>> {
         loop {
             match self.console.line(question, Accepts::Key)? {
@@ -280,7 +281,7 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    /// A line of text; several where they were pasted as one.
+    /// Reads a line of text; a paste may contain several lines.
     fn text(&mut self, question: &str) -> io::Result<Option<String>> {
         loop {
             match self.console.line(question, Accepts::Text)? {
@@ -300,14 +301,14 @@ impl<C: Console> Prompt<C> {
     }
 }
 
-/// Whether it is only the beginning of JSON over several lines.
+/// Whether the entry is only the beginning of JSON that spans several lines.
 fn is_cut_off(entry: &Entry) -> bool {
     let text = entry.text.trim_start();
     let is_unfinished = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof());
     entry.dropped && text.starts_with(['{', '[']) && is_unfinished()
 }
 
-/// A person decides about all of it, so nothing is cut off.
+/// The arguments over several lines, never shortened, because the user approves all of them.
 fn pretty(arguments: &Arguments) -> String {
     view::pretty(arguments).replace('\n', "\n  ")
 }
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn each_letter_means_its_decision() {
+    fn each_letter_gives_its_decision() {
         let debts: Vec<Debt> = ["1", "2", "3", "4", "5"].into_iter().map(approval_debt).collect();
         let (resume, _) = ask(&debts, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
         let told: Vec<_> = resume
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_may_reach_further_or_to_these_arguments_alone() {
+    fn an_approval_can_cover_more_calls_or_only_these_arguments() {
         let debts: Vec<Debt> = ["1", "2", "3"].into_iter().map(approval_debt).collect();
         let (resume, questions) = ask(&debts, "w\no\n\no\ns\no\nw\n");
         let told: Vec<_> = resume.decisions.iter().map(|(call, d)| (call.as_str(), d.scope, d.covers)).collect();
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_means_nothing_is_answered_with_what_each_key_does() {
+    fn an_unknown_key_shows_the_key_help() {
         for key in ["?", "yikes", ""] {
             let (resume, questions) = ask(&[approval_debt("1")], &format!("{key}\na\n"));
             assert!(
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn pasted_json_over_several_lines_is_one_result_and_its_first_line_alone_is_none() {
+    fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
         let debts = [external_debt("1")];
         let (resume, _) = ask_with(&debts, vec![pasted("{\n  \"ok\": true\n}\n")]);
         assert_eq!(resume.results, [ResultFor::output("1", json!({"ok": true}))]);
@@ -464,14 +465,14 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_are_asked_for_again() {
+    fn arguments_that_are_not_an_object_are_asked_again() {
         let (resume, questions) = ask(&[approval_debt("1")], "e\n[1]\ne\n{\"a\":1}\n");
         assert!(questions.contains("arguments are a JSON object"), "{questions}");
         assert_eq!(resume.decisions[0].1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
     }
 
     #[test]
-    fn a_result_is_json_text_or_an_error_and_nothing_leaves_it_pending() {
+    fn a_result_is_json_text_or_an_error_and_empty_input_leaves_it_pending() {
         let debts = [external_debt("1"), external_debt("2"), external_debt("3"), external_debt("4")];
         let (resume, _) = ask(&debts, "{\"ok\":true}\nall done\nerror: no money\n\n");
         let expected = [
@@ -490,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_wants_to_know_is_asked_and_a_task_is_not() {
+    fn server_questions_are_asked_and_tasks_are_not() {
         let task = Debt::Task {
             call_id: "2".into(),
             origin: Origin::Mcp { server: "shop".into(), tool: "bake".into() },
@@ -501,7 +502,7 @@ mod tests {
         let (resume, questions) = ask(&[input_debt("1"), task], "a\nyes\n");
         let told: Vec<_> = resume.inputs.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
         assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
-        assert!(questions.contains("The server of mcp_shop_book wants to know something"), "{questions}");
+        assert!(questions.contains("The server of mcp_shop_book needs input before"), "{questions}");
         assert!(questions.contains("sent again with the answers"), "{questions}");
     }
 }

@@ -1,4 +1,4 @@
-//! Prompts where terminals have no modes that this program knows: lines from standard input.
+//! Fallback terminal for platforms without supported terminal modes: reads lines from standard input.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -9,10 +9,10 @@ use crate::cli::paint::Paint;
 /// Standard input and standard error.
 pub(in crate::cli) struct Terminal;
 
-/// Nothing withdraws a line that is being read.
+/// A guard without effect: a read in progress cannot be withdrawn here.
 pub(in crate::cli) struct Withdrawal;
 
-/// There is nothing to give back.
+/// A guard without effect: there is no terminal mode to restore.
 pub(in crate::cli) struct Restored;
 
 impl Terminal {

@@ -1,4 +1,4 @@
-//! `toolgate runs cancel`: ends a run, wherever it is driven.
+//! `toolgate runs cancel`: cancels a run, whichever process executes it.
 
 use clap::Args;
 
@@ -8,7 +8,7 @@ use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 
-/// End a run, wherever it is driven
+/// Cancel a run, whichever process executes it
 #[derive(Args, Debug)]
 pub(super) struct Cancel {
     /// The run: its id, a unique beginning or end of it, or `last`
@@ -17,7 +17,7 @@ pub(super) struct Cancel {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Why; it is kept in the journal
+    /// The reason, for the journal
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

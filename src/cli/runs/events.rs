@@ -1,4 +1,4 @@
-//! `toolgate runs events`: what happened in a run, and what goes on happening.
+//! `toolgate runs events`: the lifecycle events of a run, past and live.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::core::run::{Event, Recorded};
 use crate::telemetry::Lifecycle;
 use crate::telemetry::lifecycle::Content;
 
-/// How often another process's journal is looked at.
+/// The poll interval for a journal that another process writes.
 const POLL: Duration = Duration::from_millis(250);
 
 /// Show the lifecycle events of a run
@@ -33,7 +33,7 @@ pub(super) struct Events {
     #[arg(long)]
     json: bool,
 
-    /// Goes on until the run is over, whichever process drives it
+    /// Follows the run until it ends, whichever process executes it
     #[arg(long, short)]
     follow: bool,
 }
@@ -69,7 +69,7 @@ impl Events {
 
 struct View {
     lifecycle: Lifecycle,
-    /// `None` for JSON.
+    /// `None` for JSON output.
     story: Option<Story>,
 }
 

@@ -1,4 +1,4 @@
-//! `toolgate runs explain`: why each tool was offered, and why each call ran or did not.
+//! `toolgate runs explain`: why each tool was available, and why each call ran or did not.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::{Explanation, Look};
 use crate::ports::GrantFilter;
 
-/// Explain a run: why each tool was offered or withheld, and by what right each call ran, or why it did not
+/// Explain a run: why each tool was available or withheld, and why each call ran or did not
 #[derive(Args, Debug)]
 pub(super) struct Explain {
     /// The run: its id, a unique beginning or end of it, or `last`

@@ -1,4 +1,4 @@
-//! `toolgate runs export`: a run's journal, its conversation, or the whole of it as a signed envelope.
+//! `toolgate runs export`: a run's journal, its conversation, or the whole run as a signed envelope.
 
 use std::path::PathBuf;
 
@@ -35,8 +35,8 @@ pub(super) struct Export {
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
 
-    /// The pending run as a signed envelope (`envelope` in the configuration has the keys): whoever has it can resume the
-    /// run, on any node with the keys
+    /// The pending run as a signed envelope (`envelope` in the configuration has the keys): its holder can resume the
+    /// run on any node with the keys
     #[arg(long, conflicts_with = "format")]
     signed: bool,
 
@@ -47,7 +47,7 @@ pub(super) struct Export {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// Every fact of the journal, one JSON object per line
+    /// Every event of the journal, one JSON object per line
     Jsonl,
     /// The conversation, for people
     Text,

@@ -1,4 +1,4 @@
-//! `toolgate runs fork`: a new run that begins as another one did.
+//! `toolgate runs fork`: a new run that starts with a copy of another run's history.
 
 use clap::Args;
 
@@ -18,15 +18,15 @@ use crate::runner::Fork as Copied;
 
 const EXAMPLES: &str = "\
 Examples:
-  toolgate runs fork last                                 asks the model again where the run ended
-  toolgate runs fork last --at 12                         goes on from its twelfth event (runs export shows them)
+  toolgate runs fork last                                 calls the model again where the run ended
+  toolgate runs fork last --at 12                         resumes after its twelfth event (runs export shows them)
   toolgate runs fork last --message \"Look again\"          replies to its answer
-  toolgate runs fork last --max-iterations 30             has more turns than the run had
+  toolgate runs fork last --max-iterations 30             allows more turns than the run had
 
-The other run is not touched, and nothing that it used counts: the fork has a budget of its own. A call
-that was under way at that point is not made a second time.";
+The fork leaves the other run unchanged and has a budget of its own. It does not repeat a call that was in
+progress at that point.";
 
-/// Begin a new run with a copy of another one's past, and drive it
+/// Fork a run: start a new run with a copy of its history
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Fork {
@@ -40,11 +40,11 @@ pub(super) struct Fork {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     at: Option<u64>,
 
-    /// Something to say to the new run
+    /// A message to add to the new run
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
 
-    /// Ends the new run after so many model turns [default: the limit of the other run]
+    /// Limits the new run to this number of model turns [default: the limit of the other run]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
 
@@ -67,7 +67,8 @@ impl Fork {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
-        // As for `run`: the configuration belongs to the user of this command, so this may be more than it says.
+        // As for `run`: the user of this command owns the configuration, so this limit may be higher than the
+        // configured one.
         if let Some(most) = self.max_iterations {
             settings.agents.values_mut().for_each(|agent| {
                 agent.limits.max_iterations = agent.limits.max_iterations.max(most);

@@ -35,7 +35,7 @@ pub(super) struct List {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// At most so many
+    /// The maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
@@ -69,7 +69,7 @@ impl List {
         if self.json {
             rows.iter().for_each(|row| out.json(&Listed { row, blocked: blocked(row) }));
         } else if rows.is_empty() {
-            out.note("no runs; `toolgate run \"…\"` begins one");
+            out.note("no runs; `toolgate run \"…\"` starts one");
         } else {
             table(&rows, out);
         }
@@ -81,12 +81,12 @@ impl List {
     }
 }
 
-/// A row as JSON.
+/// A row of `--json`.
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]
     row: &'a RunRow,
-    /// Why it cannot go on with this configuration.
+    /// Why the run cannot resume with this configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<String>,
 }
@@ -96,7 +96,7 @@ fn no_such_agent(name: &AgentName) -> String {
 }
 
 const HEADINGS: [&str; 5] = ["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"];
-/// The blanks on both sides of a cell.
+/// The padding on both sides of a cell.
 const PADDING: u16 = 2;
 
 fn table(rows: &[RunRow], out: &mut Output) {
@@ -108,12 +108,12 @@ fn table(rows: &[RunRow], out: &mut Output) {
         table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
     }
     table.set_header(HEADINGS);
-    // What is narrower than its heading breaks the heading in the middle of the word.
+    // A column narrower than its heading would break the heading in the middle of a word.
     for (column, heading) in table.column_iter_mut().zip(HEADINGS) {
         let heading = u16::try_from(heading.len()).unwrap_or(u16::MAX);
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(heading + PADDING)));
     }
-    // An id in two lines cannot be copied.
+    // A user cannot copy an id that spans two lines.
     for column in table.column_iter_mut().take(2) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }

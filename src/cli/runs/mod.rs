@@ -1,4 +1,4 @@
-//! `toolgate runs`: the runs there are.
+//! `toolgate runs`: commands for stored runs.
 
 mod cancel;
 mod events;
@@ -64,7 +64,7 @@ impl Runs {
         }
     }
 
-    /// Whether the last line is to be a result, whatever happens.
+    /// Whether the command always prints a JSON result as its last line.
     pub(super) fn ends_with_result(&self) -> bool {
         match &self.command {
             Command::Fork(command) => command.json,

@@ -10,7 +10,7 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::count;
 
-/// Drive on every run that a dead process left behind
+/// Resume orphaned runs, whose processes died
 #[derive(Args, Debug)]
 pub(super) struct Recover {
     #[command(flatten)]
@@ -27,7 +27,8 @@ impl Recover {
         let app = setup::open(settings).await?;
         let recovered = recover(&app, out).await;
         match &recovered {
-            // What is under way belongs to the next process that asks for it, and not to this one until its lease has run out.
+            // The next process that recovers runs gets the runs in progress. This process gets them only after their
+            // leases expire.
             Err(CliError::Interrupted) => app.abandon().await,
             _ => crate::cli::close_after(&recovered, app, out).await,
         }
@@ -40,7 +41,7 @@ async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
     let mut recovered = 0;
     let mut exit = Exit::Done;
     loop {
-        // A store hands out so many at a time.
+        // A store returns a limited number of runs at a time.
         let executions = app.runner.recover().await?;
         if executions.is_empty() {
             break;
@@ -64,6 +65,6 @@ async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
             }
         }
     }
-    out.note(format!("{} driven on", count(recovered, "run")));
+    out.note(format!("{} resumed", count(recovered, "run")));
     Ok(exit)
 }

@@ -1,4 +1,4 @@
-//! `toolgate runs show`: a run in one picture.
+//! `toolgate runs show`: the summary of a run.
 
 use clap::Args;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub(super) struct Show {
 struct Shown<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// Why the run cannot go on with this configuration.
+    /// Why the run cannot resume with this configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `toolgate runs trace`: the spans of a run, from its journal alone.
+//! `toolgate runs trace`: the spans of a run, computed from its journal.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ pub(super) struct TraceOf {
     #[command(flatten)]
     config: ConfigFlag,
 
-    /// Prints each span as a line of JSON, with all that was said, whatever exports hide
+    /// Prints each span as a line of JSON with its full content, even if exports hide it
     #[arg(long)]
     json: bool,
 
-    /// Sends the spans to the collector, of a run that was not sampled or whose process was lost before it had sent them
+    /// Sends the spans to the collector, for a run that was not sampled or whose process died before it sent them
     #[arg(long, conflicts_with = "json")]
     send: bool,
 }
@@ -53,7 +53,7 @@ impl TraceOf {
             spans(app, &run, journal, SpanContent::default()).iter().for_each(|span| out.json(span));
             return Ok(());
         }
-        // What was said is nowhere in the picture.
+        // The waterfall shows no content.
         let silent = SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() };
         let look = Look { paint: out.paint(), width: out.width() };
         let is_running = app.runner.report(&run).await?.status == Status::Running;
@@ -75,13 +75,13 @@ fn send(app: &App, run: &RunId, journal: Vec<Recorded>, out: &mut Output) -> Res
     Ok(())
 }
 
-/// The spans of a journal, whether or not they were exported when they happened.
+/// The spans of a journal, independent of earlier exports.
 fn spans(app: &App, run: &RunId, journal: Vec<Recorded>, content: SpanContent) -> Vec<Span> {
     let journal: Vec<Recorded> = journal.into_iter().map(recorded_as_sampled).collect();
     project(run, &journal, content, identities(&app.models))
 }
 
-/// Only the two facts that begin an execution know its trace.
+/// The trace is part of the first two events of an execution only.
 fn recorded_as_sampled(mut recorded: Recorded) -> Recorded {
     if let Event::Started(started) = &mut recorded.event {
         Arc::make_mut(started).trace.sampled = true;

@@ -1,10 +1,10 @@
-//! What signals want of a server. Another reading than a command's: there SIGHUP is a terminal that went away, here it is an
-//! operator who changed the configuration.
+//! Signals of the server process. SIGHUP differs from other commands: there it means a closed terminal, here it reloads
+//! the configuration.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// What is wanted.
+/// The requested action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     /// SIGTERM or Ctrl-C.
@@ -13,24 +13,24 @@ pub(super) enum Signal {
     Reload,
 }
 
-/// Every signal from its creation on, none lost between two looks.
+/// The signals since its creation. It loses no signal between two reads.
 pub(super) struct Signals {
     sent: mpsc::UnboundedReceiver<Signal>,
     _listening: JoinSet<()>,
 }
 
 impl Signals {
-    /// Listens instead of letting the process die.
+    /// Listens, so that a signal no longer ends the process.
     pub(super) fn listen() -> Self {
         let (send, sent) = mpsc::unbounded_channel();
         Self { sent, _listening: listeners(&send) }
     }
 
-    /// The next one.
+    /// The next signal.
     pub(super) async fn next(&mut self) -> Signal {
         match self.sent.recv().await {
             Some(signal) => signal,
-            // Signals cannot be listened to here.
+            // This platform has no signals to listen to.
             None => std::future::pending().await,
         }
     }

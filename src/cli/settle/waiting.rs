@@ -1,4 +1,4 @@
-//! Waiting for the servers that go on with calls by themselves, as tasks.
+//! Waiting for MCP tasks: calls that servers continue in the background.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use crate::core::id::{CallId, RunId};
 use crate::core::run::Debt;
 use crate::runner::{Execution, Polled};
 
-/// How long servers are given before they are asked for the first time, when they do not say.
+/// The first poll interval for a server that requests none.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest that one may say.
+/// The longest poll interval that a server may request.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The tasks that are waited for, and what was said of them.
+/// The pending tasks, with the messages shown about them.
 struct Tasks<'a> {
     run: &'a RunId,
     began: Instant,
@@ -25,8 +25,8 @@ struct Tasks<'a> {
     said: BTreeMap<CallId, String>,
 }
 
-/// Asks the servers now and then until there is news, and the run goes on. `None` when there is no task to wait for, or
-/// the person does not want to wait any more: the run stays as it is.
+/// Polls the servers until a task has news, then resumes the run. `None` when there is no task to wait for, or the user
+/// interrupts the wait: the run then stays pending.
 pub(super) async fn for_tasks(
     app: &App,
     run: &RunId,
@@ -70,7 +70,7 @@ pub(super) async fn for_tasks(
 }
 
 impl Tasks<'_> {
-    /// `false` when the person does not want to.
+    /// `false` when the user interrupts.
     async fn wait(&self, pause: Duration, follow: &mut Follow<'_>, out: &mut Output) -> bool {
         let until = tokio::time::Instant::now() + pause;
         let waited = loop {
@@ -86,7 +86,7 @@ impl Tasks<'_> {
         waited
     }
 
-    /// Says what a server says, once.
+    /// Shows a server's message once.
     fn hear(&mut self, call: CallId, message: Option<String>, follow: &Follow<'_>, out: &mut Output) {
         let Some(message) = message.filter(|message| self.said.get(&call) != Some(message)) else { return };
         if !follow.display.is_json() {

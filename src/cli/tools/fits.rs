@@ -1,4 +1,4 @@
-//! How the tools of an agent fit into what a model takes.
+//! Compatibility of an agent's tools with a model's tool schema.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::core::id::ModelName;
 use crate::core::tool::{ToolName, Toolset};
 use crate::ports::{Fit, Model};
 
-/// The model of that name, or any of that kind.
+/// Finds the model with that name, or any model of that kind.
 pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliError> {
     if let Some(model) = models.get(&ModelName::from(name)) {
         return Ok(Arc::clone(model));
@@ -28,7 +28,7 @@ pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliEr
     }
 }
 
-/// Tells of each tool how it fits.
+/// Reports for each tool how it fits.
 pub(super) fn tell(name: &str, model: &dyn Model, tools: &Toolset, json: bool, out: &mut Output) {
     let fits: Vec<(&ToolName, Fit)> = tools.iter().map(|tool| (&tool.name, model.fit(tool))).collect();
     if json {
@@ -40,7 +40,7 @@ pub(super) fn tell(name: &str, model: &dyn Model, tools: &Toolset, json: bool, o
     }
 }
 
-/// One tool, as `--json` tells it: `reasons` are what is lost, or why the tool is left out.
+/// A tool of `--json`. `reasons` lists the losses, or why the tool is left out.
 fn row(tool: &ToolName, fit: &Fit) -> Value {
     let (word, reasons) = match fit {
         Fit::Whole => ("whole", Vec::new()),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_and_what_is_left_out_is_told_with_its_reason() {
+    fn losses_and_omitted_tools_are_reported_with_reasons() {
         let [find, plan, draw] = ["find", "plan", "draw"].map(|name| ToolName::parse(name).unwrap());
         let fits = [
             (&find, Fit::Whole),

@@ -1,5 +1,5 @@
-//! What a person decides about, whole: what would run, what its server says of it, why it asks, how long there is, and
-//! what has become different. Nothing is cut off, and nothing can pretend to be something else.
+//! Approval details: the call, the server's hints, the reason for the approval, the deadline and the changes since an
+//! earlier approval. Text is never shortened, and hidden or misleading characters are escaped.
 
 use jiff::Timestamp;
 
@@ -7,23 +7,22 @@ use crate::cli::text::duration;
 use crate::core::run::{Channel, Debt, PolicyMark};
 use crate::core::tool::{Annotations, Arguments, Difference, Origin, is_suspicious, suspicious_names, visible};
 
-/// So much of a name is told where many may be told.
+/// The most characters shown of each name in a list of names.
 const NAME_CHARS: usize = 40;
 
-/// The arguments on one line, with everything in them that hides or turns text around shown by its code.
+/// The arguments on one line; characters that hide or reverse text are shown as codes.
 pub(in crate::cli) fn whole(arguments: &Arguments) -> String {
     visible(&arguments.to_value().to_string())
 }
 
-/// The same over several lines.
+/// The arguments over several lines, escaped like [`whole`].
 pub(in crate::cli) fn pretty(arguments: &Arguments) -> String {
     let value = arguments.to_value();
     let text = serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
-/// What there is to know about a call that waits for a decision, besides what it is and its arguments. Empty for anything
-/// else that is owed, but for its deadline.
+/// The details of a pending approval besides the call and its arguments. For other pending items only the deadline.
 pub(in crate::cli) fn circumstances(debt: &Debt, now: Timestamp) -> Vec<String> {
     let Debt::Approval { origin, arguments, annotations, trusted, rule, why, policy, differences, in_doubt, .. } = debt
     else {
@@ -34,14 +33,14 @@ pub(in crate::cli) fn circumstances(debt: &Debt, now: Timestamp) -> Vec<String> 
     lines.extend(second_look(origin));
     lines.extend(second_look_at_arguments(arguments));
     if *in_doubt {
-        lines.push("! it was sent before, and nobody knows whether it took effect".to_owned());
+        lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }
     lines.extend(term(debt, now));
     lines.extend(changed(differences));
     lines
 }
 
-/// Why a person is asked, by which rule of which policy.
+/// The reason why the call requires approval, with the rule and the policy.
 pub(in crate::cli) fn because(why: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
     let rule = rule.map(|rule| format!("rule {}", visible(rule)));
     let source: Vec<String> = rule.into_iter().chain(policy.map(marked)).collect();
@@ -49,59 +48,59 @@ pub(in crate::cli) fn because(why: &str, rule: Option<&str>, policy: Option<&Pol
     format!("because: {}{source}", visible(why))
 }
 
-/// A policy, as people tell one version from another.
+/// The name and short version of a policy.
 pub(in crate::cli) fn marked(policy: &PolicyMark) -> String {
     let version: String = policy.version.trim_start_matches("sha256:").chars().take(8).collect();
     format!("policy {}@{version}", visible(&policy.name))
 }
 
-/// What a server says about its tool. Unless the operator trusts it, these are its words and no facts.
+/// The server's hints about its tool. They are unverified unless the operator trusts the server.
 fn hints(annotations: &Annotations, trusted: bool) -> Option<String> {
     let Annotations { title, read_only_hint, destructive_hint, idempotent_hint, open_world_hint } = annotations;
     let said = |hint: &Option<bool>, yes: &str, no: &str| hint.map(|hint| if hint { yes } else { no }.to_owned());
     let said = [
-        said(read_only_hint, "changes nothing", "changes things"),
-        said(destructive_hint, "may destroy", "destroys nothing"),
-        said(idempotent_hint, "harmless to repeat", "not harmless to repeat"),
+        said(read_only_hint, "read-only", "not read-only"),
+        said(destructive_hint, "destructive", "not destructive"),
+        said(idempotent_hint, "idempotent", "not idempotent"),
         said(open_world_hint, "reaches beyond its own system", "stays within its own system"),
         title.as_ref().map(|title| format!("called \"{}\"", visible(title))),
     ];
     let said: Vec<String> = said.into_iter().flatten().collect();
-    let who = if trusted { "the server, which you trust, says" } else { "the server says, which proves nothing" };
+    let who = if trusted { "hints of the trusted server" } else { "unverified hints of the server" };
     (!said.is_empty()).then(|| format!("{who}: {}", said.join(", ")))
 }
 
-/// A warning about a name that may be meant to look like another.
+/// A warning about a tool name that may imitate another name.
 fn second_look(origin: &Origin) -> Option<String> {
     let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = origin;
     let letters: String = tool.chars().filter(|c| !c.is_ascii()).map(|c| format!(" {:x}", u32::from(c))).collect();
     is_suspicious(tool).then(|| format!("! look twice: the tool's name has letters that are not plain ASCII:{letters}"))
 }
 
-/// The same about the names of arguments.
+/// A warning about argument names that may imitate other names.
 pub(in crate::cli) fn second_look_at_arguments(arguments: &Arguments) -> Option<String> {
     let names: Vec<String> = suspicious_names(arguments).map(|name| format!("`{}`", brief(name))).collect();
     let told = "! look twice: these names of arguments have letters that are not plain ASCII:";
     (!names.is_empty()).then(|| format!("{told} {}", names.join(", ")))
 }
 
-/// A name that may be of any length.
+/// A name of any length, shortened.
 fn brief(name: &str) -> String {
     visible(&name.chars().take(NAME_CHARS).collect::<String>())
 }
 
-/// Since when it waits and until when there is time.
+/// The time since when the item is pending, and its deadline.
 pub(in crate::cli) fn term(debt: &Debt, now: Timestamp) -> Option<String> {
     let since = debt.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
     let until = debt.until().map(|until| match until > now {
         true => format!("until {} (in {})", clock(until), apart(now, until)),
-        false => format!("until {}, which is over: the model will read that nobody answered in time", clock(until)),
+        false => format!("until {}, which has passed: the model will read that no answer came in time", clock(until)),
     });
     let told: Vec<String> = since.into_iter().chain(until).collect();
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// What is not as it was when the call was approved, both sides of it.
+/// The changes since the call was approved, with the old and the new value.
 pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
     let told = differences.iter().flat_map(|difference| {
         let lines = [
@@ -114,7 +113,7 @@ pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
     told.collect()
 }
 
-/// Who runs a tool, in words.
+/// Describes the origin of a tool.
 pub(in crate::cli) fn origin(origin: &Origin) -> String {
     match origin {
         Origin::Mcp { server, tool } => format!("tool {} of MCP server {}", visible(tool), visible(server.as_str())),
@@ -123,7 +122,7 @@ pub(in crate::cli) fn origin(origin: &Origin) -> String {
     }
 }
 
-/// How somebody decided, in words.
+/// Describes the channel of a decision.
 pub(in crate::cli) fn by_way_of(channel: Channel) -> &'static str {
     match channel {
         Channel::Terminal => "at the terminal",
@@ -133,7 +132,7 @@ pub(in crate::cli) fn by_way_of(channel: Channel) -> &'static str {
     }
 }
 
-/// A time as people read it.
+/// A time in UTC to the second.
 pub(in crate::cli) fn clock(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
@@ -182,31 +181,31 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_bears_on_the_decision_is_told() {
+    fn all_details_of_the_decision_are_shown() {
         let told = told(&debt(false, "pay"), 120);
         let expected = "because: it pays (rule money, policy desk@1a2b3c4d)\n\
-            the server says, which proves nothing: changes nothing\n\
-            ! it was sent before, and nobody knows whether it took effect\n\
+            unverified hints of the server: read-only\n\
+            ! it was sent before, and it is unknown whether it took effect\n\
             since 1970-01-01 00:00:00 UTC (2 min 0 s ago), until 1970-01-01 01:00:00 UTC (in 58 min 0 s)\n\
             ! changed since it was cleared: description\n    was: Pays.\n    is:  Pays twice.";
         assert_eq!(told, expected);
     }
 
     #[test]
-    fn hints_are_told_as_facts_only_of_a_server_that_is_trusted() {
-        assert!(told(&debt(true, "pay"), 0).contains("the server, which you trust, says: changes nothing"));
-        assert!(told(&debt(false, "pay"), 0).contains("which proves nothing"));
+    fn only_hints_of_a_trusted_server_are_shown_as_verified() {
+        assert!(told(&debt(true, "pay"), 0).contains("hints of the trusted server: read-only"));
+        assert!(told(&debt(false, "pay"), 0).contains("unverified hints of the server"));
     }
 
     #[test]
-    fn a_deadline_that_passed_is_told_as_passed_and_a_name_that_looks_like_another_is_named() {
-        assert!(told(&debt(true, "pay"), 4_000).contains("which is over"));
+    fn passed_deadlines_and_misleading_names_are_marked() {
+        assert!(told(&debt(true, "pay"), 4_000).contains("which has passed"));
         let told = told(&debt(true, "p\u{430}y"), 0);
         assert!(told.contains("look twice") && told.contains(" 430"), "{told}");
     }
 
     #[test]
-    fn names_of_arguments_that_look_like_others_are_named() {
+    fn misleading_argument_names_are_listed() {
         let told = |arguments| second_look_at_arguments(&Arguments::from_value(arguments));
         assert_eq!(told(json!({"path": "\u{440}ath"})), None);
         let found = told(json!({"path": 1, "p\u{430}th": 2})).expect("one of them is Cyrillic");
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_is_not_shown_whole_says_so() {
+    fn a_shortened_difference_is_marked() {
         let told = changed(&[Difference::new("description", "Pays.", &"x".repeat(10_000))]);
         assert!(told.last().is_some_and(|line| line.contains("more characters in which it differs")), "{told:?}");
     }

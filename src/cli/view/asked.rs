@@ -1,4 +1,4 @@
-//! What a server wants to know, as lines, and as the value of a flag that answers it.
+//! Elicitation questions: displayed as lines, and as the value of a flag that answers them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::cli::form::Field;
 use crate::cli::text::block;
 use crate::core::tool::{Question, Reaction, visible};
 
-/// A question with everything it says: a person who answers has to see all of it. Addresses are never cut.
+/// The full question, because the user must see all of it to answer. URLs are never shortened.
 pub(in crate::cli) fn question_lines(key: &str, question: &Question) -> Vec<String> {
     let message = block(question.message()).replace('\n', "\n  ");
     let mut lines = vec![format!("{}: {message}", visible(key))];
@@ -26,8 +26,8 @@ pub(in crate::cli) fn question_lines(key: &str, question: &Question) -> Vec<Stri
     lines
 }
 
-/// The value of a flag that answers, to be filled in: the fields where one form is asked for, everything by key where
-/// several things are, and nothing where one address is to be visited.
+/// A template for the value of the answering flag: the fields of a single form, or an object by key for several
+/// questions. `None` for a single URL.
 pub(in crate::cli) fn answering(questions: &BTreeMap<String, Question>) -> Option<Value> {
     let mut each = questions.values();
     match (each.next(), each.next()) {
@@ -46,7 +46,7 @@ fn reaction(question: &Question) -> Reaction {
     }
 }
 
-/// The fields that may not be left out, or else all of them.
+/// The required fields, or all fields if no field is required.
 fn filled(schema: &Value) -> Map<String, Value> {
     let fields = Field::of(schema);
     let has_required = fields.iter().any(|field| field.required);

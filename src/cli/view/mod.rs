@@ -1,4 +1,4 @@
-//! What people see of a run. Pure: lifecycle events, journals and debts in, lines out; who prints them is not known here.
+//! Views of a run. Pure: they turn lifecycle events, journals and pending items into lines and do not print them.
 
 mod approval;
 mod asked;
@@ -28,17 +28,17 @@ pub(super) use words::{findings, in_words, left_out_line, media_line};
 
 use super::paint::Paint;
 
-/// How lines are made.
+/// Display settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// Coloured or plain.
     pub(super) paint: Paint,
-    /// Columns there are.
+    /// The number of columns.
     pub(super) width: usize,
 }
 
 impl Look {
-    /// The columns left for something after `used` ones; never too few to show anything.
+    /// The columns that remain after `used` columns; never too few to show anything.
     pub(super) fn room(self, used: usize) -> usize {
         self.width.saturating_sub(used).max(24)
     }

@@ -1,4 +1,4 @@
-//! What a run is owed, and the command that answers it: to be read, copied and run.
+//! Pending items of a run, with the command that answers them, ready to copy.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::core::id::RunId;
 use crate::core::run::Debt;
 use crate::core::tool::{TaskHandle, visible};
 
-/// The flags that a further command on the same run needs, as they were given to this one.
+/// The flags of this command that a further command on the same run needs too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) struct Again {
     config: Vec<String>,
@@ -21,17 +21,17 @@ pub(in crate::cli) struct Again {
 }
 
 impl Again {
-    /// Flags and values, one word each: those that name the configuration, and those that change it.
+    /// Creates it from words, one for each flag or value: `config` names the configuration, `changes` overrides it.
     pub(in crate::cli) fn new(config: Vec<String>, changes: Vec<String>) -> Self {
         Self { config, changes }
     }
 
-    /// A command line that a shell can read.
+    /// A command line, quoted for the shell.
     pub(in crate::cli) fn command(&self, words: &[&str]) -> String {
         line(words, self.config.iter().chain(&self.changes))
     }
 
-    /// The same for a command that drives no run, and only has to find the store.
+    /// The command line of a command that executes no run and only needs to find the store.
     pub(in crate::cli) fn elsewhere(&self, words: &[&str]) -> String {
         line(words, self.config.iter())
     }
@@ -45,10 +45,10 @@ fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> Strin
     format!("{}{remark}", words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "))
 }
 
-/// Where what is said of a debt begins.
+/// The indentation of the details of a pending item.
 const MARGIN: &str = "              ";
 
-/// The debts, and one command that settles them all.
+/// The pending items, and one command that settles them all.
 pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, look: Look) -> Vec<String> {
     let (paint, now) = (look.paint, Timestamp::now());
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(debts)))];
@@ -57,7 +57,7 @@ pub(in crate::cli) fn what_is_owed(run: &RunId, debts: &[Debt], again: &Again, l
     let given: Vec<String> = debts.iter().flat_map(|debt| settling(run, debt)).collect();
     if given.is_empty() {
         let words: Vec<&str> = resume.into_iter().chain(["--wait"]).collect();
-        lines.push(format!("nobody has to answer; wait for it with:\n  {}", again.command(&words)));
+        lines.push(format!("no answer is required; wait for it with:\n  {}", again.command(&words)));
         return lines;
     }
     let words: Vec<&str> = resume.into_iter().chain(given.iter().map(String::as_str)).collect();
@@ -76,18 +76,18 @@ fn how_many(debts: &[Debt]) -> String {
     }
 }
 
-/// The other answers there are, one hint for each kind of debt.
+/// Hints for alternative answers, one for each kind of pending item.
 fn otherwise(debts: &[Debt]) -> impl Iterator<Item = String> {
     let asked = debts.iter().find(|debt| matches!(debt, Debt::Approval { .. }));
     let denial = asked.map(|debt| format!("or --deny {}", shell_word(&format!("{}=REASON", debt.call_id()))));
     let wanted = debts.iter().find(|debt| matches!(debt, Debt::Input { .. }));
     let refusal = wanted.map(|debt| format!("or --decline {}", shell_word(debt.call_id().as_str())));
     let task = debts.iter().find(|debt| matches!(debt, Debt::Task { .. }));
-    let wait = task.map(|_| "tasks are asked about each time; --wait waits for them".to_owned());
+    let wait = task.map(|_| "tasks are polled each time; --wait waits for them".to_owned());
     denial.into_iter().chain(refusal).chain(wait)
 }
 
-/// The narrowest yes that spares the next question.
+/// The command for the narrowest approval that avoids the next question.
 fn for_longer(run: &RunId, debt: &Debt, again: &Again) -> Option<String> {
     let seen = seen::short(run, debt)?;
     let words = ["approvals", "approve", run.as_str(), debt.call_id().as_str(), "--seen", &seen, "--scope", "session"];
@@ -136,23 +136,23 @@ fn owed(debt: &Debt, look: Look, now: Timestamp) -> Vec<String> {
     }
 }
 
-/// Further lines of something under its first one.
+/// Indents continuation lines.
 fn hung(text: &str) -> String {
     text.replace('\n', &format!("\n{MARGIN}"))
 }
 
-/// A task, in a line.
+/// Describes a task in one line.
 fn told(task: &TaskHandle) -> String {
-    let every = task.poll_ms.map(|poll| format!(", to be asked about every {}", duration(poll))).unwrap_or_default();
+    let every = task.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
     let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
-    format!("goes on at its server as {}{every}{message}", visible(&task.id))
+    format!("runs at its server as {}{every}{message}", visible(&task.id))
 }
 
-/// The flags and the values that settle a debt.
+/// The flags and values that settle a pending item.
 fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
     match debt {
         Debt::Approval { call_id, .. } => {
-            // A yes is to what stands above it, and to nothing that comes in its place.
+            // The digest binds the approval to the call shown above, so that it cannot approve a different call.
             let seen = seen::short(run, debt).map(|seen| ["--seen".into(), format!("{call_id}={seen}")]);
             ["--approve".into(), call_id.to_string()].into_iter().chain(seen.into_iter().flatten()).collect()
         }
@@ -165,7 +165,7 @@ fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
         Debt::Input { call_id, questions, repeats, .. } => {
             let value = answering(questions).map(|value| format!("={}", guard::json_word(&value))).unwrap_or_default();
             let answer = ["--answer".into(), format!("{call_id}{value}")];
-            // Consent to a second time is explicit; the line above warns of it.
+            // Sending the call a second time requires explicit consent; the line above warns about it.
             let repeat = repeats.then(|| ["--repeat".into(), call_id.to_string()]);
             answer.into_iter().chain(repeat.into_iter().flatten()).collect()
         }
@@ -173,7 +173,7 @@ fn settling(run: &RunId, debt: &Debt) -> Vec<String> {
     }
 }
 
-/// A value of the shape a schema asks for, to be filled in. Only the plain keywords are read; it is a form, not a proof.
+/// A template value for a schema. It reads only the basic keywords, so the value may not be valid.
 fn example(schema: &Value) -> Value {
     if let Some(value) = schema.get("const") {
         return value.clone();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_shown_with_the_flag_that_answers_them_and_tasks_with_how_to_wait() {
+    fn questions_show_their_answering_flag_and_tasks_how_to_wait() {
         let origin = Origin::Mcp { server: "shop".into(), tool: "book".into() };
         let (name, arguments) =
             (ToolName::parse("mcp_shop_book").unwrap(), Arguments::from_value(json!({"to": "Oslo"})));
@@ -246,15 +246,15 @@ mod tests {
             "              seats: How many?",
             "                seats: integer, required",
             "  task of     c2  mcp_shop_book {\"to\":\"Oslo\"}",
-            "              goes on at its server as t7, to be asked about every 5.0 s: in the oven",
+            "              runs at its server as t7, polled every 5.0 s: in the oven",
             "answer with:\n  toolgate resume run_1 --answer 'c1={\"seats\":0}'",
             "  (or --decline c1)",
-            "  (tasks are asked about each time; --wait waits for them)",
+            "  (tasks are polled each time; --wait waits for them)",
         ];
         assert_eq!(told(&[input, task.clone()]), both);
         let waiting = told(&[task]);
         assert_eq!(waiting[0], "pending: the run waits for 1 task");
-        assert_eq!(waiting[3], "nobody has to answer; wait for it with:\n  toolgate resume run_1 --wait");
+        assert_eq!(waiting[3], "no answer is required; wait for it with:\n  toolgate resume run_1 --wait");
     }
 
     #[test]

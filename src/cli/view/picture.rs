@@ -1,4 +1,4 @@
-//! A run as `runs show` pictures it: its turns and calls, folded from the journal. Facts only; looks are `show`'s.
+//! Run summary for `runs show`: turns and calls, folded from the journal. `show` renders it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::core::run::{
 };
 use crate::core::tool::{Arguments, InputNeeded, LeftOut, Outcome, TaskHandle, ToolOutput, visible};
 
-/// Everything that is shown of a run.
+/// The summary of a run.
 #[derive(Debug)]
 pub(in crate::cli) struct Picture {
     pub(super) started: Arc<Started>,
@@ -24,76 +24,76 @@ pub(in crate::cli) struct Picture {
     pub(super) left_out: Vec<LeftOut>,
     pub(super) turns: Vec<Turn>,
     pub(super) later_messages: Vec<(usize, String)>,
-    /// What attempts did not tell of what they used.
+    /// Usage that attempts did not report.
     pub(super) gaps: Gaps,
 }
 
-/// One model reply and everything it asked for.
+/// A model reply and its calls.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// The model that was asked last.
+    /// The model of the last attempt.
     pub(super) model: ModelName,
     pub(super) offer: Offer,
     pub(super) attempts: u32,
     pub(super) asked_at: Timestamp,
     pub(super) took_ms: Option<u64>,
-    /// Over all attempts.
+    /// The total of all attempts.
     pub(super) usage: Usage,
     pub(super) text: String,
     pub(super) media: Vec<Media>,
-    /// Attempts that failed, and what they used.
+    /// Failed attempts and their usage.
     pub(super) failures: Vec<(String, Usage)>,
     pub(super) priority: Option<i32>,
     pub(super) calls: Vec<Call>,
-    /// What a check of the answer found wrong; `None` if there was no check.
+    /// The problems that validation of the answer found; `None` if the answer was not validated.
     pub(super) answer_problems: Option<Vec<String>>,
 }
 
-/// One call and what became of it.
+/// A call and its outcome.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) id: CallId,
     pub(super) name: String,
-    /// With what it was, or would be, sent.
+    /// The arguments with which the call was, or would be, sent.
     pub(super) arguments: Arguments,
-    /// What a person put them in the place of.
+    /// The edit of the arguments, if a person changed them.
     pub(super) edited: Option<Edited>,
     pub(super) verdict: Option<CallVerdict>,
     pub(super) decision: Option<Decision>,
     pub(super) deferred: bool,
     pub(super) sent: Option<Timestamp>,
     pub(super) end: Option<(Timestamp, Arc<Outcome>)>,
-    /// How often its server put it aside, in order.
+    /// The suspensions of the call by its server, in order.
     pub(super) pauses: Vec<Pause>,
-    /// Whether nobody answered in time.
+    /// Whether the deadline passed without an answer.
     pub(super) expired: bool,
 }
 
-/// That a person changed the arguments of a call. It holds on when the call is asked about again.
+/// A person's edit of the arguments. It stays in effect if the call requires approval again.
 #[derive(Debug)]
 pub(super) struct Edited {
-    /// Who did.
+    /// The name of the person.
     pub(super) by: String,
-    /// As the model wrote them.
+    /// The model's original arguments.
     pub(super) written: Arguments,
 }
 
-/// What a server put a call aside for.
+/// The reason why a server suspended a call.
 #[derive(Debug)]
 pub(super) enum Pause {
-    /// It wanted to know something.
+    /// The server asked questions.
     Asked {
-        /// What, by key.
+        /// The questions by key.
         needed: Arc<InputNeeded>,
-        /// Who answered, if somebody did.
+        /// The name of the person who answered, if the questions were answered.
         answered_by: Option<String>,
     },
-    /// It goes, or went, on with it by itself.
+    /// The call runs, or ran, as a task at the server.
     Task(Arc<TaskHandle>),
 }
 
 impl Picture {
-    /// The picture of a journal; `None` for one that does not begin.
+    /// Summarizes a journal; `None` if it does not begin with `Started`.
     pub(in crate::cli) fn of(journal: &[Recorded]) -> Option<Self> {
         let first = journal.first()?;
         let Event::Started(started) = &first.event else { return None };
@@ -111,7 +111,7 @@ impl Picture {
         Some(picture)
     }
 
-    /// Where the run was copied from, if it was.
+    /// The source of a fork.
     pub(super) fn origin(&self) -> Option<String> {
         match &self.started.trigger {
             Trigger::Manual => None,
@@ -132,7 +132,7 @@ impl Picture {
             Event::Resumed { limits, .. } => {
                 self.executions += 1;
                 if limits.is_some() {
-                    // The totals of a fork are those of its own part.
+                    // The totals of a fork cover only its own part.
                     self.gaps = Gaps::default();
                 }
             }
@@ -188,7 +188,7 @@ impl Picture {
             Event::InputRequested { call, needed, .. } | Event::InputRequired { call, needed, .. } => {
                 let pause = Pause::Asked { needed: needed.clone(), answered_by: None };
                 self.change(call, |call| {
-                    // What was asked on the open call, and is not held any longer, is asked once.
+                    // Questions of a held call that became pending appear once.
                     call.pauses.pop_if(|last| matches!(last, Pause::Asked { answered_by: None, .. }));
                     call.pauses.push(pause);
                 });
@@ -262,13 +262,13 @@ impl Call {
         }
     }
 
-    /// How long it took, if it was sent and answered.
+    /// The duration of the call, if it was sent and answered.
     pub(super) fn took_ms(&self) -> Option<u64> {
         let (sent, (ended, _)) = self.sent.zip(self.end.as_ref())?;
         Some(elapsed_ms(sent, *ended))
     }
 
-    /// By what right it ran, or why it did not.
+    /// Why the call ran, or why it did not.
     pub(super) fn right(&self) -> String {
         if let Some(decision) = &self.decision {
             let word = match decision.answer {
@@ -283,13 +283,13 @@ impl Call {
         }
         match &self.verdict {
             None if self.deferred => "deferred".into(),
-            None => "not looked at yet".into(),
+            None => "not checked yet".into(),
             _ if self.expired => "not answered in time".into(),
-            Some(CallVerdict::Run { by: Right::Grant { grant } }) => format!("approved before, {grant}"),
+            Some(CallVerdict::Run { by: Right::Grant { grant } }) => format!("auto-approved, {grant}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } }) => format!("allowed, rule {rule}"),
             Some(CallVerdict::Run { by: Right::Policy { rule: None, .. } }) => "allowed".into(),
             Some(CallVerdict::Run { by: Right::Person }) => "approved".into(),
-            Some(CallVerdict::Ask { .. }) => "waits for a decision".into(),
+            Some(CallVerdict::Ask { .. }) => "requires approval".into(),
             Some(CallVerdict::Rejected { reason: Rejection::Deferred, .. }) => "deferred".into(),
             Some(CallVerdict::Rejected { reason, .. }) => format!("rejected, {}", reason.as_str().replace('_', " ")),
         }

@@ -1,21 +1,21 @@
-//! How far a yes reaches, in words: the same words wherever a decision is told.
+//! Scope of an approval as text, worded the same in all views.
 
 use jiff::Timestamp;
 
 use super::approval::clock;
 use crate::core::run::{Coverage, Scope};
 
-/// What stands behind `approved`; nothing for a yes to this call alone.
+/// The text after `approved`; empty for an approval of one call.
 pub(super) fn reach(scope: Scope, covers: Coverage, until: Option<Timestamp>) -> String {
     let whose = match scope {
         Scope::Once => return String::new(),
         Scope::Session => " for this session",
-        // What ends is not for good.
+        // An approval that expires is not permanent.
         Scope::Always if until.is_some() => " for every session",
-        Scope::Always => " for good",
+        Scope::Always => " permanently",
     };
     let which = match covers {
-        Coverage::Tool => "whatever the arguments",
+        Coverage::Tool => "any arguments",
         Coverage::Arguments => "only with these arguments",
     };
     let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
@@ -27,12 +27,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wider_yes_says_what_it_covers_and_until_when() {
+    fn a_wider_approval_shows_its_coverage_and_expiry() {
         assert_eq!(reach(Scope::Once, Coverage::Tool, None), "");
-        assert_eq!(reach(Scope::Session, Coverage::Tool, None), " for this session, whatever the arguments,");
-        assert_eq!(reach(Scope::Always, Coverage::Arguments, None), " for good, only with these arguments,");
+        assert_eq!(reach(Scope::Session, Coverage::Tool, None), " for this session, any arguments,");
+        assert_eq!(reach(Scope::Always, Coverage::Arguments, None), " permanently, only with these arguments,");
         let until = Some(Timestamp::UNIX_EPOCH);
         let told = reach(Scope::Always, Coverage::Tool, until);
-        assert_eq!(told, " for every session, whatever the arguments, until 1970-01-01 00:00:00 UTC,");
+        assert_eq!(told, " for every session, any arguments, until 1970-01-01 00:00:00 UTC,");
     }
 }

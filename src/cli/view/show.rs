@@ -1,4 +1,4 @@
-//! How a picture is drawn: a header, then turn by turn, then how the run rests.
+//! Text form of a run summary: a header, the turns and the state of the run.
 
 use super::Look;
 use super::picture::{Call, Pause, Picture, Turn};
@@ -12,7 +12,7 @@ use crate::core::tool::{Arguments, Outcome, visible};
 use crate::runner::Report;
 
 impl Picture {
-    /// The lines of the picture.
+    /// The lines of the summary.
     pub(in crate::cli) fn draw(&self, report: &Report, look: Look) -> Vec<String> {
         let mut lines = self.header(report, look);
         lines.push(String::new());
@@ -57,7 +57,7 @@ impl Picture {
 }
 
 impl Turn {
-    /// `preferred` is the model that answers unless it fails.
+    /// The lines of a turn. `preferred` is the primary model; another model is shown as a fallback.
     fn draw(&self, number: usize, preferred: &ModelName, look: Look) -> Vec<String> {
         let paint = look.paint;
         let mut about: Vec<String> = match self.took_ms {
@@ -118,7 +118,7 @@ impl Call {
         lines
     }
 
-    /// What a person made of the arguments, and what they were before: in lines of their own, where there is room.
+    /// The edited and the original arguments, each on its own line because they need the room.
     fn edit(&self, look: Look) -> Vec<String> {
         let Some(edited) = &self.edited else { return Vec::new() };
         let quoted = |head: String, arguments: &Arguments| {
@@ -129,7 +129,7 @@ impl Call {
         vec![now, quoted("the model wrote:".to_owned(), &edited.written)]
     }
 
-    /// What the model read, in a line.
+    /// The result that the model received, in one line.
     fn answer(&self, look: Look) -> Option<String> {
         let room = look.room(6).min(COMPACT);
         if let Some((_, outcome)) = &self.end {
@@ -152,12 +152,12 @@ impl Pause {
                 lines.extend(answered_by.as_ref().map(|by| format!("answered by {}", visible(by))));
                 lines
             }
-            Self::Task(task) => vec![format!("went on at its server as task {}", one_line(&task.id, COMPACT))],
+            Self::Task(task) => vec![format!("ran at its server as task {}", one_line(&task.id, COMPACT))],
         }
     }
 }
 
-/// What a user said, every line of it marked as that.
+/// A user message with each line marked.
 fn quoted(text: &str) -> String {
     text.split('\n').map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
@@ -181,7 +181,7 @@ fn ending(report: &Report, look: Look) -> Vec<String> {
         (Some(error), _) => vec![format!("{} {}", paint.red("ended:"), block(&error.to_string()))],
         (None, Status::Completed) => vec![paint.green("completed")],
         (None, Status::Running) => vec![
-            paint.yellow("running; if no process drives it any more:"),
+            paint.yellow("running; if no process executes it any more:"),
             format!("  toolgate resume {}", report.run_id),
         ],
         (None, Status::Pending | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {

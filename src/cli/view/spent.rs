@@ -1,20 +1,20 @@
-//! What model calls used, in words and as JSON. What nobody told is said to be unknown; it never looks like zero.
+//! Usage of model calls, as text and as JSON. Unreported usage is shown as unknown, never as zero.
 
 use serde::Serialize;
 
 use crate::core::chat::Usage;
 
-/// Tokens and money of one reply: `120 (100 cached) → 30 (10 reasoning) tokens, $0.0012`.
+/// Tokens and cost of one reply: `120 (100 cached) → 30 (10 reasoning) tokens, $0.0012`.
 pub(in crate::cli) fn spent(usage: &Usage) -> String {
     total(usage, Gaps::default())
 }
 
-/// The same for an attempt without a reply. `None` if it told nothing: then it most likely used nothing.
+/// Tokens and cost of an attempt without a reply. `None` if it reported no usage: most likely it used no tokens.
 pub(in crate::cli) fn spent_in_vain(usage: &Usage) -> Option<String> {
     (*usage != Usage::default()).then(|| spent(usage))
 }
 
-/// The same for several attempts, of which some may not have told what they used.
+/// Tokens and cost of several attempts, some of which may not have reported their usage.
 pub(in crate::cli) fn total(usage: &Usage, gaps: Gaps) -> String {
     let tokens = usage.total_tokens().map(|_| format!("{}{}", at_least(gaps.tokens), tokens(usage)));
     let cost = usage.cost_usd.map(|cost| format!("{}{}", at_least(gaps.cost), dollars(cost)));
@@ -28,7 +28,7 @@ pub(in crate::cli) fn total(usage: &Usage, gaps: Gaps) -> String {
     }
 }
 
-/// Whether attempts left untold what they used, so that the sum of the others is too little.
+/// Whether attempts did not report their usage, so that the total is too low.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) struct Gaps {
     tokens: bool,
@@ -36,18 +36,18 @@ pub(in crate::cli) struct Gaps {
 }
 
 impl Gaps {
-    /// Takes note of a reply.
+    /// Adds the usage of a reply.
     pub(in crate::cli) fn replied(&mut self, usage: &Usage) {
         self.tokens |= usage.input_tokens.is_none() || usage.output_tokens.is_none();
         self.cost |= usage.cost_usd.is_none();
     }
 
-    /// Whether an attempt did not tell its cost.
+    /// Whether an attempt did not report its cost.
     pub(in crate::cli) fn in_cost(self) -> bool {
         self.cost
     }
 
-    /// Takes note of a failed attempt. Most of them use nothing, and say nothing.
+    /// Adds the usage of a failed attempt. Most failed attempts use no tokens and report no usage.
     pub(in crate::cli) fn failed(&mut self, usage: &Usage) {
         if usage.total_tokens().is_some() {
             self.replied(usage);
@@ -55,7 +55,7 @@ impl Gaps {
     }
 }
 
-/// The same figures for programs: each is there, and `null` if nobody told it.
+/// Usage as JSON: all fields are present, and unreported ones are `null`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(in crate::cli) struct Spent {
     input_tokens: Option<u64>,
@@ -81,7 +81,7 @@ impl From<Usage> for Spent {
     }
 }
 
-/// Tokens alone: `120 (100 cached) → 30 tokens`.
+/// Tokens without cost: `120 (100 cached) → 30 tokens`.
 pub(in crate::cli) fn tokens(usage: &Usage) -> String {
     let part =
         |tokens: Option<u64>, what: &str| tokens.filter(|tokens| *tokens > 0).map(|tokens| format!("{tokens} {what}"));
@@ -96,7 +96,7 @@ fn whole(tokens: Option<u64>, parts: &[Option<String>]) -> String {
     if parts.is_empty() { whole } else { format!("{whole} ({})", parts.join(", ")) }
 }
 
-/// Four decimals, and more where those would make nothing of something.
+/// A dollar amount with four decimals, or more if four would round a small amount to zero.
 pub(in crate::cli) fn dollars(amount: f64) -> String {
     let places = (4..12).find(|places| amount == 0.0 || amount.abs() >= 10_f64.powi(1 - places)).unwrap_or(12);
     format!("${amount:.*}", usize::try_from(places).unwrap_or(4))
@@ -121,14 +121,14 @@ mod tests {
     };
 
     #[test]
-    fn parts_are_told_with_their_whole_and_none_is_left_out() {
+    fn all_token_parts_are_shown_with_their_total() {
         assert_eq!(spent(&ALL), "120 (100 cached, 8 written to the cache) → 30 (10 reasoning) tokens, $0.0012");
         let plain = Usage { cache_read_tokens: Some(0), cache_write_tokens: None, reasoning_tokens: Some(0), ..ALL };
         assert_eq!(spent(&plain), "120 → 30 tokens, $0.0012");
     }
 
     #[test]
-    fn what_is_unknown_is_not_told_as_zero() {
+    fn unknown_usage_is_not_shown_as_zero() {
         assert_eq!(spent(&Usage::default()), "usage unknown");
         assert_eq!(spent(&Usage { input_tokens: Some(12), ..Usage::default() }), "12 → ? tokens, cost unknown");
         assert_eq!(spent(&Usage { cost_usd: Some(0.0), ..Usage::default() }), "tokens unknown, $0.0000");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_with_gaps_is_told_as_the_least_it_can_be() {
+    fn a_total_with_gaps_is_shown_as_a_minimum() {
         let mut gaps = Gaps::default();
         gaps.failed(&Usage::default());
         gaps.replied(&ALL);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_amount_does_not_look_like_nothing() {
+    fn a_small_amount_is_not_shown_as_zero() {
         let told: Vec<String> = [0.0, 12.5, 0.05, 0.00123, 0.00001234].into_iter().map(dollars).collect();
         assert_eq!(told, ["$0.0000", "$12.5000", "$0.0500", "$0.0012", "$0.000012"]);
     }

@@ -1,4 +1,4 @@
-//! A run told while it happens: one or two lines for each lifecycle event, fragments of text in between.
+//! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
 
 use std::collections::BTreeMap;
 
@@ -15,38 +15,38 @@ use crate::ports::Delta;
 use crate::telemetry::LifecycleEvent;
 use crate::telemetry::lifecycle::{CallRef, Fact};
 
-/// Something to print.
+/// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Shown {
     /// A whole line.
     Line(String),
-    /// A piece of a line that goes on.
+    /// A part of a line that continues.
     Fragment(String),
 }
 
-/// Where the model's final answer is read.
+/// The place where the model's final answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Answer {
-    /// In the story, as it is streamed: the reader is a person at a terminal.
+    /// In the live view, streamed to the user at a terminal.
     InStory,
-    /// On standard output, alone; the story leaves it out and streams nothing.
+    /// Alone on standard output; the live view omits it and does not stream.
     Apart,
 }
 
-/// Tells a run. Holds only what the look of the next line depends on.
+/// The live view. It keeps only the state that affects the next line.
 #[derive(Debug)]
 pub(in crate::cli) struct Story {
     look: Look,
     answer: Answer,
-    /// What the fragments since the last whole line were.
+    /// The kind of the fragments since the last whole line.
     streaming: Option<Stream>,
-    /// Whether the text of this turn was shown in fragments already.
+    /// Whether the text of this turn was already streamed.
     streamed: bool,
-    /// What attempts did not tell of what they used.
+    /// Usage that attempts did not report.
     gaps: Gaps,
 }
 
-/// Stands before every line that the model wrote: none of them can pass for one of ours.
+/// The prefix of each line of model text, so that no such line can imitate output of the program.
 const GUTTER: &str = "  | ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,12 @@ enum Stream {
 }
 
 impl Story {
-    /// A story of which nothing was told yet.
+    /// Creates an empty live view.
     pub(in crate::cli) fn new(look: Look, answer: Answer) -> Self {
         Self { look, answer, streaming: None, streamed: false, gaps: Gaps::default() }
     }
 
-    /// What one event adds to it.
+    /// The output for one event.
     pub(in crate::cli) fn tell(&mut self, event: &LifecycleEvent) -> Vec<Shown> {
         if let Fact::Fragment(delta) = &event.fact {
             return self.fragment(delta);
@@ -72,7 +72,7 @@ impl Story {
         shown
     }
 
-    /// Takes note of an event without telling it: one that is no news.
+    /// Records an event without output, because it was shown before.
     pub(in crate::cli) fn note(&mut self, event: &LifecycleEvent) {
         if let Fact::ModelReplied { usage, .. } = &event.fact {
             self.gaps.replied(usage);
@@ -82,7 +82,7 @@ impl Story {
         }
     }
 
-    /// Ends a line that was begun, if there is one.
+    /// Ends an unfinished line, if there is one.
     pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<Shown> {
         self.streaming.take().map(|_| Shown::Line(String::new())).into_iter().collect()
     }
@@ -98,18 +98,18 @@ impl Story {
                 lines
             }
             Fact::Resumed { .. } => {
-                vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} goes on", event.run_id)))]
+                vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} resumed", event.run_id)))]
             }
             Fact::ToolsListed { tools, left_out, changed } => {
-                let mut lines = vec![paint.dim(format!("{} on offer", count(tools.len(), "tool")))];
+                let mut lines = vec![paint.dim(format!("{} available", count(tools.len(), "tool")))];
                 lines.extend(left_out.iter().map(|left| self.left_out(left)));
-                let differs = |tool| paint.yellow(format!("  ! {tool} is not what it was when the run began"));
+                let differs = |tool| paint.yellow(format!("  ! {tool} changed since the run began"));
                 lines.extend(changed.iter().map(differs));
                 lines
             }
             Fact::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
             Fact::ApprovalsResolved { granted } => {
-                vec![paint.dim(format!("  approved before: {}", list(covered(granted))))]
+                vec![paint.dim(format!("  auto-approved: {}", list(covered(granted))))]
             }
             Fact::ModelCalled { attempt: 1, offer, .. } => {
                 self.streamed = false;
@@ -170,20 +170,20 @@ impl Story {
                 vec![self.ended(call, *is_error, &duration_ms.map(duration).unwrap_or_default(), result.as_deref())]
             }
             Fact::InputRequested { call, messages, .. } | Fact::InputRequired { call, messages, .. } => {
-                let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server wants to know something")];
+                let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server needs input")];
                 let told = messages.iter().flatten().flat_map(|message| gutter(message));
                 lines.extend(told.map(|line| format!("    {line}")));
                 lines
             }
             Fact::ApprovalExpired { call } => {
-                vec![self.asked(&paint.red("✗"), call, ": nobody decided in time")]
+                vec![self.asked(&paint.red("✗"), call, ": no decision in time")]
             }
             Fact::PendingExpired { call } => {
                 vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
             }
             Fact::PendingExtended { call, until, by, .. } => {
                 vec![format!(
-                    "  {} {} has time until {}, says {}",
+                    "  {} {}: deadline extended to {} by {}",
                     paint.cyan("…"),
                     call.name,
                     clock(*until),
@@ -191,10 +191,10 @@ impl Story {
                 )]
             }
             Fact::Drifted { call, changed, .. } => {
-                let what = format!(" is looked at again: {} changed since it was cleared", changed.join(", "));
+                let what = format!(" is checked again: {} changed since it was cleared", changed.join(", "));
                 vec![self.asked(&paint.yellow("!"), call, &what)]
             }
-            Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you something")],
+            Fact::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you a question")],
             Fact::QuestionAnswered { call, by, via, answer } => {
                 let head = format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by));
                 let said = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
@@ -204,13 +204,11 @@ impl Story {
                 vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, visible(by))]
             }
             Fact::TaskStarted { call, task_id, .. } => {
-                vec![self.asked(
-                    &paint.cyan("…"),
-                    call,
-                    &format!(" goes on at its server as task {}", visible(task_id)),
-                )]
+                vec![self.asked(&paint.cyan("…"), call, &format!(" runs at its server as task {}", visible(task_id)))]
             }
-            Fact::ExternalRequested { call } => vec![self.asked(&paint.yellow("◆"), call, " is yours to run")],
+            Fact::ExternalRequested { call } => {
+                vec![self.asked(&paint.yellow("◆"), call, " waits for your application")]
+            }
             Fact::ExternalCompleted { call, is_error, result, kept, .. } => {
                 let mut lines = vec![self.ended(call, *is_error, "from the caller", result.as_deref())];
                 lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
@@ -219,10 +217,10 @@ impl Story {
             Fact::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             Fact::ApprovalRequested { call, why, .. } => {
                 let because = paint.dim(format!("    because: {}", visible(why)));
-                vec![self.asked(&paint.yellow("?"), call, " needs a decision"), because]
+                vec![self.asked(&paint.yellow("?"), call, " requires approval"), because]
             }
             Fact::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
-            // Debts are listed with the commands that answer them, and invalid arguments are told as a rejection.
+            // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
             Fact::Pending { .. }
             | Fact::ContextBuildStarted
             | Fact::ContextBuildSuccess
@@ -237,7 +235,7 @@ impl Story {
         let restriction = match offer {
             Offer::Tools => "",
             Offer::NoTools => ", without tools",
-            Offer::LastWord => ", the last word, without tools",
+            Offer::LastWord => ", final answer, without tools",
         };
         self.look.paint.bold(format!("turn {number}{restriction}"))
     }
@@ -352,7 +350,7 @@ impl Story {
     }
 }
 
-/// The tools with standing approvals, each with what of its calls they cover.
+/// The tools with grants, each with the calls that the grants cover.
 fn covered(granted: &[Granted]) -> impl Iterator<Item = String> {
     let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
     for granted in granted {
@@ -363,7 +361,7 @@ fn covered(granted: &[Granted]) -> impl Iterator<Item = String> {
         }
     }
     tools.into_iter().map(|(tool, (any, some))| match any {
-        true => format!("{tool} (whatever the arguments)"),
+        true => format!("{tool} (any arguments)"),
         false => format!("{tool} (only with the arguments of {})", count(some, "earlier call")),
     })
 }

@@ -1,4 +1,4 @@
-//! The story of one run, fact by fact, as it is printed.
+//! Tests of the live view: the printed output of one run, event by event.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -49,7 +49,7 @@ fn asked(attempt: u32) -> Fact {
     Fact::ModelCalled { model: "auto".into(), fallback: false, attempt, offer: Offer::Tools }
 }
 
-/// Everything that can be told of a turn with calls.
+/// All events of a turn with calls.
 fn busy_turn() -> Vec<Fact> {
     let problems = Problem::feedback(
         "Invalid:",
@@ -164,7 +164,7 @@ fn a_person_at_a_terminal_reads_the_answer_in_the_story() {
 }
 
 #[test]
-fn where_the_answer_goes_elsewhere_the_story_leaves_it_out() {
+fn the_live_view_omits_an_answer_that_goes_to_stdout() {
     let story = told(Answer::Apart, busy_turn());
     assert!(!story.contains("Sorry."), "{story}");
     assert!(story.contains("  | I look it up.\n  | Now.\n"), "{story}");
@@ -185,7 +185,7 @@ fn a_run_that_fails_says_with_which_code() {
 }
 
 #[test]
-fn a_sum_that_lacks_an_attempt_is_told_as_the_least_it_can_be() {
+fn a_total_without_an_attempt_is_shown_as_a_minimum() {
     let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
     let completed = Fact::Completed { tool_interactions: 0, usage, output: None, media: Vec::new() };
     let unpriced = Fact::ModelFailed {

@@ -1,5 +1,5 @@
-//! The spans of a run as a waterfall: one line a span, each execution on a time axis of its own, and between executions
-//! how long the run waited. Waiting for people and applications is no span's time.
+//! Trace waterfall of a run: one line per span, a separate time axis per execution, and the waiting time between
+//! executions. Time spent waiting for people and applications belongs to no span.
 
 use jiff::Timestamp;
 
@@ -9,31 +9,31 @@ use crate::cli::text::{count, duration, one_line};
 use crate::core::trace::TraceId;
 use crate::telemetry::spans::{Span, Status, names};
 
-/// Columns for how long a span took.
+/// The columns of a span's duration.
 const TOOK: usize = 12;
 
-/// Columns for what else there is to say, where the terminal is wide enough.
+/// The columns of the remark, if the terminal is wide enough.
 const REMARK: usize = 22;
 
-/// Columns for the time axis that names never take.
+/// The minimum columns of the time axis.
 const LEAST_BAR: usize = 24;
 
 /// The spans of a run, by execution.
 #[derive(Debug)]
 pub(in crate::cli) struct Waterfall {
     executions: Vec<Execution>,
-    /// Whether the last of them goes on, as far as its journal tells.
+    /// Whether the last execution is still running according to its journal.
     goes_on: bool,
 }
 
-/// A trace: its root, and what stands below it by when it began.
+/// A trace: its root span and the other spans, sorted by start time.
 #[derive(Debug)]
 struct Execution {
     root: Span,
     below: Vec<Span>,
 }
 
-/// Where the columns are.
+/// The widths of the columns.
 #[derive(Clone, Copy)]
 struct Columns {
     label: usize,
@@ -41,15 +41,15 @@ struct Columns {
     remark: usize,
 }
 
-/// How spans are painted.
+/// The painting of spans.
 #[derive(Clone, Copy)]
 struct Inks {
     paint: Paint,
-    /// Whether what was left open goes on.
+    /// Whether unfinished spans are still running.
     goes_on: bool,
 }
 
-/// The time that a bar's columns stand for.
+/// The time range of the bar columns.
 #[derive(Clone, Copy)]
 struct Axis {
     start: Timestamp,
@@ -57,7 +57,7 @@ struct Axis {
 }
 
 impl Waterfall {
-    /// Sorts spans into executions, which are told in the order in which they began.
+    /// Groups spans into executions, sorted by start time.
     pub(in crate::cli) fn of(spans: Vec<Span>) -> Self {
         let is_root = |span: &Span| span.parent.is_none_or(|parent| parent.remote);
         let (roots, mut children): (Vec<Span>, Vec<Span>) = spans.into_iter().partition(is_root);
@@ -74,12 +74,12 @@ impl Waterfall {
         Self { executions, goes_on: false }
     }
 
-    /// Of a run that is not over and waits for nobody: what its journal leaves open is under way.
+    /// Marks the run as running, not pending or ended: unfinished spans are shown as under way.
     pub(in crate::cli) fn going_on(self) -> Self {
         Self { goes_on: true, ..self }
     }
 
-    /// One line a span.
+    /// The lines of the waterfall, one per span.
     pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
         let columns = self.columns(look.width);
         let mut lines = Vec::new();
@@ -140,7 +140,7 @@ impl Axis {
         Self { start: root.start, micros: micros(root.start, root.end).max(1) }
     }
 
-    /// The columns that a span takes: at least one, within `width`.
+    /// The offset and width of a span's bar: at least one column, within `width`.
     fn place(self, span: &Span, width: usize) -> (usize, usize) {
         let column = |at: Timestamp| {
             let share = micros(self.start, at).min(self.micros) * width as u128 / self.micros;
@@ -152,7 +152,7 @@ impl Axis {
 }
 
 fn line(branch: &str, span: &Span, axis: Axis, columns: Columns, inks: Inks) -> String {
-    // Where there is no room for remarks a failure is marked all the same.
+    // Without room for remarks, the label marks a failure.
     let mark = if columns.remark == 0 && inks.has_failed(span) { "✗ " } else { "" };
     let name = one_line(&format!("{mark}{}", name(span)), columns.label - branch.chars().count());
     let label = format!("{:columns$}", format!("{branch}{name}"), columns = columns.label);
@@ -167,12 +167,12 @@ fn line(branch: &str, span: &Span, axis: Axis, columns: Columns, inks: Inks) -> 
     }
 }
 
-/// What a span is called here. That a tool is executed needs no saying, and the room is needed for which.
+/// The label of a span. The prefix `execute_tool` is omitted to leave room for the tool name.
 fn name(span: &Span) -> &str {
     span.name.strip_prefix("execute_tool ").unwrap_or(&span.name)
 }
 
-/// The colour of a kind of span; what failed is red.
+/// A bar in the color of the span kind; failed spans are red.
 fn painted(span: &Span, inks: Inks, bar: &str) -> String {
     let paint = inks.paint;
     if inks.has_failed(span) {
@@ -186,7 +186,7 @@ fn painted(span: &Span, inks: Inks, bar: &str) -> String {
     }
 }
 
-/// What went wrong, what was used, or how long somebody was waited for.
+/// The remark: the failure, the usage or the waiting time.
 fn remark(span: &Span, inks: Inks) -> Option<String> {
     let (room, paint) = (REMARK - 2, inks.paint);
     if inks.is_under_way(span) {
@@ -199,7 +199,7 @@ fn remark(span: &Span, inks: Inks) -> Option<String> {
     if let Some(why) = span.text(names::PUT_ASIDE) {
         return Some(paint.yellow(one_line(why, room)));
     }
-    // How long the run waited as a whole stands between the executions.
+    // The waiting time of the whole run is shown between the executions.
     if let Some(waited) = span.int(names::WAIT_MS).filter(|_| span.text(names::SPAN_KIND) != Some("AGENT")) {
         let waited = duration(u64::try_from(waited).unwrap_or_default());
         return Some(paint.yellow(one_line(&format!("waited {waited}"), room)));
@@ -213,12 +213,12 @@ fn remark(span: &Span, inks: Inks) -> Option<String> {
     Some(paint.dim(one_line(&format!("{prompt} → {completion} tokens"), room)))
 }
 
-/// What lay between two executions.
+/// The line between two executions.
 fn between(before: &Span, next: &Span, paint: Paint) -> String {
     let gap = duration(u64::try_from(micros(before.end, next.start) / 1000).unwrap_or(u64::MAX));
     let what = match before.text(names::RUN_OUTCOME) {
         Some("pending") => format!("· waited {gap} for an answer"),
-        Some(_) | None => format!("· {gap} until it was taken up again"),
+        Some(_) | None => format!("· {gap} until it was resumed"),
     };
     paint.yellow(what)
 }
@@ -233,7 +233,7 @@ mod tests {
     use crate::core::trace::SpanId;
     use crate::telemetry::spans::{Kind, Parent, Value};
 
-    /// A span of trace `trace`, from one millisecond to another; the root has number 0.
+    /// A span of `trace` with start and end in milliseconds; the root has number 0.
     fn span(trace: u8, number: u8, name: &str, (start, end): (i64, i64)) -> Span {
         let at = |ms: i64| Timestamp::from_millisecond(ms).unwrap();
         Span {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn each_execution_has_an_axis_of_its_own_and_what_lay_between_is_said() {
+    fn each_execution_has_its_own_axis_and_gaps_are_shown_between() {
         let pending = [(names::RUN_OUTCOME, Value::Text("pending".into()))];
         let tokens = [(names::TOKENS_PROMPT, Value::Int(812)), (names::TOKENS_COMPLETION, Value::Int(34))];
         let failed = saying(
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_waited_for_and_what_was_listed_is_said_beside_the_bar() {
+    fn waits_and_listings_are_shown_beside_the_bar() {
         let kind = |kind: &str| (names::SPAN_KIND, Value::Text(kind.into()));
         let listed = [kind("CHAIN"), (names::LISTED_TOOLS, Value::Int(2))];
         let asked = [kind("GUARDRAIL"), (names::WAIT_MS, Value::Int(61_000))];
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_marked_where_there_is_no_room_to_say_which_and_what_goes_on_is_none() {
+    fn narrow_bars_mark_failures_but_not_unfinished_spans() {
         let failing = |word: &str| {
             let root =
                 saying(span(1, 0, "invoke_agent a", (0, 1_000)), &[(names::ERROR_TYPE, Value::Text(word.into()))]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_no_time_is_seen_all_the_same_and_nothing_is_wider_than_the_terminal() {
+    fn short_spans_are_visible_and_no_line_exceeds_the_terminal() {
         for width in [40, 60, 79, 80, 200] {
             let spans = vec![
                 span(1, 0, "invoke_agent with quite a long name indeed", (0, 1_000_000)),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_nothing_took_time_is_drawn_as_well() {
+    fn a_run_without_duration_is_drawn() {
         let lines = drawn(vec![span(1, 0, "invoke_agent a", (5, 5))], 60);
         assert!(lines[1].contains("█") && lines[1].ends_with("0 ms"), "{lines:#?}");
     }

@@ -1,17 +1,17 @@
-//! Things a server, a tool or a check said, put in a line for people.
+//! One-line forms of messages from servers, tools and validation.
 
 use crate::cli::text::{one_line, size};
 use crate::core::chat::{Media, Part};
 use crate::core::tool::{Kept, KeptForm, LeftOut, Problem, visible};
 use crate::ports::Progress;
 
-/// Why a call was rejected, in a line. What the model reads is a headline and the findings as JSON; a person reads the
-/// findings.
+/// The reason of a rejection in one line. The model receives a headline and the problems as JSON; the user sees only
+/// the problems.
 pub(super) fn why_rejected(message: &str, room: usize) -> String {
     one_line(findings(message).as_deref().unwrap_or(message), room)
 }
 
-/// The findings at the end of what a model or a program is told; `None` where there are none.
+/// The problems at the end of a message for a model or a program, as text; `None` if there are no problems.
 pub(in crate::cli) fn findings(message: &str) -> Option<String> {
     let json = message.get(message.find("{\"problems\":")?..)?;
     let findings = serde_json::from_str::<Findings>(json).ok().filter(|findings| !findings.problems.is_empty())?;
@@ -27,10 +27,10 @@ struct Findings {
     problems: Vec<Problem>,
 }
 
-/// Something that is not offered, in a line.
+/// An unavailable tool or server in one line.
 pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
     let what = match (&left.server, &left.tool) {
-        // Most reasons of a whole server begin with its name.
+        // The reason already names the server.
         (Some(server), None) if left.reason.contains(&format!("`{server}`")) => {
             return visible(&format!("left out: {}", left.reason));
         }
@@ -42,14 +42,14 @@ pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
     visible(&format!("left out: {what}: {}", left.reason))
 }
 
-/// How far a call is, in words.
+/// The progress of a call as text.
 pub(in crate::cli) fn in_words(progress: &Progress) -> String {
     let of = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
     let message = progress.message.as_deref().map(|message| format!(" {}", one_line(message, 80))).unwrap_or_default();
     format!("{}{of}{message}", progress.progress)
 }
 
-/// A medium, in a line: what it is, how many bytes it has where that is known, and where it is.
+/// A medium in one line: its type, its size if known, and its location.
 pub(in crate::cli) fn media_line(media: &Media, bytes: Option<u64>) -> String {
     let place = match (&media.url, &media.data) {
         (Some(url), _) => url,
@@ -60,7 +60,7 @@ pub(in crate::cli) fn media_line(media: &Media, bytes: Option<u64>) -> String {
     one_line(&format!("{}{large}: {place}", media.media_type), LONGEST_LINE)
 }
 
-/// What of a result is kept outside the journal, in a line.
+/// A part of a result that is stored outside the journal, in one line.
 pub(super) fn kept_line(kept: &Kept) -> String {
     let what = match kept.form {
         KeptForm::Text | KeptForm::Both | KeptForm::Same | KeptForm::Wrapped => "kept whole",
@@ -70,10 +70,10 @@ pub(super) fn kept_line(kept: &Kept) -> String {
     one_line(&format!("{what}: {}, {}: {}", kept.media_type, size(kept.bytes), kept.handle), LONGEST_LINE)
 }
 
-/// Handles are whole in a line, and addresses of some length.
+/// The maximum length of a line. Handles always fit; long URLs are shortened.
 const LONGEST_LINE: usize = 300;
 
-/// What a message carries besides its words, in a line each.
+/// The attachments of a message, one line each.
 pub(super) fn attachments(parts: &[Part]) -> impl Iterator<Item = String> {
     let attached = parts.iter().filter_map(|part| match part {
         Part::Image(media) | Part::Audio(media) => Some(media.media_type.clone()),

@@ -18,14 +18,14 @@ use crate::core::policy::Policy;
 use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, Limits};
 use crate::core::tool::ToolFilter;
 
-/// What agents may refer to.
+/// The names that agents may refer to.
 struct Known<'a> {
     models: &'a BTreeMap<ModelName, ModelSettings>,
     servers: &'a BTreeMap<ServerId, ServerSettings>,
     policies: &'a BTreeMap<String, Arc<Policy>>,
 }
 
-/// Every agent. Without any there is `assistant`, which may use every server.
+/// Resolves every agent. If none is configured, adds `assistant`, which may use every server.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<Agent>>>,
     models: &BTreeMap<ModelName, ModelSettings>,
@@ -37,7 +37,7 @@ pub(super) fn resolve(
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         let assistant = AgentName::from("assistant");
         let settings = known.agent(&assistant, &Agent::default(), String::new(), None, scope);
-        // An image model has no use for servers.
+        // An image model cannot use servers.
         let has_tools = models.get(&settings.model).is_none_or(|model| !is_generative(model));
         let servers = servers.keys().filter(|_| has_tools).cloned().collect();
         let settings = AgentSettings { servers, ..settings };
@@ -50,7 +50,7 @@ pub(super) fn resolve(
         let settings = match &agent.value().file {
             Some(file) => known.read_markdown(&name, file, agent.value(), scope),
             None => {
-                // Authored text for a model: what looks like a variable in it is meant as it stands.
+                // Text for a model: anything that looks like a variable is meant literally.
                 let instructions = agent.value().instructions.as_ref().map(|text| text.value().trim_end().to_owned());
                 Some(known.agent(&name, agent.value(), instructions.unwrap_or_default(), agent.place(), scope))
             }
@@ -83,7 +83,7 @@ impl Known<'_> {
         let settings = match markdown::agent(&inner.source) {
             Ok((agent, instructions)) => {
                 for text in agent.file.iter().chain(&agent.instructions) {
-                    let fault = Fault::new("`file` and `instructions` have no place in front matter");
+                    let fault = Fault::new("`file` and `instructions` are not allowed in front matter");
                     inner.fault(fault.with_remedy("the text below the front matter is the instructions"), text.place());
                 }
                 Some(self.agent(name, &agent, instructions, Place::FIRST, &mut inner))
@@ -146,7 +146,7 @@ impl Known<'_> {
                 (Some(only), None) => only.clone(),
                 _ => {
                     let known: Vec<&str> = self.models.keys().map(ModelName::as_str).collect();
-                    let fault = Fault::new(format!("agent `{agent}` does not say which model it uses"));
+                    let fault = Fault::new(format!("agent `{agent}` has no model"));
                     scope.fault(fault.with_remedy(format!("add `model:` with one of: {}", known.join(", "))), place);
                     ModelName::from("")
                 }
@@ -164,13 +164,13 @@ impl Known<'_> {
             };
             let name = self.named_model(written, scope);
             if name == *model || chain.iter().any(|candidate| candidate.model == name) {
-                let fault = Fault::new(format!("model `{name}` cannot stand in for itself"));
-                let remedy = "name each model once, as `model` or in `fallback`; `attempts` says how often it is asked";
+                let fault = Fault::new(format!("model `{name}` cannot be its own fallback"));
+                let remedy = "name each model once, as `model` or in `fallback`; `attempts` sets how often it is tried";
                 scope.fault(fault.with_remedy(remedy), written.place());
             }
             if self.models.get(&name).is_some_and(is_generative) {
-                let fault = Fault::new(format!("model `{name}` makes images and cannot stand in for another"));
-                scope.fault(fault.with_remedy("name a model that holds a conversation"), written.place());
+                let fault = Fault::new(format!("model `{name}` generates images and cannot be a fallback"));
+                scope.fault(fault.with_remedy("name a chat model"), written.place());
             }
             let attempts = attempts.map(|attempts| scope.at_least_one(Some(attempts), 1));
             chain.push(Candidate { model: name, attempts });
@@ -201,7 +201,7 @@ fn filter(written: &Tools, scope: &mut Scope<'_>) -> ToolFilter {
     ToolFilter { allow: patterns(&written.allow), deny: patterns(&written.deny) }
 }
 
-/// A schema, or the schema in the file of that path.
+/// An inline schema, or the schema in the file at that path.
 fn output_schema(written: &Placed<Value>, scope: &mut Scope<'_>) -> Option<Value> {
     match written.value() {
         schema @ Value::Object(_) => Some(schema.clone()),

@@ -1,4 +1,4 @@
-//! How access to an HTTP server is granted.
+//! Resolves the authentication of an HTTP server.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::config::written::{Auth, ClientCredentials, OAuth};
 
 const AUTHORIZATION: &str = "Authorization";
 
-/// The access, and the headers that are sent for it.
+/// The authentication settings, and the headers to send.
 pub(super) fn resolve(
     written: Option<&Placed<Auth>>,
     headers: &mut BTreeMap<String, SecretString>,
@@ -43,7 +43,7 @@ fn person(oauth: &OAuth, placed: &Placed<Auth>, scope: &mut Scope<'_>) -> AuthSe
             Some(ClientSettings { id: scope.text(id), secret: secret.as_ref().map(|secret| scope.secret(secret)) })
         }
         (None, Some(secret)) => {
-            let fault = Fault::new("a secret belongs to a client, and none is named");
+            let fault = Fault::new("`client_secret` needs a `client_id`");
             scope.fault(fault.with_remedy("add its `client_id`"), secret.place().or(placed.place()));
             None
         }
@@ -70,7 +70,7 @@ fn itself(client: &ClientCredentials, placed: &Placed<Auth>, scope: &mut Scope<'
             ClientProof::PrivateKey { pem: pem.into(), algorithm: client.algorithm.unwrap_or_default() }
         }
         (Some(_), Some(_)) | (None, None) => {
-            let fault = Fault::new("a client proves itself by one of `client_secret` and `private_key_file`");
+            let fault = Fault::new("client credentials are one of `client_secret` and `private_key_file`");
             scope.fault(fault.with_remedy("give one of the two"), placed.place());
             ClientProof::Secret(SecretString::default())
         }

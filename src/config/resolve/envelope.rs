@@ -1,4 +1,4 @@
-//! The keys of signed envelopes. Whether a key is one is found out when it is used; nothing here knows cryptography.
+//! Resolves the keys of signed envelopes. Their cryptographic validity is checked on use, not here.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,6 @@ use crate::config::scope::Scope;
 use crate::config::settings::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial};
 use crate::config::written::{Envelope, EnvelopeKey};
 
-/// A day.
 const TTL_SECONDS: u64 = 24 * 60 * 60;
 
 pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Scope<'_>) -> Option<EnvelopeSettings> {
@@ -43,7 +42,7 @@ pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Scope<'_>)
             String::new()
         }
         (None, _) => {
-            let fault = Fault::new("there are several keys, and none is named to sign with");
+            let fault = Fault::new("there are several keys, and `sign_with` is missing");
             scope.fault(fault.with_remedy("add `sign_with`, the `id` of one of them"), placed.place());
             String::new()
         }
@@ -61,9 +60,9 @@ fn material(placed: &Placed<EnvelopeKey>, scope: &mut Scope<'_>) -> Option<KeyMa
         (None, None, Some(path), Some(seal)) => {
             return Some(KeyMaterial::Ed25519 { key: file(path, scope), seal: scope.secret(seal) });
         }
-        (Some(_), None, None, Some(_)) => ("a secret hides what it signs by itself", "remove `seal`"),
+        (Some(_), None, None, Some(_)) => ("an `hmac` key encrypts without `seal`", "remove `seal`"),
         (None, Some(_), None, None) | (None, None, Some(_), None) => {
-            ("an Ed25519 key signs and cannot hide anything", "add `seal`, a secret of at least 32 bytes")
+            ("an Ed25519 key signs and cannot encrypt", "add `seal`, a secret of at least 32 bytes")
         }
         _ => ("a key is one of `hmac`, `ed25519` and `ed25519_file`", "give one of the three"),
     };

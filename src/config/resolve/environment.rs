@@ -1,19 +1,19 @@
-//! The model that the environment names, so that a first run needs no configuration.
+//! The model from the environment, so that a first run needs no configuration.
 
 use super::models::{default_url, plain};
 use crate::config::expand::Env;
 use crate::config::settings::{Api, HttpModelSettings, KeySettings};
 
-/// What is asked for when only a key is given: small models that call tools well.
+/// The default models when only a key is set: small models that call tools well.
 const OPENAI_MODEL: &str = "gpt-5-mini";
 const ANTHROPIC_MODEL: &str = "claude-haiku-4-5";
 const GEMINI_MODEL: &str = "gemini-flash-latest";
 
-/// What to do when the environment names no model.
+/// How to fix an environment that names no model.
 pub(super) const REMEDY: &str = "set TOOLGATE_MODEL_URL (with TOOLGATE_MODEL and TOOLGATE_MODEL_KEY), OPENAI_API_KEY, \
      ANTHROPIC_API_KEY or GEMINI_API_KEY, or configure a model in toolgate.yaml (`toolgate init` writes one)";
 
-/// The model that `TOOLGATE_MODEL_URL`, or else a provider's key, stands for. Empty variables count as unset.
+/// The model from `TOOLGATE_MODEL_URL`, or else from a provider's key. Empty variables count as unset.
 pub(super) fn model(env: Env<'_>) -> Option<HttpModelSettings> {
     let var = |name: &str| env(name).filter(|value| !value.is_empty());
     if let Some(url) = var("TOOLGATE_MODEL_URL") {

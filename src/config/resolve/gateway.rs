@@ -1,5 +1,5 @@
-//! The HTTP gateway: where it listens, and whom it lets in. What scopes there are is the gateway's to know; the names are
-//! checked where it is put together.
+//! Resolves the HTTP gateway: its listen address and its authentication. The gateway defines which scopes exist, so the
+//! names of scopes are checked when the gateway is built.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -59,13 +59,13 @@ fn told(webhook: &Webhook, scope: &mut Scope<'_>) -> WebhookSettings {
     }
 }
 
-/// Everybody on a network would be let in otherwise.
+/// Rejects anonymous access on a non-loopback address: it would give every user of the network full access.
 fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Scope<'_>) -> bool {
     if *anonymous.value() && !listen.ip().is_loopback() {
-        let fault = Fault::new(format!("everybody who reaches {listen} could do everything"));
+        let fault = Fault::new(format!("anonymous access on {listen} would give everyone on the network full access"));
         scope.fault(
             fault.with_remedy(
-                "listen on the loopback address, or remove `anonymous` and let people in with `toolgate keys create` or \
+                "listen on the loopback address, or remove `anonymous` and authenticate callers with `toolgate keys create` or \
                  `gateway.oidc`",
             ),
             anonymous.place(),
@@ -74,12 +74,12 @@ fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Scope<'_>) 
     *anonymous.value()
 }
 
-/// A scheme, a name and perhaps a port, as browsers write it.
+/// An origin: a scheme, a host and an optional port, as browsers write it.
 fn origin(text: &Text, scope: &mut Scope<'_>) -> String {
     let origin = scope.url(text);
     let rest = origin.split_once("://").map_or("", |(_, rest)| rest);
     if rest.contains(['/', '?', '#', '@']) || origin != origin.to_lowercase() {
-        let fault = Fault::new(format!("`{origin}` is no origin"));
+        let fault = Fault::new(format!("`{origin}` is not an origin"));
         scope.fault(
             fault.with_remedy("write scheme, name and port as browsers do, such as `https://app.example.com`"),
             text.place(),
@@ -92,7 +92,7 @@ fn issuer(placed: &Placed<Oidc>, scope: &mut Scope<'_>) -> OidcSettings {
     let oidc = placed.value();
     let issuer = scope.url(&oidc.issuer);
     if !issuer.starts_with("https://") && !is_on_this_machine(&issuer) {
-        let fault = Fault::new("the keys of this issuer would be fetched in the clear");
+        let fault = Fault::new("the keys of this issuer would be fetched without TLS");
         scope.fault(fault.with_remedy("name its `https://` URL"), oidc.issuer.place());
     }
     let table = oidc.scopes_of.as_ref().map(|table| {
@@ -110,7 +110,7 @@ fn issuer(placed: &Placed<Oidc>, scope: &mut Scope<'_>) -> OidcSettings {
 
 fn is_on_this_machine(url: &str) -> bool {
     let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    // The address between brackets has colons of its own; before an `@` stands no host at all.
+    // An IPv6 address between brackets contains colons. Text before an `@` is user information, not a host.
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or(rest, |(address, _)| address),
         None => authority.split_once(':').map_or(authority, |(name, _)| name),
@@ -133,12 +133,12 @@ fn limits(written: &written::GatewayLimits, scope: &mut Scope<'_>) -> GatewayLim
     }
 }
 
-/// An address to listen at. A fault if it is none.
+/// Parses a listen address. An invalid address is an error.
 fn address(written: Option<&Text>, scope: &mut Scope<'_>) -> Option<SocketAddr> {
     let text = written?;
     let address = scope.text(text).parse().ok();
     if address.is_none() {
-        let fault = Fault::new("this is no address to listen at");
+        let fault = Fault::new("this is not a listen address");
         let remedy = "write an IP address and a port, such as `127.0.0.1:8484` or `[::]:8484`";
         scope.fault(fault.with_remedy(remedy), text.place());
     }

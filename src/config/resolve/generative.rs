@@ -1,5 +1,5 @@
-//! Agents of models that make images. Such a model takes a prompt and nothing else, so whatever else an agent is given
-//! would have no effect: it is refused where it stands.
+//! Validation of agents with image models. Such a model takes a prompt and nothing else, so any other setting of the
+//! agent would have no effect and is rejected.
 
 use crate::config::error::Fault;
 use crate::config::placed::{Place, Placed, Text};
@@ -8,7 +8,7 @@ use crate::config::settings::{Api, ModelSettings};
 use crate::config::written::Agent;
 use crate::core::id::AgentName;
 
-/// Whether a model makes images instead of conversation.
+/// Whether a model generates images instead of conversation.
 pub(super) fn is_generative(model: &ModelSettings) -> bool {
     match model {
         ModelSettings::Http(settings) => match settings.api {
@@ -19,8 +19,8 @@ pub(super) fn is_generative(model: &ModelSettings) -> bool {
     }
 }
 
-/// Refuses what an image model has no use for. `instructions` and their `place` are those of the agent, wherever they were
-/// written.
+/// Rejects settings that an image model cannot use. `instructions` and their `place` are those of the agent, wherever
+/// they are written.
 pub(super) fn check(
     agent: &AgentName,
     written: &Agent,
@@ -42,7 +42,7 @@ pub(super) fn check(
     for (key, place) in useless {
         if let Some(place) = place {
             let message =
-                format!("agent `{agent}` has an image model, which takes a prompt and has no use for `{key}`");
+                format!("agent `{agent}` has an image model, which takes only a prompt and cannot use `{key}`");
             scope.fault(Fault::new(message).with_remedy("remove it, or give the agent another model"), place);
         }
     }

@@ -1,4 +1,4 @@
-//! From the file as written to the settings as used.
+//! Resolution of the configuration: from the written form to validated settings.
 
 mod agents;
 mod auth;
@@ -21,7 +21,8 @@ use super::scope::Scope;
 use super::settings::{RedactSettings, Settings, StoreSettings, TelemetrySettings};
 use super::written::{Store, Telemetry, Written};
 
-/// Short, because a local store has one machine's processes: whoever takes up the run of a killed one waits so long.
+/// Short, because the processes of a local store share a machine, and the process that recovers the run of a killed one
+/// waits this long.
 const LEASE_SECONDS: u64 = 5;
 const DATABASE: &str = ".toolgate/toolgate.db";
 const CREDENTIALS: &str = ".toolgate/credentials/tokens.json";

@@ -1,4 +1,4 @@
-//! Models: what is written, and where the environment stands in.
+//! Resolves models, including those that the environment names.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const TOTAL_SECONDS: u64 = 600;
 
 type Written = BTreeMap<String, Placed<Model>>;
 
-/// Every model. Without any there is `environment`.
+/// Resolves every model. If none is configured, adds `environment`.
 pub(super) fn resolve(written: Option<&Written>, scope: &mut Scope<'_>) -> BTreeMap<ModelName, ModelSettings> {
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         return BTreeMap::from([("environment".into(), from_environment(scope))]);
@@ -35,7 +35,7 @@ pub(super) fn resolve(written: Option<&Written>, scope: &mut Scope<'_>) -> BTree
             Model::Gemini(model) => http(Api::Gemini, model, scope),
             Model::OpenAiImages(model) => http(Api::OpenAiImages, model, scope),
             Model::Scripted(script) => ModelSettings::Scripted { file: scope.path(&script.file) },
-            // Resolved below: it may name any of the others.
+            // Resolved below: it may refer to any other model.
             Model::Environment(_) => from_environment(scope),
         };
         models.insert(ModelName::from(name.as_str()), settings);
@@ -62,7 +62,7 @@ fn from_environment(scope: &Scope<'_>) -> ModelSettings {
     }
 }
 
-/// The model that is used when the environment names none. Checked even when it does.
+/// The model to use when the environment names none. It is validated even when it is not used.
 fn stand_in(
     otherwise: &Text,
     written: &Written,
@@ -77,7 +77,7 @@ fn stand_in(
         }
         Some(Model::Environment(_)) => {
             let fault = Fault::new(format!("`{name}` itself depends on the environment"));
-            scope.fault(fault.with_remedy("name a model that is always there"), otherwise.place());
+            scope.fault(fault.with_remedy("name a model that is always available"), otherwise.place());
             None
         }
         Some(
@@ -91,7 +91,7 @@ fn stand_in(
     }
 }
 
-/// The provider's own address.
+/// The provider's default base URL.
 pub(super) fn default_url(api: Api) -> &'static str {
     match api {
         Api::OpenAiChat | Api::OpenAiResponses | Api::OpenAiImages => "https://api.openai.com/v1",
@@ -100,7 +100,7 @@ pub(super) fn default_url(api: Api) -> &'static str {
     }
 }
 
-/// A model of which nothing is said but where it is and what it is called.
+/// A model with every default: only the API, base URL, key and name are given.
 pub(super) fn plain(api: Api, base_url: &str, key: Option<KeySettings>, model: String) -> HttpModelSettings {
     HttpModelSettings {
         api,
@@ -165,7 +165,7 @@ fn http(api: Api, written: &HttpModel, scope: &mut Scope<'_>) -> ModelSettings {
 }
 
 fn key(written: &HttpModel, scope: &mut Scope<'_>) -> Option<KeySettings> {
-    // A variable that is empty is one that is not set, as elsewhere.
+    // An empty variable counts as unset, as elsewhere.
     let fixed = written.api_key.as_ref().map(|key| scope.text(key)).filter(|key| !key.is_empty());
     let fixed = fixed.map(|key| KeySettings::Fixed(key.into()));
     let Some(command) = &written.api_key_command else { return fixed };

@@ -1,4 +1,4 @@
-//! Policies: the presets, those the configuration names, and the one an agent has.
+//! Resolves policies: the presets, the configured ones, and the one of each agent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::config::written::PolicyChoice;
 use crate::core::id::AgentName;
 use crate::core::policy::Policy;
 
-/// Every policy that can be named.
+/// Every policy that has a name.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<PolicyChoice>>>,
     scope: &mut Scope<'_>,
@@ -30,7 +30,7 @@ pub(super) fn resolve(
             scope.fault(fault.with_remedy("give your policy another name"), choice.place());
             continue;
         }
-        // One that cannot be used stands there all the same: what is wrong is the file, not whoever names it.
+        // An invalid policy keeps its entry: the error is in its file, not in the agents that refer to it.
         policies.insert(name.clone(), Arc::default());
         let policy = match choice.value() {
             PolicyChoice::Named(path) => file(path, choice.place(), scope),
@@ -48,7 +48,7 @@ pub(super) fn resolve(
     policies
 }
 
-/// The policy of an agent: one that can be named, one in a file, or one written in place.
+/// The policy of an agent: by name, by file, or written in place.
 pub(super) fn of_agent(
     agent: &AgentName,
     written: Option<&Placed<PolicyChoice>>,
@@ -69,13 +69,13 @@ pub(super) fn of_agent(
                 return file(&name, choice.place(), scope).map(Arc::new).unwrap_or_default();
             }
             scope.unknown(Kind::Policy, &written, known.keys().map(String::as_str));
-            // Never used, because the fault above refuses the whole configuration.
+            // Never used: the error above rejects the whole configuration.
             preset()
         }
     }
 }
 
-/// No name of a policy looks like that.
+/// Names of policies never look like this.
 fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || name.ends_with(".yaml") || name.ends_with(".yml")
 }

@@ -1,4 +1,4 @@
-//! Prices: what is written, for models that are there.
+//! Resolves prices. Each must belong to a configured model.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::config::written::Price as Written;
 use crate::core::chat::{Price, Rates};
 use crate::core::id::ModelName;
 
-/// The prices that are configured, by the names of the models.
+/// The configured prices, by model name.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<Written>>>,
     models: &BTreeMap<ModelName, ModelSettings>,
@@ -21,7 +21,7 @@ pub(super) fn resolve(
     for (name, price) in written.into_iter().flatten() {
         let model = ModelName::from(name.as_str());
         if !models.contains_key(&model) {
-            let fault = Fault::new(format!("there is no model `{name}` to have a price"));
+            let fault = Fault::new(format!("unknown model `{name}` in `prices`"));
             let remedy = suggest::remedy(name, models.keys().map(ModelName::as_str), "models");
             scope.fault(fault.with_remedy(remedy), price.place());
         }
@@ -33,8 +33,8 @@ pub(super) fn resolve(
 fn resolved(written: &Written, scope: &mut Scope<'_>) -> Price {
     let mut dollars = |amount: &Placed<f64>| {
         if !amount.value().is_finite() || *amount.value() < 0.0 {
-            let fault = Fault::new(format!("`{}` is no price", amount.value()));
-            scope.fault(fault.with_remedy("write US dollars per million tokens; 0 is for nothing"), amount.place());
+            let fault = Fault::new(format!("`{}` is not a price", amount.value()));
+            scope.fault(fault.with_remedy("write US dollars per million tokens; 0 means free"), amount.place());
         }
         *amount.value()
     };

@@ -1,4 +1,4 @@
-//! How many runs a server takes on.
+//! Resolves the limits of concurrent and queued runs.
 
 use crate::config::gateway::RunsSettings;
 use crate::config::placed::Placed;

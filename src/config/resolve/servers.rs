@@ -1,4 +1,4 @@
-//! MCP servers.
+//! Resolves MCP servers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -69,7 +69,7 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
     })
 }
 
-/// A program to start. A command that is a relative path is relative to the configuration's folder.
+/// A stdio server. A relative command is relative to the configuration's folder.
 pub(in crate::config) fn transport_of_stdio(written: &Stdio, scope: &mut Scope<'_>) -> TransportSettings {
     TransportSettings::Stdio {
         command: command(&written.command, scope),
@@ -88,7 +88,7 @@ fn command(written: &Text, scope: &mut Scope<'_>) -> String {
     scope.program(command)
 }
 
-/// A server to dial.
+/// An HTTP server.
 pub(in crate::config) fn http_transport(written: &Http, scope: &mut Scope<'_>) -> TransportSettings {
     let url = scope.url(&written.url);
     let mut headers = scope.secrets(written.headers.as_ref());

@@ -1,4 +1,4 @@
-//! Agents as they are written.
+//! Written form of agents.
 
 use std::fmt;
 
@@ -13,46 +13,47 @@ use crate::config::placed::{Placed, Text};
 use crate::core::run::{InDoubt, OnDeny};
 use crate::core::tool::TierMode;
 
-/// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text is the instructions.
+/// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text contains the
+/// instructions.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct Agent {
-    /// The Markdown file; nothing else is written beside it.
+    /// The Markdown file. An entry with a file has no other key.
     pub(in crate::config) file: Option<Text>,
-    /// Which model. Default: the only one there is.
+    /// The model. Default: the only configured model.
     pub(in crate::config) model: Option<Text>,
-    /// The models that stand in for it when it fails, in order. Default: none.
+    /// The fallback models for when it fails, in order. Default: none.
     pub(in crate::config) fallback: Option<Vec<Placed<Fallback>>>,
-    /// Seconds for which a model that failed is passed over while another one is free. Default: 60.
+    /// Seconds for which a failed model is skipped while another one is available. Default: 60.
     pub(in crate::config) cooldown_s: Option<u64>,
-    /// The system prompt. Taken as it is: no variables.
+    /// The system prompt. Variables are not expanded.
     pub(in crate::config) instructions: Option<Text>,
     /// The MCP servers whose tools it may use. Default: none.
     pub(in crate::config) servers: Option<Vec<Text>>,
-    /// Which of the tools it may use, by the names the model sees.
+    /// Filter for the tools, by the names that the model sees.
     pub(in crate::config) tools: Option<Tools>,
-    /// Priorities by tool name pattern; the first pattern that matches counts. Default: 0.
+    /// Priorities by tool name pattern; the first pattern that matches applies. Default: 0.
     pub(in crate::config) priorities: Option<Priorities>,
-    /// What becomes of calls below the highest priority of a reply. Default: `defer`.
+    /// How calls below the highest priority of a reply are handled. Default: `defer`.
     #[schemars(schema_with = "tier_words")]
     pub(in crate::config) tiers: Option<TierMode>,
     /// The approval policy: its name, the path of a policy file, or the policy itself. Default: `default`.
     pub(in crate::config) policy: Option<Placed<PolicyChoice>>,
-    /// Whether its model may ask a person, with the tool `ask_human`; `{ deadline_s }` says how long an answer may take.
+    /// Whether the model may ask the user, with the tool `ask_human`; `{ deadline_s }` limits the time for an answer.
     /// Default: false.
     pub(in crate::config) ask_human: Option<Placed<AskHumanChoice>>,
-    /// What a denied call does: `tell` the model, or `fail` the run. Default: `tell`.
+    /// The effect of a denied call: `tell` the model, or `fail` the run. Default: `tell`.
     #[schemars(schema_with = "deny_words")]
     pub(in crate::config) on_deny: Option<OnDeny>,
-    /// What becomes of a call whose outcome nobody knows: `tell` the model, or `ask` a person. Default: `tell`.
+    /// How a call with an unknown outcome is handled: `tell` the model, or `ask` the user. Default: `tell`.
     #[schemars(schema_with = "doubt_words")]
     pub(in crate::config) in_doubt: Option<InDoubt>,
     /// JSON Schema of the final answer, or the path of a file with it.
     pub(in crate::config) output_schema: Option<Placed<Value>>,
-    /// Tools that the calling application runs itself: `name`, `description`, `input_schema`, `result_schema`, `priority`,
+    /// Tools that the calling application runs: `name`, `description`, `input_schema`, `result_schema`, `priority`,
     /// `deadline_s`.
     pub(in crate::config) external_tools: Option<Vec<Placed<Value>>>,
-    /// What bounds a run.
+    /// The limits of a run.
     pub(in crate::config) limits: Option<Limits>,
 }
 
@@ -60,61 +61,62 @@ pub(in crate::config) struct Agent {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct Tools {
-    /// Names it may use; empty means all.
+    /// Names of allowed tools; empty means all.
     pub(in crate::config) allow: Vec<Text>,
-    /// Names it may not use, whatever `allow` says.
+    /// Names of denied tools; takes precedence over `allow`.
     pub(in crate::config) deny: Vec<Text>,
 }
 
-/// What bounds a run.
+/// The limits of a run.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct Limits {
-    /// Turns with tools, and rejected answers; then the model answers with what it has. Default: 30.
+    /// Turns with tools, and rejected answers; after that the model must answer with what it has. Default: 30.
     pub(in crate::config) max_tool_interactions: Option<u32>,
-    /// Model turns; then the run ends. Default: 50.
+    /// Model turns; after that the run ends. Default: 50.
     #[schemars(range(min = 1))]
     pub(in crate::config) max_iterations: Option<Placed<u32>>,
     /// MCP calls. Default: no limit.
     pub(in crate::config) max_mcp_calls: Option<u32>,
-    /// Tokens read and written. Default: no limit.
+    /// Input and output tokens. Default: no limit.
     pub(in crate::config) max_tokens: Option<u64>,
     /// US dollars. Default: no limit.
     pub(in crate::config) max_cost_usd: Option<f64>,
-    /// Seconds from the start, waiting included. Default: no limit.
+    /// Seconds since the start, including time spent waiting. Default: no limit.
     pub(in crate::config) deadline_s: Option<u64>,
-    /// Turns in a row that bring nothing but unusable calls or rejected answers. Default: 3.
+    /// Consecutive turns that contain only unusable calls or rejected answers. Default: 3.
     pub(in crate::config) max_corrections: Option<u32>,
-    /// Attempts at one model call, the first included. Default: 3.
+    /// Attempts at one model call, including the first. Default: 3.
     #[schemars(range(min = 1))]
     pub(in crate::config) max_attempts: Option<Placed<u32>>,
-    /// Bytes of text that one tool result brings into the conversation; the rest is kept and read in pieces. Default: 65536.
+    /// Bytes of text that one tool result adds to the conversation; the rest is stored and can be read in pieces.
+    /// Default: 65536.
     #[schemars(range(min = 2048))]
     pub(in crate::config) max_result_bytes: Option<Placed<u64>>,
 }
 
-/// A model that stands in when those before it fail.
+/// A fallback model, for when the models before it fail.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 pub(in crate::config) enum Fallback {
     /// Its name.
     Name(String),
-    /// Its name, and how often it is asked.
+    /// Its name, and the number of attempts.
     Entry(FallbackEntry),
 }
 
-/// A model that stands in when those before it fail.
+/// A fallback model, for when the models before it fail.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct FallbackEntry {
-    /// Which model.
+    /// The model.
     pub(in crate::config) model: Text,
-    /// Attempts at it in one turn, the first included. Default: `max_attempts`.
+    /// Attempts in one turn, including the first. Default: `max_attempts`.
     #[schemars(range(min = 1))]
     pub(in crate::config) attempts: Option<Placed<u32>>,
 }
 
-/// By hand, because what is buffered for serde's `untagged` has lost its place in the file.
+/// Implemented by hand, because values buffered for serde's `untagged` lose their location in the file.
 impl<'de> Deserialize<'de> for Fallback {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NameOrEntry;
@@ -137,13 +139,13 @@ impl<'de> Deserialize<'de> for Fallback {
     }
 }
 
-/// Whether a person may be asked, and how long that may take.
+/// Whether the model may ask the user, and how long an answer may take.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 pub(in crate::config) enum AskHumanChoice {
     /// Yes or no.
     Whether(bool),
-    /// Yes, within a time.
+    /// Yes, with a time limit.
     Within(AskHumanWithin),
 }
 
@@ -151,12 +153,12 @@ pub(in crate::config) enum AskHumanChoice {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct AskHumanWithin {
-    /// Seconds; after that the model reads that nobody answered. Default: as long as the run lives.
+    /// Seconds; after that the model is informed that there is no answer. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
     pub(in crate::config) deadline_s: Option<Placed<u64>>,
 }
 
-/// By hand, because what is buffered for serde's `untagged` has lost its place in the file.
+/// Implemented by hand, because values buffered for serde's `untagged` lose their location in the file.
 impl<'de> Deserialize<'de> for AskHumanChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct WhetherOrWithin;

@@ -1,4 +1,4 @@
-//! The HTTP gateway, as it is written.
+//! Written form of the HTTP gateway.
 
 use std::collections::BTreeMap;
 
@@ -12,55 +12,56 @@ use crate::config::placed::{Placed, Text};
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct Gateway {
-    /// Where it listens: an address and a port. Default: `127.0.0.1:8484`.
+    /// The listen address: an IP address and a port. Default: `127.0.0.1:8484`.
     pub(in crate::config) listen: Option<Text>,
-    /// The address people know it by, such as `https://toolgate.example.com`. Default: none; links are paths.
+    /// The public address of the gateway, such as `https://toolgate.example.com`. Default: none; links are paths.
     pub(in crate::config) public_url: Option<Text>,
-    /// Where Prometheus reads `/metrics`: an address and a port of its own, which the keys of the gateway do not guard.
-    /// Default: nowhere.
+    /// The listen address of `/metrics` for Prometheus: its own IP address and port, without authentication. Default:
+    /// metrics are not served.
     pub(in crate::config) metrics_listen: Option<Text>,
-    /// How long runs under way may go on to a rest when the server is stopped, in seconds. Then they are laid down between
-    /// two steps, and another process drives them on. Default: 30.
+    /// How long running runs may continue when the server stops, in seconds. After that the server releases them
+    /// between two steps, and another process claims them. Default: 30.
     #[schemars(schema_with = "crate::config::written::seconds")]
     pub(in crate::config) drain_s: Option<Text>,
-    /// How many runs it takes on.
+    /// How many runs the gateway executes and queues.
     pub(in crate::config) runs: Option<Placed<Runs>>,
-    /// Whether whoever shows nothing may do everything. Only where it listens on the loopback address. Default: false.
+    /// Whether requests without credentials have every right. Requires a loopback listen address. Default: false.
     pub(in crate::config) anonymous: Option<Placed<bool>>,
-    /// Names that an anonymous gateway is asked by besides `localhost` and loopback addresses.
+    /// Host names that an anonymous gateway accepts besides `localhost` and loopback addresses.
     pub(in crate::config) hosts: Vec<Text>,
-    /// What pages in browsers may do. Default: nothing.
+    /// Access for pages in browsers. Default: none.
     pub(in crate::config) cors: Option<Cors>,
-    /// Tokens of an OpenID Connect issuer that let people in. Default: none do.
+    /// An OpenID Connect issuer whose tokens authenticate callers. Default: none.
     pub(in crate::config) oidc: Option<Placed<Oidc>>,
-    /// Where it is told what happens to runs (Standard Webhooks), besides what tenants ask for over the API.
+    /// Webhook endpoints for events of runs (Standard Webhooks), besides those that tenants create over the API.
     pub(in crate::config) webhooks: Vec<Placed<Webhook>>,
-    /// Where webhooks of tenants may go besides `https://` addresses of the public internet. Default: nowhere.
+    /// Where the webhooks of tenants may be sent, besides `https://` addresses of the public internet. Default:
+    /// nowhere.
     pub(in crate::config) webhook_egress: WebhookEgress,
-    /// Hosts of image and audio URLs in requests besides those of the public internet. Default: none.
+    /// Allowed hosts of image and audio URLs in requests, besides those of the public internet. Default: none.
     pub(in crate::config) media_hosts: MediaHosts,
-    /// How much one caller may ask for.
+    /// Limits per caller.
     pub(in crate::config) limits: GatewayLimits,
-    /// Whether whoever started a run must not be the one who approves its calls. Default: false.
+    /// Whether the user who started a run may not approve its calls. Default: false.
     pub(in crate::config) four_eyes: Option<bool>,
 }
 
-/// An address that is told what happens to runs.
+/// A webhook endpoint for events of runs.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct Webhook {
-    /// Where messages are posted. It may be anywhere.
+    /// The URL that messages are posted to. Any address is allowed.
     pub(in crate::config) url: Text,
-    /// What messages are signed with: `whsec_` and the Base64 of 24 to 64 bytes.
+    /// The signing secret: `whsec_` and the Base64 of 24 to 64 bytes.
     pub(in crate::config) secret: Text,
-    /// What is told, such as `run.pending` or `approval.requested`. Default: everything.
+    /// The events to send, such as `run.pending` or `approval.requested`. Default: every event.
     #[serde(default)]
     pub(in crate::config) events: Vec<Text>,
-    /// Whose runs it is told of. Default: `default`.
+    /// The tenant whose runs are reported. Default: `default`.
     pub(in crate::config) tenant: Option<Text>,
 }
 
-/// Where webhooks of tenants may go besides `https://` addresses of the public internet.
+/// Where the webhooks of tenants may be sent, besides `https://` addresses of the public internet.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct WebhookEgress {
@@ -72,7 +73,7 @@ pub(in crate::config) struct WebhookEgress {
     pub(in crate::config) private: bool,
 }
 
-/// Hosts of image and audio URLs in requests besides those of the public internet.
+/// Allowed hosts of image and audio URLs in requests, besides those of the public internet.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct MediaHosts {
@@ -82,11 +83,11 @@ pub(in crate::config) struct MediaHosts {
     pub(in crate::config) private: bool,
 }
 
-/// What pages in browsers may do.
+/// Access for pages in browsers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct Cors {
-    /// The origins of pages that may ask, such as `https://app.example.com`.
+    /// The allowed CORS origins, such as `https://app.example.com`.
     pub(in crate::config) origins: Vec<Text>,
 }
 
@@ -94,36 +95,36 @@ pub(in crate::config) struct Cors {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct Oidc {
-    /// Its URL, exactly as its tokens write it.
+    /// The issuer URL, exactly as in its tokens.
     pub(in crate::config) issuer: Text,
-    /// For whom a token has to be.
+    /// The required audience of a token.
     pub(in crate::config) audience: Text,
-    /// The claim that names scopes, as text between blanks or as a list. Default: `scope`.
+    /// The claim that contains the scopes, as space-separated text or as a list. Default: `scope`.
     pub(in crate::config) scope_claim: Option<Text>,
-    /// The claim that names the tenant. Default: all are of the one tenant there is.
+    /// The claim that contains the tenant. Default: none; every token belongs to the tenant `default`.
     pub(in crate::config) tenant_claim: Option<Text>,
-    /// What the values of the scope claim mean, such as `operators: [approvals:read, approvals:decide]`. Default: they are
-    /// scopes, and others mean nothing.
+    /// The scopes of each value of the scope claim, such as `operators: [approvals:read, approvals:decide]`. Default:
+    /// the values are scopes. Unknown values are ignored.
     pub(in crate::config) scopes_of: Option<BTreeMap<String, Vec<Text>>>,
 }
 
-/// How much one caller may ask for; all keys of one name in a tenant are one caller.
+/// Limits per caller; all keys with the same name in a tenant count as one caller.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct GatewayLimits {
-    /// Requests in a minute. Default: 60000.
+    /// Requests per minute. Default: 60000.
     pub(in crate::config) requests_per_minute: Option<Placed<u32>>,
-    /// Requests at one moment. Default: a tenth of `requests_per_minute`.
+    /// Requests in a burst. Default: a tenth of `requests_per_minute`.
     pub(in crate::config) burst: Option<Placed<u32>>,
-    /// Requests under way at once, those that wait for a run included. Default: 1024.
+    /// Concurrent requests, including those that wait for a run. Default: 1024.
     pub(in crate::config) requests_at_once: Option<Placed<u64>>,
-    /// Event streams open at once. Default: 4096.
+    /// Concurrent event streams. Default: 4096.
     pub(in crate::config) streams_at_once: Option<Placed<u64>>,
-    /// Lists and runs being read at once, those that wait for their turn included. Default: 100.
+    /// Concurrent reads of lists and runs, including those in the queue. Default: 100.
     pub(in crate::config) reads_at_once: Option<Placed<u64>>,
-    /// Credentials that do not hold, from one address in a minute. Default: 60.
+    /// Failed authentications per minute from one address. Default: 60.
     pub(in crate::config) failures_per_minute: Option<Placed<u32>>,
-    /// The largest body, in bytes. Default: 4194304, 4 MiB.
+    /// The maximum size of a body, in bytes. Default: 4194304, 4 MiB.
     pub(in crate::config) body_bytes: Option<Placed<u64>>,
     /// How long a body may take to arrive, in seconds. Default: 30.
     #[schemars(schema_with = "seconds")]

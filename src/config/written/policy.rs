@@ -1,4 +1,4 @@
-//! Policies as they are written, in files of their own or in place.
+//! Written form of policies, in files or in place.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use serde_json::{Map, Value};
 use crate::config::placed::{Placed, Text};
 use crate::core::policy::Verdict;
 
-/// Rules, and what holds where none of them speaks.
+/// Rules, and the default verdict if no rule matches.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct WrittenPolicy {
-    /// Its name. A policy that is written in place may leave it out.
+    /// The name. Optional for a policy that is written in place.
     pub(in crate::config) name: Option<Text>,
-    /// The verdict where no rule matches: `allow`, `ask` or `deny`.
+    /// The verdict if no rule matches: `allow`, `ask` or `deny`.
     #[schemars(required, schema_with = "verdict_words")]
     pub(in crate::config) default: Option<Verdict>,
-    /// Seconds a person has to answer where a rule says nothing else. Default: as long as the run lives.
+    /// Seconds that an approver has to answer, unless a rule sets its own limit. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
     pub(in crate::config) within_s: Option<Placed<u64>>,
-    /// The rules. Every one that matches speaks, and the strictest verdict wins.
+    /// The rules. If several match, the strictest verdict wins.
     #[serde(default)]
     pub(in crate::config) rules: Vec<Placed<WrittenRule>>,
 }
@@ -32,46 +32,47 @@ pub(in crate::config) struct WrittenPolicy {
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct WrittenRule {
-    /// Its name within the policy; decisions tell it.
+    /// The rule's name within the policy; decisions contain it.
     pub(in crate::config) id: Text,
-    /// What it asks for; all of it has to hold.
+    /// The conditions on the tool and the run; all of them must hold.
     pub(in crate::config) r#match: Placed<WrittenMatch>,
-    /// A CEL expression over `args`, `tool`, `server`, `agent` and `principal` that has to be true as well.
+    /// A CEL expression over `args`, `tool`, `server`, `agent` and `principal` that must be true as well.
     pub(in crate::config) when: Option<Text>,
-    /// What it says: `allow`, `ask` or `deny`.
+    /// The verdict: `allow`, `ask` or `deny`.
     #[schemars(schema_with = "verdict_words")]
     pub(in crate::config) verdict: Verdict,
-    /// Why, in a sentence; people and the model read it.
+    /// The reason, in one sentence; users and the model read it.
     pub(in crate::config) justification: Text,
-    /// Seconds a person has to answer when this rule asks. Default: the policy's.
+    /// Seconds that an approver has to answer when this rule asks. Default: the policy's.
     #[schemars(range(min = 1))]
     pub(in crate::config) within_s: Option<Placed<u64>>,
-    /// Calls that must, and calls that must not match it; checked when the policy is loaded.
+    /// Calls that must match the rule, and calls that must not; verified when the policy is loaded.
     #[serde(default)]
     pub(in crate::config) examples: WrittenExamples,
 }
 
-/// What a rule asks for. Patterns have `*`, `?`, `[a-z]` and `{a,b}`.
+/// The conditions of a rule. Patterns support `*`, `?`, `[a-z]` and `{a,b}`.
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct WrittenMatch {
-    /// Pattern of the name the model sees.
+    /// Pattern of the tool name that the model sees.
     pub(in crate::config) tool: Option<Text>,
-    /// Pattern of what the server or the application itself calls the tool.
+    /// Pattern of the tool's own name at its server or in the application.
     pub(in crate::config) named: Option<Text>,
-    /// Pattern of the server's id.
+    /// Pattern of the server id.
     pub(in crate::config) server: Option<Text>,
-    /// Who runs it: `mcp`, `external` or `builtin`.
+    /// The origin of the tool: `mcp`, `external` or `builtin`.
     #[schemars(schema_with = "origin_words")]
     pub(in crate::config) origin: Option<Text>,
-    /// Pattern of the agent.
+    /// Pattern of the agent's name.
     pub(in crate::config) agent: Option<Text>,
-    /// Pattern of the principal the run acts for.
+    /// Pattern of the principal that the run acts for.
     pub(in crate::config) principal: Option<Text>,
-    /// Whether the operator trusts the server, as its configuration says.
+    /// Whether the configuration trusts the server.
     pub(in crate::config) trusted: Option<bool>,
-    /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that chains, substitutes or redirects is
-    /// never allowed by it, and always denied or asked about if any of its parts may begin with these words.
+    /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that chains, substitutes or
+    /// redirects is never allowed by it. It is always denied or requires approval if any of its parts may begin with
+    /// these words.
     pub(in crate::config) command: Option<Placed<WrittenCommand>>,
     /// The hint `readOnlyHint`.
     pub(in crate::config) read_only: Option<bool>,
@@ -83,27 +84,27 @@ pub(in crate::config) struct WrittenMatch {
     pub(in crate::config) open_world: Option<bool>,
 }
 
-/// The leading words of a shell command, alone or with what bounds the rest.
+/// The leading words of a shell command, alone or with restrictions on the rest.
 #[derive(JsonSchema, Serialize)]
 #[schemars(untagged)]
 #[serde(untagged)]
 pub(in crate::config) enum WrittenCommand {
     /// The words.
     Words(Vec<WrittenWord>),
-    /// The words, the argument they stand in, and what may follow them.
+    /// The words, the argument that contains them, and what may follow them.
     Bounded(BoundedCommand),
 }
 
-/// The leading words of a shell command, the argument they stand in, and what may follow them.
+/// The leading words of a shell command, the argument that contains them, and what may follow them.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct BoundedCommand {
     /// The leading words.
     pub(in crate::config) words: Vec<WrittenWord>,
-    /// The argument with the command. Default: `command`, `cmd` or `command_line`, whichever the call has.
+    /// The argument that contains the command. Default: `command`, `cmd` or `command_line`, whichever the call has.
     pub(in crate::config) argument: Option<String>,
-    /// The only options (words that begin with `-`) that may follow. Default: any that is not known to write files or to run
-    /// programs.
+    /// The only options (words that begin with `-`) that may follow. Default: any option that is not known to write
+    /// files or to run programs.
     pub(in crate::config) options: Option<Vec<String>>,
     /// Whether no further word may follow. Default: false.
     #[serde(default)]
@@ -121,7 +122,7 @@ pub(in crate::config) enum WrittenWord {
 }
 
 impl WrittenWord {
-    /// The words it stands for.
+    /// The alternatives.
     pub(in crate::config) fn alternatives(&self) -> Vec<String> {
         match self {
             Self::Word(word) => vec![word.clone()],
@@ -130,7 +131,7 @@ impl WrittenWord {
     }
 }
 
-/// By hand, so that a mistake in either form names its key and its place.
+/// Implemented by hand, so that an error in either form names its key and its location.
 impl<'de> Deserialize<'de> for WrittenCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct WordsOrBounded;
@@ -153,13 +154,13 @@ impl<'de> Deserialize<'de> for WrittenCommand {
     }
 }
 
-/// Calls that prove a rule.
+/// Example calls that verify a rule.
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct WrittenExamples {
-    /// Calls it must match.
+    /// Calls that the rule must match.
     pub(in crate::config) r#match: Vec<Placed<WrittenExample>>,
-    /// Calls it must not match.
+    /// Calls that the rule must not match.
     pub(in crate::config) no_match: Vec<Placed<WrittenExample>>,
 }
 
@@ -167,7 +168,7 @@ pub(in crate::config) struct WrittenExamples {
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct WrittenExample {
-    /// What its origin calls the tool.
+    /// The tool's own name at its origin.
     pub(in crate::config) tool: String,
     /// The server; without one the calling application runs the tool.
     pub(in crate::config) server: Option<String>,
@@ -176,9 +177,9 @@ pub(in crate::config) struct WrittenExample {
     pub(in crate::config) builtin: bool,
     /// The agent.
     pub(in crate::config) agent: Option<String>,
-    /// On whose behalf.
+    /// The principal that the run acts for.
     pub(in crate::config) principal: Option<String>,
-    /// The arguments; a rule with `when` needs them.
+    /// The arguments; required for a rule with `when`.
     pub(in crate::config) arguments: Option<Map<String, Value>>,
     /// Whether the server is trusted. Default: false.
     #[serde(default)]
@@ -203,7 +204,7 @@ pub(in crate::config) enum PolicyChoice {
     Here(Box<WrittenPolicy>),
 }
 
-/// By hand, because what is buffered for serde's `untagged` has lost its place in the file.
+/// Implemented by hand, because values buffered for serde's `untagged` lose their location in the file.
 impl<'de> Deserialize<'de> for PolicyChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NameOrPolicy;

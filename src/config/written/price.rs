@@ -1,30 +1,30 @@
-//! Prices as they are written.
+//! Written form of prices.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::placed::Placed;
 
-/// What a model charges, in US dollars per million tokens.
+/// The price of a model, in US dollars per million tokens.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct Price {
-    /// Tokens read.
+    /// Input tokens.
     #[schemars(range(min = 0))]
     pub(in crate::config) input: Placed<f64>,
-    /// Tokens written.
+    /// Output tokens.
     #[schemars(range(min = 0))]
     pub(in crate::config) output: Placed<f64>,
-    /// Tokens read from the provider's cache. Default: as `input`.
+    /// Input tokens read from the provider's cache. Default: as `input`.
     #[schemars(range(min = 0))]
     pub(in crate::config) cache_read: Option<Placed<f64>>,
-    /// Tokens written to the provider's cache. Default: as `input`.
+    /// Input tokens written to the provider's cache. Default: as `input`.
     #[schemars(range(min = 0))]
     pub(in crate::config) cache_write: Option<Placed<f64>>,
-    /// Tokens of reasoning. Default: as `output`.
+    /// Reasoning tokens. Default: as `output`.
     #[schemars(range(min = 0))]
     pub(in crate::config) reasoning: Option<Placed<f64>>,
-    /// US dollars for each image that is made, besides its tokens. Default: nothing is known.
+    /// US dollars for each generated image, in addition to its tokens. Default: unknown.
     #[schemars(range(min = 0))]
     pub(in crate::config) image: Option<Placed<f64>>,
 }

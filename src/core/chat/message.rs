@@ -1,4 +1,4 @@
-//! Messages as the caller sees them and as every provider adapter reads them.
+//! Chat messages in the provider-neutral form that the caller and every provider adapter use.
 
 use base64::Engine;
 use base64::alphabet;
@@ -10,46 +10,47 @@ use crate::core::blob::BlobHandle;
 use crate::core::id::CallId;
 use crate::core::tool::Arguments;
 
-/// Base64 as providers and servers write it: the standard alphabet, padded or not.
+/// Base64 as providers and servers write it: the standard alphabet, with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Who speaks. Tool results are spoken by the user (source 002: appended as user messages with `tool_use_id`).
+/// The author of a message. Tool results have the user's role (source 002: appended as user messages with
+/// `tool_use_id`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person, the calling application, or a tool's result.
+    /// The user, the calling application, or a tool result.
     User,
     /// The model.
     Assistant,
 }
 
-/// One message of the conversation. A transcript alternates strictly between the two roles.
+/// One message of the conversation. Roles alternate strictly within a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said, in order.
+    /// The parts of the message, in order.
     pub content: Vec<Part>,
     /// The provider's own form of an assistant turn, kept for an unchanged replay to the same provider and model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_state: Option<ProviderState>,
 }
 
-/// An assistant turn as its provider wrote it: reasoning, signatures and whatever else the neutral form does not carry.
-/// Only the wire format that wrote it reads it, and only for the same model on the same server: what is encrypted for one
-/// account is not for another. For any other the neutral form is translated. The calls in it are those of the message's content, in the same order; their ids may have been replaced
-/// there, and then the ids of the content are the ones to send.
+/// An assistant turn as its provider wrote it: reasoning, signatures and everything else that the neutral form lacks.
+/// Only the same protocol, model and server read it, because content encrypted for one account is not valid for
+/// another. Every other provider gets a translation of the neutral form. The calls are those of the message's content,
+/// in the same order. Their ids may have been replaced in the content; send the ids of the content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProviderState {
-    /// The wire format: `anthropic`, `gemini`, …
+    /// The provider protocol: `anthropic`, `gemini`, …
     pub wire: String,
-    /// The model that was asked.
+    /// The model that wrote the turn.
     pub model: String,
-    /// The server that was asked, as `host` or `host:port`. Without it nobody can tell whose turn it is, and it is
-    /// replayed to none.
+    /// The server that wrote the turn, as `host` or `host:port`. Without it the author is unknown, and the state is not
+    /// replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// The content blocks, items or parts, unaltered and in order.
@@ -57,7 +58,7 @@ pub struct ProviderState {
 }
 
 impl ProviderState {
-    /// Two turns in a row as one, if the same model on the same server wrote both.
+    /// Joins two consecutive turns, if the same model on the same server wrote both.
     pub(crate) fn join(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         let (mut first, second) = first.zip(second)?;
         if (&first.wire, &first.model, &first.origin) != (&second.wire, &second.model, &second.origin) {
@@ -68,7 +69,7 @@ impl ProviderState {
     }
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
@@ -103,11 +104,11 @@ pub enum Part {
         /// The visible text; may be empty when the provider sends only a signature.
         text: String,
     },
-    /// The model asks for a tool.
+    /// The model requests a tool call.
     ToolUse {
         /// The call.
         id: CallId,
-        /// The name the model wrote; it may not exist.
+        /// The name that the model wrote; it may not exist.
         name: String,
         /// The arguments the model wrote.
         input: Arguments,
@@ -116,7 +117,7 @@ pub enum Part {
     ToolResult {
         /// The call it answers.
         tool_use_id: CallId,
-        /// What the model reads.
+        /// The content that the model reads.
         content: Vec<Part>,
         /// Whether the call failed or was not run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -138,7 +139,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// The media type of bytes of which nothing is known.
+    /// The media type of bytes whose type is unknown.
     pub const UNKNOWN_TYPE: &str = "application/octet-stream";
 
     /// Media with its bytes in it.
@@ -151,13 +152,13 @@ impl Media {
         Self { media_type: media_type.into(), data: None, url: Some(url.into()) }
     }
 
-    /// The bytes that base64 text stands for; `None` if it is not base64.
+    /// Decodes base64 text; `None` if it is not base64.
     pub fn decode(data: &str) -> Option<Vec<u8>> {
         BASE64.decode(data.trim()).ok()
     }
 
-    /// Base64 as providers take it, of what other encoders write: with line breaks, or in the alphabet of URLs. `None` if it is
-    /// not base64.
+    /// Base64 in the form that providers accept, from the output of other encoders: with line breaks, or in the URL-safe
+    /// alphabet. `None` if it is not base64.
     pub fn normalized(data: String) -> Option<String> {
         if Self::decode(&data).is_some() {
             return Some(data);
@@ -191,7 +192,7 @@ impl Part {
         }
     }
 
-    /// Takes the inline bytes out of it, as base64, with their type.
+    /// Removes the inline bytes, as base64, and returns them with their type.
     pub(crate) fn take_data(&mut self) -> Option<(String, String)> {
         match self {
             Self::Image(media) | Self::Audio(media) => Some((media.media_type.clone(), media.data.take()?)),
@@ -203,7 +204,7 @@ impl Part {
         }
     }
 
-    /// Puts a handle where the bytes were. The address a resource had becomes its name, unless it has one.
+    /// Inserts a handle in place of the bytes. The address of a resource becomes its name, unless it has one.
     pub(crate) fn refer(&mut self, handle: BlobHandle) {
         match self {
             Self::Image(media) | Self::Audio(media) => media.url = Some(handle.to_string()),
@@ -215,7 +216,7 @@ impl Part {
         }
     }
 
-    /// Puts bytes beside the handle that names them.
+    /// Adds the bytes to the handle that names them.
     pub fn fill(&mut self, bytes: &[u8]) {
         match self {
             Self::Image(Media { data, .. }) | Self::Audio(Media { data, .. }) | Self::Resource { data, .. } => {
@@ -225,7 +226,7 @@ impl Part {
         }
     }
 
-    /// Marks an address that looks like a handle of ours and came from somebody else. It leads nowhere from then on.
+    /// Invalidates an address that looks like a blob handle but comes from outside. It refers to no blob afterwards.
     pub fn disown(&mut self) {
         let marked = |address: &str| BlobHandle::parse(address).is_ok().then(|| format!("foreign:{address}"));
         match self {
@@ -282,17 +283,17 @@ impl Message {
         Self { role: Role::Assistant, content: vec![Part::text(text)], provider_state: None }
     }
 
-    /// The blobs that its parts name, those in tool results included.
+    /// The blobs that its parts name, including those in tool results.
     pub fn blobs(&self) -> impl Iterator<Item = BlobHandle> {
         self.content.iter().flat_map(Part::blobs)
     }
 
-    /// Whether there is nothing in it but white space. Providers refuse such a message.
+    /// Whether it contains only white space. Providers refuse such a message.
     pub fn is_blank(&self) -> bool {
         self.content.iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
     }
 
-    /// All text parts, joined as they stand.
+    /// All text parts, concatenated.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()
     }
@@ -309,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_one_name_on_two_servers_are_not_joined() {
+    fn turns_of_one_model_on_two_servers_are_not_joined() {
         let joined = |first, second| ProviderState::join(Some(state(first)), Some(state(second)));
         assert_eq!(joined(Some("a:1"), Some("a:1")).map(|state| state.items.len()), Some(2));
         assert_eq!((joined(Some("a:1"), Some("a:2")), joined(None, Some("a:1"))), (None, None));
     }
 
     #[test]
-    fn a_state_that_was_kept_before_servers_were_noted_can_be_read() {
+    fn a_state_without_a_server_can_be_read() {
         let written = json!({"wire": "w", "model": "m", "items": [1]});
         assert_eq!(serde_json::from_value::<ProviderState>(written.clone()).unwrap(), state(None));
         assert_eq!(serde_json::to_value(state(None)).unwrap(), written);

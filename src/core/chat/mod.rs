@@ -1,4 +1,4 @@
-//! What is said: messages, a model's reply, and what it cost. Neutral between providers; adapters translate.
+//! Chat types: messages, a model's reply, token usage and cost. Provider-neutral; adapters translate.
 
 mod message;
 mod price;

@@ -1,5 +1,5 @@
-//! What tokens cost. A price is configuration, a cost is a fact: it is worked out once, when a reply arrives, and kept
-//! with the usage it belongs to.
+//! Token prices and costs. A price is configuration; a cost is a fact: it is calculated once, when a reply arrives, and
+//! stored with its usage.
 
 use serde::Deserialize;
 
@@ -7,42 +7,42 @@ use super::{Costs, Usage};
 
 const MILLION: f64 = 1_000_000.0;
 
-/// What a model charges.
+/// The prices of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct Price {
-    /// For a request of usual length.
+    /// Rates of requests of usual length.
     #[serde(flatten)]
     pub rates: Rates,
-    /// For every token of a request that is longer than that, where it differs.
+    /// Rates of longer requests, for all of their tokens, where they differ.
     #[serde(default)]
     pub long_context: Option<LongContext>,
-    /// US dollars for an image that is made, besides its tokens.
+    /// US dollars for a generated image, in addition to its tokens.
     #[serde(default)]
     pub image: Option<f64>,
 }
 
-/// US dollars for a million tokens of each kind.
+/// US dollars per million tokens of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct Rates {
-    /// Tokens read.
+    /// Input tokens.
     pub input: f64,
-    /// Tokens written.
+    /// Output tokens.
     pub output: f64,
-    /// Tokens read that came from the provider's cache; `None` if they cost what others cost.
+    /// Input tokens read from the provider's cache; `None` if they have the price of other input tokens.
     #[serde(default)]
     pub cache_read: Option<f64>,
-    /// Tokens read that were written to the provider's cache; `None` if they cost what others cost.
+    /// Input tokens written to the provider's cache; `None` if they have the price of other input tokens.
     #[serde(default)]
     pub cache_write: Option<f64>,
-    /// Tokens of reasoning; `None` if they cost what other written tokens cost.
+    /// Reasoning tokens; `None` if they have the price of other output tokens.
     #[serde(default)]
     pub reasoning: Option<f64>,
 }
 
-/// Rates of requests that read more than a number of tokens.
+/// Rates of requests whose input exceeds a number of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct LongContext {
-    /// They hold for requests that read more than so many tokens, for all tokens of the request.
+    /// The number of input tokens above which these rates apply, to all tokens of the request.
     pub above: u64,
     /// The rates.
     #[serde(flatten)]
@@ -50,7 +50,7 @@ pub struct LongContext {
 }
 
 impl Price {
-    /// Fills in what one request cost that made so many images, unless the provider told what it charged.
+    /// Fills in the cost of one request that generated so many images, unless the provider reported a cost.
     pub fn complete(&self, usage: &mut Usage, images: usize) {
         if usage.cost_usd.is_none() {
             usage.costs = self.costs(usage, images);
@@ -58,20 +58,20 @@ impl Price {
         }
     }
 
-    /// What one request cost, in US dollars. `None` if it is not known how much was read and written, unless that costs
-    /// nothing anyway.
+    /// The cost of one request in US dollars. `None` if the token counts are unknown, unless the tokens are free
+    /// anyway.
     pub fn cost(&self, usage: &Usage, images: usize) -> Option<f64> {
         self.costs(usage, images).as_ref().map(Costs::total)
     }
 
-    /// The parts of that; what images cost is part of what was written.
+    /// The parts of the cost; images are part of the output.
     fn costs(&self, usage: &Usage, images: usize) -> Option<Costs> {
         let is_free = self.image.is_some() && self.rates.input == 0.0 && self.rates.output == 0.0;
         let tokens = self.costs_of_tokens(usage).or_else(|| is_free.then(Costs::default))?;
         Some(Costs { output: tokens.output + self.image.unwrap_or(0.0) * images as f64, ..tokens })
     }
 
-    /// Kinds of tokens that nobody counted are taken to be none.
+    /// Token kinds without a count are taken as zero.
     fn costs_of_tokens(&self, usage: &Usage) -> Option<Costs> {
         let (input, output) = usage.input_tokens.zip(usage.output_tokens)?;
         let rates = self.rates_for(input);

@@ -1,22 +1,22 @@
-//! What a model said in one turn.
+//! A model's reply: the result of one turn.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Part, ProviderState, Usage};
 use crate::core::tool::ToolCall;
 
-/// A complete model reply. What happens next is decided by the presence of calls, never by `stop`
-/// (providers say `stop` beside calls and `tool_calls` without any).
+/// A complete model reply. The presence of calls decides the next step, never `stop`: providers send `stop` beside
+/// calls, and `tool_calls` without a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The parts in the order the model gave them: text, reasoning, tool use.
+    /// The parts in the model's order: text, reasoning, tool use.
     pub content: Vec<Part>,
     /// Why the model stopped.
     pub stop: Stop,
-    /// What the call cost; unknown figures are `None`, never zero.
+    /// Usage of the call; unknown figures are `None`, never zero.
     #[serde(default)]
     pub usage: Usage,
-    /// The model that answered, as the provider names it.
+    /// The name that the provider gives the model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The provider's id of this response.
@@ -30,23 +30,23 @@ pub struct Reply {
     pub first_token_ms: Option<u64>,
 }
 
-/// Why a model stopped talking.
+/// The reason why a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// It was done.
+    /// The reply is finished.
     End,
-    /// It wants tools run.
+    /// The model requests tools.
     ToolCalls,
-    /// It ran into its output limit.
+    /// The reply reached its output limit.
     MaxTokens,
     /// The conversation and the answer no longer fit the model's context window.
     ContextWindow,
-    /// The provider's filter cut it off.
+    /// The provider's content filter stopped the reply.
     ContentFilter,
-    /// It declined to answer.
+    /// The model refused to answer.
     Refusal,
-    /// The provider paused a long turn: send the conversation back and it goes on.
+    /// The provider paused a long turn: send the conversation again to continue.
     Pause,
 }
 
@@ -56,13 +56,13 @@ impl Reply {
         Self { content: vec![Part::text(text)], stop: Stop::End, ..Self::empty() }
     }
 
-    /// A reply that asks for tools, for tests and scripts.
+    /// A reply that requests tools, for tests and scripts.
     pub fn calling(calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let content = calls.into_iter().map(ToolCall::into_part).collect();
         Self { content, stop: Stop::ToolCalls, ..Self::empty() }
     }
 
-    /// A reply with nothing in it.
+    /// An empty reply.
     pub fn empty() -> Self {
         Self {
             content: Vec::new(),
@@ -75,12 +75,12 @@ impl Reply {
         }
     }
 
-    /// All text of the reply, joined as it stands.
+    /// All text of the reply, concatenated.
     pub fn joined_text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()
     }
 
-    /// The calls the model asks for, in its order.
+    /// The calls that the model requests, in its order.
     pub fn calls(&self) -> impl Iterator<Item = ToolCall> {
         self.content.iter().filter_map(ToolCall::from_part)
     }

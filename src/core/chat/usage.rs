@@ -1,15 +1,15 @@
-//! Tokens and money. Unknown stays unknown.
+//! Token usage and cost. Unknown figures stay unknown.
 
 use serde::{Deserialize, Serialize};
 
-/// What one or more model calls used. `None` means that nobody said; it is never read as zero.
+/// The usage of one or more model calls. `None` means that the provider did not report it; it is never read as zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     /// Tokens read, cached ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens written, reasoning included.
+    /// Output tokens, reasoning included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Part of `input_tokens` that came from the provider's cache.
@@ -24,38 +24,38 @@ pub struct Usage {
     /// Price in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// What it is made of, where toolgate worked it out. Providers that tell a price tell one sum.
+    /// The parts of the cost, where toolgate calculated it. A provider that reports a cost reports one sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
 }
 
-/// The parts of a cost, in US dollars. Together they are all of it.
+/// The parts of a cost, in US dollars. Their sum is the whole cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Of tokens read, but for those below.
+    /// Input tokens that were neither read from nor written to the cache.
     pub input: f64,
-    /// Of tokens that came from the provider's cache.
+    /// Input tokens read from the provider's cache.
     pub cache_read: f64,
-    /// Of tokens that were written to it.
+    /// Input tokens written to the provider's cache.
     pub cache_write: f64,
-    /// Of what was written, but for reasoning.
+    /// Output tokens without reasoning.
     pub output: f64,
-    /// Of reasoning.
+    /// Reasoning tokens.
     pub reasoning: f64,
 }
 
 impl Costs {
-    /// Of everything read.
+    /// The cost of the whole input.
     pub fn prompt(&self) -> f64 {
         self.input + self.cache_read + self.cache_write
     }
 
-    /// Of everything written.
+    /// The cost of the whole output.
     pub fn completion(&self) -> f64 {
         self.output + self.reasoning
     }
 
-    /// All of it.
+    /// The whole cost.
     pub fn total(&self) -> f64 {
         self.input + self.cache_read + self.cache_write + self.output + self.reasoning
     }
@@ -84,19 +84,19 @@ impl Usage {
         sum(&mut self.cache_read_tokens, other.cache_read_tokens);
         sum(&mut self.cache_write_tokens, other.cache_write_tokens);
         sum(&mut self.reasoning_tokens, other.reasoning_tokens);
-        // Parts are told only as long as they are all of it.
+        // The parts are kept only as long as their sum is the whole cost.
         self.costs = match (self.cost_usd, other.cost_usd) {
             (_, None) => self.costs,
             (None, Some(_)) => other.costs,
             (Some(_), Some(_)) => self.costs.zip(other.costs).map(|(one, other)| one.plus(&other)),
         };
         if let Some(cost) = other.cost_usd {
-            // A price below zero would un-reach a limit.
+            // A negative price would lower a cost that has already reached its limit.
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost.max(0.0));
         }
     }
 
-    /// What came to it since it was `before`.
+    /// The usage added since `before`.
     pub fn since(&self, before: &Self) -> Self {
         let tokens = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
         Self {
@@ -110,7 +110,7 @@ impl Usage {
         }
     }
 
-    /// Tokens read and written, as far as they are known.
+    /// Input and output tokens, as far as they are known.
     pub fn total_tokens(&self) -> Option<u64> {
         match (self.input_tokens, self.output_tokens) {
             (None, None) => None,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_cost_are_added_up_and_told_only_while_they_are_all_of_it() {
+    fn cost_parts_are_kept_only_while_they_are_complete() {
         let parts = Costs { input: 0.5, reasoning: 0.25, ..Costs::default() };
         let mut both = Usage::default();
         both.add(&used(Some(0.75), Some(parts)));
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(both, used(Some(1.5), Some(Costs { input: 1.0, reasoning: 0.5, ..Costs::default() })));
 
         both.add(&used(Some(0.1), None));
-        assert_eq!(both.costs, None, "the provider told a sum");
+        assert_eq!(both.costs, None, "the provider reported a sum");
         both.add(&used(Some(0.75), Some(parts)));
-        assert_eq!(both.costs, None, "and it is still in it");
+        assert_eq!(both.costs, None, "the sum still contains that report");
     }
 }

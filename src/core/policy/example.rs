@@ -1,4 +1,4 @@
-//! Examples: what a rule's author says of it, and what is run when the rule is loaded.
+//! Examples of rules: test cases that the author of a rule writes and that run when the rule is loaded.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ pub struct Example {
     pub trusted: bool,
     /// The agent that calls it.
     pub agent: Option<String>,
-    /// On whose behalf.
+    /// The principal.
     pub principal: Option<String>,
     /// The arguments; a rule with a condition needs them.
     pub arguments: Option<Map<String, Value>>,
 }
 
 impl Rule {
-    /// The examples that do not behave as their author says.
+    /// The examples whose result differs from the author's expectation.
     pub fn check_examples(&self) -> Vec<RuleError> {
         let (good, bad) = self.examples();
         let expectations = good.iter().map(|e| (e, true)).chain(bad.iter().map(|e| (e, false)));
@@ -39,7 +39,7 @@ impl Rule {
 }
 
 impl Example {
-    /// What it shows to be wrong with a rule.
+    /// The error that the example reveals in a rule.
     fn fault(&self, rule: &Rule, should_match: bool) -> Option<RuleError> {
         let tool = self.tool();
         let (agent, principal) = (self.agent.clone().map(AgentName::from), self.principal.clone().map(Principal::from));
@@ -54,7 +54,7 @@ impl Example {
         let is_as_said = match &finding {
             Finding::Matches => should_match,
             Finding::Misses(_) => !should_match,
-            // Neither: an example is to show what the condition does.
+            // Neither: an example has to show the effect of the condition.
             Finding::Depends | Finding::Unclear(_) => false,
         };
         if is_as_said {
@@ -68,7 +68,7 @@ impl Example {
         })
     }
 
-    /// A tool of that kind, with nothing else known of it.
+    /// A tool of that kind, without any other property.
     pub fn tool(&self) -> Tool {
         let (name, origin) = match &self.server {
             Some(server) => (

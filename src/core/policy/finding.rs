@@ -1,23 +1,24 @@
-//! What a rule has to do with a call, and why.
+//! Findings: the relation of one rule to a call, with its reason.
 
 use super::command::Comparison;
 use super::{Rule, Subject};
 use crate::core::tool::{Annotations, Origin, Tool, visible};
 
-/// What a rule has to do with a call.
+/// The relation of a rule to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// All it asks for holds: its verdict counts.
+    /// Every criterion holds: its verdict counts.
     Matches,
-    /// All but its condition holds, and that cannot be evaluated for these arguments. Why not.
+    /// Every criterion but the condition holds, and the condition cannot be evaluated for these arguments. Contains the
+    /// reason.
     Unclear(String),
-    /// All but its condition holds, and that needs arguments, which are not known yet.
+    /// Every criterion but the condition holds, and the condition needs arguments, which are not known yet.
     Depends,
-    /// Something it asks for does not hold: the first such thing.
+    /// A criterion does not hold: the first such criterion.
     Misses(Miss),
 }
 
-/// What does not hold.
+/// A criterion that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
     /// The name the model sees.
@@ -26,19 +27,19 @@ pub enum Miss {
     Named,
     /// The server.
     Server,
-    /// Who runs it.
+    /// The origin.
     Origin,
     /// The agent.
     Agent,
-    /// On whose behalf.
+    /// The principal.
     Principal,
     /// A hint.
     Hint(Hint),
-    /// A hint that would allow, of a server that is not trusted.
+    /// A hint that would allow, from a server that is not trusted.
     Untrusted,
     /// Whether the server is trusted.
     Trust,
-    /// A name that would allow, of a tool whose server is neither trusted nor named by the rule.
+    /// A name that would allow, for a tool whose server is neither trusted nor named by the rule.
     NameAlone,
     /// The command.
     Command,
@@ -46,7 +47,7 @@ pub enum Miss {
     Condition,
 }
 
-/// A hint of a server about its tool.
+/// A server's hint about its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// `readOnlyHint`.
@@ -60,7 +61,7 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// What a server says.
+    /// The server's value.
     pub(super) fn given(self, annotations: &Annotations) -> Option<bool> {
         match self {
             Self::ReadOnly => annotations.read_only_hint,
@@ -70,8 +71,8 @@ impl Hint {
         }
     }
 
-    /// What has to be reckoned with where nobody who is trusted says otherwise: MCP's own defaults. A tool that only reads,
-    /// as a trusted server says, destroys nothing and may be repeated.
+    /// The worst case, assumed unless a trusted server says otherwise: MCP's own defaults. A tool that a trusted server
+    /// declares read-only destroys nothing and may be repeated.
     pub(super) fn at_worst(self, tool: &Tool) -> bool {
         let only_reads = tool.trusted && tool.annotations.read_only_hint == Some(true);
         match self {
@@ -82,7 +83,7 @@ impl Hint {
         }
     }
 
-    /// The word for it in a policy.
+    /// Its name in a policy.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read_only",
@@ -94,7 +95,7 @@ impl Hint {
 }
 
 impl Finding {
-    /// Which of two findings, by the two names of one tool, is the one to tell of.
+    /// The precedence of two findings for the two names of one tool, when one of them is reported.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Matches => 3,
@@ -104,7 +105,7 @@ impl Finding {
         }
     }
 
-    /// The word for it.
+    /// Its name.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Matches => "matches",
@@ -114,7 +115,7 @@ impl Finding {
         }
     }
 
-    /// Why, in words: what the rule asks for, and what is there.
+    /// The reason in words: the criterion of the rule, and the actual value.
     pub fn in_words(&self, rule: &Rule, subject: &Subject<'_>) -> String {
         let condition = rule.when().map_or("", |condition| condition.text());
         match self {
@@ -180,7 +181,7 @@ impl Miss {
     }
 }
 
-/// The word for an origin in a policy.
+/// The name of an origin in a policy.
 pub(super) fn kind(origin: &Origin) -> &'static str {
     match origin {
         Origin::Mcp { .. } => "mcp",
@@ -189,7 +190,7 @@ pub(super) fn kind(origin: &Origin) -> &'static str {
     }
 }
 
-/// What an origin itself calls its tool.
+/// The origin's own name for the tool.
 pub(super) fn own_name(origin: &Origin) -> &str {
     match origin {
         Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool } => tool,

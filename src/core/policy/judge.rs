@@ -1,37 +1,37 @@
-//! From rules to one verdict.
+//! Policy evaluation: from rules to one verdict.
 
 use super::condition::Facts;
 use super::{Finding, Judgement, Links, Policy, Rule, Subject, Verdict};
 use crate::core::tool::{Origin, ToolName};
 
-/// What the rules of a policy say of a call, by one name of its tool.
+/// The results of all rules of a policy for a call, by one name of its tool.
 #[derive(Default)]
 struct Said<'a> {
     /// The strictest rule that matches; the first of equally strict ones.
     strictest: Option<&'a Rule>,
-    /// The strictest rule that matches because of what a server says of itself, and nobody trusts that server.
+    /// The strictest rule that matches because of a claim of an untrusted server.
     claimed: Option<&'a Rule>,
     /// The first rule whose condition cannot be evaluated, and why.
     unclear: Option<(&'a Rule, String)>,
     /// The strictest rule whose condition waits for arguments.
     depends: Option<&'a Rule>,
-    /// Whether a rule that is not a denial, and rests on no claim of a server, waits for arguments.
+    /// Whether a rule that is not a denial, and depends on no claim of a server, needs arguments.
     may_spare: bool,
 }
 
 impl Policy {
-    /// What is to become of a call: the strictest verdict of all rules that match; the first of equally strict rules is
+    /// Judges a call or tool: the strictest verdict of all matching rules. Of equally strict rules the first one is
     /// named.
     ///
-    /// A rule whose condition cannot be evaluated neither allows nor denies, and the call is asked about at least.
+    /// A rule whose condition cannot be evaluated neither allows nor denies, and the call requires approval at least.
     ///
-    /// A rule that matches because of what an untrusted server says of itself is heard where it makes the verdict stricter, and
-    /// does not stand in the place of a stricter default.
+    /// A rule that matches because of a claim of an untrusted server counts where it makes the verdict stricter. It
+    /// does not replace a stricter default.
     ///
-    /// A tool whose definition changed under a running run is not the tool the rules were written for: unless its server
-    /// is trusted, what they allow is asked about.
+    /// A tool whose definition changed during a run is not the tool the rules were written for: unless its server is
+    /// trusted, a call that they allow requires approval.
     ///
-    /// A tool that is shown under a longer name, because another one has the same, is judged by both names.
+    /// A tool that has a longer name, because another tool has the same, is judged by both names.
     ///
     /// Paths are compared by their texts alone; [`Policy::judge_with_links`] is for calls that are about to run.
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
@@ -57,7 +57,7 @@ impl Policy {
         }
     }
 
-    /// What each rule has to do with a call, in file order.
+    /// The finding of each rule for a call, in file order.
     pub fn explain<'a>(&'a self, subject: &Subject<'_>) -> Vec<(&'a Rule, Finding)> {
         self.rules.iter().map(|rule| (rule, rule.examine(subject))).collect()
     }
@@ -69,7 +69,7 @@ impl Policy {
             return self.unless_clear(settled, rule, &error, speaks);
         }
         let Some(rule) = said.depends else { return settled };
-        // Denied whatever the arguments are, or asked about by a rule that names its reason.
+        // Denied whatever the arguments are, or requires approval by a rule that gives its reason.
         let is_denied = settled.verdict == Verdict::Deny && (speaks || !said.may_spare);
         let is_asked = settled.verdict == Verdict::Ask && speaks;
         if is_denied || is_asked {
@@ -78,7 +78,7 @@ impl Policy {
         self.says(rule, Verdict::Ask, format!("it depends on the arguments: {}", rule.justification))
     }
 
-    /// What holds as far as rules could say yes or no, and whether it is a rule that says so.
+    /// The verdict of the rules whose result is certain, and whether it comes from a rule.
     fn settle(&self, subject: &Subject<'_>, said: &Said<'_>) -> (Judgement, bool) {
         let claimed = said.claimed.filter(|claimed| match said.strictest {
             Some(rule) => claimed.verdict > rule.verdict,
@@ -115,7 +115,7 @@ impl Policy {
         said
     }
 
-    /// At least *ask*, and the error is told to whoever is asked.
+    /// At least *ask*, with the error in the reason.
     fn unless_clear(&self, settled: Judgement, rule: &Rule, error: &str, speaks: bool) -> Judgement {
         let note = format!("the condition of rule `{}` cannot be evaluated for this call: {error}", rule.id);
         match settled.verdict {
@@ -129,7 +129,7 @@ impl Policy {
         Judgement { verdict, rule: Some(rule.id.clone()), why, within_s: rule.within_s.or(self.within_s) }
     }
 
-    /// The judgement where no rule speaks.
+    /// The judgement if no rule matches.
     fn otherwise(&self, subject: &Subject<'_>) -> Judgement {
         let why = match subject.tool.origin {
             Origin::Builtin { .. } => "toolgate runs it itself, and it changes nothing".to_owned(),
@@ -140,10 +140,10 @@ impl Policy {
         Judgement { verdict: self.fallback_for(subject), rule: None, why, within_s: self.within_s }
     }
 
-    /// The verdict where no rule speaks.
+    /// The verdict if no rule matches.
     fn fallback_for(&self, subject: &Subject<'_>) -> Verdict {
         match subject.tool.origin {
-            // What toolgate runs itself does nothing but show a run what is its own, or ask a person.
+            // Builtin tools only show a run its own data, or ask the user.
             Origin::Builtin { .. } => Verdict::Allow,
             Origin::Mcp { .. } | Origin::External { .. } => self.fallback,
         }

@@ -1,8 +1,8 @@
-//! Which calls run, which are put to a person, which are refused.
+//! Tool policy: which calls run, which require approval, which are refused.
 //!
-//! A policy is a list of rules; every rule that matches speaks, and the strictest verdict wins. Where no rule speaks the
-//! policy's default holds. A rule whose condition cannot be evaluated says nothing, and then nothing runs unasked. Nothing here
-//! looks at a store or a person: approvals that were given stand beside the policy.
+//! A policy is a list of rules. The strictest verdict of all matching rules wins; if no rule matches, the policy's
+//! default applies. A rule whose condition cannot be evaluated has no verdict, and the call then requires approval.
+//! Nothing here reads a store or asks a person: approvals that were given are separate from the policy.
 
 mod command;
 mod condition;
@@ -32,47 +32,47 @@ use crate::core::tool::Tool;
 /// A set of rules with a name and a version.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The name it is chosen by, for example `default`.
+    /// The name in the configuration, for example `default`.
     pub name: String,
     /// A hash of its text: a decision records the version it was made under.
     pub version: String,
     /// The verdict where no rule matches.
     pub fallback: Verdict,
-    /// How many seconds a person has to answer where no rule says otherwise.
+    /// The seconds a person has to answer, unless a rule sets them.
     pub within_s: Option<u64>,
     /// The rules, in file order.
     pub rules: Vec<Rule>,
 }
 
-/// What is judged.
+/// The call or tool to be judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The tool that would run.
     pub tool: &'a Tool,
     /// The agent that would call it.
     pub agent: Option<&'a AgentName>,
-    /// On whose behalf.
+    /// The principal.
     pub principal: Option<&'a Principal>,
-    /// The arguments it would run with; `None` while no call is known. Where the verdict depends on them it is then *ask*:
-    /// nothing is hidden that some call may do, and nothing runs that some call may not.
+    /// The arguments of the call; `None` while no call is known. If the verdict depends on them it is then *ask*: a
+    /// tool that some call may use is not hidden, and a call that may be forbidden does not run.
     pub arguments: Option<&'a Map<String, Value>>,
 }
 
-/// A verdict and the rule it came from.
+/// A verdict and the rule that decided it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What is to happen.
+    /// The verdict.
     pub verdict: Verdict,
     /// The id of the deciding rule; `None` when the policy's default decided.
     pub rule: Option<String>,
-    /// Why, for people and for the model.
+    /// The reason, for people and for the model.
     pub why: String,
-    /// How many seconds a person has to answer; `None` for as long as the run lives.
+    /// The seconds a person has to answer; `None` for as long as the run lives.
     pub within_s: Option<u64>,
 }
 
 impl Policy {
-    /// A policy without rules: everything is put to a person.
+    /// A policy without rules: every call requires approval.
     pub fn ask_always() -> Self {
         Self {
             name: "ask".into(),
@@ -99,12 +99,12 @@ impl Policy {
         self.rules.iter().filter_map(Rule::when).flat_map(Condition::folders)
     }
 
-    /// The policy as it is now, for the record.
+    /// The policy's name and version, for the record.
     pub fn mark(&self) -> PolicyMark {
         PolicyMark { name: self.name.clone(), version: self.version.clone() }
     }
 
-    /// Runs every rule's examples. A rule that does not do what its author wrote beside it is refused when loaded.
+    /// Runs the examples of every rule. A rule that contradicts its examples is refused on loading.
     pub fn check_examples(&self) -> Result<(), Vec<RuleError>> {
         let errors: Vec<RuleError> = self.rules.iter().flat_map(Rule::check_examples).collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }

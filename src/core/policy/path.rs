@@ -1,7 +1,7 @@
 //! Paths of files: whether one lies within a folder, by its text and by where its links lead (decision 0015).
 //!
-//! A path is read as POSIX has it. Whatever a server could read otherwise (relative paths, `~`, addresses, escapes, backslashes) is
-//! refused, so that a condition about it is neither true nor false.
+//! A path is parsed by POSIX rules. A path that a server could read differently (relative paths, `~`, addresses,
+//! escapes, backslashes) is refused, so that a condition about it is neither true nor false.
 
 use super::Links;
 use crate::core::tool::visible;
@@ -11,7 +11,7 @@ use crate::core::tool::visible;
 pub(super) struct Names(Vec<String>);
 
 impl Names {
-    /// Reads an absolute path; `..` takes back the name before it.
+    /// Parses an absolute path; `..` removes the name before it.
     pub(super) fn of(path: &str) -> Result<Self, String> {
         if let Some(reason) = refusal(path) {
             return Err(reason.to_owned());
@@ -47,7 +47,7 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
     let (leads_to, folder) = (resolved(path)?, resolved(folder)?);
     match Names::of(leads_to)?.is_within(&Names::of(folder)?) == by_text {
         true => Ok(by_text),
-        // The place is part of the reason: a yes is to where the link leads, and not to wherever it leads later.
+        // The target is part of the reason: an approval is for this target, not for a later one.
         false => {
             let (path, leads_to) = (visible(path), visible(leads_to));
             Err(format!("a link on the path leads elsewhere than its text says: `{path}` leads to `{leads_to}`"))
@@ -55,7 +55,7 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
     }
 }
 
-/// Why a text is no path whose meaning is certain.
+/// The reason why a text is not an unambiguous path.
 fn refusal(path: &str) -> Option<&'static str> {
     if path.chars().any(char::is_control) {
         return Some("a path has a control character in it");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_programs_read_in_different_ways_is_refused() {
+    fn ambiguous_paths_are_refused() {
         for path in [
             "",
             "a",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn links_have_to_lead_where_the_text_says() {
+    fn links_have_to_agree_with_the_text() {
         let resolved = |pairs: &[(&str, Result<&str, &str>)]| {
             let own = |(path, to): &(&str, Result<&str, &str>)| {
                 ((*path).to_owned(), to.map(str::to_owned).map_err(str::to_owned))

@@ -1,4 +1,4 @@
-//! One rule of a policy: what it matches, what it says, and for how long a person is asked.
+//! A rule of a policy: its criteria, its verdict, and the time a person has to answer.
 
 use super::command::Comparison;
 use super::condition::Facts;
@@ -7,7 +7,7 @@ use super::{CommandPattern, Condition, Example, Outlook, Subject, Verdict};
 use crate::core::pattern::{Pattern, SIGNS};
 use crate::core::tool::{Tool, ToolName};
 
-/// The words for an origin.
+/// The names of origins in policies.
 const KINDS: [&str; 3] = ["mcp", "external", "builtin"];
 
 /// A rule. Build with [`Rule::new`], which compiles its patterns.
@@ -15,11 +15,11 @@ const KINDS: [&str; 3] = ["mcp", "external", "builtin"];
 pub struct Rule {
     /// Unique within the policy; decisions name it.
     pub id: String,
-    /// What it says.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why, for the person who is asked and for the model that is refused.
+    /// The reason, for the approver and for the model whose call is refused.
     pub justification: String,
-    /// How many seconds a person has to answer when this rule asks; `None` for the policy's own.
+    /// The seconds a person has to answer when this rule asks; `None` for the policy's own.
     pub within_s: Option<u64>,
     matches: Match,
     patterns: Patterns,
@@ -28,23 +28,23 @@ pub struct Rule {
     places: RulePlaces,
 }
 
-/// Where a rule was written: lines and columns from 1, as far as they are known.
+/// The source position of a rule: lines and columns from 1, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RulePlaces {
     /// Its id.
     pub id: Option<(usize, usize)>,
-    /// What it matches.
+    /// Its criteria.
     pub matches: Option<(usize, usize)>,
     /// Its condition.
     pub when: Option<(usize, usize)>,
 }
 
-/// What a rule asks for; all that is given must hold. Patterns have `*`, `?`, `[a-z]` and `{a,b}`.
+/// The criteria of a rule; all given ones must hold. Patterns have `*`, `?`, `[a-z]` and `{a,b}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     /// Pattern of the name the model sees.
     pub tool: Option<String>,
-    /// Pattern of what the origin itself calls the tool.
+    /// Pattern of the origin's own name for the tool.
     pub named: Option<String>,
     /// Pattern of the server's configured id; only MCP tools have one.
     pub server: Option<String>,
@@ -54,7 +54,8 @@ pub struct Match {
     pub agent: Option<String>,
     /// Pattern of the principal. A run without a principal does not match.
     pub principal: Option<String>,
-    /// Whether the operator trusts the tool's server. External and builtin tools have no server, so they never count as trusted.
+    /// Whether the operator trusts the tool's server. External and builtin tools have no server, so they never count as
+    /// trusted.
     pub trusted: Option<bool>,
     /// The leading words of a shell command.
     pub command: Option<CommandPattern>,
@@ -68,20 +69,20 @@ pub struct Match {
     pub open_world: Option<bool>,
 }
 
-/// What is wrong with a rule.
+/// An error in a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// A pattern cannot be meant.
+    /// An invalid pattern.
     #[error("rule `{rule}`: `{pattern}` is not a valid pattern: {reason}")]
     Pattern {
         /// The rule.
         rule: String,
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// An origin that does not exist.
+    /// An unknown origin.
     #[error("rule `{rule}`: origin `{origin}` is none of `mcp`, `external`, `builtin`")]
     Origin {
         /// The rule.
@@ -89,12 +90,12 @@ pub enum RuleError {
         /// The word that was written.
         origin: String,
     },
-    /// A command pattern that cannot be meant.
+    /// An invalid command pattern.
     #[error("rule `{rule}`: {reason}")]
     Command {
         /// The rule.
         rule: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// An example is not matched, or a counter-example is.
@@ -104,12 +105,12 @@ pub enum RuleError {
         rule: String,
         /// The example's tool.
         example: String,
-        /// What its author said.
+        /// The author's expectation.
         should_match: bool,
-        /// Why it is not so.
+        /// The reason why it fails.
         why: String,
     },
-    /// An example of a rule with a condition does not say which arguments.
+    /// An example of a rule with a condition has no arguments.
     #[error("rule `{rule}`: the example `{example}` has no arguments, and whether it matches depends on them")]
     NoArguments {
         /// The rule.
@@ -124,7 +125,7 @@ pub enum RuleError {
         rule: String,
         /// The example's tool.
         example: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -139,7 +140,7 @@ struct Patterns {
 }
 
 impl Rule {
-    /// Compiles a rule. `examples` must match it, `counter_examples` must not; [`Rule::check_examples`] tells.
+    /// Compiles a rule. `examples` must match it, `counter_examples` must not; [`Rule::check_examples`] checks them.
     pub fn new(
         id: &str,
         verdict: Verdict,
@@ -167,13 +168,13 @@ impl Rule {
         })
     }
 
-    /// The same rule with its places in the file it was read from.
+    /// The same rule with its position in the file.
     #[must_use]
     pub fn with_places(self, places: RulePlaces) -> Self {
         Self { places, ..self }
     }
 
-    /// Where it was written.
+    /// Its position in the file.
     pub fn places(&self) -> RulePlaces {
         self.places
     }
@@ -190,7 +191,7 @@ impl Rule {
         Self { within_s, ..self }
     }
 
-    /// What it asks for.
+    /// Its criteria.
     pub fn conditions(&self) -> &Match {
         &self.matches
     }
@@ -205,14 +206,14 @@ impl Rule {
         (&self.examples.0, &self.examples.1)
     }
 
-    /// What it has to do with a call. A tool with two names is looked at by both.
+    /// Compares it with a call. A tool with two names is compared by both.
     pub fn examine(&self, subject: &Subject<'_>) -> Finding {
         let names = [Some(&subject.tool.name), subject.tool.own_name.as_ref()];
         let findings = names.into_iter().flatten().map(|name| self.find(&Facts::new(subject, name)));
         findings.max_by_key(Finding::rank).unwrap_or(Finding::Misses(Miss::Tool))
     }
 
-    /// The same by one name. What costs most is looked at last.
+    /// Compares it by one name. The most expensive criterion is last.
     pub(super) fn find(&self, facts: &Facts<'_>) -> Finding {
         if let Some(miss) = self.miss(facts.subject, facts.name) {
             return Finding::Misses(miss);
@@ -230,7 +231,7 @@ impl Rule {
         }
     }
 
-    /// What the command pattern finds; without one everything matches.
+    /// The result of the command pattern; without one everything matches.
     pub(super) fn compare_command(&self, subject: &Subject<'_>) -> Comparison {
         let command = self.matches.command.as_ref();
         command.map_or(Comparison::Matches, |command| command.compare(subject.arguments, self.verdict))
@@ -255,8 +256,8 @@ impl Rule {
         misses.map(|(miss, ..)| miss).or_else(|| self.trust_missed(tool)).or_else(|| self.hint_missed(tool))
     }
 
-    /// A server chooses the names of its tools, so a name identifies a tool only as far as its server is known: the operator
-    /// named it, or trusts it.
+    /// A server chooses the names of its tools, so a name identifies a tool only if its server is known: the operator
+    /// named or trusts the server.
     fn trust_missed(&self, tool: &Tool) -> Option<Miss> {
         if self.matches.trusted.is_some_and(|wanted| wanted != tool.trusted) {
             return Some(Miss::Trust);
@@ -265,8 +266,8 @@ impl Rule {
         (is_unknown && self.allows_names_of_any_server()).then_some(Miss::NameAlone)
     }
 
-    /// Whether the rule allows tools by their names alone, whichever server has them. The exact name `mcp_<server>_<tool>` names
-    /// the server too.
+    /// Whether the rule allows tools by their names alone, whichever server has them. The exact name
+    /// `mcp_<server>_<tool>` names the server too.
     pub fn allows_names_of_any_server(&self) -> bool {
         let Match { tool, named, server, origin, .. } = &self.matches;
         let names_a_server = server.is_some() || tool.as_deref().is_some_and(|tool| !tool.contains(SIGNS));
@@ -277,8 +278,8 @@ impl Rule {
             && self.allows_by_name_alone()
     }
 
-    /// Whether the rule allows calls by names alone (of tool, server, agent and principal): nothing about the arguments, the
-    /// server's hints or its trust has to hold.
+    /// Whether the rule allows calls by names alone (of tool, server, agent and principal), without a criterion about
+    /// the arguments, the server's hints or its trust.
     pub fn allows_by_name_alone(&self) -> bool {
         let looks_at_arguments = self.when.as_ref().is_some_and(|when| when.outlook() != Outlook::Constant);
         let looks_at_arguments = looks_at_arguments || self.matches.command.is_some();
@@ -286,9 +287,9 @@ impl Rule {
         self.verdict == Verdict::Allow && !knows_more && !self.wants_hints()
     }
 
-    /// What a server that is not trusted says of itself loosens nothing. A rule that allows because of a hint does not match
-    /// its tools. One that asks or denies matches them if they may be what it looks for, whatever is said: a hint can bring
-    /// such a rule about, and never out of its way.
+    /// Claims of an untrusted server loosen nothing. A rule that allows because of a hint does not match its tools. A
+    /// rule that asks or denies matches them if they may have the hinted property, whatever the server claims: a hint
+    /// can make such a rule match, and can never prevent it.
     fn hint_missed(&self, tool: &Tool) -> Option<Miss> {
         let mut wanted = self.wanted_hints();
         if self.verdict == Verdict::Allow && !tool.trusted {
@@ -303,18 +304,17 @@ impl Rule {
         missed.map(|(hint, _)| Miss::Hint(hint))
     }
 
-    /// Whether it matches the tool only because of what a server that is not trusted says of itself. Told of a rule that
-    /// matches.
+    /// Whether it matches the tool only because of a claim of an untrusted server. Only valid for a rule that matches.
     pub(super) fn rests_on_claim(&self, tool: &Tool) -> bool {
         !tool.trusted && self.wanted_hints().any(|(hint, wanted)| hint.at_worst(tool) != wanted)
     }
 
-    /// The hint that counts as its worst value in a rule that matches, because nobody who is trusted says otherwise.
+    /// The hint that counts as its worst value in a rule that matches, because no trusted server says otherwise.
     pub(super) fn hint_at_worst(&self, tool: &Tool) -> Option<(Hint, bool)> {
         self.wanted_hints().find(|(hint, wanted)| hint.given(&tool.annotations) != Some(*wanted))
     }
 
-    /// Whether it asks for a hint of the server.
+    /// Whether it has a criterion about a hint.
     pub fn wants_hints(&self) -> bool {
         self.wanted_hints().next().is_some()
     }
@@ -331,7 +331,7 @@ impl Rule {
     }
 }
 
-/// Whether every name fits a pattern.
+/// Whether a pattern matches every name.
 fn is_anything(pattern: &str) -> bool {
     pattern.chars().all(|sign| sign == '*')
 }

@@ -1,21 +1,21 @@
-//! Allow, ask or deny; the order is from lenient to strict.
+//! Policy verdicts: allow, ask or deny, ordered from lenient to strict.
 
 use serde::{Deserialize, Serialize};
 
-/// What a policy says of a call. `Deny` is stricter than `Ask`, `Ask` than `Allow`.
+/// The verdict of a policy. `Deny` is stricter than `Ask`, `Ask` than `Allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It runs.
+    /// The call runs.
     Allow,
-    /// A person decides.
+    /// The call requires approval.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny,
 }
 
 impl Verdict {
-    /// The word for it.
+    /// Its name in policies and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",

@@ -1,4 +1,4 @@
-//! Whether a fact can be the next one. Looks, and changes nothing.
+//! Event validation: whether an event can be the next one of a journal. Reads the state, never changes it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Run {
             (Event::CallCompleted { call, .. }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
                 let under_way = matches!(call.state, CallState::Started | CallState::Task(_));
-                // What was sent before and is not sent again has an end, and is not told as not run.
+                // A call that was sent before and is not sent again has an end, and is not reported as not run.
                 let under_way = under_way || (call.state == CallState::Selected && call.sent);
                 let owed = under_way || (call.is_answerable() && call.is_external());
                 expect_state(name, call, owed)
@@ -217,7 +217,7 @@ fn expect_state(event: &'static str, call: &Call, fits: bool) -> Result<(), Impo
     if fits { Ok(()) } else { Err(wrong()) }
 }
 
-/// Whether a server can have said something about a call: it was sent, or is a task there.
+/// Whether a server can have reported something about a call: the call was sent, or is a task at the server.
 fn admit_news(event: &'static str, call: &Call) -> Result<(), Impossible> {
     expect_state(event, call, matches!(call.state, CallState::Started | CallState::Task(_)))
 }
@@ -249,7 +249,7 @@ fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
             return Err(Impossible::Contradiction { event: "tool.checked", why });
         }
         CallVerdict::Run { by: Right::Person } => call.is_approved(),
-        // What was sent is sent again by nothing but a person's yes.
+        // A call that was sent is sent again only with a person's approval.
         CallVerdict::Run { by: Right::Policy { .. } | Right::Grant { .. } } => {
             call.state == CallState::Selected && !call.sent
         }

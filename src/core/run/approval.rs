@@ -1,4 +1,4 @@
-//! A decision about one call: what was said, by whom, how far it reaches, and what exactly it was about.
+//! Approval decisions: the answer for one call, who gave it, its scope, and the exact content that was approved.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,62 +8,62 @@ use crate::core::id::{CallId, GrantId, RunId};
 use crate::core::json;
 use crate::core::tool::{Arguments, Origin, ToolName};
 
-/// Yes or no to one call.
+/// The decision about one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Yes or no.
+    /// Approve or deny.
     pub answer: Answer,
-    /// Who decided.
+    /// The approver.
     pub by: String,
-    /// Where they did.
+    /// The channel the approver used.
     #[serde(default)]
     pub via: Channel,
-    /// Why; the model reads it when the answer is no.
+    /// The reason; the model reads it when the call is denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How far a yes reaches.
+    /// The scope of an approval.
     #[serde(default)]
     pub scope: Scope,
-    /// Which later calls of the tool a yes with a wider scope covers.
+    /// The later calls of the tool that an approval with a wider scope covers.
     #[serde(default, skip_serializing_if = "Coverage::is_tool")]
     pub covers: Coverage,
-    /// Until when a yes with a wider scope holds; without it, until it is revoked.
+    /// When an approval with a wider scope expires; without it, it holds until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Arguments to use instead of the model's; checked like the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_arguments: Option<Arguments>,
-    /// What it is about. The runner fills it in; what it says then is what was in force.
+    /// The content that was decided about. The runner fills it in; it then records what was in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<Box<Binding>>,
 }
 
-/// Yes or no.
+/// Approve or deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Yes.
+    /// The call may run.
     Approve,
-    /// No.
+    /// The call may not run.
     Deny,
 }
 
-/// How somebody decided.
+/// The channel of a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
-    /// At a terminal, asked by the command that ran.
+    /// At a terminal, in reply to a prompt of the running command.
     Terminal,
-    /// With a command of its own, or a file given to one.
+    /// With a separate command, or with a file given to one.
     CommandLine,
     /// Over HTTP.
     Api,
-    /// By the program that toolgate is a library of.
+    /// By the program that embeds toolgate as a library.
     #[default]
     Library,
 }
 
-/// How far an approval reaches.
+/// The scope of an approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -72,41 +72,41 @@ pub enum Scope {
     Once,
     /// Later calls in the same session.
     Session,
-    /// Later calls of the same agent on behalf of the same principal, whatever the session.
+    /// Later calls of the same agent on behalf of the same principal, in any session.
     Always,
 }
 
-/// Which calls of a tool an approval with a wider scope covers.
+/// The calls of a tool that an approval with a wider scope covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coverage {
-    /// Any.
+    /// Calls with any arguments.
     #[default]
     Tool,
-    /// Those with the very same arguments (RFC 8785).
+    /// Calls with exactly the same arguments (RFC 8785).
     Arguments,
 }
 
-/// What a decision is about. Another question, another tool, another definition, other arguments or another reason to ask are another
-/// matter, and the decision does not hold for it.
+/// The content of a decision. If the question, tool, definition, arguments or reason to ask changes, the decision does
+/// not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// Who runs the tool, and under which name.
+    /// The origin of the tool, and its name there.
     pub origin: Origin,
-    /// Hash of the tool's definition, how its server is reached included.
+    /// Hash of the tool's definition, including how its server is reached.
     pub definition: String,
-    /// Hash of the arguments as they would run.
+    /// Hash of the arguments that would run.
     pub arguments: String,
     /// The policy that asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyMark>,
-    /// The position of the fact that asks: a call may be asked about more than once in the same words, and an answer is to
-    /// one question. 0 in journals that did not record it.
+    /// The position of the event that asks: a run may ask about a call more than once in the same words, and an answer
+    /// belongs to one question. 0 in journals that did not record it.
     #[serde(default)]
     pub event: u64,
 }
 
-/// A policy as it was at some time.
+/// The version of a policy at some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyMark {
     /// Its name.
@@ -115,23 +115,23 @@ pub struct PolicyMark {
     pub version: String,
 }
 
-/// A standing approval that was found for a tool.
+/// A grant that was found for a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Granted {
     /// The name the model sees.
     pub tool: ToolName,
-    /// The approval.
+    /// The grant.
     pub grant: GrantId,
     /// Hash of the only arguments it covers; `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// Until when it holds.
+    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
 impl Decision {
-    /// A decision about this call alone, by the program itself.
+    /// A decision about this call alone, by the embedding program.
     pub fn new(answer: Answer, by: impl Into<String>) -> Self {
         Self {
             answer,
@@ -146,7 +146,7 @@ impl Decision {
         }
     }
 
-    /// Whether another decision says the same, whatever was in force when it was given.
+    /// Whether another decision has the same content, whatever was in force when it was given.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let bare = |decision: &Self| Self { binding: None, ..decision.clone() };
         bare(self) == bare(other)
@@ -160,8 +160,8 @@ impl Coverage {
 }
 
 impl Binding {
-    /// A short text that stands for this binding of this call of this run: whoever decides can send back what they were
-    /// shown.
+    /// A short digest of this binding for this call of this run: an approver can send it back to prove which version
+    /// was shown.
     pub fn digest(&self, run: &RunId, call: &CallId) -> String {
         json::hash(&json!({"run": run, "call": call, "binding": self}))
     }

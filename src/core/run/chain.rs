@@ -1,9 +1,10 @@
-//! Which model is asked. A run has a model and may have others that stand in for it, in order; this is what became of
-//! each, and who is next.
+//! Model fallback: which model of a run is called next. A run has a preferred model and may have fallback models, in
+//! order; this tracks the attempts at each.
 //!
-//! A model is asked again while it has attempts left and its failure may pass. Then it is left: not asked again in this
-//! turn, and passed over in later ones until its cooldown is over, unless nobody else is free. Only failures of a model
-//! or of its provider lead on to the next one. A decision about content ends the run: it is not shopped around.
+//! A model is retried while it has attempts left and its failure is transient. After that it is not called again in
+//! this turn, and later turns skip it until its cooldown is over, unless no other model is available. Only failures of
+//! a model or of its provider trigger a fallback. A refusal for content reasons ends the run: the request is not sent
+//! to another model.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +18,11 @@ use crate::core::chat::{Reply, Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 
-/// What is said of a reply that ran into the end of the model's context window.
+/// The message for a reply that reached the end of the model's context window.
 pub(super) const OUT_OF_ROOM: &str =
     "the answer was cut off because the conversation no longer fits the model's context window";
 
-/// A model that stands in when those before it fail.
+/// A fallback model, used when the models before it fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Its configured name.
@@ -36,22 +37,22 @@ pub struct Candidate {
 pub(super) struct Attempts {
     /// Whether the model may call tools.
     pub(super) offer: Offer,
-    /// How many were made, at whatever model.
+    /// The number of attempts so far, at any model.
     pub(super) count: u32,
-    /// The model that was asked last.
+    /// The model of the latest attempt.
     pub(super) model: ModelName,
-    /// The position from which on this execution asked that model.
+    /// The position of this execution's first attempt at that model.
     pub(super) first: u64,
-    /// How many in a row up to now vanished: nobody knows how they went.
+    /// The number of consecutive attempts so far whose outcome is unknown.
     pub(super) unanswered: u32,
     tried: BTreeMap<ModelName, Tried>,
 }
 
-/// What became of one model in this turn.
+/// The attempts at one model in this turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tried {
     attempts: u32,
-    /// Whether it failed for good.
+    /// Whether no further attempt is possible.
     is_left: bool,
 }
 
@@ -69,7 +70,7 @@ impl Spec {
 }
 
 impl Run {
-    /// The model to ask when a model is to be asked at that time.
+    /// The model to call at that time.
     pub fn candidate(&self, now: Timestamp) -> &ModelName {
         if let Some(again) = self.asked_again() {
             return again;
@@ -79,17 +80,17 @@ impl Run {
         free.or_else(|| self.open_candidates().next()).unwrap_or(&self.started.spec.model)
     }
 
-    /// How often a model was asked in the turn under way.
+    /// The number of calls of a model in the current turn.
     pub fn attempts_at(&self, model: &ModelName) -> u32 {
         self.attempts().and_then(|attempts| attempts.tried.get(model)).map_or(0, |tried| tried.attempts)
     }
 
-    /// The model that is being asked, or was asked last in the turn under way.
+    /// The model of the current or latest attempt in the current turn.
     pub fn model_asked(&self) -> Option<&ModelName> {
         self.attempts().map(|attempts| &attempts.model)
     }
 
-    /// The fact that the model under way failed at that time, with what follows for its cooldown.
+    /// The event for a failure of the current model at that time, including its cooldown.
     pub fn model_failed(&self, error: Failure, usage: Usage, now: Timestamp) -> Event {
         let cools_until = self.leads_on(&error).then(|| {
             let asked = SignedDuration::from_millis(error.retry_after_ms.unwrap_or(0).try_into().unwrap_or(i64::MAX));
@@ -99,21 +100,21 @@ impl Run {
         Event::ModelFailed { error, usage, cools_until }
     }
 
-    /// The failure that a reply of the model under way amounts to when it was cut off for want of room, and another model
-    /// may have more.
+    /// The failure that corresponds to a reply of the current model that was cut off for lack of context, if another
+    /// model may have more.
     pub fn out_of_room(&self, reply: &Reply) -> Option<Failure> {
         let is_cut = reply.stop == Stop::ContextWindow && reply.calls().next().is_none();
         let has_others = self.open_candidates().any(|model| Some(model) != self.model_asked());
         (is_cut && has_others).then(|| Failure::new(ErrorCode::ContextWindow, OUT_OF_ROOM))
     }
 
-    /// Whether such a failure of the model under way makes the run look to its other models.
+    /// Whether such a failure of the current model triggers a fallback to the other models.
     pub(super) fn leads_on(&self, error: &Failure) -> bool {
         !self.started.spec.fallback.is_empty() && leads_on(error.code) && !self.may_retry(error)
     }
 
-    /// Whether a model may be asked now. A journal may tell of one that was asked although it cooled down: time is the
-    /// driver's.
+    /// Whether a model may be called now. A journal may contain a call of a model during its cooldown: time is up to
+    /// the driver.
     pub(super) fn may_ask(&self, model: &ModelName) -> bool {
         match (self.asked_again(), &self.phase) {
             (Some(again), _) => again == model,
@@ -122,19 +123,19 @@ impl Run {
         }
     }
 
-    /// The model that is asked once more, unless the turn begins or the next model is to be asked.
+    /// The model to retry, unless the turn begins or the next model is to be called.
     pub(super) fn asked_again(&self) -> Option<&ModelName> {
         let attempts = self.attempts()?;
         let model = &attempts.model;
         let again = match matches!(self.phase, Phase::Asking(_)) {
-            // Nobody knows what became of the attempt. It counts as long as there is somebody else to ask.
+            // The outcome of the attempt is unknown. It counts as long as another model is available.
             true => self.is_open(model) || self.open_candidates().next().is_none(),
             false => !attempts.tried.get(model).is_some_and(|tried| tried.is_left),
         };
         again.then_some(model)
     }
 
-    /// The failure that a turn ends with, if its last attempt leaves nothing to try.
+    /// The failure that ends a turn, if no further attempt is possible.
     pub(super) fn last_failure(&self, error: &Failure) -> Option<Failure> {
         let attempts = self.attempts().filter(|_| self.asked_again().is_none())?;
         if leads_on(error.code) && self.open_candidates().next().is_some() {
@@ -158,13 +159,13 @@ impl Run {
         }
     }
 
-    /// Whether the model under way is asked again after such a failure.
+    /// Whether the current model is retried after such a failure.
     fn may_retry(&self, error: &Failure) -> bool {
         let asks_too_much = error.retry_after_ms.is_some_and(|asked| asked > LONGEST_RETRY_AFTER_MS);
         error.retryable && !asks_too_much && self.model_asked().is_some_and(|model| self.is_open(model))
     }
 
-    /// The models that may still be asked in this turn.
+    /// The models that may still be called in this turn.
     fn open_candidates(&self) -> impl Iterator<Item = &ModelName> {
         self.started.spec.models().filter(|model| self.is_open(model))
     }
@@ -174,7 +175,7 @@ impl Run {
         !tried.is_left && tried.attempts < self.started.spec.attempts(model)
     }
 
-    /// One more attempt: the fold of `llm.call.started`.
+    /// Records an attempt: the fold of `llm.call.started`.
     pub(super) fn model_called(&mut self, model: &ModelName, offer: Offer) {
         let (execution, position) = (self.execution.0, self.length);
         let mut attempts = match std::mem::replace(&mut self.phase, Phase::Ready { resolved: false }) {
@@ -202,7 +203,7 @@ impl Run {
         self.phase = Phase::Asking(attempts);
     }
 
-    /// An attempt that failed: the fold of `llm.call.failed`.
+    /// Records a failed attempt: the fold of `llm.call.failed`.
     pub(super) fn stumbled(&mut self, error: &Failure, usage: &Usage, cools_until: Option<Timestamp>) {
         self.budget.usage.add(usage);
         let is_left = !self.may_retry(error);
@@ -217,7 +218,7 @@ impl Run {
     }
 }
 
-/// Whether a failure is one of the model or its provider, which another one may not have.
+/// Whether a failure belongs to the model or its provider, so that another model may succeed.
 fn leads_on(code: ErrorCode) -> bool {
     match code {
         ErrorCode::ProviderAuth

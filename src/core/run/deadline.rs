@@ -1,8 +1,8 @@
-//! Until when something is owed, and what becomes of it afterwards. Facts have no clock; the journal tells the fold the
-//! time of each, and everything here is derived from that.
+//! Deadlines of pending items: when they expire, and the events that follow. Events have no clock; the journal passes
+//! the time of each event to the fold, and everything here is derived from that.
 //!
-//! The time for an answer begins when the run first waits for it. As long as other calls of the turn are at work, nobody
-//! may have been shown what is owed, and nobody can be late.
+//! The time for an answer begins when the run starts to wait for it. While other calls of the turn are running, pending
+//! items may not have been shown to a person yet, and no answer can be late.
 
 use std::time::Duration;
 
@@ -13,27 +13,27 @@ use super::turn::Call;
 use super::{Channel, Event, Owes, Refusal, Run, Step};
 use crate::core::id::CallId;
 
-/// What somebody outside has to answer, and by when.
+/// The deadline of an answer from outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// The position of the fact that asks for it.
+    /// The position of the event that asks for it.
     pub event: u64,
-    /// Since when the run waits for it, once it does, if the time of the facts is known.
+    /// When the run began to wait for it, if it waits and the time of the events is known.
     pub since: Option<Timestamp>,
-    /// How many seconds there are for it.
+    /// The number of seconds there are for it.
     pub within_s: Option<u64>,
-    /// Until when somebody extended it.
+    /// The extended deadline.
     pub extended: Option<Timestamp>,
 }
 
 impl Term {
-    /// Time for an answer that was asked for by that fact.
+    /// The deadline of an answer that this event asks for.
     pub(super) fn new(event: u64, within_s: Option<u64>) -> Self {
         Self { event, since: None, within_s, extended: None }
     }
 
-    /// Until when it is owed; `None` for as long as the run lives, or as long as its time has not begun. An extension never
-    /// takes time away.
+    /// When it expires; `None` as long as its time has not begun, or if it may take as long as the run lives. An
+    /// extension never shortens the time.
     pub fn until(&self) -> Option<Timestamp> {
         let ends = self.since?.checked_add(Duration::from_secs(self.within_s?)).ok()?;
         Some(self.extended.map_or(ends, |extended| extended.max(ends)))
@@ -41,7 +41,7 @@ impl Term {
 }
 
 impl Run {
-    /// Lets the time begin for everything that the run waits for as of now.
+    /// Starts the time of everything that the run waits for as of now.
     pub(super) fn begin_terms(&mut self) {
         let has_no_time = |call: &Call| call.is_awaited() && call.term.since.is_none();
         let is_new = matches!(&self.phase, Phase::Working { turn, .. } if turn.calls.iter().any(has_no_time));
@@ -53,14 +53,14 @@ impl Run {
         turn.calls.iter_mut().filter(|call| has_no_time(call)).for_each(|call| call.term.since = now);
     }
 
-    /// What was not answered in time, as facts. Whoever drives a run on writes them down first.
+    /// Expiry events for everything that was not answered in time. A driver that resumes a run records them first.
     pub fn overdue(&self, now: Timestamp) -> Vec<Event> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         let late = |call: &&Call| call.is_awaited() && call.term.until().is_some_and(|until| until <= now);
         turn.calls.iter().filter(late).map(|call| Event::Expired { call: call.asked.id.clone() }).collect()
     }
 
-    /// More time for something that is owed. Giving the same time twice is giving it once.
+    /// Extends the deadline of a pending item. Repeating an extension has no further effect.
     pub(super) fn accept_extension(
         &self,
         id: &CallId,
@@ -91,25 +91,24 @@ impl Run {
         }
     }
 
-    /// What it is owed while it waits, of a run that began then. It has a time of its own, which runs out like that of what is
-    /// owed.
+    /// Pending counts of a waiting run that began then. The run's own deadline counts like the deadlines of its items.
     pub fn owes(&self, began: Timestamp) -> Owes {
         let pending = self.pending();
         if pending.is_empty() {
-            // A run at work waits for nothing but the answers to calls that are held open.
+            // A running run waits only for answers to calls that are held open.
             return Owes::of(&self.open_items());
         }
         let owes = Owes::of(&pending);
         Owes { due_at: owes.due_at.into_iter().chain(self.ends_by(began)).min(), ..owes }
     }
 
-    /// Until when a run that began then is to be over, if its limits say so.
+    /// The deadline of a run that began then, if its limits have one.
     pub fn ends_by(&self, began: Timestamp) -> Option<Timestamp> {
         let deadline = Duration::from_secs(self.started.spec.limits.deadline_s?);
         began.checked_add(deadline).ok()
     }
 
-    /// When the first of the things that are owed becomes overdue.
+    /// The earliest deadline of the pending items.
     pub fn due_at(&self) -> Option<Timestamp> {
         let Phase::Working { turn, .. } = &self.phase else { return None };
         turn.calls.iter().filter(|call| call.is_awaited()).filter_map(|call| call.term.until()).min()

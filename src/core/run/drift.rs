@@ -1,5 +1,5 @@
-//! What a call was cleared for, next to what would run now. Looked at whenever a call is about to leave: to be sent, to be
-//! sent again, or to be handed to whoever answers it outside.
+//! Drift detection: compares a call with what was approved, immediately before it is sent, sent again, or handed to the
+//! caller or the user who answers it.
 
 use jiff::Timestamp;
 
@@ -9,20 +9,20 @@ use crate::core::id::CallId;
 use crate::core::policy::{Judgement, Verdict};
 use crate::core::tool::{Difference, Tool};
 
-/// Why a person is asked about a call that may have taken effect, whatever the policy says.
+/// The reason why a call that may have taken effect requires approval, whatever the policy says.
 const IN_DOUBT: &str = "it was sent before, and may already have taken effect; approve to send it again, deny to tell the \
                         model that the outcome is unknown";
 
-/// Why a person is asked about a call that is not what it was cleared for, whatever the policy says.
-const DRIFTED: &str = "it is not what it was cleared for any more; look at what changed before you allow it";
+/// The reason why a call that differs from what was approved requires approval, whatever the policy says.
+const DRIFTED: &str = "it changed since it was authorized; review what changed before you allow it";
 
 impl Run {
-    /// What is different, for a call that is about to leave, from what it was cleared for. `live` is the tool as it is now,
-    /// `judged` what the policy says of the call now.
+    /// The differences between a call that is about to leave and what was approved. `live` is the current tool,
+    /// `judged` the policy's current judgement of the call.
     ///
-    /// A person said yes to one definition and one reason to ask; a standing approval holds for one definition. A policy
-    /// that has become more lenient takes nothing back. What a server is told about a task that is under way there starts
-    /// nothing, and is not compared.
+    /// A person approved one definition and one reason to ask; a grant holds for one definition. A policy that has
+    /// become more lenient revokes nothing. A message to a server about a running task starts nothing, and is not
+    /// compared.
     pub fn drift(&self, id: &CallId, live: &Tool, judged: &Judgement, at: Timestamp) -> Vec<Difference> {
         let Some(call) = self.call(id).filter(|call| call.task().is_none()) else { return Vec::new() };
         let (Some(tool), Some(clearance)) = (&call.tool, &call.clearance) else { return Vec::new() };
@@ -30,7 +30,8 @@ impl Run {
         let mut found = Vec::new();
         match clearance {
             Clearance::Policy => {
-                // A call that nobody approved and whose tool changed is told so to the model, which made it for another one.
+                // For a call without an approval whose tool changed, the model reads that: it made the call for the old
+                // definition.
                 if judged.verdict != Verdict::Allow && live.hash == tool.hash {
                     found.push(policy("allow"));
                 }
@@ -66,9 +67,9 @@ impl Run {
 }
 
 impl Call {
-    /// Why a person has to be asked about the call even where the policy would let it run: it was sent before, or it is not
-    /// what it was cleared for. So nothing that drifted is cleared again without a person, and a tool that changes whenever
-    /// it is looked at is asked about once, and not looked at for ever.
+    /// The reason why the call requires approval even if the policy allows it: it was sent before, or it differs from
+    /// what was approved. A call that drifted therefore never runs without a person's approval, and a tool that changes
+    /// on every check causes one question instead of an endless loop.
     pub fn caution(&self) -> Option<&'static str> {
         match (self.sent, self.drift.is_empty()) {
             (true, _) => Some(IN_DOUBT),
@@ -77,27 +78,26 @@ impl Call {
         }
     }
 
-    /// Whether a person said yes to a call that is answered outside, so that it is to be handed over if it is still what
-    /// they said yes to.
+    /// Whether a person approved a call that is answered outside. It is handed over if it is unchanged since then.
     pub fn is_approved(&self) -> bool {
         self.state == CallState::Selected && matches!(self.clearance, Some(Clearance::Person { .. }))
     }
 
-    /// Whether the call may have run and is simply made again, because repeating it is harmless (law 4). Not if something
-    /// about it is different by now.
+    /// Whether the call may have run and is simply made again, because repeating it is harmless (law 4). Not if
+    /// anything about it has changed.
     pub(super) fn is_repeated_freely(&self) -> bool {
         let is_repeatable = self.tool.as_ref().is_some_and(|tool| tool.is_repeatable());
         self.is_in_doubt() && is_repeatable && self.drift.is_empty()
     }
 
-    /// Whether the call had begun when it was cancelled and is sent on with answers, without a yes to that, because
-    /// repeating it is harmless.
+    /// Whether the call had begun when it was cancelled and is sent again with answers, without explicit consent,
+    /// because repeating it is harmless.
     fn restarts_freely(&self) -> bool {
         let without_a_yes = |answered: &Answered| answered.needed.interrupted && !answered.given.repeat;
         self.state == CallState::Cleared && self.answered.as_ref().is_some_and(without_a_yes)
     }
 
-    /// Whether it may have run, and somebody has to say what becomes of it.
+    /// Whether it may have run, so that its outcome has to be settled explicitly.
     pub(super) fn is_doubtful(&self) -> bool {
         self.is_in_doubt() && !self.is_repeated_freely()
     }

@@ -1,4 +1,4 @@
-//! How a run ends.
+//! Run endings and run status.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::core::chat::{Media, Part};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::json;
 
-/// The last fact of a run. Nothing follows it.
+/// The last event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Ending {
@@ -17,44 +17,44 @@ pub enum Ending {
         /// The answer.
         output: Output,
     },
-    /// It could not go on.
+    /// The run failed.
     Failed {
-        /// Why.
+        /// The error.
         error: Failure,
     },
-    /// Somebody stopped it.
+    /// The run was cancelled.
     Cancelled {
-        /// Why, if they said.
+        /// The reason, if one was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A hard limit was reached. Everything gathered is in the transcript.
+    /// A hard limit was reached. The transcript holds all results so far.
     TurnLimit {
-        /// Which one.
+        /// The limit.
         limit: Limit,
         /// The last answer, given without tools, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Output>,
     },
-    /// What it waited for did not come in time.
+    /// The input that it waited for did not arrive in time.
     Expired,
 }
 
 /// A final answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Output {
-    /// As the model wrote it; empty when it answered with media alone.
+    /// The text as the model wrote it; empty when it answered with media alone.
     pub text: String,
-    /// Parsed, when an output schema was given.
+    /// The parsed text, when an output schema was given.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
     pub value: Option<Value>,
-    /// The media in it, in order; those that the model produced as handles of blobs.
+    /// The media of the answer, in order; media that the model produced are handles of blobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<Media>,
 }
 
 impl Output {
-    /// What these parts of a reply say.
+    /// The output of these parts of a reply.
     pub fn of(parts: &[Part]) -> Self {
         Self {
             text: parts.iter().filter_map(Part::as_text).collect(),
@@ -63,14 +63,14 @@ impl Output {
         }
     }
 
-    /// Whether it says nothing.
+    /// Whether it has no content.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.media.is_empty()
     }
 }
 
 impl Ending {
-    /// The status word.
+    /// The status after this ending.
     pub fn status(&self) -> Status {
         match self {
             Self::Completed { .. } => Status::Completed,
@@ -107,28 +107,30 @@ impl Ending {
                 };
                 Some(Failure::new(ErrorCode::TurnLimit, format!("the run reached its limit `{name}`")))
             }
-            Self::Expired => Some(Failure::new(ErrorCode::Expired, "what the run waited for did not come in time")),
+            Self::Expired => {
+                Some(Failure::new(ErrorCode::Expired, "the input that the run waited for did not arrive in time"))
+            }
         }
     }
 }
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// There is something to do; a driver is at it or will be.
+    /// There is work to do; a driver is executing the run or will.
     Running,
-    /// It waits for others.
+    /// The run waits for required actions or tasks.
     Pending,
     /// Ended with a valid answer.
     Completed,
-    /// Ended without one.
+    /// Ended with an error.
     Failed,
-    /// Stopped by somebody.
+    /// Ended by a cancellation.
     Cancelled,
     /// Ended at a hard limit.
     TurnLimit,
-    /// Ended by waiting too long.
+    /// Ended because a wait exceeded its time.
     Expired,
 }
 
@@ -137,7 +139,7 @@ impl Status {
     pub const ALL: [Self; 7] =
         [Self::Running, Self::Pending, Self::Completed, Self::Failed, Self::Cancelled, Self::TurnLimit, Self::Expired];
 
-    /// The word for it.
+    /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -150,12 +152,12 @@ impl Status {
         }
     }
 
-    /// The status of that name.
+    /// Parses a status.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether nothing can follow.
+    /// Whether the run is over.
     pub fn is_ended(self) -> bool {
         match self {
             Self::Running | Self::Pending => false,

@@ -1,4 +1,4 @@
-//! The facts a journal is made of: about a dozen, past tense, without ids or a clock of their own.
+//! Journal events: facts in past tense, without ids or a clock of their own.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::core::tool::{
 };
 use crate::core::trace::Trace;
 
-/// One fact. In JSON its name is `type`; names that source 002 defines are its names.
+/// An event of the journal. In JSON its name is `type`; events that source 002 defines have the names from there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Event {
-    /// The run exists. Always the first fact, written before anything runs.
+    /// The run was created. Always the first event, written before anything runs.
     #[serde(rename = "execution.started")]
     Started(Arc<Started>),
     /// A further execution of the run, in a new trace.
@@ -33,26 +33,26 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limits: Option<Box<Limits>>,
     },
-    /// What the model is offered from now on.
+    /// The tools that the model can use from now on.
     #[serde(rename = "tools.listed")]
     ToolsListed {
         /// The toolset, with the policy's verdict on each tool.
         toolset: Arc<Toolset>,
     },
-    /// The approval cache was asked, in one batch, which guarded tools are granted.
+    /// The approval cache returned the grants for the guarded tools, in one batch.
     #[serde(rename = "approvals.resolved")]
     ApprovalsResolved {
-        /// The standing approvals that hold in this turn.
+        /// The grants that hold in this turn.
         granted: Vec<Granted>,
     },
-    /// The model is asked (intent, written before the request is sent).
+    /// The model is called (intent, written before the request is sent).
     #[serde(rename = "llm.call.started")]
     ModelCalled {
-        /// The model that is asked, by its configured name.
+        /// The model, by its configured name.
         model: ModelName,
-        /// 1 for the first attempt of this turn, at whatever model.
+        /// 1 for the first attempt of this turn, at any model.
         attempt: u32,
-        /// Whether the model may ask for tools.
+        /// Whether the model may call tools.
         offer: Offer,
     },
     /// The model answered.
@@ -64,23 +64,23 @@ pub enum Event {
     /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
     ModelFailed {
-        /// Why.
+        /// The error.
         error: Failure,
-        /// What the attempt used all the same.
+        /// The usage of the failed attempt.
         #[serde(default)]
         usage: Usage,
-        /// Until when the model is passed over while another one is free; `None` when it is asked again, or is the only
-        /// one.
+        /// When the model's cooldown ends, during which other available models are preferred; `None` when it is
+        /// retried, or is the only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cools_until: Option<Timestamp>,
     },
     /// The final answer was checked.
     #[serde(rename = "output.validated")]
     OutputValidated {
-        /// The finding.
+        /// The result of the check.
         verdict: OutputVerdict,
     },
-    /// Of the calls in a reply, these run now and those do not.
+    /// The calls of a reply were split into those that run now and those that are deferred.
     #[serde(rename = "tool.tier.selected")]
     TierSelected {
         /// The priority that the running calls share.
@@ -90,15 +90,15 @@ pub enum Event {
         /// The calls below it.
         deferred: Vec<CallId>,
     },
-    /// It was settled whether a call may run.
+    /// A call was checked: it may run, requires approval, or is rejected.
     #[serde(rename = "tool.checked")]
     CallChecked {
         /// The call.
         call: CallId,
-        /// The finding.
+        /// The result of the check.
         verdict: CallVerdict,
     },
-    /// A person, or somebody in their name, decided about a call.
+    /// An approver decided about a call.
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
         /// The call.
@@ -106,37 +106,37 @@ pub enum Event {
         /// The decision.
         decision: Decision,
     },
-    /// What a call was cleared for is no longer what would run, or no longer by that right. It is checked again.
+    /// A call differs from what was approved, or its authorization is no longer valid. It is checked again.
     #[serde(rename = "tool.drifted")]
     CallDrifted {
         /// The call.
         call: CallId,
-        /// What has become different.
+        /// The differences.
         differences: Vec<Difference>,
-        /// The tool as it is now, when that is what differs.
+        /// The current tool, when the tool is different.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<Arc<Tool>>,
     },
-    /// Somebody gave more time for what is owed.
+    /// The deadline of a pending item was extended.
     #[serde(rename = "pending.extended")]
     Extended {
         /// The call.
         call: CallId,
-        /// Until when.
+        /// The new deadline.
         until: Timestamp,
-        /// Who did.
+        /// The person who extended it.
         by: String,
-        /// Where they did.
+        /// The channel they used.
         #[serde(default)]
         via: Channel,
     },
-    /// What was owed did not come in time.
+    /// A pending item was not answered in time.
     #[serde(rename = "pending.expired")]
     Expired {
         /// The call.
         call: CallId,
     },
-    /// A person answered the model's question.
+    /// The user answered the model's question.
     #[serde(rename = "question.answered")]
     QuestionAnswered {
         /// The call that asked.
@@ -144,32 +144,32 @@ pub enum Event {
         /// The answer.
         answer: HumanAnswer,
     },
-    /// Calls are sent to servers, or made by toolgate itself (intent, written before they are).
+    /// Calls are sent to servers, or run by toolgate itself (intent, written before they are).
     #[serde(rename = "tool.started")]
     CallsStarted {
         /// The calls, all in flight together.
         calls: Vec<CallId>,
     },
-    /// A call has its end.
+    /// A call ended.
     #[serde(rename = "tool.completed")]
     CallCompleted {
         /// The call.
         call: CallId,
-        /// How it ended.
+        /// The outcome.
         outcome: Arc<Outcome>,
-        /// What its server wrote to stderr meanwhile, when the call failed. For people; the model does not read it.
+        /// The server's stderr during a failed call. For people; the model does not read it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         stderr: Vec<String>,
         /// How its server was reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wire: Option<Box<Wire>>,
     },
-    /// The server asks for input on the open call, which is held for the answer (MCP elicitation).
+    /// The server requests input during the open call, which is held for the answer (MCP elicitation).
     #[serde(rename = "tool.input.requested")]
     InputRequested {
         /// The call.
         call: CallId,
-        /// What the server wants to know.
+        /// The elicitation request.
         needed: Arc<InputNeeded>,
         /// Until when the call is held; `None` for as long as its driver waits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,7 +180,7 @@ pub enum Event {
     InputRequired {
         /// The call.
         call: CallId,
-        /// What the server wants to know.
+        /// The elicitation request.
         needed: Arc<InputNeeded>,
         /// How its server was reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,7 +194,7 @@ pub enum Event {
         /// The answers.
         given: InputGiven,
     },
-    /// The server goes on with a call by itself, and is asked about it later.
+    /// The call became a task at its server, which is polled later.
     #[serde(rename = "tool.task.started")]
     TaskStarted {
         /// The call.
@@ -205,97 +205,97 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wire: Option<Box<Wire>>,
     },
-    /// Somebody said something to the run.
+    /// A message was added to the run.
     #[serde(rename = "message.added")]
     MessageAdded {
-        /// What they said; a user message.
+        /// The message; a user message.
         message: Message,
     },
     /// The run is over.
     #[serde(rename = "execution.ended")]
     Ended {
-        /// How.
+        /// The ending.
         ending: Ending,
     },
 }
 
-/// A fact in its place: position and time are the journal's, not the fact's.
+/// A journal entry: an event with its position and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     /// Position in the journal, from 0.
     pub seq: u64,
     /// When it was written.
     pub at: Timestamp,
-    /// The fact.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// Whether the model may ask for tools.
+/// Whether the model may call tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Offer {
-    /// It may.
+    /// Tools are available.
     Tools,
-    /// It may not: the tool budget is used up. Its text is a final answer.
+    /// No tools: the tool budget is used up. The text of the reply is a final answer.
     NoTools,
-    /// It may not, and whatever it says is the last word: a hard limit was reached.
+    /// No tools, and the reply is final in any case: a hard limit was reached.
     LastWord,
 }
 
-/// What a check of the final answer found.
+/// The result of checking the final answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputVerdict {
-    /// It is valid; the parsed value, if it was to be JSON.
+    /// It is valid.
     Valid {
-        /// The parsed answer.
+        /// The parsed answer, if it has to be JSON.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
         value: Option<Value>,
     },
-    /// It is not; the model reads why.
+    /// It is invalid; the model reads why.
     Invalid {
-        /// What is wrong.
+        /// The problems.
         problems: Vec<Problem>,
     },
 }
 
-/// Whether a call may run.
+/// The result of checking a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallVerdict {
-    /// It may.
+    /// The call may run.
     Run {
-        /// By what right.
+        /// The authorization.
         by: Right,
     },
-    /// A person decides.
+    /// The call requires approval.
     Ask {
         /// The policy rule that asks; `None` for the policy's default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// Why a person is asked.
+        /// The reason.
         why: String,
-        /// The policy that asks; `None` when it is not a policy that does.
+        /// The policy that asks; `None` if the question does not come from a policy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
-        /// How many seconds there are for an answer; `None` for as long as the run lives.
+        /// The number of seconds for an answer; `None` for as long as the run lives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         within_s: Option<u64>,
     },
-    /// It may not; the model reads why.
+    /// The call is rejected; the model reads why.
     Rejected {
         /// The kind, for machines.
         reason: Rejection,
-        /// What the model reads.
+        /// The message for the model.
         message: String,
-        /// What is wrong with the arguments, problem by problem, when they do not fit.
+        /// The problems of the arguments, when they do not match the schema.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<Problem>,
     },
 }
 
-/// By what right a call runs.
+/// The authorization of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
@@ -308,36 +308,36 @@ pub enum Right {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
     },
-    /// A standing approval covers it.
+    /// A grant covers it.
     Grant {
-        /// The approval.
+        /// The grant.
         grant: GrantId,
     },
-    /// A person said yes, and what would run is what they said yes to. Written of calls that are answered outside; of those
-    /// that are sent, `tool.started` says it.
+    /// A person approved it, and it is unchanged since then. Recorded for calls that are answered outside; for calls
+    /// that are sent, `tool.started` implies it.
     Person,
 }
 
-/// Why a call was refused without being run.
+/// The reason why a call was rejected without being run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
     /// There is no such tool.
     Unknown,
-    /// The arguments do not fit its schema.
+    /// The arguments do not match its schema.
     InvalidArguments,
-    /// The policy, or a person before, said no.
+    /// The policy denies it, or a person denied it before.
     Denied,
     /// The budget is used up.
     Budget,
     /// A call of higher priority ran first.
     Deferred,
-    /// Nobody answered in time.
+    /// There was no answer in time.
     Expired,
 }
 
 impl Rejection {
-    /// The stable word for it.
+    /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -350,14 +350,14 @@ impl Rejection {
     }
 }
 
-/// The answers to what a server wanted to know.
+/// The answers to an elicitation request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputGiven {
-    /// One for each question.
+    /// One response for each question.
     pub reactions: Reactions,
-    /// Who answered.
+    /// The person who answered.
     pub by: String,
-    /// Where they did.
+    /// The channel they used.
     #[serde(default)]
     pub via: Channel,
     /// Whether the call may be sent a second time although it had begun when it was cancelled.
@@ -365,15 +365,15 @@ pub struct InputGiven {
     pub repeat: bool,
 }
 
-/// A person's answer to a question of the model's.
+/// A person's answer to a question of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HumanAnswer {
-    /// What they answered.
+    /// The choice.
     #[serde(flatten)]
     pub choice: Choice,
-    /// Who answered.
+    /// The person who answered.
     pub by: String,
-    /// Where they did.
+    /// The channel they used.
     #[serde(default)]
     pub via: Channel,
 }
@@ -384,7 +384,7 @@ impl InputGiven {
         self.reactions.values().any(|reaction| reaction.action == Action::Accept)
     }
 
-    /// Whether these answers say nothing else. Those in the journal have the defaults of their forms filled in.
+    /// Whether these answers are equal. Those in the journal have the defaults of their forms filled in.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let says = |reaction: &Reaction, name: &String, value: &Value| {
             reaction.content.as_ref().is_some_and(|content| content.get(name) == Some(value))
@@ -400,7 +400,7 @@ impl InputGiven {
 }
 
 impl Event {
-    /// What it means for a call that its server replied so.
+    /// The event for a server's reply to a call.
     pub fn of_reply(call: CallId, Replied { reply, wire }: Replied) -> Self {
         match reply {
             CallReply::Ended { outcome, stderr } => Self::CallCompleted { call, outcome: outcome.into(), stderr, wire },
@@ -409,7 +409,7 @@ impl Event {
         }
     }
 
-    /// The name it has in JSON.
+    /// Its name in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Started(_) => "execution.started",

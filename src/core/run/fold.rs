@@ -1,4 +1,4 @@
-//! The fold: how each fact changes the state. Every change is small; history is appended to, never rebuilt.
+//! The fold: how each event changes the state. Each change is small; history is appended to, never rebuilt.
 
 use std::slice;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
 use crate::core::tool::{Difference, Outcome, Problem, TierMode, Tool, ToolOutput};
 
-/// Tells the model that its tool budget is used up.
+/// The note to the model that its tool budget is used up.
 pub(super) const BUDGET_NOTE: &str =
     "[toolgate] The tool budget of this run is used up: no more tools will be run. Answer now with what you have.";
 
 impl Run {
-    /// The state of a run whose journal is this one fact.
+    /// The state of a run whose journal is this one event.
     pub fn begin(started: Arc<Started>) -> Self {
         let mut run = Self {
             length: 1,
@@ -70,7 +70,7 @@ impl Run {
         Ok(Some(run))
     }
 
-    /// The state after a whole journal, with the times of its facts. `Ok(None)` for an empty one.
+    /// The state after a whole journal, with the times of its events. `Ok(None)` for an empty one.
     pub fn replay_recorded<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Result<Option<Self>, Impossible> {
         let mut events = events.into_iter();
         let Some(first) = events.next() else { return Ok(None) };
@@ -82,13 +82,13 @@ impl Run {
         Ok(Some(run))
     }
 
-    /// Appends one fact that was written at that time. Refusing it changes nothing.
+    /// Appends an event that was written at that time. A refused event changes nothing.
     pub fn apply_at(&mut self, event: &Event, at: Timestamp) -> Result<(), Impossible> {
         let before = self.clock.replace(at);
         self.apply(event).inspect_err(|_| self.clock = before)
     }
 
-    /// Appends one fact, at the time of the one before. Refusing it changes nothing.
+    /// Appends an event at the time of the one before. A refused event changes nothing.
     pub fn apply(&mut self, event: &Event) -> Result<(), Impossible> {
         self.admit(event)?;
         match event {
@@ -104,7 +104,7 @@ impl Run {
                     self.pins.entry(tool.origin.clone()).or_insert_with(|| tool.hash.clone());
                 }
                 self.tools = Some(toolset.clone());
-                // Granted was a tool of that name as it was defined then.
+                // The grants are for the tool of that name as it was defined then.
                 self.granted.clear();
                 self.phase = Phase::Ready { resolved: false };
             }
@@ -209,7 +209,7 @@ impl Run {
                 self.budget.tool_interactions += 1;
                 self.budget.corrections += 1;
                 self.correction = Some(Correction::Answer);
-                let headline = "Your answer is not valid. Mend what is named here and answer again:";
+                let headline = "Your answer is not valid. Fix the problems below and answer again:";
                 self.say(Message::user(Problem::feedback(headline, problems)));
                 self.deliver_inbox();
                 self.note_exhaustion();
@@ -245,7 +245,7 @@ impl Run {
                 match by {
                     Right::Policy { .. } => call.clearance = Some(Clearance::Policy),
                     Right::Grant { grant } => call.clearance = Some(Clearance::Grant(grant.clone())),
-                    // By the decision that it has.
+                    // The decision is the authorization.
                     Right::Person => {}
                 }
                 CallState::Cleared
@@ -277,9 +277,9 @@ impl Run {
                 if let CallState::Asked { rule, why, .. } = &call.state {
                     call.clearance = Some(Clearance::Person { rule: rule.clone(), why: why.clone() });
                 }
-                // Whoever answers it has time of their own.
+                // The time for its answer is separate from the time for its approval.
                 call.term = Term::new(call.term.event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
-                // What is sent is compared before it is sent, and the rest before it is handed over.
+                // A call that is sent is compared before it is sent, all others before they are handed over.
                 if call.is_sent_by_us() { CallState::Cleared } else { CallState::Selected }
             }
             Answer::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
@@ -330,7 +330,7 @@ impl Run {
         for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.asked.id)) {
             self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::from(!call.is_builtin()));
             call.sent = true;
-            // What was different was looked at, or it would not be sent.
+            // The differences were reviewed; otherwise the call would not be sent.
             call.drift.clear();
             call.held = None;
             call.state = CallState::Started;
@@ -358,7 +358,7 @@ impl Run {
         call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
         call.round += 1;
         call.state = match call.needs_consent_to_repeat(&needed) && !given.repeat {
-            // Nothing but refusals, and no yes to a second time: what the first one did stays unknown.
+            // Only refusals, and no consent to a second attempt: the effect of the first one stays unknown.
             true => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
             false => CallState::Cleared,
         };
@@ -408,7 +408,7 @@ impl Run {
         }
     }
 
-    /// The turn's assistant message and its results become part of the transcript, together.
+    /// Adds the turn's assistant message and its results to the transcript, together.
     fn close_turn(&mut self) {
         let Phase::Working { turn, .. } = std::mem::replace(&mut self.phase, Phase::Ready { resolved: false }) else {
             return;
@@ -439,8 +439,8 @@ impl Run {
     }
 }
 
-/// Appends a message; two in a row of one role become one, so that roles alternate strictly, and nothing is added by
-/// one without words, which providers refuse.
+/// Appends a message. Two consecutive messages of one role are joined, so that roles alternate strictly. A message
+/// without text adds nothing, because providers refuse it.
 pub(super) fn say(messages: &mut Vec<Arc<Message>>, message: Message) {
     let is_blank = message.content.iter().all(|part| part.as_text() == Some(""));
     if is_blank && message.provider_state.is_none() {
@@ -450,7 +450,7 @@ pub(super) fn say(messages: &mut Vec<Arc<Message>>, message: Message) {
         Some(last) if last.role == message.role => {
             let last = Arc::make_mut(last);
             last.content.extend(message.content);
-            // A turn that the provider paused goes on in the next one, and is replayed as the two it was.
+            // A turn that the provider paused continues in the next one, and is replayed as the original two.
             last.provider_state = ProviderState::join(last.provider_state.take(), message.provider_state);
         }
         Some(_) | None => messages.push(Arc::new(message)),

@@ -1,13 +1,13 @@
-//! Forks: which facts a fork copies from its source, and the state in which its own part begins.
+//! Forks: which events a fork copies from its source, and the state in which its own part begins.
 //!
-//! The copied facts count for the transcript and not for the budget: the fact that begins the fork's own part carries the
-//! fork's limits, and the fold starts every counter again there. Without a position, a fork copies the longest beginning of
-//! its source that leads to the model or to a wait. What the source ended with is not part of that: a failure, a denial, a
-//! last word, or an answer that nothing was said to.
+//! The copied events count for the transcript and not for the budget: the event that begins the fork's own part carries
+//! the fork's limits, and the fold restarts every counter there. Without a position, a fork copies the longest
+//! beginning of its source that leads to a model call or to a wait. The end of the source is not part of that: a
+//! failure, a denial, a final reply without tools, or an answer without a following message.
 //!
-//! Consents that were not used yet are not copied. A person's yes, and an answer to a server, let one call of one run go
-//! on, once. In a copy they would do so a second time. What was used stays used, so that nothing is asked again about a
-//! call that has run; a consent that was not used yet belongs to the source, and is asked for again in the fork.
+//! Unused consents are not copied. An approval, and an answer to a server, let one call of one run continue, once. A
+//! copy would let it continue a second time. Used consents stay used, so that the fork does not ask again about a call
+//! that has run. An unused consent belongs to the source, and the fork asks for it again.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use super::{
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::CallId;
 
-/// Tells the model that it has a tool budget again, where the copied transcript says that there is none left.
+/// The note to the model that it has a tool budget again, after a transcript that says that the budget is used up.
 const RENEWED_NOTE: &str = "[toolgate] The tool budget was renewed: you may call tools again.";
 
 impl Run {
-    /// The facts of a journal, or of the beginning of one, that a fork of it begins with.
+    /// The events of a journal, or of the beginning of one, that a fork of it begins with.
     pub fn forked(mut source: Vec<Event>) -> Result<Vec<Event>, Impossible> {
         let Some(run) = Self::replay(&source)? else { return Ok(source) };
         for call in run.unused_consents() {
@@ -35,9 +35,9 @@ impl Run {
         Ok(source)
     }
 
-    /// How many facts of a journal a fork copies without a position: its longest beginning from which the model is asked,
-    /// or something is waited for. A fork with a message replies to the answer of its source, if there is one. 0 for an
-    /// empty journal.
+    /// The number of events that a fork copies without a position: the longest beginning of the journal after which the
+    /// model is called, or the run waits. A fork with a message replies to the answer of its source, if there is one. 0
+    /// for an empty journal.
     pub fn fork_position(source: &[Event], has_message: bool) -> Result<u64, Impossible> {
         let Some((first, rest)) = source.split_first() else { return Ok(0) };
         let Some(mut run) = Self::replay([first])? else { return Ok(0) };
@@ -61,7 +61,7 @@ impl Run {
         Ok(longest)
     }
 
-    /// The ending that follows from the journal alone, without a new fact from the world.
+    /// The ending that follows from the journal alone, without a new event from outside.
     pub fn foregone_ending(&self) -> Option<Ending> {
         match self.next() {
             Step::Record(events) => events
@@ -78,8 +78,8 @@ impl Run {
         }
     }
 
-    /// The conversation as the history of another run: up to the last turn that was answered, results included, without
-    /// the notes about this run's own budget.
+    /// The conversation as the history of another run: up to the last answered turn, results included, without the
+    /// notes about this run's own budget.
     pub fn conversation(&self) -> Vec<Message> {
         let Some(last) = self.transcript.iter().rposition(|message| message.role == Role::Assistant) else {
             return Vec::new();
@@ -90,7 +90,7 @@ impl Run {
         conversation.filter(|message| !message.content.is_empty()).collect()
     }
 
-    /// The beginning of a fork's own part: a budget that nothing is used of, and a turn that is not under way any more.
+    /// Begins a fork's own part: an unused budget, and no turn in progress.
     pub(super) fn begin_fork(&mut self, limits: &Limits) {
         let was_told = self.exhaustion_noted || self.last_word.is_some();
         Arc::make_mut(&mut self.started).spec.limits = limits.clone();
@@ -117,7 +117,7 @@ impl Run {
         }
     }
 
-    /// Whether a fork that copies the journal up to here asks the model, or waits for something, before it ends.
+    /// Whether a fork that copies the journal up to here calls the model, or waits, before it ends.
     fn is_fork_point(&self) -> bool {
         let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
         let leads_on = match &self.phase {
@@ -127,7 +127,7 @@ impl Run {
         leads_on && !is_denied && self.last_word.is_none()
     }
 
-    /// Whether the fact is a denial that ends the run, and that no person decided on.
+    /// Whether the event is a denial that ends the run without a person's decision.
     fn is_denied_by_policy(&self, event: &Event) -> bool {
         let denied = matches!(
             event,
@@ -136,7 +136,7 @@ impl Run {
         denied && self.started.spec.on_deny == OnDeny::Fail
     }
 
-    /// The calls that would go on, on the strength of a person's word alone, and have not yet.
+    /// The calls that would run because of a person's consent alone, and have not run yet.
     fn unused_consents(&self) -> Vec<CallId> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         let unused = turn.calls.iter().filter(|call| call.rests_on_unused_consent());
@@ -147,7 +147,8 @@ impl Run {
 impl Call {
     fn rests_on_unused_consent(&self) -> bool {
         let by_a_person = matches!(self.clearance, Some(Clearance::Person { .. }));
-        // What was sent, and is to be sent once more, was answered for its server or approved in spite of a doubt.
+        // A call that was sent, and is to be sent again, has answers for its server or an approval in spite of the
+        // doubt.
         let goes_on = self.state == CallState::Cleared && (by_a_person || self.sent);
         goes_on || self.is_approved()
     }
@@ -160,7 +161,7 @@ fn without_notes(message: &Message) -> Message {
     message
 }
 
-/// The call that a fact lets go on because a person said so.
+/// The call that an event lets continue because a person consented.
 fn consent(event: &Event) -> Option<&CallId> {
     match event {
         Event::ApprovalDecided { call, .. } | Event::InputGiven { call, .. } => Some(call),
@@ -188,8 +189,8 @@ fn consent(event: &Event) -> Option<&CallId> {
     }
 }
 
-/// The call of a consent, or of what can follow one that is not used yet: that it still holds, and more time for whoever is
-/// to run the call.
+/// The call of a consent, or of an event that follows an unused one: that the consent still holds, or an extended
+/// deadline.
 fn depends_on_consent(event: &Event) -> Option<&CallId> {
     if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Right::Person } } | Event::Extended { call, .. } =
         event

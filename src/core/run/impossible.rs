@@ -1,8 +1,8 @@
-//! Why a fact cannot be the next one of a journal.
+//! Invalid events: the reasons why an event cannot be the next one of a journal.
 
 use crate::core::id::CallId;
 
-/// An event that the fold refuses. Refusing changes nothing.
+/// An event that the fold refuses. A refused event changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Impossible {
     /// A journal begins with `execution.started`, and has only one.
@@ -19,12 +19,12 @@ pub enum Impossible {
         /// The event.
         event: &'static str,
     },
-    /// The event does not fit what the run is doing.
+    /// The event does not match what the run is doing.
     #[error("`{event}` cannot happen while the run is {phase}")]
     OutOfPlace {
         /// The event.
         event: &'static str,
-        /// What the run is doing.
+        /// The phase of the run.
         phase: &'static str,
     },
     /// The event names a call that the open turn does not have.
@@ -35,7 +35,7 @@ pub enum Impossible {
         /// The call.
         call: CallId,
     },
-    /// The event does not fit the state of the call it names.
+    /// The event does not match the state of the call it names.
     #[error("`{event}` cannot happen to call `{call}`, which is {state}")]
     WrongCallState {
         /// The event.
@@ -50,7 +50,7 @@ pub enum Impossible {
     Contradiction {
         /// The event.
         event: &'static str,
-        /// How.
+        /// The contradiction.
         why: &'static str,
     },
 }

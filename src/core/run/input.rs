@@ -1,5 +1,5 @@
-//! What comes in from outside for a run: results, decisions, messages, a cancel. Checked against what is owed before
-//! anything is written; a refused input consumes nothing.
+//! Input from outside for a run: results, decisions, messages, a cancellation. It is checked against the pending items
+//! before anything is written; a refused input consumes nothing.
 
 use std::collections::BTreeSet;
 
@@ -14,32 +14,32 @@ use crate::core::id::CallId;
 use crate::core::tool::Outcome;
 use crate::core::tool::result::shortened;
 
-/// How many reasons are told of an input that is refused for more.
+/// The maximum number of reasons reported for a refused input.
 const MOST_TOLD: usize = 100;
 
-/// Something for a run.
+/// An input for a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// Results and decisions for what it is owed.
+    /// Results and decisions for pending items.
     Resume(Resume),
-    /// Something a person or the application says.
+    /// A message of the user or the application.
     Message(Message),
-    /// Give more time for something that is owed.
+    /// Extends the deadline of a pending item.
     Extend {
         /// The call.
         call: CallId,
-        /// Until when.
+        /// The new deadline.
         until: Timestamp,
-        /// Who gives it.
+        /// The person who extends it.
         by: String,
-        /// Where they did.
+        /// The channel they use.
         via: Channel,
     },
-    /// Stop.
+    /// Cancels the run.
     Cancel {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
-        /// The journal length the sender saw; a different one is refused.
+        /// The journal length that the sender saw; any other length is refused.
         expected_version: Option<u64>,
     },
 }
@@ -51,21 +51,20 @@ pub struct Resume {
     pub results: Vec<(CallId, Outcome)>,
     /// Decisions about calls that wait for approval.
     pub decisions: Vec<(CallId, Decision)>,
-    /// What decisions were about, as it was shown to whoever made them: the digest of the binding. One that is not in
-    /// force any more is refused.
+    /// The content of decisions as it was shown to the approver: the digest of the binding. An outdated one is refused.
     pub seen: Vec<(CallId, String)>,
     /// Answers to the model's questions.
     pub answers: Vec<(CallId, HumanAnswer)>,
-    /// Answers to what the servers of calls want to know.
+    /// Answers to the elicitation requests of servers.
     pub inputs: Vec<(CallId, InputGiven)>,
-    /// Whether it is fine to leave debts open.
+    /// Whether items may stay pending.
     pub partial: bool,
-    /// The journal length the sender saw; a different one is refused.
+    /// The journal length that the sender saw; any other length is refused.
     pub expected_version: Option<u64>,
 }
 
 impl Resume {
-    /// The calls that something is given for.
+    /// The calls that are addressed.
     fn calls(&self) -> BTreeSet<&CallId> {
         let results = self.results.iter().map(|(call, _)| call);
         let decisions = self.decisions.iter().map(|(call, _)| call);
@@ -74,30 +73,30 @@ impl Resume {
     }
 }
 
-/// Why an input was refused. Nothing of it was taken.
+/// The reason why an input was refused. No part of it was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Refusal {
     /// The run has no such call.
-    #[error("call `{call_id}` is not a call of this run that waits; `toolgate runs show` lists what is owed")]
+    #[error("call `{call_id}` is not a call of this run that waits; `toolgate runs show` lists what is pending")]
     UnknownCall {
         /// The id that was given.
         call_id: CallId,
     },
-    /// The call has its answer already, and it is a different one.
+    /// The call is settled already, with a different answer.
     #[error("call `{call_id}` is settled already, with a different answer")]
     AlreadySettled {
         /// The call.
         call_id: CallId,
     },
-    /// A result for something that waits for a decision, or the other way round.
+    /// A result for an item that waits for a decision, or the other way round.
     #[error("call `{call_id}` waits for {owed}, not for {given}")]
     WrongKind {
         /// The call.
         call_id: CallId,
-        /// What it waits for.
+        /// The expected kind.
         owed: String,
-        /// What was given.
+        /// The given kind.
         given: String,
     },
     /// The same call is answered twice.
@@ -106,24 +105,22 @@ pub enum Refusal {
         /// The call.
         call_id: CallId,
     },
-    /// What would run is not what was shown.
-    #[error(
-        "what waits at call `{call_id}` is not what the decision was about any more; look at it again and decide anew"
-    )]
+    /// The call is not what was shown to the approver.
+    #[error("call `{call_id}` changed since it was shown; review it and decide again")]
     Drifted {
         /// The call.
         call_id: CallId,
     },
-    /// It came too late.
+    /// The answer came too late.
     #[error(
-        "call `{call_id}` was not answered in time, and nothing is taken for it any more; `toolgate resume RUN` (or \
-         `toolgate approvals expire`) lets a run go on that still waits for it, and its model reads that nobody answered"
+        "call `{call_id}` was not answered in time, and accepts no answer any more; `toolgate resume RUN` (or \
+         `toolgate approvals expire`) resumes a run that still waits for it, and its model reads that there was no answer"
     )]
     TooLate {
         /// The call.
         call_id: CallId,
     },
-    /// Answers that would send a call a second time, without a yes to that.
+    /// Answers that would send a call a second time, without explicit consent to that.
     #[error(
         "call `{call_id}` had begun when its server asked, and was cancelled: with answers it is sent a second time, and \
          whatever it did may be done twice; confirm that with `--repeat {call_id}` (`\"repeat\": true` beside the answers), or \
@@ -133,68 +130,68 @@ pub enum Refusal {
         /// The call.
         call_id: CallId,
     },
-    /// An extension that gives no more time.
+    /// An extension that does not extend the deadline.
     #[error("call `{call_id}` has time until {until} already; give a later time")]
     NotLater {
         /// The call.
         call_id: CallId,
-        /// Until when it has.
+        /// The current deadline.
         until: Timestamp,
     },
-    /// More time for something that has all the time there is.
+    /// An extension for an item without a deadline.
     #[error("call `{call_id}` has no deadline; there is time for it as long as the run lives")]
     NoDeadline {
         /// The call.
         call_id: CallId,
     },
-    /// An extension until a time that has passed.
-    #[error("{until}, until when call `{call_id}` is to have time, has passed; give a time that is to come")]
+    /// An extension to a time in the past.
+    #[error("the deadline {until} for call `{call_id}` has passed; give a later time")]
     Past {
         /// The call.
         call_id: CallId,
-        /// Until when it was to have time.
+        /// The given deadline.
         until: Timestamp,
     },
-    /// Debts are left open by a request that is not partial.
-    #[error("these calls are owed too: {}; answer all of them, or say that the resume is partial", list(missing))]
+    /// A request that is not partial leaves items pending.
+    #[error("these calls are pending too: {}; answer all of them, or make the resume partial", list(missing))]
     Incomplete {
         /// The calls without an answer.
         missing: Vec<CallId>,
     },
-    /// What is given does not fit what was asked for, or no run could hold it.
+    /// The input does not match the request, or is too large for any run.
     #[error("{what} of call `{call_id}` {problems}")]
     Invalid {
         /// The call.
         call_id: CallId,
-        /// What of it, in words, such as `the result`.
+        /// The part, in words, such as `the result`.
         what: String,
-        /// The first place in it that is wrong, as a JSON Pointer; empty for the whole.
+        /// The first invalid location in it, as a JSON Pointer; empty for the whole.
         at: String,
-        /// What is wrong.
+        /// The problems.
         problems: String,
     },
-    /// The journal moved on since the sender looked.
+    /// The journal has more events than the sender saw.
     #[error("the run is at version {actual}, not {expected}, and is {status}")]
     Stale {
-        /// What the sender saw.
+        /// The version the sender saw.
         expected: u64,
-        /// What is true.
+        /// The current version.
         actual: u64,
-        /// Where the run stands.
+        /// The current status.
         status: String,
     },
     /// The run is over.
     #[error("the run is over: {status}")]
     Over {
-        /// How it ended.
+        /// The status.
         status: String,
     },
-    /// More words than a run takes.
+    /// The input is larger than a run accepts.
     #[error("{what} has more than {most} bytes; say it with less, or raise `max_result_bytes`")]
     Oversized {
-        /// What, in words, such as `the message`.
+        /// The input, in words, such as `the message`.
         what: String,
-        /// How much is taken.
+        /// The maximum size.
         most: usize,
     },
     /// A message without words.
@@ -203,8 +200,8 @@ pub enum Refusal {
 }
 
 impl Run {
-    /// The facts an input becomes. None at all when it says only what the journal says already: the same resume
-    /// repeated changes nothing, and neither does cancelling what is cancelled.
+    /// The events of an input. Empty if the journal already contains its content: repeating a resume changes nothing,
+    /// and neither does cancelling a cancelled run.
     pub fn accept(&self, input: &Input) -> Result<Vec<Event>, Vec<Refusal>> {
         match input {
             Input::Resume(resume) => self.accept_resume(resume),
@@ -225,7 +222,7 @@ impl Run {
                     if let Some(stale) = self.late(*expected_version) {
                         return Err(vec![stale]);
                     }
-                    // Whoever wants a run to stop is not sent back over the length of the reason.
+                    // A long reason must not prevent a cancellation.
                     let most = self.started.spec.limits.result_bytes();
                     let reason = reason.as_ref().map(|reason| shortened(reason, most));
                     Ok(vec![Event::Ended { ending: Ending::Cancelled { reason } }])
@@ -234,7 +231,7 @@ impl Run {
         }
     }
 
-    /// Whether nobody answered a call in time.
+    /// Whether the time for a call ran out without an answer.
     pub(super) fn is_late(&self, id: &CallId) -> bool {
         self.expired.contains(id)
     }
@@ -243,8 +240,9 @@ impl Run {
         Refusal::Over { status: self.status().as_str().to_owned() }
     }
 
-    /// Why a resume is refused whatever the content of its entries: calls that do not exist, wait for something else or are
-    /// settled, calls that are answered twice, and a version that is not the run's. Content is looked at only afterwards.
+    /// The reasons to refuse a resume regardless of the content of its entries: calls that do not exist, wait for
+    /// another kind of answer or are settled, calls that are answered twice, and a version that is not the run's.
+    /// Content is checked only afterwards.
     pub fn misdirected(&self, resume: &Resume) -> Vec<Refusal> {
         let owed = self.debts();
         let results = resume.results.iter().map(|(call, outcome)| {
@@ -271,7 +269,7 @@ impl Run {
             }
         }
         refusals.append(&mut twice);
-        // A repetition is fine at any version; a resume that gives nothing means the run as it was seen.
+        // A repetition is fine at any version; an empty resume refers to the run as the sender saw it.
         if refusals.is_empty() && (is_new || answered.is_empty()) {
             refusals.extend(self.late(resume.expected_version));
         }
@@ -346,9 +344,9 @@ impl Run {
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
     }
 
-    /// A call that was approved and is asked about again, because it is in doubt or because what would run is something
-    /// else by now: the same approval once more is a client's retry, not another approval, unless its sender says that
-    /// they saw what is asked now.
+    /// Whether a decision repeats an earlier one for a call that was approved and requires approval again, because it
+    /// is in doubt or has changed. The same approval once more is a client's retry, not another approval, unless its
+    /// sender states that they saw the current question.
     fn repeats_what_led_here(&self, id: &CallId, decision: &Decision, resume: &Resume) -> bool {
         let is_asked_again = self.call(id).is_some_and(|call| call.sent || !call.drift.is_empty());
         let repeats = self.decisions.get(id).is_some_and(|before| before.is_repeated_by(decision));
@@ -356,7 +354,7 @@ impl Run {
         is_asked_again && repeats && !saw
     }
 
-    /// Whether these answers would send a call a second time without an explicit yes to that (law 4).
+    /// Whether these answers would send a call a second time without explicit consent to that (law 4).
     fn is_unconfirmed_repeat(&self, id: &CallId, given: &InputGiven) -> bool {
         let is_repeat = |call: &Call| match &call.state {
             CallState::NeedsInput(needed) => call.needs_consent_to_repeat(needed),
@@ -376,7 +374,7 @@ impl Run {
         Some(Refusal::Stale { expected, actual: self.length, status: self.status().as_str().to_owned() })
     }
 
-    /// What is owed now, also while other calls of the turn are still under way.
+    /// The current pending items, including those of a turn whose other calls are still running.
     pub fn debts(&self) -> Vec<Debt> {
         match &self.phase {
             Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::debt).collect(),
@@ -429,7 +427,7 @@ fn describe(kind: &str) -> String {
     words.into()
 }
 
-/// Each refusal once: what is said of the run as a whole is not said again for each call.
+/// Removes duplicates: a refusal that concerns the whole run is not repeated for each call.
 fn distinct(refusals: Vec<Refusal>) -> Vec<Refusal> {
     let mut distinct: Vec<Refusal> = Vec::new();
     for refusal in refusals {

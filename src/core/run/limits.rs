@@ -1,4 +1,4 @@
-//! What bounds a run, and how much of it is used.
+//! Run limits, and how much of them is used.
 
 use std::fmt::Display;
 
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 use crate::core::chat::Usage;
 use crate::core::tool::result::MIN_RESULT_BYTES;
 
-/// What a tool result brings into the conversation, unless something else is said: 64 KiB, some 16,000 tokens.
+/// The default size of a tool result in the conversation: 64 KiB, some 16,000 tokens.
 const DEFAULT_RESULT_BYTES: u64 = 64 * 1024;
 
-/// The longest a provider may ask a run to wait before another attempt, in milliseconds. One that asks for more patience is
-/// not asked again in that run: the failure ends it.
+/// The longest delay before another attempt that a run accepts from a provider, in milliseconds. After a longer one the
+/// provider is not called again in that run: the failure ends it.
 pub const LONGEST_RETRY_AFTER_MS: u64 = 120_000;
 
-/// Bounds of one run. Soft ones let the model answer with what it has; hard ones end the run, after one last answer
-/// without tools.
+/// Limits of one run. At a soft limit the model answers with what it has; a hard limit ends the run, after one last
+/// answer without tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Soft. One is used by each turn with tools and by each rejected answer.
+    /// Soft. Each turn with tools and each rejected answer uses one.
     pub max_tool_interactions: u32,
     /// Hard. Model turns; one more, without tools, is granted for a last answer.
     pub max_iterations: u32,
     /// Soft. MCP calls that are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_mcp_calls: Option<u32>,
-    /// Hard. Tokens read and written, as far as the provider tells.
+    /// Hard. Input and output tokens, as far as the provider reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// Hard. US dollars, as far as the price is known.
@@ -35,11 +35,11 @@ pub struct Limits {
     /// Hard. Seconds from the start, waiting included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_s: Option<u64>,
-    /// Turns in a row that bring nothing but unusable calls or rejected answers.
+    /// Consecutive turns that yield nothing but unusable calls or rejected answers.
     pub max_corrections: u32,
     /// Attempts at one model call, the first included.
     pub max_attempts: u32,
-    /// Bytes of text that one tool result brings into the journal and the conversation; what is more is kept elsewhere and
+    /// Bytes of text that one tool result adds to the journal and the conversation. The rest is stored elsewhere and
     /// read in pieces. Less than [`MIN_RESULT_BYTES`] counts as that.
     pub max_result_bytes: u64,
 }
@@ -67,7 +67,7 @@ impl Limits {
     }
 }
 
-/// Limits of which only some are said: those of one run, tighter than its agent's. What is not said stays as it is.
+/// A partial set of limits for one run, tighter than its agent's. A limit that is absent stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)] // the fields are those of `Limits`
@@ -83,19 +83,19 @@ pub struct TighterLimits {
     pub max_result_bytes: Option<u64>,
 }
 
-/// A limit that is not tighter than the one it was to replace.
+/// A limit that is not tighter than the one it should replace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WiderLimit {
     /// The limit.
     pub name: &'static str,
-    /// What was asked for.
+    /// The requested value.
     pub wanted: String,
-    /// What there is at most.
+    /// The maximum.
     pub most: String,
 }
 
 impl Limits {
-    /// These limits with some of them tighter, or the first that would be wider.
+    /// These limits with some of them tightened, or the first one that would be wider.
     pub fn tightened(&self, by: &TighterLimits) -> Result<Self, WiderLimit> {
         Ok(Self {
             max_tool_interactions: tighter(
@@ -116,7 +116,7 @@ impl Limits {
 }
 
 impl Limits {
-    /// These limits where they are tighter than those of an agent, and the agent's elsewhere.
+    /// The tighter one of each of these limits and the agent's.
     #[must_use]
     pub fn within(&self, agent: &Self) -> Self {
         Self {
@@ -132,7 +132,8 @@ impl Limits {
         }
     }
 
-    /// The limits of a fork of a run with these: those that it names, within its agent's, and else the run's own.
+    /// The limits of a fork of a run with these limits: the named ones, within its agent's, and otherwise the run's
+    /// own.
     pub fn forked(&self, agent: &Self, named: &TighterLimits) -> Result<Self, WiderLimit> {
         agent.tightened(named)?;
         let own = self.within(agent);
@@ -150,7 +151,7 @@ impl Limits {
     }
 }
 
-/// The smaller of two bounds, of which each may be absent.
+/// The smaller of two optional limits.
 fn least<T: PartialOrd + Copy>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(if other < one { other } else { one }),
@@ -177,7 +178,7 @@ fn tighter_if_any<T: PartialOrd + Copy + Display>(
     }
 }
 
-/// Which hard limit ended a run.
+/// The hard limit that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -189,10 +190,10 @@ pub enum Limit {
     Cost,
 }
 
-/// What a run has used so far. Handed to context builders and validators.
+/// The usage of a run so far. Passed to context builders and validators.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// The bounds.
+    /// The limits.
     pub limits: Limits,
     /// Turns with tools, and rejected answers.
     pub tool_interactions: u32,
@@ -200,14 +201,14 @@ pub struct Budget {
     pub iterations: u32,
     /// MCP calls that were sent.
     pub mcp_calls: u32,
-    /// Turns in a row that brought nothing usable.
+    /// Consecutive turns without a usable result.
     pub corrections: u32,
-    /// Tokens and money over all attempts.
+    /// Tokens and cost of all attempts.
     pub usage: Usage,
 }
 
 impl Budget {
-    /// Whether the tool budget is used up: the model is told, and no more tools run.
+    /// Whether the tool budget is used up: the model reads that, and no more tools run.
     pub fn is_exhausted(&self) -> bool {
         self.tool_interactions >= self.limits.max_tool_interactions
     }
@@ -227,7 +228,7 @@ impl Budget {
         }
     }
 
-    /// MCP calls that may still be sent; `None` without a bound.
+    /// MCP calls that may still be sent; `None` without a limit.
     pub fn mcp_calls_left(&self) -> Option<u32> {
         self.limits.max_mcp_calls.map(|max| max.saturating_sub(self.mcp_calls))
     }

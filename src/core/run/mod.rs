@@ -1,7 +1,8 @@
-//! A run is its journal: an append-only list of facts. State is their fold, what to do next is a function of the state.
+//! Runs. A run is its journal: an append-only list of events. The state is their fold, and the next step is a function
+//! of the state.
 //!
-//! [`Run::replay`] folds a journal, [`Run::next`] says what to do, [`Run::accept`] turns input from outside into facts,
-//! and [`Run::apply`] appends one. Nothing here does I/O: the driver acts, or an embedder does by hand.
+//! [`Run::replay`] folds a journal, [`Run::next`] returns the next step, [`Run::accept`] turns input from outside into
+//! events, and [`Run::apply`] appends one. Nothing here does I/O: the driver acts, or an embedder does.
 
 mod admit;
 mod approval;

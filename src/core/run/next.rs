@@ -1,4 +1,4 @@
-//! What to do next: a pure function of the state. The driver acts on it; an embedder may do so by hand.
+//! The next step of a run: a pure function of the state. The driver executes it; an embedder may do so itself.
 
 use super::chain::OUT_OF_ROOM;
 use super::state::{Correction, Phase};
@@ -10,44 +10,44 @@ use crate::core::id::CallId;
 use crate::core::policy::Verdict;
 use crate::core::tool::{Ask, Origin, Outcome, ToolName, summary, top_tier};
 
-/// After so many denials of the same call nobody is asked again in this run.
+/// The number of denials of the same call after which it is denied without asking again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;
 
-/// So many attempts at a model that vanished with their process, one after the other, end a run.
+/// The number of consecutive attempts at a model that ended with their process, after which the run ends.
 const VANISHED_IN_A_ROW: u32 = 20;
 
-/// The next thing to do.
+/// The next step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Append these facts; they follow from the journal alone.
+    /// Append these events; they follow from the journal alone.
     Record(Vec<Event>),
-    /// Find out which tools there are, and record `tools.listed`.
+    /// List the available tools, and record `tools.listed`.
     ListTools,
     /// Ask the approval cache which of these guarded tools are granted, and record `approvals.resolved`.
     ResolveApprovals(Vec<ToolName>),
-    /// Record `llm.call.started`, ask the model that [`Run::candidate`] names, record how it went.
+    /// Record `llm.call.started`, call the model that [`Run::candidate`] names, record the result.
     CallModel {
         /// 1 for the first attempt of the turn.
         attempt: u32,
         /// Whether tools may be called.
         offer: Offer,
-        /// How the previous attempt at the same model failed: it is given time before it is asked again.
+        /// The failure of the previous attempt at the same model, after which the driver waits before the retry.
         after: Option<Failure>,
     },
     /// Check this final answer, and record `output.validated`.
     ValidateOutput(String),
     /// Check arguments and policy of these calls, and record `tool.checked` for each.
     CheckCalls(Vec<CallId>),
-    /// Record `tool.started` for these calls, make them all at once, record each result as it lands.
+    /// Record `tool.started` for these calls, make them concurrently, record each result as it arrives.
     RunTier(Vec<CallId>),
-    /// Stop here. The run goes on when these come in.
+    /// Stop here. The run continues when these items are answered.
     Wait(Vec<Debt>),
     /// Nothing; the run is over.
     Done(Ending),
 }
 
 impl Run {
-    /// What to do next.
+    /// The next step.
     pub fn next(&self) -> Step {
         if let Some(ending) = self.overdue_ending() {
             return Step::Record(vec![Event::Ended { ending }]);
@@ -70,7 +70,7 @@ impl Run {
         }
     }
 
-    /// Whether the model may call tools in the coming turn.
+    /// Whether the model may call tools in the next turn.
     pub(super) fn offer(&self) -> Offer {
         if self.budget.limit_reached().is_some() {
             Offer::LastWord
@@ -81,7 +81,7 @@ impl Run {
         }
     }
 
-    /// A failure that the journal already contains and that only has to be said.
+    /// A failure that already follows from the journal and only has to be recorded.
     fn overdue_ending(&self) -> Option<Ending> {
         let failed = |code, message: String| Some(Ending::Failed { error: Failure::new(code, message) });
         match &self.phase {
@@ -93,8 +93,8 @@ impl Run {
             Phase::Asking(attempts) if attempts.unanswered >= VANISHED_IN_A_ROW => failed(
                 ErrorCode::Internal,
                 format!(
-                    "model `{}` was asked, and toolgate stopped before there was an answer, {} times in a row; the run is \
-                     not taken up again, because it may be what stops toolgate",
+                    "model `{}` was called, and toolgate stopped before there was an answer, {} times in a row; the \
+                     run is not resumed, because it may be the cause",
                     attempts.model, attempts.unanswered
                 ),
             ),
@@ -185,7 +185,7 @@ impl Run {
         Step::Wait(turn.calls.iter().filter_map(Self::debt).collect())
     }
 
-    /// Refuses calls that cannot be run at all and selects the highest tier of the rest.
+    /// Rejects calls that cannot be run at all and selects the highest tier of the others.
     fn sort_out(turn: &Turn, offer: Offer) -> Vec<Event> {
         let mut events = Vec::new();
         let mut runnable = Vec::new();
@@ -211,8 +211,9 @@ impl Run {
         events
     }
 
-    /// Law 4: a call that was started and never settled is not silently repeated. It is told as unknown, or checked like any
-    /// other and put to a person. One that is a task at its server is in no doubt: the server is asked what became of it.
+    /// Law 4: a call that was started and never settled is not silently repeated. Its outcome is reported as unknown,
+    /// or it is checked like any other call and requires approval. A task at its server is not in doubt: the server is
+    /// asked for its state.
     fn settle_doubts(&self, turn: &Turn) -> Vec<Event> {
         let started = turn.calls.iter().filter(|call| call.is_in_doubt());
         started
@@ -239,8 +240,8 @@ impl Run {
         unchecked
             .filter(|call| denied(call) >= DENIALS_THAT_SETTLE)
             .map(|call| {
-                let message = "Denied: this very call was denied before in this run, and nobody is asked again. \
-                               Go on without it.";
+                let message = "Denied: this very call was denied before in this run, and is not asked about again. \
+                               Continue without it.";
                 reject(call.asked.id.clone(), Rejection::Denied, message.into())
             })
             .collect()
@@ -250,7 +251,7 @@ impl Run {
         call.is_sent_by_us() && (call.state == CallState::Cleared || call.is_repeated_freely())
     }
 
-    /// Only first sends to servers count: a call that is made again was within the budget before.
+    /// Only first sends to servers count: a call that is made again was counted before.
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
         let left = self.budget.mcp_calls_left().map_or(usize::MAX, |left| left as usize);
         let ids = |calls: &mut dyn Iterator<Item = &&Call>| calls.map(|call| call.asked.id.clone()).collect();

@@ -1,4 +1,4 @@
-//! What a suspended run is owed. Derived from the journal; never written (law 8).
+//! Pending items of a suspended run. Derived from the journal; never written (law 8).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,35 +11,35 @@ use super::{Binding, PolicyMark};
 use crate::core::id::CallId;
 use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Question, TaskHandle, ToolName};
 
-/// What a suspended run is owed, in numbers: enough to count and to sort runs by, without their journals.
+/// Pending counts of a suspended run: enough to count and sort runs without reading their journals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owes {
-    /// The calls that a person is to decide about.
+    /// Calls that require approval.
     pub approvals: u32,
-    /// The results that the caller is to return.
+    /// Results that the caller has to return.
     #[serde(default)]
     pub results: u32,
-    /// The questions to a person: the model's, and those of servers.
+    /// Questions to a person: the model's, and those of servers.
     #[serde(default)]
     pub answers: u32,
-    /// The calls that servers go on with by themselves.
+    /// Calls that run as tasks at their servers.
     #[serde(default)]
     pub tasks: u32,
-    /// Since when the oldest of them waits.
+    /// When the oldest of them began to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<Timestamp>,
-    /// When time first runs out: for something that is owed, of any kind, or for the run.
+    /// The earliest deadline: of a pending item of any kind, or of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
 }
 
 impl Owes {
-    /// Whether nobody is asked and nothing runs out.
+    /// Whether nothing is pending and nothing expires.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds these up.
+    /// Counts these items.
     pub fn of(debts: &[Debt]) -> Self {
         let due_at = debts.iter().filter_map(Debt::until).min();
         let mut owes = Self { due_at, ..Self::default() };
@@ -58,11 +58,11 @@ impl Owes {
     }
 }
 
-/// One thing that has to come from outside before the run goes on.
+/// A pending item: an input from outside that the run needs before it continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Debt {
-    /// The caller is to run this tool and return its result.
+    /// The caller has to run this tool and return its result.
     ExternalResult {
         /// The call; results are addressed to it.
         call_id: CallId,
@@ -72,23 +72,23 @@ pub enum Debt {
         name: ToolName,
         /// The arguments, valid by the tool's schema.
         arguments: Arguments,
-        /// JSON Schema the result has to fit, if declared.
+        /// JSON Schema of the result, if declared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result_schema: Option<Value>,
-        /// Since when it waits.
+        /// When the wait began.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
-        /// Until when there is time; without it, for as long as the run lives.
+        /// The deadline; without it, the item stays pending as long as the run lives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// A person is to decide about this call.
+    /// This call requires approval.
     Approval {
         /// The call; decisions are addressed to it.
         call_id: CallId,
         /// The call in one line.
         summary: String,
-        /// What would run.
+        /// The origin of the tool.
         origin: Origin,
         /// The name the model sees.
         name: ToolName,
@@ -104,27 +104,27 @@ pub enum Debt {
         /// The policy rule that asks, if one does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// Why a person is asked.
+        /// Why approval is required.
         why: String,
         /// The policy that asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
-        /// What has become different since the call was approved before.
+        /// The differences since an earlier approval of the call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         differences: Vec<Difference>,
         /// Whether it was sent before and may have taken effect.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_doubt: bool,
-        /// The position of the fact that asks.
+        /// The position of the event that asks.
         event: u64,
-        /// Since when it waits.
+        /// When the wait began.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
-        /// Until when there is time; without it, for as long as the run lives.
+        /// The deadline; without it, the item stays pending as long as the run lives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// The model asks a person something.
+    /// The model has a question for the user.
     Question {
         /// The call; answers are addressed to it.
         call_id: CallId,
@@ -133,20 +133,20 @@ pub enum Debt {
         /// The question.
         #[serde(flatten)]
         ask: Ask,
-        /// The position of the fact that asks.
+        /// The position of the event that asks.
         event: u64,
-        /// Since when it waits.
+        /// When the wait began.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
-        /// Until when there is time; without it, for as long as the run lives.
+        /// The deadline; without it, the item stays pending as long as the run lives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// The tool's server wants to know something before it goes on.
+    /// The tool's server requests input before it continues.
     Input {
         /// The call; answers are addressed to it.
         call_id: CallId,
-        /// Who asks.
+        /// The origin of the tool.
         origin: Origin,
         /// The name the model sees.
         name: ToolName,
@@ -154,25 +154,25 @@ pub enum Debt {
         arguments: Arguments,
         /// The questions, by the server's keys. All are answered together.
         questions: BTreeMap<String, Question>,
-        /// Whether the call is made afresh with the answers, because the server cannot wait for them.
+        /// Whether the call is made again with the answers, because the server cannot wait for them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         restarts: bool,
-        /// Whether the call had begun when it was cancelled and its tool is not known to be safe to repeat: answers are taken
-        /// only with an explicit yes to sending it a second time.
+        /// Whether the call had begun when it was cancelled and its tool is not known to be safe to repeat: answers are
+        /// accepted only with explicit consent to sending it a second time.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         repeats: bool,
-        /// Whether the call is under way and held open, so that answers reach it in place.
+        /// Whether the call is running and held open, so that it receives the answers directly.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         held: bool,
         /// Until when it is held; `None` for as long as its driver waits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
     },
-    /// The tool's server goes on with the call by itself. Nobody has to answer: the run goes on when the server is done.
+    /// The call runs as a task at the tool's server. No answer is required: the run continues when the server is done.
     Task {
         /// The call.
         call_id: CallId,
-        /// Where it is under way.
+        /// The origin of the tool.
         origin: Origin,
         /// The name the model sees.
         name: ToolName,
@@ -230,7 +230,7 @@ impl Debt {
         }
     }
 
-    /// Since when it waits, if the time of the facts is known.
+    /// When the wait began, if the time of the events is known.
     pub fn since(&self) -> Option<Timestamp> {
         match self {
             Self::ExternalResult { since, .. } | Self::Approval { since, .. } | Self::Question { since, .. } => *since,
@@ -238,7 +238,7 @@ impl Debt {
         }
     }
 
-    /// Until when there is time for it; `None` for as long as the run lives.
+    /// Its deadline; `None` if it stays pending as long as the run lives.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::ExternalResult { until, .. } | Self::Approval { until, .. } | Self::Question { until, .. } => *until,
@@ -246,8 +246,8 @@ impl Debt {
         }
     }
 
-    /// What a decision about it would be about; `None` unless it waits for one. Its digest is what whoever decides sends back
-    /// as seen.
+    /// The content that a decision would be bound to; `None` unless it waits for a decision. An approver sends its
+    /// digest back as `seen`.
     pub fn binding(&self) -> Option<Binding> {
         let Self::Approval { origin, definition, arguments, policy, event, .. } = self else { return None };
         Some(Binding {
@@ -267,7 +267,7 @@ impl Debt {
         }
     }
 
-    /// Whether a person or the caller has to answer it. A task settles by itself.
+    /// Whether the user or the caller has to answer it. A task settles without an answer.
     pub fn wants_answer(&self) -> bool {
         match self {
             Self::ExternalResult { .. } | Self::Approval { .. } | Self::Question { .. } | Self::Input { .. } => true,

@@ -1,4 +1,4 @@
-//! The state of a run: the fold of its journal, and the questions one may ask of it.
+//! Run state: the fold of a journal, and its queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::core::json;
 use crate::core::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, ToolName, Toolset};
 use crate::core::trace::{SpanContext, Trace};
 
-/// A run as its journal tells it. Built by [`Run::replay`], advanced by [`Run::apply`], asked by [`Run::next`].
+/// A run, folded from its journal. Built by [`Run::replay`], advanced by [`Run::apply`], queried by [`Run::next`].
 #[derive(Clone, Debug)]
 pub struct Run {
     pub(super) length: u64,
-    /// When the latest fact was written, if that is known.
+    /// When the latest event was written, if that is known.
     pub(super) clock: Option<Timestamp>,
     pub(super) started: Arc<Started>,
     pub(super) execution: (u64, Trace),
     pub(super) tools: Option<Arc<Toolset>>,
-    /// What each tool was when the run was first shown it.
+    /// The definition of each tool when the run first listed it.
     pub(super) pins: Pins,
     pub(super) granted: Vec<Granted>,
     pub(super) transcript: Vec<Arc<Message>>,
@@ -38,45 +38,45 @@ pub struct Run {
     pub(super) calls_seen: BTreeSet<CallId>,
     pub(super) external_results: BTreeMap<CallId, Arc<Outcome>>,
     pub(super) decisions: BTreeMap<CallId, Decision>,
-    /// The calls that nobody answered in time.
+    /// The calls that were not answered in time.
     pub(super) expired: BTreeSet<CallId>,
     pub(super) answers: BTreeMap<CallId, HumanAnswer>,
     pub(super) inputs_given: BTreeMap<CallId, InputGiven>,
-    /// The blobs that replies and results of this run name. A handle in somebody's text is none of them.
+    /// The blobs that replies and results of this run name. Handles in other texts do not count.
     pub(super) blobs: BTreeSet<BlobHandle>,
-    /// Whether a result was too large to be shown whole.
+    /// Whether a result was too large to be shown in full.
     pub(super) has_cut_results: bool,
     pub(super) denials: BTreeMap<String, u32>,
     pub(super) denied: Option<String>,
-    /// The models that were left, and until when.
+    /// The abandoned models, and when their cooldown ends.
     pub(super) cooling: BTreeMap<ModelName, Timestamp>,
-    /// What the model said beside the calls it made although it was given the last word.
+    /// The content beside the calls that the model made although no tools were available to its final reply.
     pub(super) last_word: Option<Output>,
     /// Whether the transcript says that the tool budget is used up.
     pub(super) exhaustion_noted: bool,
     pub(super) phase: Phase,
 }
 
-/// What a run is doing.
+/// The phase of a run.
 #[derive(Clone, Debug)]
 pub(super) enum Phase {
-    /// Between turns. `resolved`: the approval cache was asked for the coming turn.
+    /// Between turns. `resolved`: the grants for the coming turn are loaded.
     Ready { resolved: bool },
-    /// The model was asked and has not answered.
+    /// The model was called and has not replied.
     Asking(Attempts),
     /// An attempt at the model failed.
     Stumbled { attempts: Attempts, error: Failure },
-    /// The model answered without calls.
+    /// The model replied without calls.
     Answered { answer: Output, stop: Stop, offer: Offer },
     /// The answer is valid.
     Accepted { output: Output },
-    /// Calls are being worked on.
+    /// The calls of a turn are in progress.
     Working { turn: Turn, offer: Offer },
-    /// It is over.
+    /// The run is over.
     Ended(Ending),
 }
 
-/// What the model last failed to get right.
+/// The model's last error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Correction {
     Calls,
@@ -98,32 +98,32 @@ impl Phase {
 }
 
 impl Run {
-    /// How many events the journal has.
+    /// The number of events in the journal.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// When the latest fact was written, if that is known.
+    /// When the latest event was written, if that is known.
     pub fn clock(&self) -> Option<Timestamp> {
         self.clock
     }
 
-    /// The first fact. In a fork whose own part began, its limits are those of the fork.
+    /// The first event. In a fork whose own part began, its limits are those of the fork.
     pub fn started(&self) -> &Arc<Started> {
         &self.started
     }
 
-    /// The toolset in force, once tools were listed.
+    /// The current toolset, once tools were listed.
     pub fn tools(&self) -> Option<&Arc<Toolset>> {
         self.tools.as_ref()
     }
 
-    /// The definition that each tool had when the run was first shown it, as a hash.
+    /// The hash of each tool's definition when the run first listed it.
     pub fn pins(&self) -> &Pins {
         &self.pins
     }
 
-    /// What is used of the run's limits.
+    /// The usage of the run's limits.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -133,8 +133,8 @@ impl Run {
         &self.transcript
     }
 
-    /// The conversation with the open turn: its assistant message and the results that are there. This is what a
-    /// caller who is owed something is shown.
+    /// The conversation with the open turn: its assistant message and the available results. A caller with required
+    /// actions sees this.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         let mut messages = self.transcript.clone();
         if let Phase::Working { turn, .. } = &self.phase {
@@ -158,7 +158,7 @@ impl Run {
         }
     }
 
-    /// Where the run stands.
+    /// The status of the run.
     pub fn status(&self) -> Status {
         match &self.phase {
             Phase::Ended(ending) => ending.status(),
@@ -172,7 +172,7 @@ impl Run {
         }
     }
 
-    /// What the run is owed; empty unless it is pending.
+    /// The pending items of the run; empty unless its status is pending.
     pub fn pending(&self) -> Vec<Debt> {
         match self.next() {
             Step::Wait(debts) => debts,
@@ -187,8 +187,8 @@ impl Run {
         }
     }
 
-    /// What a person or the caller can answer now: what the run waits for, or of a run at work the questions on calls that
-    /// are held open.
+    /// The items that the user or the caller can answer now: all pending items, or, while the run is executing, the
+    /// questions on calls that are held open.
     pub fn open_items(&self) -> Vec<Debt> {
         let pending = self.pending();
         match pending.is_empty() {
@@ -210,18 +210,18 @@ impl Run {
         }
     }
 
-    /// The blobs that are this run's own: those that its models' replies and its calls' results name. Whatever else names
-    /// a blob, in words or in messages from outside, gives no right to what is in it.
+    /// The blobs of this run: those named in its models' replies and its calls' results. Other mentions of a blob, in
+    /// text or in messages from outside, give no access to its content.
     pub fn blobs(&self) -> &BTreeSet<BlobHandle> {
         &self.blobs
     }
 
-    /// Whether a result was too large to be shown whole, so that there is something to read on.
+    /// Whether a result was too large to be shown in full, so that there is more to read.
     pub fn has_cut_results(&self) -> bool {
         self.has_cut_results
     }
 
-    /// The calls of the open turn that their servers go on with by themselves, and that wait for nothing else.
+    /// The calls of the open turn that run as tasks at their servers, and wait for nothing else.
     pub fn tasks(&self) -> impl Iterator<Item = (&CallId, &Origin, &TaskHandle)> {
         let calls = match &self.phase {
             Phase::Working { turn, .. } => turn.calls.as_slice(),
@@ -238,13 +238,13 @@ impl Run {
         })
     }
 
-    /// The standing approval that covers a call of a tool with these arguments at that time, if one does.
+    /// The grant that covers a call of a tool with these arguments at that time, if there is one.
     pub fn granted(&self, tool: &ToolName, arguments: &Arguments, at: Timestamp) -> Option<&GrantId> {
         let covers = |granted: &&Granted| granted.tool == *tool && granted.covers(arguments, Some(at));
         self.granted.iter().find(covers).map(|granted| &granted.grant)
     }
 
-    /// What a decision about a call is about: what it would run, and what asks. `None` unless it waits for one.
+    /// The content that a decision about a call is bound to. `None` unless it waits for a decision.
     pub fn binding(&self, id: &CallId, edited: Option<&Arguments>) -> Option<Binding> {
         let call = self.call(id)?;
         let (CallState::Asked { policy, .. }, Some(tool)) = (&call.state, &call.tool) else { return None };
@@ -262,7 +262,7 @@ impl Run {
         self.decisions.get(id)
     }
 
-    /// The calls that wait for a decision, those that were put to somebody up to that event, or all.
+    /// The calls that wait for a decision: those whose question has at most that position, or all.
     pub fn undecided(&self, up_to: Option<u64>) -> Vec<CallId> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         let asked = Self::calls_in(turn, |state| matches!(state, CallState::Asked { .. }));
@@ -275,18 +275,18 @@ impl Run {
         matches!(self.phase, Phase::Ready { .. })
     }
 
-    /// The trace of the execution under way, and the position of the event that began it.
+    /// The trace of the current execution, and the position of the event that began it.
     pub fn execution(&self) -> (u64, &Trace) {
         (self.execution.0, &self.execution.1)
     }
 
-    /// The trace context of the span that stands for the execution.
+    /// The trace context of the execution's span.
     pub fn execution_context(&self) -> SpanContext {
         self.execution.1.context(&super::labels::execution(self.execution.0))
     }
 
-    /// The trace context of asking for tools. Before there are any that is a span of its own; later the servers are asked
-    /// whenever something may have changed, and mostly nothing has.
+    /// The trace context of listing tools. The first listing has a span of its own; later the servers are asked
+    /// whenever the tools may have changed, and mostly they have not.
     pub fn listing_context(&self) -> SpanContext {
         match &self.tools {
             None => self.execution.1.context(&super::labels::listing(self.execution.0)),
@@ -294,7 +294,7 @@ impl Run {
         }
     }
 
-    /// The trace context of the model call under way, once it is journaled as started.
+    /// The trace context of the current model call, once it is journaled as started.
     pub fn model_context(&self) -> SpanContext {
         match self.attempts() {
             Some(attempts) => self.execution.1.context(&super::labels::model_call(attempts.first)),
@@ -308,8 +308,8 @@ impl Run {
         self.execution.1.context(&super::labels::tool_call(call, round))
     }
 
-    /// The reply with ids that are unique in this run: providers repeat ids from turn to turn, or leave them out. An id
-    /// goes into logs, terminals and the traffic with servers, so one that does not look like one is replaced too.
+    /// The reply with ids that are unique in this run: providers repeat ids from turn to turn, or omit them. Ids go
+    /// into logs, terminals and the traffic with servers, so an id with an unusual form is replaced too.
     pub fn with_unique_ids(&self, mut reply: Reply) -> Reply {
         let mut taken: BTreeSet<CallId> = BTreeSet::new();
         for (index, part) in reply.content.iter_mut().enumerate() {
@@ -327,7 +327,7 @@ impl Run {
         reply
     }
 
-    /// The key under which denials of a call are counted: the same tool with the same arguments.
+    /// The key by which denials of a call are counted: the same tool with the same arguments.
     pub(super) fn denial_key(call: &Call) -> String {
         let tool = call.tool.as_ref().map_or(call.asked.name.as_str(), |tool: &Arc<Tool>| tool.name.as_str());
         format!("{tool} {}", json::hash(&call.asked.arguments.to_value()))
@@ -339,7 +339,7 @@ impl Run {
     }
 }
 
-/// Longer ids than this nobody gives; a suffix that makes one unique has room beyond it.
+/// The maximum length of a usable id; a suffix that makes an id unique fits beyond it.
 const LONGEST_ID: usize = 256;
 
 fn is_usable(id: &CallId) -> bool {

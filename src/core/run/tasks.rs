@@ -1,5 +1,5 @@
-//! The tasks that a run has at servers, as somebody sees them who has to end them: whatever the calls themselves wait for,
-//! servers go on with them.
+//! Open tasks of a run, for cancelling them at their servers: a task continues at its server whatever its call waits
+//! for.
 
 use super::state::{Phase, Run};
 use super::turn::{Call, CallState};
@@ -12,7 +12,7 @@ use crate::core::trace::SpanContext;
 pub struct OpenTask {
     /// The call that became the task.
     pub call: CallId,
-    /// Where its tool is.
+    /// The origin of the tool.
     pub origin: Origin,
     /// The task.
     pub task: TaskHandle,
@@ -21,8 +21,8 @@ pub struct OpenTask {
 }
 
 impl Run {
-    /// The tasks of the open turn, those included that wait for an answer or are just being told one. None once the run
-    /// is over: they are to be asked for before.
+    /// The tasks of the open turn, including those that wait for an answer or are receiving one. Empty once the run is
+    /// over: query them before.
     pub fn open_tasks(&self) -> Vec<OpenTask> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         let open = turn.calls.iter().filter_map(|call| {
@@ -35,7 +35,7 @@ impl Run {
 }
 
 impl Call {
-    /// The task at its server that the call has become, as long as it has no end.
+    /// The unfinished task at its server that the call has become.
     pub fn task(&self) -> Option<&TaskHandle> {
         match &self.state {
             CallState::Task(task) => Some(task),

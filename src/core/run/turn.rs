@@ -1,4 +1,4 @@
-//! One turn: a reply that asks for tools, and what has become of each call.
+//! A turn: a reply that calls tools, and the state of each call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::core::tool::{
     ToolCall,
 };
 
-/// A reply with calls that are not all answered yet.
+/// A reply with calls that are not all settled.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     /// The reply as the model wrote it.
@@ -23,41 +23,41 @@ pub(super) struct Turn {
 /// A call of the open turn.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// As the model wrote it.
+    /// The call as the model wrote it.
     pub asked: ToolCall,
-    /// The tool it names, as it was when the model called it; `None` if there is no such tool.
+    /// The tool it names, as defined when the model called it; `None` if there is no such tool.
     pub tool: Option<Arc<Tool>>,
-    /// Arguments that a person put in the place of the model's.
+    /// A person's arguments, which replace the model's.
     pub edited: Option<Arguments>,
-    /// What its server asked last, and was told: to be sent along when the call goes on.
+    /// The server's last questions with their answers, to be sent when the call resumes.
     pub answered: Option<Answered>,
-    /// What its server asks on the open call, while that is held for the answer. Means nothing once the call is no longer
-    /// under way, or the run was resumed.
+    /// The server's questions on the open call, while it is held for the answers. Not valid once the call is no longer
+    /// running, or the run was resumed.
     pub held: Option<HeldElicitation>,
-    /// How often it was sent on with answers.
+    /// The number of times it was sent again with answers.
     pub round: u32,
-    /// Whether it was ever sent to its server. Then nobody may say that it was not run.
+    /// Whether it was ever sent to its server. If so, it must not be reported as not run.
     pub sent: bool,
-    /// By what right it may run, once it may.
+    /// Its authorization, once it may run.
     pub clearance: Option<Clearance>,
-    /// When a person last approved it, if the time of the facts is known.
+    /// When a person last approved it, if the time of the events is known.
     pub approved_at: Option<Timestamp>,
-    /// What is different since it was cleared, for which it is checked once more.
+    /// The differences since it was authorized, because of which it is checked again.
     pub drift: Vec<Difference>,
-    /// Since when something is owed for it, and by when; meaningful while it waits for somebody.
+    /// The deadline of its pending item; meaningful while it waits for an answer.
     pub term: Term,
-    /// What has become of it.
+    /// Its state.
     pub state: CallState,
 }
 
-/// By what right a call may run.
+/// The authorization of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clearance {
     /// The policy allows it.
     Policy,
-    /// A standing approval covers it.
+    /// A grant covers it.
     Grant(GrantId),
-    /// A person said yes to what this rule, for this reason, asked about.
+    /// A person approved the question of this rule, with this reason.
     Person {
         /// The rule.
         rule: Option<String>,
@@ -75,29 +75,29 @@ pub struct Answered {
     pub given: Arc<InputGiven>,
 }
 
-/// Questions of a server on a call that is held open for the answers.
+/// A server's questions on a call that is held open for the answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldElicitation {
     /// The questions.
     pub needed: Arc<InputNeeded>,
     /// Until when the call is held; `None` for as long as its driver waits.
     pub until: Option<Timestamp>,
-    /// The answers, once they are there. They are for the open call alone: one that is made again is asked again.
+    /// The answers, once they arrive. They are for the open call alone: a call that is made again asks again.
     pub answer: Option<Arc<InputGiven>>,
 }
 
-/// What has become of a call.
+/// The state of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallState {
-    /// Nothing yet.
+    /// Not selected yet.
     New,
-    /// It is in the running tier and has to be checked.
+    /// In the running tier, and not checked yet.
     Selected,
-    /// A person is to decide. `in_doubt`: it was started, and nobody knows how it ended.
+    /// It requires approval. `in_doubt`: it was started, and its outcome is unknown.
     Asked {
         /// The rule that asks.
         rule: Option<String>,
-        /// Why.
+        /// The reason.
         why: String,
         /// The policy that asks.
         policy: Option<PolicyMark>,
@@ -108,27 +108,27 @@ pub enum CallState {
     Cleared,
     /// It was sent.
     Started,
-    /// Its server put it aside until it is answered.
+    /// Its server suspended it until its questions are answered.
     NeedsInput(Arc<InputNeeded>),
-    /// Its server goes on with it by itself.
+    /// It runs as a task at its server.
     Task(Arc<TaskHandle>),
-    /// It has its answer.
+    /// It is settled.
     Settled(Settlement),
 }
 
-/// The answer to a call.
+/// The settlement of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settlement {
     /// It was not run.
     Rejected {
-        /// Why, for machines.
+        /// The reason, for machines.
         reason: Rejection,
-        /// Why, for the model.
+        /// The reason, for the model.
         message: String,
     },
     /// It was run.
     Completed(Arc<Outcome>),
-    /// The run ended before it had an answer.
+    /// The run ended before the call was settled.
     Abandoned,
 }
 
@@ -148,12 +148,12 @@ impl CallState {
 }
 
 impl Call {
-    /// The arguments to send: the person's, else the model's.
+    /// The arguments to send: the person's, otherwise the model's.
     pub fn arguments(&self) -> &Arguments {
         self.edited.as_ref().unwrap_or(&self.asked.arguments)
     }
 
-    /// What its server asks now: on the open call, or before the call is sent on.
+    /// The current questions of its server: on the open call, or before the call is sent again.
     pub fn elicitation(&self) -> Option<&Arc<InputNeeded>> {
         match &self.state {
             CallState::Started => self.held.as_ref().filter(|held| held.answer.is_none()).map(|held| &held.needed),
@@ -167,40 +167,40 @@ impl Call {
         }
     }
 
-    /// Whether sending the call on with the answers to these questions needs an explicit yes (law 4): it had begun when it
-    /// was cancelled, and its tool is not known to be safe to repeat.
+    /// Whether sending the call again with the answers to these questions needs explicit consent (law 4): it had begun
+    /// when it was cancelled, and its tool is not known to be safe to repeat.
     pub fn needs_consent_to_repeat(&self, needed: &InputNeeded) -> bool {
         needed.interrupted && !self.tool.as_ref().is_some_and(|tool| tool.is_repeatable())
     }
 
-    /// Whether the call is run by the calling application.
+    /// Whether the calling application runs the call.
     pub fn is_external(&self) -> bool {
         self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::External { .. }))
     }
 
-    /// Whether the call is a question of the model's to a person.
+    /// Whether the call is a question of the model to the user.
     pub fn is_question(&self) -> bool {
         self.tool.as_ref().is_some_and(|tool| Builtin::of(&tool.origin) == Some(Builtin::AskHuman))
     }
 
-    /// Whether it may run with these arguments: they are an object, and a question to a person is one.
+    /// Whether it may run with these arguments: they are an object, and those of a question form a valid question.
     pub(super) fn is_callable_with(&self, arguments: &Arguments) -> bool {
         let object = arguments.as_object();
         object.is_some_and(|arguments| !self.is_question() || Ask::parse(arguments).is_ok())
     }
 
-    /// Whether toolgate sends the call anywhere once it is cleared; the others are answered from outside.
+    /// Whether toolgate sends the call once it is authorized; all others are answered from outside.
     pub fn is_sent_by_us(&self) -> bool {
         !self.is_external() && !self.is_question()
     }
 
-    /// Whether an answer from outside can be the next thing that happens to it. Journals that were written before a call was
-    /// compared once more after a yes have the answer right behind the decision.
+    /// Whether an answer from outside can be its next event. In journals from before the second comparison of approved
+    /// calls, the answer directly follows the decision.
     pub(super) fn is_answerable(&self) -> bool {
         !self.is_sent_by_us() && (self.state == CallState::Cleared || self.is_approved())
     }
 
-    /// Whether somebody has to decide about it or to answer it, and may be late.
+    /// Whether it waits for a decision or an answer, and can expire.
     pub(super) fn is_awaited(&self) -> bool {
         matches!(self.state, CallState::Asked { .. }) || (self.state == CallState::Cleared && !self.is_sent_by_us())
     }
@@ -210,21 +210,20 @@ impl Call {
         self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::Builtin { .. }))
     }
 
-    /// What becomes of it when nobody decides about it or answers it in time.
+    /// The settlement of a call that expires without a decision or an answer.
     pub fn lapsed(&self) -> Settlement {
         match &self.state {
-            // What may have taken effect is not told as not run.
+            // A call that may have taken effect is not reported as not run.
             CallState::Asked { in_doubt: true, .. } => Settlement::Completed(Outcome::Unknown.into()),
             CallState::Asked { .. } => Settlement::Rejected {
                 reason: Rejection::Expired,
-                message:
-                    "Not run: nobody decided about this call in time. That is no denial. Go on without it, or ask for \
-                          it again if it is still needed."
-                        .into(),
+                message: "Not run: this call was neither approved nor denied in time. That is not a denial. Continue \
+                     without it, or call it again if it is still needed."
+                    .into(),
             },
             CallState::Cleared if self.is_question() => Settlement::Rejected {
                 reason: Rejection::Expired,
-                message: "Nobody answered in time. That is no refusal. Go on as well as you can without an answer."
+                message: "There was no answer in time. That is not a refusal. Continue as well as you can without one."
                     .into(),
             },
             CallState::Cleared
@@ -251,7 +250,7 @@ impl Call {
         self.state == CallState::Started
     }
 
-    /// The part of the results message that answers this call.
+    /// The part of the results message for this call.
     fn result(&self) -> Option<Part> {
         let CallState::Settled(settlement) = &self.state else { return None };
         let (mut content, is_error) = match settlement {
@@ -283,7 +282,7 @@ impl Turn {
         self.calls.iter().all(Call::is_settled)
     }
 
-    /// Answers every call that has no answer. What was sent may have taken effect, and is told as unknown.
+    /// Settles every open call. A call that was sent may have taken effect; its outcome is reported as unknown.
     pub(super) fn abandon(&mut self) {
         for call in self.calls.iter_mut().filter(|call| !call.is_settled()) {
             call.state = CallState::Settled(match call.sent {
@@ -293,7 +292,7 @@ impl Turn {
         }
     }
 
-    /// The assistant message, without the calls that are elided.
+    /// The assistant message, without the calls that are dropped.
     pub(super) fn assistant_message(&self, mode: TierMode) -> Message {
         let mut message = self.assistant.clone();
         if mode == TierMode::Elide && self.calls.iter().any(Call::is_deferred) {
@@ -311,13 +310,13 @@ impl Turn {
         message
     }
 
-    /// The answers that are there, in call order, without those of elided calls.
+    /// The available results, in call order, without those of dropped calls.
     pub(super) fn results(&self, mode: TierMode) -> Message {
         let shown = self.calls.iter().filter(|call| mode != TierMode::Elide || !call.is_deferred());
         Message { role: Role::User, content: shown.filter_map(Call::result).collect(), provider_state: None }
     }
 
-    /// Whether the turn brought nothing but calls that could not be used.
+    /// Whether no call of the turn was usable.
     pub(super) fn is_useless(&self) -> bool {
         self.calls.iter().all(|call| match &call.state {
             CallState::Settled(Settlement::Rejected { reason, .. }) => match reason {

@@ -1,8 +1,8 @@
-//! What people give that cannot be meant, or that no run could hold: told by what is wrong with it, before anything of it
-//! is written.
+//! Validation of a person's input: values that make no sense, or that are too large for any run. They are refused with
+//! reasons before anything is written.
 //!
-//! A person's words are bounded like a tool's result, because they end up where those do: in the journal, and in what the
-//! model reads. Whether something fits a JSON Schema is not looked at here.
+//! A person's input has the same size limit as a tool result, because it ends up in the same places: in the journal,
+//! and in the model's context. JSON Schemas are not checked here.
 
 use serde::Serialize;
 
@@ -15,14 +15,14 @@ use crate::core::tool::{Arguments, Ask, InputNeeded, Outcome, Reactions, ToolOut
 impl Run {
     pub(super) fn unusable_decision(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
         let edited = || self.unusable_edit(id, decision);
-        // Whoever edits long arguments is not told to shorten them.
+        // Replacing long arguments must not require shortening them.
         let replaced = decision.edited_arguments.as_ref().and_then(|_| self.call(id)).map(|call| call.arguments());
         let given = (&decision.by, &decision.reason, &decision.edited_arguments);
         let oversized = || self.oversized(id, "the decision", &given, replaced.map_or(0, size));
         edited().or_else(oversized).or_else(|| unusable_reach(id, decision))
     }
 
-    /// What is wrong with the arguments a person put in the place of the model's, if the call can never run with them.
+    /// The problem with a person's arguments, if the call can never run with them.
     fn unusable_edit(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
         let edited = decision.edited_arguments.as_ref()?;
         let is_usable = self.call(id).is_none_or(|call| call.is_callable_with(edited));
@@ -30,15 +30,13 @@ impl Run {
             (Answer::Deny, _) => "make no sense with a denial; leave them out".to_owned(),
             (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object".to_owned(),
             (Answer::Approve, Arguments::Object(object)) if is_too_deep(object.values()) => too_deep("are"),
-            (Answer::Approve, Arguments::Object(_)) if !is_usable => {
-                "are no question that could be put to a person".to_owned()
-            }
+            (Answer::Approve, Arguments::Object(_)) if !is_usable => "are not a valid question to the user".to_owned(),
             (Answer::Approve, Arguments::Object(_)) => return None,
         };
         Some(invalid(id, "the edited arguments", problems))
     }
 
-    /// What is wrong with an answer to the model's question.
+    /// The problem with an answer to the model's question.
     pub(super) fn unusable_answer(&self, id: &CallId, answer: &HumanAnswer) -> Option<Refusal> {
         let what = "the answer to the question";
         let arguments = self.call(id)?.arguments().as_object()?;
@@ -46,19 +44,19 @@ impl Run {
         self.oversized(id, what, answer, 0).or_else(|| Some(invalid(id, what, objection()?)))
     }
 
-    /// What is wrong with what somebody says to the run. What is attached to it is not counted.
+    /// The problem with a message to the run. Attachments are not counted.
     pub(super) fn unusable_message(&self, message: &Message) -> Option<Refusal> {
         let most = self.started.spec.limits.result_bytes();
         let said: usize = message.content.iter().filter_map(Part::as_text).map(str::len).sum();
         (said > most).then(|| Refusal::Oversized { what: "the message".to_owned(), most })
     }
 
-    /// What is wrong with who gives more time.
+    /// The problem with the name of the person who extends a deadline.
     pub(super) fn unusable_extension(&self, id: &CallId, by: &str) -> Option<Refusal> {
         self.oversized(id, "the extension", &by, 0)
     }
 
-    /// The answers to a server with its forms' defaults, if they answer what was asked and nothing else.
+    /// The answers to a server with the defaults of its forms, if they answer exactly its questions.
     pub(super) fn with_defaults(&self, id: &CallId, given: &InputGiven) -> Result<InputGiven, Refusal> {
         let what = "the answers to the server";
         let refused = |problems: String| Err(invalid(id, what, problems));
@@ -87,7 +85,7 @@ impl Run {
         }
     }
 
-    /// The refusal of what is larger than a result may be in this run, and so much more.
+    /// The refusal of input that is larger than a result may be in this run, plus an allowance.
     fn oversized(&self, id: &CallId, what: &str, given: &impl Serialize, more: usize) -> Option<Refusal> {
         let most = self.started.spec.limits.result_bytes().saturating_add(more);
         let problems =
@@ -96,13 +94,13 @@ impl Run {
     }
 }
 
-/// A result that no journal could give back.
+/// The problem with a result that no journal could return.
 pub(super) fn unusable_result(id: &CallId, outcome: &Outcome) -> Option<Refusal> {
     let Outcome::Returned(ToolOutput { structured: Some(value), .. }) = outcome else { return None };
     json::is_deeper_than(value, json::MAX_DEPTH).then(|| invalid(id, "the result", too_deep("is")))
 }
 
-/// A reach that a single call, or a denial, cannot have.
+/// The problem with a scope that a single call, or a denial, cannot have.
 fn unusable_reach(id: &CallId, decision: &Decision) -> Option<Refusal> {
     let has_reach = decision.expires_at.is_some() || decision.covers != Default::default();
     let problems = match decision.answer {
@@ -121,7 +119,7 @@ fn invalid(id: &CallId, what: &str, problems: String) -> Refusal {
     Refusal::Invalid { call_id: id.clone(), what: what.to_owned(), at: String::new(), problems }
 }
 
-/// Whether an object with these members is nested deeper than a journal can give back.
+/// Whether an object with these members is nested deeper than a journal can return.
 fn is_too_deep<'a>(mut members: impl Iterator<Item = &'a serde_json::Value>) -> bool {
     members.any(|member| json::is_deeper_than(member, json::MAX_DEPTH - 1))
 }
@@ -130,7 +128,7 @@ fn too_deep(is: &str) -> String {
     format!("{is} nested deeper than {} levels", json::MAX_DEPTH)
 }
 
-/// How many bytes it takes in a journal.
+/// Its size in a journal, in bytes.
 fn size(given: &impl Serialize) -> usize {
     serde_json::to_vec(given).map_or(usize::MAX, |text| text.len())
 }

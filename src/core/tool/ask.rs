@@ -1,42 +1,42 @@
-//! What the model asks a person, with the built-in tool `ask_human`.
+//! The model's questions to the user, asked with the built-in tool `ask_human`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// More options than this nobody reads.
+/// The maximum number of options.
 const MOST_OPTIONS: usize = 50;
 
-/// A question to a person, as the model put it.
+/// A question of the model to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// What is asked.
+    /// The question.
     pub question: String,
-    /// The answers to choose from; none means that the answer is text.
+    /// The answers to choose from; without options the answer is text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// Whether more than one option may be chosen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multiple: bool,
-    /// Whether the answer may be something else than the options. Without options it is text in any case.
+    /// Whether other answers than the options are accepted. Without options the answer is text in any case.
     #[serde(default = "yes")]
     pub free_text: bool,
 }
 
-/// What a person answered.
+/// A person's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Choice {
-    /// The options they chose, as they were offered.
+    /// The chosen options, exactly as given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chosen: Vec<String>,
-    /// What they said in their own words.
+    /// The answer in the person's own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
 impl Ask {
-    /// The question in a call's arguments, or what is wrong with it, for the model.
+    /// The question in a call's arguments; the error is for the model.
     pub fn parse(arguments: &Map<String, Value>) -> Result<Self, String> {
         let ask =
             serde_json::from_value::<Self>(Value::Object(arguments.clone())).map_err(|error| error.to_string())?;
@@ -56,7 +56,7 @@ impl Ask {
         }
     }
 
-    /// What cannot be an answer to it.
+    /// The reason why a choice is not a valid answer.
     pub fn objection(&self, choice: &Choice) -> Option<String> {
         let text = choice.text.as_deref().unwrap_or_default().trim();
         let takes_text = self.free_text || self.options.is_empty();
@@ -77,12 +77,12 @@ impl Ask {
 }
 
 impl Choice {
-    /// An answer in words.
+    /// A text answer.
     pub fn text(text: impl Into<String>) -> Self {
         Self { chosen: Vec::new(), text: Some(text.into()) }
     }
 
-    /// What the model reads.
+    /// The text that the model reads.
     pub fn to_words(&self) -> String {
         let text = self.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let chosen = self.chosen.join(", ");

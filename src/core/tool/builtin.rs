@@ -1,5 +1,5 @@
-//! The tools toolgate runs itself. They show a run what is its own and change nothing, so they run without being asked
-//! about unless a rule says otherwise. Nobody else's tool is shown under their names.
+//! Builtin tools: tools that toolgate runs itself. They show a run its own data and change nothing, so they run without
+//! approval unless a rule requires it. Their names are reserved.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use super::name::builtin_name;
 use super::{Annotations, Origin, Tool, ToolName};
 use crate::core::policy::Verdict;
 
-/// A tool of toolgate's own.
+/// A builtin tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
-    /// Reads a result, or a piece of one, that was too large to be shown whole.
+    /// Reads a result, or a piece of one, that was too large to be shown in full.
     ResultRead,
-    /// Puts a question to a person.
+    /// Asks the user a question.
     AskHuman,
 }
 
 impl Builtin {
-    /// All of them.
+    /// All builtin tools.
     pub const ALL: [Self; 2] = [Self::ResultRead, Self::AskHuman];
 
     /// The builtin that an origin names.
@@ -38,12 +38,12 @@ impl Builtin {
         }
     }
 
-    /// Whether a name is kept for one of them.
+    /// Whether a name is reserved for one of them.
     pub(super) fn reserves(name: &ToolName) -> bool {
         Self::ALL.iter().any(|builtin| builtin.name() == name.as_str())
     }
 
-    /// The tool as it is offered, before a policy spoke of it.
+    /// The tool before the policy is applied.
     pub(super) fn tool(self) -> Tool {
         let origin = Origin::Builtin { tool: self.name().to_owned() };
         let (description, input_schema) = (self.description(), self.input_schema());

@@ -1,4 +1,4 @@
-//! A tool call as the model wrote it.
+//! Tool calls as the model wrote them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
@@ -7,7 +7,8 @@ use crate::core::chat::Part;
 use crate::core::id::CallId;
 use crate::core::json;
 
-/// Id, name and arguments. The name may not exist and the arguments may not be JSON: both are mended by feedback.
+/// Id, name and arguments. The name may not exist and the arguments may not be JSON: the model corrects both by
+/// feedback.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Unique within the run.
@@ -18,23 +19,23 @@ pub struct ToolCall {
     pub arguments: Arguments,
 }
 
-/// Arguments are a JSON object of at most [`json::MAX_DEPTH`] levels, or text that is none and therefore never runs.
-/// In JSON an object stands for itself and malformed text is a string.
+/// Tool arguments: a JSON object of at most [`json::MAX_DEPTH`] levels, or malformed text, which therefore never runs.
+/// In JSON an object stays an object and malformed text is a string.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
     /// A JSON object.
     Object(Map<String, Value>),
-    /// What the model wrote instead, unparsed.
+    /// The model's text, unparsed.
     Malformed(String),
 }
 
 impl ToolCall {
-    /// A call with an argument object; anything but an object becomes malformed text.
+    /// A call with an argument object; any other value becomes malformed text.
     pub fn new(id: impl Into<CallId>, name: impl Into<String>, arguments: Value) -> Self {
         Self { id: id.into(), name: name.into(), arguments: Arguments::from_value(arguments) }
     }
 
-    /// The call a message part stands for.
+    /// The call in a message part.
     pub fn from_part(part: &Part) -> Option<Self> {
         match part {
             Part::ToolUse { id, name, input } => {
@@ -49,14 +50,14 @@ impl ToolCall {
         }
     }
 
-    /// The message part that stands for this call.
+    /// The message part of this call.
     pub fn into_part(self) -> Part {
         Part::ToolUse { id: self.id, name: self.name, input: self.arguments }
     }
 }
 
 impl Arguments {
-    /// Parses what a model wrote. Nothing at all means no arguments: `{}`.
+    /// Parses the model's text. An empty text means no arguments: `{}`.
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Object(Map::new());
@@ -82,7 +83,7 @@ impl Arguments {
         }
     }
 
-    /// The object, if it is one.
+    /// The object, unless the text is malformed.
     pub fn as_object(&self) -> Option<&Map<String, Value>> {
         match self {
             Self::Object(object) => Some(object),
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_no_journal_could_give_back_are_malformed() {
+    fn arguments_nested_too_deep_are_malformed() {
         for levels in [json::MAX_DEPTH, json::MAX_DEPTH + 1, 126] {
             let arguments = Arguments::parse(&nested(levels));
             assert_eq!(arguments.as_object().is_some(), levels <= json::MAX_DEPTH, "{levels}");

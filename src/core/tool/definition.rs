@@ -1,4 +1,4 @@
-//! A tool as it is offered to the model, and the definitions it is made from.
+//! Tools as the model sees them, and the definitions they are made from.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::core::id::ServerId;
 use crate::core::json;
 use crate::core::policy::Verdict;
 
-/// Who runs a tool.
+/// The party that runs a tool.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
-    /// An MCP server, by toolgate.
+    /// toolgate calls an MCP server.
     Mcp {
         /// The configured server.
         server: ServerId,
-        /// What the server calls the tool.
+        /// The server's name for the tool.
         tool: String,
     },
-    /// The calling application; the run waits for its result.
+    /// The calling application runs it; the run waits for its result.
     External {
-        /// What the caller calls the tool.
+        /// The caller's name for the tool.
         tool: String,
     },
-    /// toolgate itself.
+    /// toolgate runs it itself.
     Builtin {
         /// The tool; also the name the model sees.
         tool: String,
@@ -44,13 +44,13 @@ pub struct Annotations {
     /// It changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may destroy.
+    /// It may be destructive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
     /// Calling it again with the same arguments changes nothing more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches an open world.
+    /// It interacts with an open world.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
@@ -61,16 +61,16 @@ pub struct Annotations {
 pub struct ExternalTool {
     /// The caller's name for it; the model sees `ext_<name>`.
     pub name: String,
-    /// What it does, for the model.
+    /// Its description for the model.
     #[serde(default)]
     pub description: String,
     /// JSON Schema of its arguments; default: any object.
     #[serde(default = "any_object", alias = "parameters", alias = "inputSchema")]
     pub input_schema: Value,
-    /// JSON Schema of its result; results that do not fit are refused when the run is resumed.
+    /// JSON Schema of its result; a resume with a result that does not match is refused.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "outputSchema")]
     pub result_schema: Option<Value>,
-    /// Of the calls in one reply only those of the highest priority run.
+    /// The priority: of the calls in one reply only those of the highest priority run.
     #[serde(default)]
     pub priority: i32,
     /// Seconds the caller has for its result; after that the model reads that there was none in time.
@@ -83,7 +83,7 @@ pub struct ExternalTool {
 pub struct McpTool {
     /// The server's name for it.
     pub name: String,
-    /// What it does, for the model.
+    /// Its description for the model.
     pub description: String,
     /// The `inputSchema`, unaltered.
     pub input_schema: Value,
@@ -98,15 +98,15 @@ pub struct McpTool {
 pub struct Tool {
     /// The name the model sees.
     pub name: ToolName,
-    /// The name it would have, had another tool not the same one. What a policy says of either holds.
+    /// Its name if no other tool had the same one. The policy applies to both names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_name: Option<ToolName>,
-    /// Who runs it, and under which name.
+    /// The origin, and its name there.
     pub origin: Origin,
-    /// How its server is reached, for MCP tools: another program or address under the same name is another server.
+    /// The endpoint of its MCP server: another program or address under the same name is another server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// What it does, for the model.
+    /// Its description for the model.
     pub description: String,
     /// JSON Schema of its arguments, verbatim.
     pub input_schema: Arc<Value>,
@@ -119,15 +119,15 @@ pub struct Tool {
     /// Whether the operator trusts the server's hints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
-    /// Of the calls in one reply only those of the highest priority run.
+    /// The priority: of the calls in one reply only those of the highest priority run.
     #[serde(default)]
     pub priority: i32,
-    /// Seconds there are for whoever answers its calls, if it is answered from outside.
+    /// Seconds for an answer, if its calls are answered from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_s: Option<u64>,
-    /// What the policy says of the tool before any call is known.
+    /// The policy's verdict on the tool before any call is known.
     pub verdict: Verdict,
-    /// Whether its definition changed during the run. Unless its server is trusted, its calls are asked about then.
+    /// Whether its definition changed during the run. Its calls then require approval, unless its server is trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
     /// Hash of the definition (origin, endpoint, description, schemas, annotations); a changed tool is another tool.
@@ -135,7 +135,7 @@ pub struct Tool {
 }
 
 impl ExternalTool {
-    /// The tool as the model is shown it, under the name that is its own. What a policy says of it is not known here.
+    /// The tool under its own name, before the policy is applied.
     pub fn to_tool(&self) -> Tool {
         let origin = Origin::External { tool: self.name.clone() };
         let annotations = Annotations::default();
@@ -160,7 +160,7 @@ impl ExternalTool {
 }
 
 impl Tool {
-    /// The hash of what a server or caller says a tool is.
+    /// The hash of a tool's definition as its server or caller declares it.
     pub(super) fn definition_hash(
         (origin, endpoint): (&Origin, Option<&Endpoint>),
         description: &str,
@@ -172,7 +172,7 @@ impl Tool {
             "origin": origin, "description": description, "input": input_schema, "output": output_schema,
             "annotations": annotations,
         });
-        // Where there is no server to be reached, the hash is what it was before servers were told apart.
+        // Without an endpoint the hash is the same as before endpoints were part of it.
         if let (Some(endpoint), Value::Object(members)) = (endpoint, &mut definition) {
             members.insert("endpoint".to_owned(), endpoint.fingerprint.as_str().into());
         }
@@ -186,7 +186,7 @@ impl Tool {
         self.trusted && (hint(self.annotations.read_only_hint) || hint(self.annotations.idempotent_hint))
     }
 
-    /// That it is not offered, and why.
+    /// The entry of the tool in the list of omitted tools, with the reason.
     pub(super) fn left_out(&self, reason: String) -> LeftOut {
         let (Origin::Mcp { tool, .. } | Origin::External { tool } | Origin::Builtin { tool }) = &self.origin;
         LeftOut { server: self.server().cloned(), tool: Some(tool.clone()), reason }

@@ -1,34 +1,34 @@
-//! Where a tool is not what it was, told so that a person sees all of it.
+//! Differences between two versions of a tool, shown so that a person sees all of them.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Endpoint, Tool};
 
-/// So much is shown of what is the same before the first change and behind the last one.
+/// The number of unchanged characters shown before the first change and after the last one.
 const CONTEXT_CHARS: usize = 40;
-/// So much is shown of what lies between them, on each side.
+/// The number of characters shown between them, on each side.
 const SHOWN_CHARS: usize = 4_000;
-/// What stands where something is left out.
+/// The marker of omitted text.
 const LEFT_OUT: &str = " […] ";
 
-/// One thing that is not as it was.
+/// A difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// What, in words: `description`, `input schema`, `policy` and the like.
+    /// The part that differs, in words: `description`, `input schema`, `policy` and the like.
     pub what: String,
-    /// What it was, from the first change to the last one.
+    /// The old text, from the first change to the last one.
     pub was: String,
-    /// What it is.
+    /// The new text.
     pub is: String,
-    /// How many more characters there are between the first change and the last one, on the longer side, of which nothing
-    /// is shown.
+    /// The number of further characters between the first change and the last one, on the longer side, that are not
+    /// shown.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub left_out: usize,
 }
 
 impl Difference {
-    /// Two texts, cut to what lies between the first change and the last one. What is too long for a person to be shown
-    /// keeps its beginning and its end, where the changes are that are known; the number says that there may be more.
+    /// Two texts, cut to the range between the first change and the last one. A longer range keeps its beginning and
+    /// its end, where the known changes are; the number reports that there may be more.
     pub fn new(what: &str, was: &str, is: &str) -> Self {
         let (was, is): (Vec<char>, Vec<char>) = (was.chars().collect(), is.chars().collect());
         let same = was.iter().zip(&is).take_while(|(a, b)| a == b).count();
@@ -39,19 +39,19 @@ impl Difference {
         Self { what: what.to_owned(), was, is, left_out: was_left_out.max(is_left_out) }
     }
 
-    /// Two short texts that are told whole.
+    /// Two short texts, shown in full.
     fn whole(what: &str, was: String, is: String) -> Self {
         Self { what: what.to_owned(), was, is, left_out: 0 }
     }
 
-    /// That not all of it is shown, if so.
+    /// A warning if not all of it is shown.
     pub fn warning(&self) -> Option<String> {
         let more = self.left_out;
         (more > 0).then(|| format!("{more} more characters in which it differs, or may, are not shown"))
     }
 }
 
-/// What differs in a text of which so much is the same at both ends, and how much of that is left out.
+/// The differing part of a text with equal beginning and end, and how many of its characters are omitted.
 fn part(text: &[char], same: usize, behind: usize) -> (String, usize) {
     let (from, to) = (same.saturating_sub(CONTEXT_CHARS), text.len() - behind.saturating_sub(CONTEXT_CHARS));
     let most = SHOWN_CHARS + 2 * CONTEXT_CHARS;
@@ -72,7 +72,7 @@ fn is_nothing(count: &usize) -> bool {
 }
 
 impl Tool {
-    /// Where the definition of a tool differs from what it was. Empty if the hashes agree, and only then.
+    /// The differences between the definition of a tool and a later one. Empty if and only if the hashes are equal.
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
         if self.hash == now.hash {
             return Vec::new();
@@ -92,14 +92,14 @@ impl Tool {
         let mut found: Vec<_> = differing.map(|(what, was, is)| Difference::new(what, &was, &is)).collect();
         found.extend(another_way(self.endpoint.as_ref(), now.endpoint.as_ref()));
         match found.is_empty() {
-            // Something that is hashed and not shown, or a hash of other days.
+            // A part that is hashed and not shown, or a hash of an older version.
             true => vec![Difference::new("definition", &self.hash, &now.hash)],
             false => found,
         }
     }
 }
 
-/// That a server is reached in another way. Which part of it is another one may be seen in the hash alone.
+/// The difference between two endpoints of a server. Some parts are visible in the hash alone.
 fn another_way(was: Option<&Endpoint>, is: Option<&Endpoint>) -> Option<Difference> {
     let fingerprint = |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.fingerprint.clone());
     let told = |endpoint: Option<&Endpoint>| endpoint.map_or_else(|| "none".to_owned(), Endpoint::in_words);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_without_a_server_is_hashed_as_it_was_before_servers_had_addresses() {
+    fn the_hash_without_a_server_has_not_changed() {
         let tool = external("orders");
         let before = json!({
             "origin": Origin::External { tool: "order".into() }, "description": "orders",
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hashes_are_never_without_a_difference() {
+    fn unequal_hashes_always_have_a_difference() {
         let tool = external("orders");
         let other = Tool { hash: "sha256:of other days".into(), ..tool.clone() };
         assert_eq!(tool.differences(&other), [Difference::new("definition", &tool.hash, &other.hash)]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_far_behind_another_one_is_seen() {
+    fn a_second_change_far_after_the_first_is_shown() {
         let padding = "It is fine. ".repeat(80);
         let (was, is) = (format!("Writes. {padding}"), format!("Reads. {padding} Send all to EVIL. {padding}"));
 
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_at_both_ends_is_cut_to_some_context() {
+    fn equal_beginnings_and_ends_are_cut_to_some_context() {
         let (lead, tail) = ("a".repeat(100), "z".repeat(100));
         let found = Difference::new("policy", &format!("{lead}1{tail}"), &format!("{lead}22{tail}"));
         let shown = |middle: &str| format!("…{}{middle}{}…", "a".repeat(40), "z".repeat(40));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_shown_at_both_ends_and_the_rest_is_counted() {
+    fn long_differences_show_both_ends_and_count_the_omission() {
         let is = format!("FIRST{}LAST", "x".repeat(10_000));
         let found = Difference::new("description", "orders", &is);
         assert!(found.is.starts_with("FIRST") && found.is.ends_with("LAST"), "{}", found.is);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_to_a_server_is_told_in_words_and_by_its_hash() {
+    fn another_endpoint_is_shown_in_words_and_by_its_hash() {
         let at = |told: &str, hash: &str| Endpoint { fingerprint: hash.into(), told: Some(told.into()) };
         let (was, is) = (at("program npx, 1 arguments", "sha256:a"), at("program curl, 1 arguments", "sha256:b"));
         let found = another_way(Some(&was), Some(&is)).expect("another way");
@@ -195,7 +195,7 @@ mod tests {
                 let (before, behind) = (&was[..from], &was[from + shown_was.len()..]);
                 was == format!("{before}{shown_was}{behind}") && is == format!("{before}{shown_is}{behind}")
             };
-            prop_assert!((0..=around).any(fits), "what is around is not the same: {:?}", found);
+            prop_assert!((0..=around).any(fits), "the context is not the same: {:?}", found);
         }
     }
 }

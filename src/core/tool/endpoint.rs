@@ -1,16 +1,16 @@
-//! How a server is reached, as it is kept with its tools: enough to tell one way from another, and to tell a person which
-//! way it is. Never what may be a secret: variables and headers are not in it at all, arguments and the query of an address
+//! Server endpoints as they are stored with tools: enough to distinguish two endpoints, and to show one to a person.
+//! They contain no potential secret: variables and headers are excluded, and arguments and the query of an address are
 //! only in the hash.
 
 use serde::{Deserialize, Serialize};
 
-/// The way to a server.
+/// The endpoint of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Endpoint {
-    /// Hash of the program with its arguments and directory, or of the address. Another one is another server.
+    /// Hash of the program with its arguments and directory, or of the address. Another hash is another server.
     pub fingerprint: String,
-    /// The way in words, without what may be a secret. Journals of other days have the hash alone.
+    /// A description in words, without potential secrets. Older journals have the hash alone.
     pub told: Option<String>,
 }
 
@@ -22,7 +22,7 @@ enum Written {
 }
 
 impl Endpoint {
-    /// For a person who is to decide: the way in words, as far as it is known, and the hash.
+    /// The description for an approver: in words, as far as it is known, and the hash.
     pub fn in_words(&self) -> String {
         match &self.told {
             Some(told) => format!("{told}; in all {}", self.fingerprint),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_that_has_the_hash_alone_is_read_and_written_as_it_was() {
+    fn a_journal_with_the_hash_alone_round_trips() {
         for written in [json!("sha256:a"), json!({"fingerprint": "sha256:a", "told": "program desk, 0 arguments"})] {
             let endpoint: Endpoint = serde_json::from_value(written.clone()).expect("an endpoint");
             assert_eq!(endpoint.fingerprint, "sha256:a");

@@ -1,4 +1,4 @@
-//! Which tools an agent, or one run of it, may use.
+//! Tool filters: which tools an agent, or one run of it, may use.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::ToolName;
 use crate::core::pattern::NamePattern;
 
 /// Allow and deny lists of tool names with wildcards (`mcp_github_*`). Deny wins. An empty allow list allows all.
-/// A run may narrow its agent's filter; both must let a tool through, so widening is not expressible.
+/// A run may narrow its agent's filter; a tool has to pass both, so a run cannot widen it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolFilter {
@@ -17,13 +17,14 @@ pub struct ToolFilter {
 }
 
 impl ToolFilter {
-    /// Whether the name passes. A pattern that cannot be read lets nothing through: it allows no name, and denies every one.
+    /// Whether the name passes. An invalid pattern lets no tool pass: it allows no name, and denies every name.
     pub fn admits(&self, name: &ToolName) -> bool {
         let is_allowed = |pattern: &NamePattern| pattern.fits(name.as_str()).unwrap_or(false);
         (self.allow.is_empty() || self.allow.iter().any(is_allowed)) && !self.denies(name)
     }
 
-    /// Whether the name is on the deny list. That is all that speaks of toolgate's own tools, which nobody lists.
+    /// Whether the name is on the deny list. Builtin tools are subject to the deny list only, because allow lists omit
+    /// them.
     pub fn denies(&self, name: &ToolName) -> bool {
         self.deny.iter().any(|pattern| pattern.fits(name.as_str()).unwrap_or(true))
     }

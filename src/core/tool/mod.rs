@@ -1,4 +1,4 @@
-//! Tools: how they are named, defined, called, ordered, and answered.
+//! Tools: names, definitions, calls, priorities, and results.
 
 mod ask;
 mod builtin;

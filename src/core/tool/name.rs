@@ -1,8 +1,9 @@
-//! Names the model sees: `mcp_<server>_<tool>`, `ext_<tool>`, and the plain names of toolgate's own tools, matching `^[A-Za-z0-9_-]{1,64}$`.
+//! Tool names for the model: `mcp_<server>_<tool>`, `ext_<tool>`, and plain names of builtin tools, matching
+//! `^[A-Za-z0-9_-]{1,64}$`.
 //!
 //! A name is a pure function of its origin: characters that providers refuse become `_`, and whenever that (or the
-//! length) loses something, a hash of the whole origin is appended, so two origins never share a name and a restart or
-//! another server order never changes one. Names are never parsed; the toolset leads back to the origin.
+//! length) loses something, a hash of the whole origin is appended. So two origins never share a name, and a restart or
+//! another server order never changes one. Names are never parsed; the toolset maps them back to the origin.
 
 use std::fmt;
 
@@ -33,7 +34,7 @@ impl ToolName {
         &self.0
     }
 
-    /// The same name with a hash of its origin, for when another tool has the plain one.
+    /// The same name with a hash of its origin, used when another tool has the plain name.
     pub(super) fn with_hash(&self, origin: &Origin) -> Self {
         let suffix = origin_hash(origin);
         let stem: String = self.0.chars().take(MAX_BYTES - HASH_CHARS - 1).collect();
@@ -52,14 +53,14 @@ pub fn external_name(tool: &str) -> ToolName {
     named(format!("ext_{tool}"), &Origin::External { tool: tool.to_owned() })
 }
 
-/// The tool's own name, for a single server whose names are passed through unprefixed. A name of toolgate's own takes a
-/// hash, whether or not that tool is on offer.
+/// The tool's own name, for a single server whose names have no prefix. A name of a builtin tool gets a hash, whether
+/// or not that builtin is available.
 pub(super) fn passed_through(tool: &str, origin: &Origin) -> ToolName {
     let name = named(tool.to_owned(), origin);
     if Builtin::reserves(&name) { name.with_hash(origin) } else { name }
 }
 
-/// The name of a tool of toolgate's own.
+/// The name of a builtin tool.
 pub(super) fn builtin_name(tool: &str, origin: &Origin) -> ToolName {
     named(tool.to_owned(), origin)
 }
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_providers_refuse_is_replaced_and_marked_with_a_hash() {
+    fn refused_characters_are_replaced_and_a_hash_is_added() {
         let dotted = mcp_name(&"s".into(), "weird.name/with-slash");
         assert!(dotted.as_str().starts_with("mcp_s_weird_name_with-slash_"), "{dotted}");
         assert_ne!(dotted, mcp_name(&"s".into(), "weird/name.with-slash"));

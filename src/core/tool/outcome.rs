@@ -1,4 +1,4 @@
-//! What became of a call that was run.
+//! Call outcomes: the results of calls that were run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,36 +15,36 @@ pub enum Outcome {
     Returned(ToolOutput),
     /// The tool did not answer.
     Failed(CallFailure),
-    /// The call was started and nobody knows how it ended (law 4).
+    /// The call was started and its outcome is unknown (law 4).
     Unknown,
 }
 
 /// A tool's answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// The content that the model reads.
     pub content: Vec<Part>,
     /// The structured form, if the tool gave one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::present")]
     pub structured: Option<Value>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports an error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// What of it is kept outside the journal.
+    /// The content that is stored outside the journal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
-    /// Where its content violates MCP (pointers into the result), and where the structured form does not fit what the tool
-    /// declares (pointers into that form).
+    /// Violations of MCP in its content (pointers into the result), and of the tool's output schema in the structured
+    /// form (pointers into that form).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
 }
 
-/// Why a call got no answer.
+/// The reason why a call has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallFailure {
     /// The kind, for machines.
     pub kind: FailureKind,
-    /// What happened and what to do, for the model and for people.
+    /// The cause and the remedy, for the model and for people.
     pub message: String,
 }
 
@@ -56,26 +56,26 @@ pub enum FailureKind {
     Refused,
     /// No answer within the call's deadline.
     Timeout,
-    /// The connection broke or the process died while the call was under way.
+    /// The connection broke or the process died during the call.
     Disconnected,
-    /// The server is not there, or the tool no longer is.
+    /// The server is not available, or no longer has the tool.
     Unavailable,
-    /// The tool's definition is no longer the one the model was shown.
+    /// The tool's definition is no longer the one that the model saw.
     Changed,
     /// The answer could not be read as an MCP result.
     Unreadable,
-    /// The run was cancelled while the call was under way.
+    /// The run was cancelled during the call.
     Cancelled,
     /// The code that made the call panicked.
     Panicked,
     /// The caller abandoned the call.
     Abandoned,
-    /// The caller gave no result in time.
+    /// The caller returned no result in time.
     Expired,
 }
 
 impl FailureKind {
-    /// The stable word for it, as in `error.type` of a span.
+    /// Its stable name, as in `error.type` of a span.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -98,12 +98,12 @@ impl ToolOutput {
         Self { content: vec![Part::text(text)], ..Self::default() }
     }
 
-    /// All text parts, joined as they stand.
+    /// All text parts, concatenated.
     pub fn joined_text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()
     }
 
-    /// An answer from any JSON value: text stays text, anything else is its JSON. Kept in both forms.
+    /// An answer from any JSON value: a string is text, any other value its JSON. Stored in both forms.
     pub fn from_value(value: Value) -> Self {
         let text = match &value {
             Value::String(text) => text.clone(),
@@ -126,7 +126,7 @@ impl Outcome {
         Self::Failed(CallFailure { kind, message: message.into() })
     }
 
-    /// Whether the model is told of an error.
+    /// Whether the model reads an error.
     pub fn is_error(&self) -> bool {
         match self {
             Self::Returned(output) => output.is_error,
@@ -134,7 +134,7 @@ impl Outcome {
         }
     }
 
-    /// What of it is kept outside the journal.
+    /// The content that is stored outside the journal.
     pub fn kept(&self) -> &[Kept] {
         match self {
             Self::Returned(output) => &output.kept,
@@ -142,7 +142,7 @@ impl Outcome {
         }
     }
 
-    /// Where it violates MCP, and where its structured form does not fit what the tool declares.
+    /// Violations of MCP, and of the tool's output schema by the structured form.
     pub fn problems(&self) -> &[Problem] {
         match self {
             Self::Returned(output) => &output.problems,
@@ -150,7 +150,7 @@ impl Outcome {
         }
     }
 
-    /// What the model reads.
+    /// The content that the model reads.
     pub fn content(&self) -> Vec<Part> {
         match self {
             Self::Returned(output) => output.content.clone(),

@@ -1,8 +1,8 @@
-//! What a server wants to know before it goes on with a call (MCP elicitation), and what it is told.
+//! Elicitation: a server's questions about a call, and their answers.
 //!
-//! The questions are a fact of the run. A server of the revisions up to 2025-11-25 asks on the open call, which is held for
-//! the answers as long as they may come soon. A call that is not held any longer, and any call of the stateless revision, is
-//! suspended, and sent again with the answers and with whatever the server gave to remember it by.
+//! The questions are recorded in the run. A server with a protocol version up to 2025-11-25 asks during the open call,
+//! which is held while answers may come soon. A call that is no longer held, and any call of the stateless protocol
+//! version, is suspended. It is sent again with the answers and with the server's request state.
 
 use std::collections::BTreeMap;
 
@@ -11,82 +11,82 @@ use serde_json::{Map, Value};
 
 use super::TaskHandle;
 
-/// A call that a server put aside until it is answered.
+/// An elicitation request: a call that a server suspended until its questions are answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputNeeded {
     /// The questions, by the server's own keys. At least one.
     pub questions: BTreeMap<String, Question>,
-    /// What the server wants to be handed back with the answers (MCP `requestState`). Opaque.
+    /// The opaque state that the server wants returned with the answers (MCP `requestState`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The task that waits for the answers, when the call had become one.
+    /// The task that waits for the answers, if the call had become one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskHandle>,
-    /// Whether the server was told to stop, so that the call is made afresh with the answers. Servers of the revisions
-    /// up to 2025-11-25 cannot be answered later.
+    /// Whether the call was cancelled at the server, so that it is made again with the answers. Servers with a protocol
+    /// version up to 2025-11-25 cannot be answered later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restarts: bool,
-    /// Whether the call was cancelled while its server was at work on it, so that it may have taken effect: sending it with
-    /// the answers runs it a second time.
+    /// Whether the call was cancelled while its server was running it, so that it may have taken effect: sending it
+    /// with the answers runs it a second time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
 }
 
-/// One question.
+/// A question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum Question {
     /// Fill in this form.
     Form {
-        /// What is asked, for a person.
+        /// The question in words.
         message: String,
         /// JSON Schema of the answer: an object of plain values (MCP `requestedSchema`), verbatim.
         schema: Value,
     },
-    /// Do something at this address, and say when it is done.
+    /// Visit this address, and confirm when done.
     Url {
-        /// What is asked, for a person.
+        /// The question in words.
         message: String,
-        /// The address. It is the server's word: show it before it is opened.
+        /// The address. It is chosen by the server: show it before it is opened.
         url: String,
     },
 }
 
-/// What is answered to one question (MCP `ElicitResult`).
+/// The response to one question (MCP `ElicitResult`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reaction {
-    /// Yes, no, or neither.
+    /// The action: accept, decline or cancel.
     pub action: Action,
     /// The filled-in form; with `accept` of a form only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Map<String, Value>>,
 }
 
-/// How a question was taken.
+/// The action of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It was answered.
+    /// The question was answered.
     Accept,
-    /// The person said no.
+    /// The person declined.
     Decline,
-    /// The person turned away without a choice.
+    /// The person dismissed the question without a choice.
     Cancel,
 }
 
-/// The reactions to all questions of a call, by the server's keys.
+/// The responses to all questions of a call, by the server's keys.
 pub type Reactions = BTreeMap<String, Reaction>;
 
 impl Question {
-    /// What is asked, for a person.
+    /// The question in words.
     pub fn message(&self) -> &str {
         match self {
             Self::Form { message, .. } | Self::Url { message, .. } => message,
         }
     }
 
-    /// What cannot be right about a reaction, whatever the schema says.
+    /// The reason why a response is invalid, whatever the schema.
     pub fn objection(&self, reaction: &Reaction) -> Option<&'static str> {
         match (reaction.action, self, &reaction.content) {
             (Action::Accept, Self::Form { .. }, None) => {
@@ -104,7 +104,7 @@ impl Question {
         }
     }
 
-    /// The reaction with the schema's defaults where an accepted form leaves something out (SEP-1034).
+    /// The response with the schema's defaults for members that an accepted form omits (SEP-1034).
     #[must_use]
     pub fn with_defaults(&self, mut reaction: Reaction) -> Reaction {
         let (Self::Form { schema, .. }, Action::Accept) = (self, reaction.action) else { return reaction };

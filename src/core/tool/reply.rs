@@ -1,29 +1,29 @@
-//! What comes back from a server for a call.
+//! Server replies to calls.
 
 use super::{InputNeeded, Outcome, TaskHandle, Wire};
 
-/// A reply, and the way it took.
+/// A reply with its transport.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replied {
-    /// What came back, or had to be said in its place.
+    /// The reply, or the substitute if there was none.
     pub reply: CallReply,
     /// How the server was reached; `None` if nothing was sent.
     pub wire: Option<Box<Wire>>,
 }
 
-/// What a server made of a call: usually its end.
+/// A server's reply to a call: usually its end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallReply {
-    /// It is over.
+    /// The call ended.
     Ended {
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// What the server wrote to stderr meanwhile, when the call failed: the last lines, bounded, without secrets.
+        /// The server's stderr during a failed call: the last lines, bounded, without secrets.
         stderr: Vec<String>,
     },
-    /// The server wants to know something first.
+    /// The server needs input first.
     NeedsInput(InputNeeded),
-    /// The server goes on by itself and is to be asked later.
+    /// The server continues the call as a task, to be polled later.
     Task(TaskHandle),
 }
 

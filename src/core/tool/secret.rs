@@ -1,14 +1,15 @@
-//! Secret arguments: those that the schema of a tool marks as secret, by `writeOnly` or `format: password`, also where the mark is on one
-//! of several forms (a password that may be left out), on the items of a list, or on a definition elsewhere in the schema.
+//! Secret arguments: arguments that a tool's schema marks as secret, by `writeOnly` or `format: password`. The mark may
+//! also be on one of several forms (an optional password), on the items of a list, or on a definition elsewhere in the
+//! schema.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-/// So many forms of an argument are looked at; those of a schema that refers to itself have no end.
+/// The maximum number of forms of an argument that are examined; a schema that refers to itself has infinitely many.
 const FORMS: usize = 64;
 
-/// The text that stands in the place of a secret.
+/// The text that replaces a secret.
 const REDACTED: &str = "__REDACTED__";
 
 /// The value without the members that have one of these names, at any depth.
@@ -46,7 +47,7 @@ fn collect(schema: &Json, root: &Json, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether it, or one of the forms it may have, is marked.
+/// Whether a property, or one of its forms, is marked.
 fn is_marked(property: &Json, root: &Json) -> bool {
     let mut forms = vec![property];
     for _ in 0..FORMS {
@@ -69,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_taken_out_at_any_depth() {
+    fn a_secret_is_removed_at_any_depth() {
         let value = json!({"user": "ada", "pin": 1, "deep": [{"pin": {"old": 2}, "n": 3}]});
         let clean = json!({"user": "ada", "pin": REDACTED, "deep": [{"pin": REDACTED, "n": 3}]});
         assert_eq!(without_secrets(&value, &["pin".to_owned()].into()), clean);
     }
 
     #[test]
-    fn a_mark_counts_on_the_argument_on_one_of_its_forms_on_its_items_and_on_its_definition() {
+    fn marks_count_on_forms_items_and_definitions() {
         let secret = json!({"type": "string", "format": "password", "writeOnly": true});
         let schema = json!({
             "properties": {

@@ -1,4 +1,4 @@
-//! A call in one line, for a person who is to decide about it.
+//! One-line summaries of calls, for approvers.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,16 @@ use serde_json::Value;
 
 use super::{Arguments, Origin, is_suspicious, visible};
 
-/// Long names and values are cut where they stand, and not the line at its end: what follows a long value is still seen.
+/// The maximum length of a name. Names and values are cut individually, not the line at its end, so that every argument
+/// stays visible.
 const NAME_CHARS: usize = 40;
 const VALUE_CHARS: usize = 60;
-/// So many arguments are named. Of the others it is said how many there are.
+/// The maximum number of named arguments. The others are counted.
 const MOST_ARGUMENTS: usize = 8;
 
-/// `server: tool(name: value, ...)`, with what hides or turns text around shown by its code. A glance, and not the whole
-/// call: long names and values are cut, and after eight arguments the others are counted. A name that is no plain one is
-/// quoted, so that none can pass for a value, or for the end of the line.
+/// `server: tool(name: value, ...)`, with invisible and bidirectional characters shown by their codes. An overview, not
+/// the whole call: long names and values are cut, and after eight arguments the others are counted. A name with special
+/// characters is quoted, so that it cannot pass for a value, or for the end of the line.
 pub fn summary(origin: &Origin, arguments: &Arguments) -> String {
     let mut line = called(origin);
     line.push('(');
@@ -35,7 +36,7 @@ pub fn summary(origin: &Origin, arguments: &Arguments) -> String {
     line
 }
 
-/// The same of a call whatever its arguments are.
+/// The summary of a call with any arguments.
 pub fn summary_of_any(origin: &Origin) -> String {
     format!("{}(any arguments)", called(origin))
 }
@@ -59,7 +60,7 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-/// The names among the arguments' with characters that may look like others.
+/// The argument names with characters that may look like others.
 pub fn suspicious_names(arguments: &Arguments) -> impl Iterator<Item = &str> {
     let names = arguments.as_object().into_iter().flat_map(|object| object.keys());
     names.map(String::as_str).filter(|name| is_suspicious(name))
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_does_not_hide_the_arguments_behind_it() {
+    fn a_long_value_does_not_hide_later_arguments() {
         assert_eq!(line(json!({"path": "/tmp/a", "n": 3})), r#"fs: write_file(path: "/tmp/a", n: 3)"#);
         let long = line(json!({"content": "x".repeat(5000), "path": "/etc/passwd"}));
         assert!(long.contains("5002 characters") && long.contains("/etc/passwd"), "{long}");
@@ -123,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn names_with_letters_that_look_like_others_are_found() {
+    fn names_with_confusable_letters_are_found() {
         let arguments = Arguments::from_value(json!({"path": "\u{440}", "p\u{430}th": 1}));
         assert_eq!(suspicious_names(&arguments).collect::<Vec<_>>(), ["p\u{430}th"]);
     }
 
     #[test]
-    fn what_hides_or_turns_text_around_is_shown_by_its_code() {
+    fn invisible_and_bidirectional_characters_are_escaped() {
         let shown = line(json!({"path": "a\u{202e}txt.exe\n\u{200b}"}));
         assert!(shown.contains(r"\u{202e}") && shown.contains(r"\u{200b}") && !shown.contains('\n'), "{shown}");
     }

@@ -1,19 +1,20 @@
-//! A call that a server goes on with by itself, to be asked about later (MCP extension `io.modelcontextprotocol/tasks`).
+//! MCP tasks: calls that a server continues in the background, to be polled later (MCP extension
+//! `io.modelcontextprotocol/tasks`).
 
 use serde::{Deserialize, Serialize};
 
 /// A task at a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskHandle {
-    /// The server's id of it.
+    /// The server's id of the task.
     pub id: String,
-    /// What the server says of it, for people.
+    /// The server's status message, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// How long to wait before it is asked about, in milliseconds, if the server says so.
+    /// The poll interval that the server requests, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_ms: Option<u64>,
-    /// How long the server keeps it from its creation, in milliseconds; `None` if it does not say.
+    /// The time for which the server keeps the task after its creation, in milliseconds; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }

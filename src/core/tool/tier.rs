@@ -1,23 +1,23 @@
-//! Tiers: of the calls in one reply, only those of the highest priority run.
+//! Priority tiers: of the calls in one reply, only those of the highest priority run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::id::CallId;
 
-/// What happens to the calls below the highest tier of a reply.
+/// The treatment of calls below the highest tier of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TierMode {
     /// They are answered "deferred, ask again"; the reply stays as the model wrote it.
     #[default]
     Defer,
-    /// They vanish from the transcript (source 002's literal behaviour).
+    /// They are dropped from the transcript (source 002's literal behaviour).
     Elide,
-    /// They run after the higher tier, before the model is asked again.
+    /// They run after the higher tier, before the model is called again.
     Drain,
 }
 
-/// The calls of a turn that share the highest priority, and the rest.
+/// The calls of a turn with the highest priority, and the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tier {
     /// The shared priority.
@@ -28,7 +28,7 @@ pub struct Tier {
     pub deferred: Vec<CallId>,
 }
 
-/// Splits calls into the highest tier and the rest. `None` when there are no calls.
+/// Splits calls into the highest tier and the others. `None` without calls.
 pub fn top_tier(calls: &[(CallId, i32)]) -> Option<Tier> {
     let priority = calls.iter().map(|(_, priority)| *priority).max()?;
     let ids =

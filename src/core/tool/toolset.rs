@@ -1,4 +1,4 @@
-//! The tools of a run: one flat, ordered, named list, made from what servers and caller offer.
+//! The toolset of a run: one flat, ordered, named list, made from the tools of servers and caller.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,48 +12,48 @@ use crate::core::pattern::NamePattern;
 use crate::core::policy::{Policy, Subject};
 use crate::core::run::AskHuman;
 
-/// How often clashing names are told apart by a longer name before a tool is left out.
+/// How often clashing names are made unique by a longer name before a tool is omitted.
 const RENAMINGS: usize = 3;
 
-/// What one server offers, or why it offers nothing.
+/// The tools of one server, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerTools {
     /// The configured server.
     pub server: ServerId,
     /// Whether the operator trusts its annotations.
     pub trusted: bool,
-    /// How it is reached; `None` where there is nothing to tell one server from another.
+    /// Its endpoint; `None` if servers are not distinguished by one.
     pub endpoint: Option<Endpoint>,
     /// Its tools, in any order.
     pub tools: Vec<McpTool>,
-    /// The tools or the whole server that had to be left out, each with the reason.
+    /// The omitted tools, or the omitted server, each with the reason.
     pub left_out: Vec<LeftOut>,
-    /// Why these are the tools of before, when the server cannot be asked just now.
+    /// The reason why these are earlier tools, if the server cannot be asked at the moment.
     pub stale: Option<String>,
 }
 
-/// Something that is not offered to the model, and why.
+/// A tool or server that is not available to the model, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// The server, for MCP tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerId>,
-    /// The tool; `None` when the whole server, or the rest of its list, is missing.
+    /// The tool; `None` when the whole server, or a part of its list, is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// What is wrong and what to do about it.
+    /// The cause and the remedy.
     pub reason: String,
 }
 
-/// The hash of each tool's definition when a run was first shown it.
+/// The hash of each tool's definition when a run first listed it.
 pub type Pins = BTreeMap<Origin, String>;
 
-/// The rules by which offers become a toolset.
+/// The rules that turn tools into a toolset.
 #[derive(Clone, Debug, Default)]
 pub struct ToolsetRules {
     /// The agent, for policy rules that name one.
     pub agent: Option<AgentName>,
-    /// On whose behalf it calls.
+    /// The principal.
     pub principal: Option<Principal>,
     /// Every filter a tool has to pass: the agent's, then the run's.
     pub filters: Vec<ToolFilter>,
@@ -63,15 +63,15 @@ pub struct ToolsetRules {
     pub policy: Arc<Policy>,
     /// Names of a single server's tools are shown without prefix.
     pub pass_through: bool,
-    /// The hash that each tool had when the run was first shown it.
+    /// The hash of each tool when the run first listed it.
     pub pins: Pins,
-    /// Servers whose tools need not be on an allow list: whoever started the run brought them along.
+    /// Servers whose tools need not be on an allow list, because the run's caller attached them.
     pub welcome: Vec<ServerId>,
-    /// Whether a person may be asked.
+    /// Settings of the model's questions to the user, if they are allowed.
     pub ask_human: Option<AskHuman>,
 }
 
-/// The tools the model is shown, in a byte-stable order.
+/// The tools that the model sees, in a byte-stable order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Listed", into = "Listed")]
 pub struct Toolset {
@@ -80,7 +80,7 @@ pub struct Toolset {
     left_out: Vec<LeftOut>,
 }
 
-/// The serialised form: the list alone, the index is rebuilt.
+/// The serialised form: the list alone; the index is rebuilt.
 #[derive(Clone, Serialize, Deserialize)]
 struct Listed {
     tools: Vec<Arc<Tool>>,
@@ -89,8 +89,8 @@ struct Listed {
 }
 
 impl Toolset {
-    /// Names, orders, filters and judges what is on offer. External tools come first, then MCP tools, each sorted by
-    /// name: the result does not depend on the order in which servers answered.
+    /// Names, orders, filters and judges the tools. External tools come first, then MCP tools, each sorted by name: the
+    /// result does not depend on the order in which servers answered.
     pub fn assemble(external: &[ExternalTool], servers: &[ServerTools], rules: &ToolsetRules) -> Self {
         let mut left_out: Vec<LeftOut> = servers.iter().flat_map(|server| server.left_out.clone()).collect();
         let mut offers: Vec<Tool> = external.iter().map(|tool| rules.external(tool)).collect();
@@ -112,8 +112,8 @@ impl Toolset {
         if rules.ask_human.is_some() { listed.with_builtin(Builtin::AskHuman, rules) } else { listed }
     }
 
-    /// Tools whose names clash all take a hash suffix; the same origin listed twice stays once. A server can name a
-    /// tool like another's suffixed name, so it is looked again, and what clashes even then is left out.
+    /// Tools with clashing names all get a hash suffix; duplicates of one origin are removed. A server can name a tool
+    /// like another's suffixed name, so the check is repeated, and tools that still clash are omitted.
     fn unique_names(offers: Vec<Tool>, left_out: &mut Vec<LeftOut>) -> Vec<Tool> {
         let twice = "listed twice under one name; the first one is used. Give each tool its own name.";
         let clash = "its name is taken by another tool, even with a hash. Give it another name.";
@@ -160,33 +160,33 @@ impl Toolset {
         self.by_name.get(&name).and_then(|index| self.tools.get(*index))
     }
 
-    /// The tool of that origin, under whatever name it is shown.
+    /// The tool of that origin, under any name.
     pub fn by_origin(&self, origin: &Origin) -> Option<&Arc<Tool>> {
         self.tools.iter().find(|tool| tool.origin == *origin)
     }
 
-    /// How many tools there are.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// Whether the model is offered the very same, whatever the reasons why other things are not offered.
+    /// Whether the model sees exactly the same tools, whatever the reasons for omitted ones.
     pub fn offers_the_same_as(&self, other: &Self) -> bool {
         self.tools == other.tools
     }
 
-    /// What is not offered, and why.
+    /// The omitted tools, with reasons.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
-    /// The same toolset with a tool of toolgate's own behind all others, so that what stands before it stays as it was
-    /// for whoever caches it. A deny list keeps it out, an allow list does not.
+    /// The same toolset with a builtin tool at the end, so that the beginning stays the same for prompt caches. A deny
+    /// list excludes it, an allow list does not.
     #[must_use]
     pub fn with_builtin(&self, builtin: Builtin, rules: &ToolsetRules) -> Self {
         let tool = rules.builtin(builtin);
@@ -198,7 +198,7 @@ impl Toolset {
         Self::from(Listed { tools, left_out })
     }
 
-    /// The same toolset without the tools for which `reason` gives a reason; the reasons are kept.
+    /// The same toolset without the tools for which `reason` returns a reason; the reasons are kept.
     pub fn without(self, mut reason: impl FnMut(&Tool) -> Option<String>) -> Self {
         let Self { tools, mut left_out, .. } = self;
         let mut kept = Vec::with_capacity(tools.len());
@@ -212,7 +212,7 @@ impl Toolset {
     }
 }
 
-/// What orders tools, whatever order they were listed in.
+/// The sort key of tools, independent of the order in which they were listed.
 fn place(tool: &Tool) -> (&ToolName, &str, i32, bool) {
     (&tool.name, &tool.hash, tool.priority, tool.trusted)
 }
@@ -263,8 +263,7 @@ impl ToolsetRules {
         self.judged(Tool { priority, deadline_s, ..tool })
     }
 
-    /// Whether the filters let a tool through. Of toolgate's own tools, and of what whoever started the run brought along,
-    /// only deny lists speak.
+    /// Whether a tool passes the filters. Builtin tools, and tools of attached servers, are subject to deny lists only.
     pub fn admits(&self, tool: &Tool) -> bool {
         let needs_no_listing = match &tool.origin {
             Origin::Mcp { server, .. } => self.welcome.contains(server),

@@ -1,5 +1,5 @@
-//! Text of somebody else as it may be shown to a person. Nothing in it can pretend to be something else: what cannot be
-//! seen, moves the cursor or turns the direction of text is shown by its code.
+//! Escaping of untrusted text that is shown to a person. Characters that are invisible, move the cursor or change the
+//! direction of text are shown by their codes, so that the text cannot pass for something else.
 
 use std::fmt::Write as _;
 
@@ -18,18 +18,18 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a character must not be shown as it is: it moves the cursor, turns text around, breaks lines, or is not seen.
+/// Whether a character must be escaped: it moves the cursor, changes the text direction, breaks lines, or is invisible.
 ///
-/// These are the control characters (C0, DEL, C1), every white space but the plain blank, what Unicode 16 calls *default
-/// ignorable* (bidirectional controls, zero width characters, soft hyphen, fillers, tag characters) and the letters that
-/// are drawn as nothing. The sixteen variation selectors U+FE00 to U+FE0F are shown as they are: they choose the look of
-/// the visible character before them, and every other emoji has one.
+/// These are the control characters (C0, DEL, C1), every white space but the plain blank, what Unicode 16 calls
+/// *default ignorable* (bidirectional controls, zero width characters, soft hyphen, fillers, tag characters) and the
+/// letters that are drawn as nothing. The sixteen variation selectors U+FE00 to U+FE0F are not escaped: they choose the
+/// look of the visible character before them, and every other emoji has one.
 pub fn needs_escaping(c: char) -> bool {
     c.is_control() || (c.is_whitespace() && c != ' ') || is_invisible(c)
 }
 
-/// Whether a name has characters that are not plain ASCII: one of them may look like another one that is, so the name
-/// deserves a second look. Which letters look alike is not known here.
+/// Whether a name has characters outside plain ASCII: one of them may look like an ASCII character, so the name
+/// deserves a second look. This does not know which letters look alike.
 pub fn is_suspicious(name: &str) -> bool {
     !name.is_ascii()
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_character_that_hides_or_turns_text_around_is_shown_by_its_code() {
+    fn invisible_and_bidirectional_characters_are_escaped() {
         let hostile = [
             '\0'..='\u{1f}',
             '\u{7f}'..='\u{a0}',
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_seen_is_shown_as_it_is() {
+    fn visible_characters_are_not_escaped() {
         let text = "Grüße, Ωμέγα, 你好, ❤\u{fe0f} \\u{202e}";
         assert_eq!(visible(text), text);
     }

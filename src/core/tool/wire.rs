@@ -1,31 +1,31 @@
-//! How a call travelled: what its server was spoken to over, and which request carried it. It is recorded with what came
-//! back, so that spans and metrics can name it. Never what may be a secret: no credentials, no path or query of an
-//! address, and no id of an MCP session, which is as good as a credential to servers that ask for no other.
+//! Call transport: over which protocol a server was called, and which request carried the call. It is recorded with the
+//! reply, so that spans and metrics can name it. It contains no potential secret: no credentials, no path or query of
+//! an address, and no MCP session id, which serves as a credential for servers that require no other.
 
 use serde::{Deserialize, Serialize};
 
-/// The way of one call to its server and back.
+/// The transport of one call to its server and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
-    /// What carried it.
+    /// The transport.
     #[serde(flatten)]
     pub transport: Transport,
-    /// The revision of MCP that was spoken.
+    /// The MCP protocol version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// The JSON-RPC id of the request, the last one where there were several.
+    /// The JSON-RPC id of the request, the last one if there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// The JSON-RPC error that it was answered with.
+    /// The code of a JSON-RPC error reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<i32>,
 }
 
-/// What carries messages to a server.
+/// The transport of messages to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "transport")]
 pub enum Transport {
-    /// A pair of pipes, to a child or within this process.
+    /// A pair of pipes, to a child process or within this process.
     #[serde(rename = "pipe")]
     Pipe,
     /// Streamable HTTP, which runs over TCP.
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_journal_says_of_a_way_is_flat_and_read_back_as_it_was() {
+    fn the_transport_in_a_journal_is_flat_and_round_trips() {
         let http = Transport::Http { address: Some("mcp.example".into()), port: Some(443) };
         for (transport, written) in [
             (Transport::Pipe, json!({"transport": "pipe", "request_id": "3"})),

@@ -1,24 +1,25 @@
-//! W3C `baggage` as a caller gives it: a list of `key=value;property` that is passed on, never looked into. It is read
-//! only to be sure that what is passed on is baggage and nothing else.
+//! W3C `baggage` of a caller: a list of `key=value;property` that is propagated and never interpreted. It is parsed
+//! only to ensure that nothing else is propagated.
 
-/// The longest baggage that is passed on, in bytes, and how many members it may have: what W3C demands of everybody.
+/// The longest propagated baggage in bytes, and its most members: the minimum that W3C requires of every
+/// implementation.
 const MAX_BYTES: usize = 8192;
 const MAX_MEMBERS: usize = 64;
 
-/// What was kept of a `baggage` header. A member is kept as it was written or left out as a whole: one that is malformed
-/// is left out alone, and from the first that makes it too long or too many, all the rest is.
+/// The result of parsing a `baggage` header. A member is kept as it was written or dropped as a whole: a malformed
+/// member is dropped alone, and from the first member beyond the size or count limit, all others are dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baggage {
-    /// The members that were kept, if any, as a header value.
+    /// The kept members, if any, as a header value.
     pub kept: Option<String>,
-    /// How many were malformed.
+    /// The number of malformed members.
     pub malformed: usize,
-    /// How many there was no room for.
+    /// The number of members beyond the limits.
     pub too_many: usize,
 }
 
 impl Baggage {
-    /// Reads a header. Never fails: what cannot be read is counted.
+    /// Parses a header. Never fails: malformed members are counted.
     pub fn read(header: &str) -> Self {
         let mut read = Self::default();
         let (mut kept, mut members) = (String::new(), 0);
@@ -57,7 +58,7 @@ fn is_member(member: &str) -> bool {
         })
 }
 
-/// Without the blanks that may stand around anything in a header. No other white space may.
+/// Trims the blanks that may surround a header value. No other white space is allowed.
 fn unpadded(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_well_formed_is_kept_as_it_was_written() {
+    fn well_formed_members_are_kept_verbatim() {
         for header in ["user=ada", "user=ada%20l,tier=gold;ttl=3;sticky", "k = v", "empty=", "base64=YQ=="] {
             let read = Baggage::read(header);
             assert_eq!((read.kept.as_deref(), read.is_whole()), (Some(header), true), "{header}");
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_member_is_left_out_alone() {
+    fn a_malformed_member_is_dropped_alone() {
         let read = Baggage::read("a=1,no pair,b=\"2\",=3,c=4;,d=5\r\nx: y,e=\u{e9}, f=6");
         assert_eq!(read, Baggage { kept: Some("a=1,f=6".into()), malformed: 6, too_many: 0 });
         assert_eq!(Baggage::read("nonsense").kept, None);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_more_members_or_bytes_than_everybody_takes() {
+    fn members_and_bytes_stay_within_the_w3c_minimum() {
         let many = (0..70).map(|n| format!("k{n}=v")).collect::<Vec<_>>().join(",");
         let read = Baggage::read(&many);
         assert_eq!((read.kept.as_deref().map(|kept| kept.split(',').count()), read.too_many), (Some(64), 6));
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!((read.kept.as_deref().map(str::len), read.too_many), (Some(6005), 1));
         let longest = format!("a={}", "x".repeat(8190));
         assert_eq!(Baggage::read(&longest).kept.as_deref().map(str::len), Some(8192));
-        // A short one that follows what did not fit is not passed on in its stead.
+        // A short member after one that did not fit is not propagated instead of it.
         assert_eq!(
             Baggage::read(&format!("a={},b=1", "x".repeat(9000))),
             Baggage { kept: None, malformed: 0, too_many: 2 }

@@ -1,7 +1,7 @@
-//! Which parts of a trace context go over a border, inwards or outwards. The same answer serves the environment
-//! (`OTEL_PROPAGATORS`) and the setting of one server or model; both have to agree to a part.
+//! Trace propagation: which parts of a trace context are accepted or sent. The same type serves the environment
+//! (`OTEL_PROPAGATORS`) and the setting of one server or model; a part needs the consent of both.
 
-/// The parts of a context that are taken in or passed on.
+/// The parts of a context that are accepted or sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Propagation {
     /// `traceparent` and `tracestate`.
@@ -10,10 +10,10 @@ pub struct Propagation {
     pub baggage: bool,
 }
 
-/// A propagator that there is none of.
+/// An unknown propagator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownPropagator {
-    /// A name that is not known.
+    /// An unknown name.
     #[error("there is no propagator `{0}` here; name tracecontext, baggage, both with a comma, or none")]
     Name(String),
     /// `none` beside others.
@@ -29,8 +29,7 @@ impl Propagation {
     /// Nothing.
     pub const NOTHING: Self = Self { trace_context: false, baggage: false };
 
-    /// Reads a list of propagators as `OTEL_PROPAGATORS` has them. An empty one says nothing, so it is the default:
-    /// everything.
+    /// Parses a list of propagators as in `OTEL_PROPAGATORS`. An empty list means the default: everything.
     pub fn parse(list: &str) -> Result<Self, UnknownPropagator> {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if names.is_empty() {
@@ -43,13 +42,13 @@ impl Propagation {
             "tracecontext" => Ok(Self { trace_context: true, ..so_far }),
             "baggage" => Ok(Self { baggage: true, ..so_far }),
             "none" => Ok(so_far),
-            // Formats that others on the way may speak; they are no mistake, and toolgate does without them.
+            // Formats that other systems may use; they are valid, and toolgate ignores them.
             "b3" | "b3multi" | "jaeger" | "xray" | "ottrace" => Ok(so_far),
             _ => Err(UnknownPropagator::Name(name.to_owned())),
         })
     }
 
-    /// What both allow.
+    /// The parts that both allow.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { trace_context: self.trace_context && other.trace_context, baggage: self.baggage && other.baggage }
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn propagators_are_read_as_opentelemetry_has_them_and_others_are_refused_by_name() {
+    fn propagators_follow_opentelemetry_and_unknown_ones_are_refused() {
         let baggage = Propagation { trace_context: false, baggage: true };
         for (list, read) in [
             ("", Propagation::ALL),

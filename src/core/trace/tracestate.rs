@@ -1,12 +1,12 @@
-//! W3C `tracestate`: what tracing systems tell each other through us. It is passed on as it is, so it is only looked at
-//! to be sure that it is a list of that kind.
+//! W3C `tracestate`: the state of tracing systems, propagated unchanged. It is parsed only to ensure that it is a list
+//! of that kind.
 
 use std::collections::BTreeSet;
 
 const MAX_MEMBERS: usize = 32;
 const MAX_LENGTH: usize = 256;
 
-/// Whether all of it is well-formed. Nothing at all is.
+/// Whether all of it is well-formed. An empty list is.
 pub(super) fn is_valid(header: &str) -> bool {
     let members: Vec<&str> = header.split(',').map(unpadded).filter(|member| !member.is_empty()).collect();
     let mut keys = BTreeSet::new();
@@ -16,7 +16,7 @@ pub(super) fn is_valid(header: &str) -> bool {
         })
 }
 
-/// Without the blanks that may stand around a member. No other white space may.
+/// Trims the blanks that may surround a member. No other white space is allowed.
 fn unpadded(member: &str) -> &str {
     member.trim_matches([' ', '\t'])
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_vendors_is_told_from_anything_else() {
+    fn a_list_of_vendors_is_recognized() {
         for good in ["", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "fw529a3039@dt=FfAF_T, a=b c", "a=1,,b=2"] {
             assert!(is_valid(good), "{good}");
         }

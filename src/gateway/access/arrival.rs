@@ -1,5 +1,6 @@
-//! Request bodies: each arrives whole, in time, plainly encoded and within the size limit before its handler begins. A client
-//! that sends a byte a minute holds a connection and a seat for as long as a body may take, and nothing else.
+//! Request bodies: each arrives whole, in time, not compressed and within the size limit before its handler begins. A
+//! client that sends a byte a minute holds a connection and a concurrency permit until the body times out, and nothing
+//! else.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest as _, Request, State};
@@ -25,16 +26,16 @@ pub(super) async fn arrived(State(gateway): State<Gateway>, request: Request, ne
     Ok(next.run(Request::from_parts(parts, Body::from(bytes))).await)
 }
 
-/// Refuses what the head of a request alone shows to be unacceptable, before any of the body is read.
+/// Refuses a request whose head alone makes it unacceptable, before any of the body is read.
 fn check(headers: &HeaderMap, most: usize) -> Result<(), Problem> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|announced| announced > most as u64) {
-        let detail = format!("the body is larger than this server takes: at most {most} bytes");
+        let detail = format!("the body is too large: this server accepts at most {most} bytes");
         return Err(Problem::new(ErrorCode::PayloadTooLarge, detail));
     }
     let is_plain = |encoding: &HeaderValue| encoding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
     if !headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
-        let detail = "compressed bodies are not taken: send the body without `Content-Encoding`";
+        let detail = "compressed bodies are not accepted: send the body without `Content-Encoding`";
         let problem = Problem::new(ErrorCode::UnsupportedMediaType, detail);
         return Err(problem.header(ACCEPT_ENCODING, HeaderValue::from_static("identity")));
     }

@@ -1,4 +1,4 @@
-//! Whoever asks: whose they are, what they are called, what they may do.
+//! The authenticated caller: tenant, name, principal and scopes.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::core::error::ErrorCode;
 use crate::core::id::{Principal, Tenant};
 use crate::gateway::problem::Problem;
 
-/// Somebody who was let in.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Whose things they see.
+    /// The tenant whose resources the caller sees.
     pub tenant: Tenant,
-    /// What journals call them: `key:ci`, `user:ann`. Never a secret.
+    /// The caller's name in journals: `key:ci`, `user:ann`. Never a secret.
     pub name: Arc<str>,
-    /// On whose behalf all their runs act. `None`: they say so themselves, run by run.
+    /// The principal on whose behalf all runs of the caller act. `None`: the caller names one for each run.
     pub principal: Option<Principal>,
-    /// What they may do.
+    /// What the caller may do.
     pub scopes: Scopes,
 }
 
-/// What one may be allowed to do.
+/// A permission of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub enum Scope {
     /// Read runs, their events and messages.
@@ -33,28 +33,28 @@ pub enum Scope {
     /// Start, resume, cancel, fork and delete runs.
     #[serde(rename = "runs:write")]
     RunsWrite,
-    /// See agents, models, tools and servers.
+    /// Read agents, models, tools and servers.
     #[serde(rename = "tools:read")]
     ToolsRead,
     /// Call a tool without a run.
     #[serde(rename = "tools:call")]
     ToolsCall,
-    /// See what waits for a decision, and standing approvals.
+    /// Read pending approvals and grants.
     #[serde(rename = "approvals:read")]
     ApprovalsRead,
-    /// Decide, give more time, give and take back standing approvals.
+    /// Decide approvals, extend their deadlines, create and revoke grants.
     #[serde(rename = "approvals:decide")]
     ApprovalsDecide,
-    /// See and change where the tenant's webhooks go.
+    /// Read and change the tenant's webhook endpoints.
     #[serde(rename = "webhooks")]
     Webhooks,
-    /// Keys, and servers that all tenants share.
+    /// Manage keys, and servers that all tenants share.
     #[serde(rename = "admin")]
     Admin,
 }
 
 impl Scope {
-    /// Every scope there is.
+    /// Every scope.
     pub const ALL: [Self; 8] = [
         Self::RunsRead,
         Self::RunsWrite,
@@ -66,7 +66,7 @@ impl Scope {
         Self::Admin,
     ];
 
-    /// As keys and configurations write it.
+    /// The scope's name in keys and configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunsRead => "runs:read",
@@ -90,22 +90,22 @@ impl Scope {
     }
 }
 
-/// A set of scopes. None implies another one.
+/// A set of scopes. No scope implies another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(u16);
 
 impl Scopes {
-    /// Whether this one is among them.
+    /// Whether the set contains this scope.
     pub fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// Each of them.
+    /// Each scope of the set.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
     }
 
-    /// All there are.
+    /// Every scope.
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
@@ -118,12 +118,12 @@ impl FromIterator<Scope> for Scopes {
 }
 
 impl Caller {
-    /// Somebody with every scope, for the one tenant of a program that has no others.
+    /// A caller with every scope, for a program with only one tenant.
     pub fn local() -> Self {
         Self { tenant: Tenant::default(), name: "local".into(), principal: None, scopes: Scopes::all() }
     }
 
-    /// Refuses what they may not do.
+    /// Refuses a caller without this scope.
     pub(in crate::gateway) fn require(&self, scope: Scope) -> Result<(), Problem> {
         if self.scopes.contains(scope) {
             return Ok(());
@@ -133,12 +133,12 @@ impl Caller {
     }
 }
 
-/// Handlers take it as a parameter. It is always there: nobody reaches a handler without having been let in.
+/// Handlers take the caller as a parameter. It is always there: no request reaches a handler without authentication.
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Problem::new(ErrorCode::Internal, "the request was not let in by anybody"))
+        caller.ok_or_else(|| Problem::new(ErrorCode::Internal, "the request was not authenticated"))
     }
 }

@@ -1,4 +1,4 @@
-//! What a request shows: `Authorization: Bearer …` (RFC 6750), and what is said to those whose credentials do not hold.
+//! Credentials of a request: `Authorization: Bearer …` (RFC 6750), and the answer to invalid ones.
 
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -6,7 +6,7 @@ use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 
-/// The bearer token that is shown. `None` if there is none, or more than one.
+/// The bearer token of a request. `None` if there is none, or more than one.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut shown = headers.get_all(AUTHORIZATION).iter();
     let (Some(only), None) = (shown.next(), shown.next()) else { return None };
@@ -14,14 +14,13 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
-/// Nobody is told why credentials do not hold.
+/// The answer to missing or invalid credentials. It does not say why they are invalid.
 pub(super) fn unauthorized(shows_something: bool) -> Problem {
     let (detail, challenge) = match shows_something {
-        true => (
-            "these credentials let nobody in; show a key that holds",
-            r#"Bearer realm="toolgate", error="invalid_token""#,
-        ),
-        false => ("show a key: `Authorization: Bearer tg_…`", r#"Bearer realm="toolgate""#),
+        true => {
+            ("these credentials are not valid; send a valid key", r#"Bearer realm="toolgate", error="invalid_token""#)
+        }
+        false => ("send a key: `Authorization: Bearer tg_…`", r#"Bearer realm="toolgate""#),
     };
     let problem = Problem::new(ErrorCode::Unauthorized, detail);
     problem.header(WWW_AUTHENTICATE, axum::http::HeaderValue::from_static(challenge))
@@ -32,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_bearer_token_is_read_and_anything_else_is_none() {
+    fn exactly_one_bearer_token_is_accepted() {
         let of = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {

@@ -1,9 +1,9 @@
-//! Who is let in, and what they may do.
+//! Authentication and authorization of requests.
 //!
-//! Every request has a [`Caller`] before a handler sees it: from a [`Door`] that knows the credentials it brings, from the
-//! application that the router is nested in, or the anonymous one where the operator wants that. Why credentials do not
-//! hold is nobody's business but the log's. What a caller may ask for at once and in a minute is counted here too, and
-//! what a browser may ask for in somebody's name.
+//! Every request has a [`Caller`] before a handler runs: from a [`Door`] that authenticates its credentials, from the
+//! application that the router is nested in, or the anonymous caller if the operator allows one. Only the log says why
+//! credentials are invalid. This module also enforces the rate and concurrency limits of a caller, and the rules for
+//! requests from browsers.
 
 mod arrival;
 mod caller;
@@ -39,24 +39,24 @@ use super::problem::Problem;
 use super::state::Gateway;
 use credentials::unauthorized;
 
-/// A kind of credentials.
+/// An authenticator for one kind of credentials.
 #[async_trait]
 pub trait Door: Send + Sync {
-    /// Who shows these credentials. `None` if it is not for this door to say: they are of another kind, or there are none.
+    /// Authenticates a request. `None` if it has credentials of another kind, or none.
     ///
     /// # Errors
-    /// A problem if they are of this kind and do not hold.
+    /// A problem if the credentials are of this kind and are not valid.
     async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem>;
 }
 
-/// Every way in, and what is counted at it.
+/// All authenticators, and the limits on callers.
 pub(super) struct Access {
     pub(super) doors: Vec<Arc<dyn Door>>,
-    /// The door of keys, if there is one: keys are looked after through it.
+    /// The authenticator for API keys, if the gateway has one; `/v1/keys` manages keys through it.
     pub(super) keys: Option<Arc<KeyDoor>>,
-    /// Who somebody is that shows nothing.
+    /// The caller for requests without credentials.
     pub(super) anonymous: Option<Caller>,
-    /// What browsers may do. `None`: whoever nests the router looks after that.
+    /// The rules for browsers. `None`: the application that nests the router sets them.
     pub(super) origins: Option<Origins>,
     pub(super) limiter: Limiter,
 }
@@ -90,7 +90,7 @@ pub(super) fn guarded(router: Router<Gateway>, gateway: &Gateway) -> Router<Gate
         .layer(from_fn_with_state(gateway.clone(), let_in))
 }
 
-/// What stands before everything, with a caller or without one.
+/// The layers before every route, with a caller or without one.
 pub(super) fn fenced(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
     match &gateway.access().origins {
         Some(origins) => router.layer(origins.cors()).layer(from_fn_with_state(gateway.clone(), origins::checked)),
@@ -98,7 +98,7 @@ pub(super) fn fenced(router: Router<Gateway>, gateway: &Gateway) -> Router<Gatew
     }
 }
 
-/// Lets whoever asks in, or refuses them.
+/// Authenticates a request, or refuses it.
 async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let access = gateway.access();
@@ -109,12 +109,12 @@ async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) ->
     if is_stream(response.headers()) {
         response = standing::while_they_hold(gateway, shown, response);
     }
-    // For whoever tells of the request.
+    // For the access log.
     response.extensions_mut().insert(caller);
     Ok(response)
 }
 
-/// Where the request comes from, if the server says.
+/// The client's address, if the server knows it.
 fn address(request: &Parts) -> Option<IpAddr> {
     request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
 }

@@ -19,20 +19,20 @@ use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 
-/// How long a browser need not ask again.
+/// How long a browser may cache a preflight response.
 const PREFLIGHT: Duration = Duration::from_secs(600);
 
-/// Which pages may ask, and by which names.
+/// The origins and host names that the server accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
-    /// The origins of pages that may ask, such as `https://app.example.com`. Pages of this server itself always may.
+    /// The origins of allowed pages, such as `https://app.example.com`. Pages of this server itself are always allowed.
     pub allowed: Vec<String>,
-    /// Names this server is asked by besides those of the loopback address; `None` if it answers to any.
+    /// Host names of this server besides those of the loopback address; `None` if it accepts any.
     pub hosts: Option<Vec<String>>,
 }
 
 impl Origins {
-    /// What browsers are told of it. Credentials that a browser adds by itself are never asked for.
+    /// The CORS headers. They never allow credentials that a browser adds by itself.
     pub(super) fn cors(&self) -> CorsLayer {
         let origins = self.allowed.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
         let named = HeaderName::from_static;
@@ -69,19 +69,19 @@ impl Origins {
             let host = host(request);
             let is_known = |name: &str| is_loopback(name) || hosts.iter().any(|known| known.eq_ignore_ascii_case(name));
             if !host.is_some_and(is_known) {
-                let detail = "this server is not known by the name in `Host`; ask at `localhost`, or add the name to \
+                let detail = "the name in `Host` is not a name of this server; use `localhost`, or add the name to \
                               `gateway.hosts`";
                 return Err(Problem::new(ErrorCode::Forbidden, detail));
             }
         }
         if is_slipped_in(request) {
-            let detail = "a page of another site asked for this without saying so (`Sec-Fetch-Site`)";
+            let detail = "a page of another site sent this request without an `Origin` (`Sec-Fetch-Site`)";
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         for origin in request.headers().get_all(ORIGIN) {
             let is_listed = self.allowed.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes());
             if !is_listed && !is_own(request, origin) {
-                let detail = "pages of this origin may not ask here; `gateway.cors.origins` lists those that may";
+                let detail = "pages of this origin are not allowed; `gateway.cors.origins` lists those that are";
                 return Err(Problem::new(ErrorCode::Forbidden, detail));
             }
         }
@@ -96,8 +96,8 @@ pub(super) async fn checked(State(gateway): State<Gateway>, request: Request, ne
     Ok(next.run(request).await)
 }
 
-/// Whether a browser fetches something of the API for a page of another site as it fetches pictures: without `Origin`. The
-/// page cannot read the answer; what is asked for may still start servers and hold streams open.
+/// Whether a browser sends a request for a page of another site the way it fetches pictures: without `Origin`. The page
+/// cannot read the response, but the request could start servers and hold streams open.
 fn is_slipped_in(request: &Request) -> bool {
     let is_foreign = |site: &HeaderValue| site != "same-origin" && site != "none";
     let headers = request.headers();
@@ -106,9 +106,9 @@ fn is_slipped_in(request: &Request) -> bool {
         && headers.get_all("sec-fetch-site").iter().any(is_foreign)
 }
 
-/// Whether a page of this server asks: its origin names the host and port that the request was sent to. Where the browser
-/// itself says how the two relate (`Sec-Fetch-Site`), it has to say the same: it knows about schemes, which a proxy that
-/// ends TLS hides.
+/// Whether the request comes from a page of this server: its origin has the host and port that the request was sent to.
+/// Where the browser itself says how the two relate (`Sec-Fetch-Site`), it has to say the same: it knows the scheme,
+/// which a proxy that terminates TLS hides.
 fn is_own(request: &Request, origin: &HeaderValue) -> bool {
     let authority_of_origin = || {
         let (scheme, authority) = origin.to_str().ok()?.split_once("://")?;
@@ -124,12 +124,12 @@ fn is_own(request: &Request, origin: &HeaderValue) -> bool {
     sites.iter().all(|site| site == "same-origin") && authority_of_origin().unwrap_or(false)
 }
 
-/// The name that was asked for, without its port.
+/// The requested host name, without its port.
 fn host(request: &Request) -> Option<&str> {
     without_port(authority_asked(request)?)
 }
 
-/// The host and port that a request was sent to. A request that names two hosts names none.
+/// The host and port that a request was sent to. A request with two hosts has neither.
 fn authority_asked(request: &Request) -> Option<&str> {
     let mut hosts = request.headers().get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -146,7 +146,7 @@ fn without_port(authority: &str) -> Option<&str> {
     Some(authority.rsplit_once(':').map_or(authority, |(name, _)| name)).filter(|name| !name.is_empty())
 }
 
-/// Whether a name can only mean this machine. An IPv4 address is compared as written: `127.1` is nobody's to guess.
+/// Whether a name can only mean this machine. An IPv4 address is compared as written: `127.1` is not interpreted.
 fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_can_mean_nothing_else_is_this_machine() {
+    fn only_unambiguous_names_mean_this_machine() {
         for own in ["localhost", "LOCALHOST:8484", "127.0.0.1", "127.0.0.1:8484", "127.9.9.9:1", "[::1]:8484", "[::1]"]
         {
             assert!(is_loopback(without_port(own).unwrap()), "{own}");

@@ -1,5 +1,5 @@
-//! The scope that a route requires, checked before its body is read: a caller without it learns so at once, and costs
-//! nothing more. Handlers check again, and those whose answer depends on the body require more.
+//! The scope that a route requires, checked before its body is read: a caller without it is refused at once, at no
+//! further cost. Handlers check again, and those whose answer depends on the body require more.
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
@@ -41,7 +41,7 @@ mod tests {
     use crate::gateway::description;
 
     #[test]
-    fn every_route_of_the_description_requires_a_scope_also_when_it_is_nested() {
+    fn every_route_requires_a_scope_even_when_nested() {
         let description = serde_json::to_value(description()).unwrap();
         for (path, item) in description["paths"].as_object().unwrap() {
             for method in item.as_object().unwrap().keys() {

@@ -1,5 +1,5 @@
-//! A stream lasts longer than the credentials it was opened with may hold: they are looked at again while it is open, and it
-//! ends when they let nobody in any more.
+//! Revalidation of open streams: a stream can outlast the credentials that opened it. They are checked again while it
+//! is open, and it ends when they are no longer valid.
 
 use axum::body::Body;
 use axum::extract::OriginalUri;
@@ -11,13 +11,13 @@ use futures::StreamExt as _;
 use crate::core::error::ErrorCode;
 use crate::gateway::state::Gateway;
 
-/// The answer, which ends when these credentials do.
+/// The response, which ends when its credentials become invalid.
 pub(super) fn while_they_hold(gateway: Gateway, shown: Parts, response: Response) -> Response {
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(refused(gateway, shown))))
 }
 
-/// The head of a request, without a share of the buffer that it was read into: a stream would keep those bytes from being used
-/// again.
+/// A copy of a request's head that does not share the buffer it was read into: a stream would keep that buffer from
+/// being reused.
 pub(super) fn copied(shown: &Parts) -> Parts {
     let mut copy = shown.clone();
     copy.headers.values_mut().for_each(|value| {
@@ -36,12 +36,12 @@ pub(super) fn copied(shown: &Parts) -> Parts {
     copy
 }
 
-/// Returns when whoever showed these credentials would not be let in again. That nobody can say is no reason.
+/// Returns when the credentials are refused. It goes on waiting while they cannot be checked.
 async fn refused(gateway: Gateway, shown: Parts) {
     loop {
         tokio::time::sleep(gateway.settings().recheck).await;
         if gateway.access().caller(&shown).await.is_err_and(|problem| problem.code() == ErrorCode::Unauthorized) {
-            tracing::info!("a stream ends with the credentials it was opened with");
+            tracing::info!("stream closed: its credentials are no longer valid");
             return;
         }
     }

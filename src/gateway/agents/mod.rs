@@ -1,4 +1,4 @@
-//! `/v1/agents`: what there is to run. Agents are configuration, which all tenants share.
+//! `/v1/agents`: the agents that a run can use. Agents are configuration, which all tenants share.
 
 mod list;
 mod read;

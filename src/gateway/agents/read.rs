@@ -9,7 +9,7 @@ use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Read an agent
+/// Retrieve an agent
 #[utoipa::path(
     get, path = "/v1/agents/{agent}", tag = "tools", operation_id = "readAgent",
     params(("agent" = String, Path, description = "The name of the agent")),

@@ -1,4 +1,4 @@
-//! An agent as the API shows it.
+//! The API view of an agent.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,32 +12,32 @@ use crate::runner::Agent;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Agent)]
 pub(super) struct AgentView {
-    /// Its name.
+    /// The agent's name.
     id: String,
-    /// `agent`.
+    /// Always `agent`.
     object: &'static str,
-    /// Its model.
+    /// The agent's model.
     model: String,
-    /// The models that stand in for it, in order.
+    /// The fallback models, in order.
     fallback: Vec<String>,
-    /// The MCP servers it uses.
+    /// The MCP servers that the agent uses.
     servers: Vec<String>,
-    /// Tools that every caller of it runs itself, by their own names.
+    /// Tools that each client of the agent runs itself, by their own names.
     external_tools: Vec<String>,
-    /// Which tools it may use.
+    /// Which tools the agent may use.
     tools: FilterView,
-    /// Which calls run, ask or are refused.
+    /// The policy: which calls run, require approval or are denied.
     policy: PolicyView,
-    /// Whether its model may ask a person.
+    /// Whether the model may ask a person.
     ask_human: bool,
-    /// JSON Schema of its answers.
+    /// JSON Schema of the agent's answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
-    /// What bounds its runs.
+    /// Limits of its runs.
     #[schema(value_type = Object)]
     limits: Value,
-    /// Its system prompt; only for the scope `admin`.
+    /// The system prompt; only for the scope `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
 }
@@ -46,9 +46,9 @@ pub(super) struct AgentView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgentTools)]
 struct FilterView {
-    /// Names its model may see; none means all.
+    /// Names that the model may see; an empty list means all.
     allow: Vec<String>,
-    /// Names it may not see.
+    /// Names that the model may not see.
     deny: Vec<String>,
 }
 
@@ -56,14 +56,14 @@ struct FilterView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgentPolicy)]
 struct PolicyView {
-    /// Its name.
+    /// The policy's name.
     name: String,
     /// Hash of its text.
     version: String,
 }
 
 impl AgentView {
-    /// An agent as whoever asks may see it.
+    /// The view of an agent for a caller.
     pub(super) fn of(agent: &Agent, caller: &Caller) -> Self {
         let mark = agent.policy.mark();
         Self {

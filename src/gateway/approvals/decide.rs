@@ -16,10 +16,11 @@ use crate::gateway::runs::GivenVerdict;
 use crate::gateway::state::Gateway;
 use crate::gateway::tenant::{Approval, Fate};
 
-/// Decide about a call
+/// Decide an approval
 ///
-/// The run goes on by itself, and is not waited for. The same decision twice is one. What was decided otherwise is a
-/// `conflict`, and what is not asked any more is `gone`.
+/// Approves or denies a call. The run resumes in the background; the response does not wait for it. Repeating the same
+/// decision has no further effect. If another decision was made before, the code is `conflict`; if the approval is no
+/// longer pending, it is `gone`.
 #[utoipa::path(
     post, path = "/v1/approvals/{approval}/decision", tag = "approvals", operation_id = "decideApproval",
     request_body = GivenVerdict, params(("approval" = String, Path, description = "The approval")),
@@ -39,14 +40,14 @@ pub(super) async fn decide(
     let runner = gateway.runner_of(&caller);
     let approval = runner.approval(&id).await?;
     if verdict.seen().is_some_and(|seen| approval.digest().as_deref() != Some(seen)) {
-        let detail = "what is asked is not what you saw (`seen`); look at it again and decide anew";
+        let detail = "this is not the call that you saw (`seen`); read the approval again and decide again";
         return Err(settled(detail));
     }
     let decision = verdict.decision(&caller.name);
     if is_open(&approval, &decision)?
         && let Err(problem) = approval.decide(decision.clone(), traced(&headers)).await
     {
-        // Somebody may have been quicker; what they said is what counts then.
+        // Another approver may have been quicker; that decision counts then.
         if is_open(&runner.approval(&id).await?, &decision)? {
             return Err(problem);
         }
@@ -54,30 +55,30 @@ pub(super) async fn decide(
     shown(&runner, &id).await
 }
 
-/// Whether there is something to be decided. The error says why there is not, unless this is what was decided.
+/// Whether a decision is still missing. The error says why an approval is closed, unless this very decision was made.
 fn is_open(approval: &Approval, decision: &Decision) -> Result<bool, Problem> {
     match &approval.fate {
         Fate::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
         Fate::Decided { decision: made, .. } => {
-            let detail = format!("`{}` has decided about this already, and otherwise or in other words", made.by);
+            let detail = format!("`{}` has already made another decision about this", made.by);
             Err(settled(detail))
         }
         fate @ (Fate::Pending | Fate::Expired | Fate::Withdrawn) => over(fate).map_or(Ok(true), Err),
     }
 }
 
-/// Why nothing more is taken for an approval; `None` while something is.
+/// Why an approval accepts no decision; `None` while it does.
 pub(super) fn over(fate: &Fate) -> Option<Problem> {
     let gone = |detail: &str| Problem::new(ErrorCode::Gone, detail);
     Some(match fate {
         Fate::Pending => return None,
-        Fate::Decided { decision, .. } => settled(format!("`{}` has decided about this already", decision.by)),
-        Fate::Expired => gone("nobody decided about this in time, and nothing is taken for it any more"),
-        Fate::Withdrawn => gone("this is not asked any more: its run is over, or asks something else"),
+        Fate::Decided { decision, .. } => settled(format!("`{}` has already decided this", decision.by)),
+        Fate::Expired => gone("this approval expired before a decision was made"),
+        Fate::Withdrawn => gone("this approval was withdrawn: its run has ended, or requires another one"),
     })
 }
 
-/// A conflict that trying again does not solve.
+/// A conflict that a retry does not solve.
 fn settled(detail: impl Into<String>) -> Problem {
     Problem::lasting_conflict(detail)
 }

@@ -16,19 +16,19 @@ use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// More time: exactly one of `until` and `seconds`.
+/// An extension: exactly one of `until` and `seconds`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Extension {
-    /// Until when there is to be time.
+    /// The new deadline.
     #[schema(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// How many seconds there are to be from now on.
+    /// The new deadline, in seconds from now.
     #[schema(minimum = 1)]
     seconds: Option<u64>,
 }
 
-/// Give more time for a decision
+/// Extend the deadline of an approval
 #[utoipa::path(
     post, path = "/v1/approvals/{approval}/extend", tag = "approvals", operation_id = "extendApproval",
     request_body = Extension, params(("approval" = String, Path, description = "The approval")),
@@ -60,7 +60,7 @@ impl Extension {
             (Some(until), None) => Ok(until),
             (None, Some(seconds)) => now
                 .checked_add(Duration::from_secs(seconds))
-                .map_err(|_| Problem::invalid("/seconds", "there is no calendar for so many seconds")),
+                .map_err(|_| Problem::invalid("/seconds", "this is too many seconds")),
             _ => Err(Problem::invalid("", "give exactly one of `until` and `seconds`")),
         }
     }

@@ -15,42 +15,43 @@ use crate::gateway::state::Gateway;
 use crate::gateway::tenant::{Approval, Place};
 use crate::ports::RunFilter;
 
-/// Which approvals.
+/// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// Only with this status. Others than `pending` are read one by one: journals keep them, and no list.
+    /// Only approvals with this status. Approvals with another status are retrieved one by one: journals keep them, but
+    /// no list does.
     #[param(inline)]
     #[serde(default)]
     #[allow(dead_code)] // there is one, so there is nothing to choose
     status: Listed,
-    /// Only of runs of this agent.
+    /// Only approvals of runs of this agent.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
-    /// Only of runs of this conversation.
+    /// Only approvals of runs of this session.
     #[param(value_type = Option<String>)]
     session_id: Option<SessionId>,
-    /// How many: 1 to 100, and 20 unless something else is said.
+    /// The number of approvals to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-    /// Those that come after this one: `last_id` of the page before.
+    /// A cursor: approvals after this one. Pass the `last_id` of the previous page.
     after: Option<String>,
 }
 
-/// The statuses there is a list of.
+/// The statuses that can be listed.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Listed {
-    /// Nobody decided yet.
+    /// A decision is missing.
     #[default]
     Pending,
 }
 
-/// List what waits for a decision
+/// List pending approvals
 ///
-/// Of the newest run first; approvals of one run are in the order in which they were asked for. What ran out of time a moment
-/// ago may still be among them, as `expired`.
+/// Approvals of the newest run come first; those of one run are in the order in which they were requested. Approvals
+/// that expired a moment ago may still be listed, as `expired`.
 #[utoipa::path(
     get, path = "/v1/approvals", tag = "approvals", operation_id = "listApprovals", params(Which),
     responses(

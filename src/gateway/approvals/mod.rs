@@ -1,4 +1,4 @@
-//! `/v1/approvals`: the inbox of those who decide, which need not be those who start runs.
+//! `/v1/approvals`: the inbox of approvers, who need not be the callers that start runs.
 
 mod decide;
 mod extend;

@@ -10,9 +10,9 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::gateway::tenant::TenantRunner;
 
-/// Read an approval
+/// Retrieve an approval
 ///
-/// Also one that was decided, or is over in another way.
+/// Also returns approvals that are decided, expired or withdrawn.
 #[utoipa::path(
     get, path = "/v1/approvals/{approval}", tag = "approvals", operation_id = "readApproval",
     params(("approval" = String, Path, description = "The approval")),

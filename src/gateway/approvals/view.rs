@@ -1,4 +1,4 @@
-//! An approval as the API shows it: all that somebody needs who was not there when the run was started.
+//! The API view of an approval: everything that an approver needs who did not start the run.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -10,44 +10,44 @@ use crate::core::run::{Answer, Channel, Coverage, Decision, Scope};
 use crate::gateway::runs::{ApprovalView, PendingView, StatusView};
 use crate::gateway::tenant::{Approval, Fate};
 
-/// A call that a person decides about.
+/// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Approval)]
 pub(super) struct InboxView {
-    /// Its id. Asked again, it is another approval.
+    /// The approval's id. If the same call requires approval again, that is another approval.
     #[schema(example = "appr_019a3f6c5b7e7d3a8a51c0ffee000000_7")]
     id: String,
-    /// `approval`.
+    /// Always `approval`.
     object: &'static str,
-    /// What came of it.
+    /// The approval's status.
     status: FateView,
-    /// How it was decided; only there if it was.
+    /// The decision; only for a decided approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<DecisionView>,
-    /// The run that asks.
+    /// The run that requires the approval.
     run_id: String,
-    /// Where that run stands.
+    /// The status of that run.
     run_status: StatusView,
-    /// Its agent.
+    /// The run's agent.
     agent: String,
-    /// The conversation it belongs to.
+    /// The session of the run.
     session_id: String,
-    /// On whose behalf it acts.
+    /// The principal on whose behalf the run acts.
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
-    /// Who started it.
+    /// The caller who started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
-    /// The beginning of what it was told to do.
+    /// The beginning of the run's input.
     title: String,
-    /// What it was told to do.
+    /// The run's input.
     task: String,
-    /// What the model said beside the call.
+    /// The model's text beside the call.
     said: String,
-    /// What the tool does, in the words of whoever offers it.
+    /// The tool's description, as its provider wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// The arguments as the model wrote them, when a person put others in their place.
+    /// The arguments as the model wrote them; only if a person replaced them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     written: Option<Value>,
@@ -56,53 +56,53 @@ pub(super) struct InboxView {
     call: ApprovalView,
 }
 
-/// What came of an approval.
+/// The status of an approval.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ApprovalStatus)]
 enum FateView {
-    /// Nobody decided yet.
+    /// A decision is missing.
     Pending,
-    /// Somebody did: `decision` says how.
+    /// Decided: `decision` says how.
     Decided,
-    /// Nobody did in time.
+    /// The deadline passed without a decision.
     Expired,
-    /// It is not asked any more: the run ended, or asks something else.
+    /// Not required any more: the run ended, or requires another approval.
     Withdrawn,
 }
 
-/// A decision that was made.
+/// A decision.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MadeDecision)]
 struct DecisionView {
-    /// `approve` or `deny`.
+    /// Either `approve` or `deny`.
     decision: &'static str,
-    /// Who decided.
+    /// The approver.
     by: String,
-    /// Where they did: `terminal`, `command_line`, `api` or `library`.
+    /// Where the decision was made: `terminal`, `command_line`, `api` or `library`.
     via: &'static str,
-    /// When.
+    /// When the decision was made.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// Why.
+    /// The reason that the approver gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// How far a yes reaches: `once`, `session` or `always`.
+    /// The scope of an approval: `once`, `session` or `always`.
     scope: &'static str,
-    /// Which later calls a wider yes covers: `tool` or `arguments`.
+    /// Which later calls an approval covers beyond `once`: `tool` or `arguments`.
     covers: &'static str,
-    /// Until when a wider yes holds.
+    /// When an approval beyond `once` expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// Arguments that were put in the place of the model's.
+    /// Arguments that replaced the model's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Value>,
 }
 
 impl InboxView {
-    /// An approval. `None` if what waits is something else.
+    /// The view of an approval. `None` if the pending item is of another kind.
     pub(super) fn of(approval: &Approval) -> Option<Self> {
         let PendingView::Approval(call) = PendingView::of(approval.of.id(), &approval.debt) else { return None };
         let (row, run) = (&approval.of.row, &approval.run);
@@ -162,7 +162,7 @@ impl DecisionView {
     }
 }
 
-/// How somebody decided, in a word.
+/// The name of a decision channel.
 pub(in crate::gateway) fn via(channel: Channel) -> &'static str {
     match channel {
         Channel::Terminal => "terminal",

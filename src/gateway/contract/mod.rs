@@ -1,5 +1,5 @@
-//! What the gateway promises: its OpenAPI description, made from the handlers and views themselves, a page that shows it,
-//! and the pages that problems point to. Nobody has to be let in to read it.
+//! OpenAPI description: generated from the handlers and views, served with a page that shows it and with the pages that
+//! problems link to. All of them are public.
 
 mod pages;
 mod reader;
@@ -22,11 +22,11 @@ use super::state::{Gateway, api};
 #[openapi(
     info(
         title = "toolgate",
-        description = "Runs of agents: start them, give them what they are owed, watch them.\n\n\
-            A run that waits for you is `pending`, and `pending[]` names what it is owed: results of tools that you run \
-            yourself, decisions, answers. Give them with *resume*; hours may pass in between.\n\n\
-            Fields that are not known are refused in requests; pass over those that you do not know in answers, for there \
-            will be more. Whatever is refused is a problem (RFC 9457) with a stable `code`, and its `type` leads to a page \
+        description = "Start runs of agents, resume them, and follow their events.\n\n\
+            A run that waits for you is `pending`, and `pending[]` lists the required actions: results of tools that \
+            you run yourself, decisions, answers. Submit them with *resume*; a run can stay pending for hours.\n\n\
+            Requests with unknown fields are refused. Ignore unknown fields in responses: later versions may add \
+            some. Every error is a problem (RFC 9457) with a stable `code`, and its `type` links to a page \
             about it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
@@ -34,16 +34,16 @@ use super::state::{Gateway, api};
     modifiers(&Keys),
     security(("key" = [])),
     tags(
-        (name = "runs", description = "Start runs, give them what they are owed, watch and stop them"),
-        (name = "approvals", description = "What waits for a decision, and approvals that stand"),
-        (name = "tools", description = "What agents are offered, and the servers it comes from"),
-        (name = "webhooks", description = "Where the gateway tells what happened"),
-        (name = "keys", description = "Who is let in"),
+        (name = "runs", description = "Start, resume, follow and cancel runs"),
+        (name = "approvals", description = "Pending approvals, and grants"),
+        (name = "tools", description = "Agents and models, their tools, and the MCP servers that provide tools"),
+        (name = "webhooks", description = "Endpoints that receive webhooks"),
+        (name = "keys", description = "API keys"),
     ),
 )]
 struct Head;
 
-/// How one is let in.
+/// The authentication scheme.
 struct Keys;
 
 impl Modify for Keys {
@@ -56,12 +56,12 @@ impl Modify for Keys {
     }
 }
 
-/// What stands before the paths.
+/// The document's head, without paths.
 pub(super) fn head() -> OpenApi {
     Head::openapi()
 }
 
-/// The description of everything.
+/// The complete OpenAPI document.
 pub fn description() -> OpenApi {
     complete(api().into_openapi())
 }
@@ -72,7 +72,7 @@ fn complete(mut description: OpenApi) -> OpenApi {
     description
 }
 
-/// The description, for programs and for people.
+/// Serves the document to programs, and a page for people.
 pub(super) fn routes(api: OpenApi) -> Router<Gateway> {
     let description = Bytes::from(complete(api).to_json().unwrap_or_default());
     Router::new()

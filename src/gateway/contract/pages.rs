@@ -1,4 +1,4 @@
-//! The pages that problems point to: those of `docs/errors`, one for each code.
+//! Error pages, which problems link to: the pages of `docs/errors`, one for each code.
 
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::{Html, IntoResponse};
@@ -16,13 +16,13 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
 
 const INDEX: &str = include_str!("../../../docs/errors.md");
 
-/// All codes.
+/// The index of all codes.
 pub(super) async fn index() -> impl IntoResponse {
-    // In the repository a page is a file, here it is an address.
+    // In the repository a page is a file; here it is an address.
     written("Error codes", &INDEX.replace(".md)", ")"))
 }
 
-/// What there is to know about a code.
+/// The page of a code.
 pub(super) async fn page(Path(code): Path<String>) -> Result<impl IntoResponse, Problem> {
     let known = ErrorCode::ALL.iter().find(|known| known.as_str() == code);
     let code = known.ok_or_else(|| Problem::not_found("error code", &code))?;

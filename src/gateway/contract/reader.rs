@@ -1,12 +1,12 @@
-//! The page that shows the description, with a script of our own keeping: nothing is fetched from elsewhere.
+//! The API reference page. Its script is part of the program: the page loads nothing from elsewhere.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse};
 
-/// RapiDoc, as `assets/rapidoc/README.md` says.
+/// RapiDoc; `assets/rapidoc/README.md` has its version.
 const SCRIPT: &[u8] = include_bytes!("../../../assets/rapidoc/rapidoc-min.js.gz");
 
-/// Its styles are within it; everything else comes from here, and it talks to nobody else.
+/// The page has its styles inline; everything else comes from this server, and the page sends requests to no other one.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -26,7 +26,7 @@ pub(super) async fn page() -> impl IntoResponse {
     ([(CONTENT_SECURITY_POLICY, POLICY)], Html(PAGE))
 }
 
-/// Every browser reads it compressed, and nobody else wants it.
+/// Every browser accepts it compressed, and only browsers load it.
 pub(super) async fn script() -> impl IntoResponse {
     let headers = [
         (CONTENT_TYPE, "text/javascript; charset=utf-8"),

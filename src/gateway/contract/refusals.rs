@@ -1,12 +1,12 @@
-//! Which statuses an operation refuses with. Handlers say `default`, which is all of them; what is published names each, so
-//! that an answer nobody expected is found.
+//! Error responses of each operation. Handlers declare `default`; the published document lists each status, so that a
+//! client finds an unexpected response in it.
 
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
 use utoipa::openapi::{OpenApi, RefOr, Response};
 
 const DEFAULT: &str = "default";
 
-/// Puts in the place of each `default` the statuses that can come of such an operation.
+/// Replaces each `default` by the statuses that such an operation can return.
 pub(super) fn spell_out(description: &mut OpenApi) {
     for (path, item) in &mut description.paths.paths {
         let names_something = path.contains('{');
@@ -31,32 +31,32 @@ pub(super) fn spell_out(description: &mut OpenApi) {
     }
 }
 
-/// When a status can come.
+/// The operations that can return a status.
 enum When {
     Always,
-    /// The path names something.
+    /// The path has a parameter.
     Named,
-    /// There is a body.
+    /// The operation has a body.
     Body,
-    /// It is more than reading.
+    /// The operation changes something.
     Changes,
 }
 
 const REFUSALS: [(&str, &str, When); 14] = [
     ("400", "The request is malformed", When::Always),
-    ("401", "Nobody showed who they are, or what they showed does not hold", When::Always),
-    ("403", "Whoever asks may not do this", When::Always),
-    ("404", "There is no such thing, or it is somebody else's", When::Named),
-    ("406", "There is nothing in a form that the request accepts", When::Always),
+    ("401", "The credentials are missing or not valid", When::Always),
+    ("403", "The caller may not do this", When::Always),
+    ("404", "The resource does not exist, or belongs to another tenant", When::Named),
+    ("406", "No representation matches `Accept`", When::Always),
     ("408", "The body did not arrive in time", When::Body),
-    ("409", "Not as things are, or somebody else was first", When::Changes),
-    ("410", "It was there, and is not any more", When::Named),
-    ("412", "Changed since", When::Changes),
+    ("409", "The request conflicts with the resource's state, or another request was first", When::Changes),
+    ("410", "The resource no longer exists", When::Named),
+    ("412", "The resource has changed since it was read", When::Changes),
     ("413", "The body is too large", When::Body),
-    ("415", "The body is in a form that is not taken", When::Body),
-    ("422", "It can be read, and cannot be meant", When::Always),
-    ("429", "Too often, or too much at once", When::Always),
-    ("503", "Nothing new is taken at the moment, or the store cannot be used", When::Always),
+    ("415", "The body's media type or encoding is not supported", When::Body),
+    ("422", "The request is well formed, but not valid", When::Always),
+    ("429", "Too many requests, or too many at once", When::Always),
+    ("503", "The server accepts no new work at the moment, or its store is not available", When::Always),
 ];
 
 struct Told<'a> {

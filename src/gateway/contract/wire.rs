@@ -1,5 +1,5 @@
-//! What travels and no type says: a parameter that is optional is left away and never null, a body all of whose fields may
-//! be left away may be left away itself, and every POST may bring a key that makes it be done once.
+//! Corrections to the generated OpenAPI document, which no type expresses: an optional parameter is left out and never
+//! null, a body whose fields are all optional is itself optional, and every POST accepts an idempotency key.
 
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
@@ -8,10 +8,10 @@ use utoipa::openapi::{Components, OpenApi, RefOr, Required, Schema};
 use super::refusals::operations;
 use crate::gateway::idempotency::key;
 
-/// What requests hold that is one of several things, none of which takes a field that is not known.
+/// Input types with several variants, of which each refuses unknown fields.
 const CLOSED: [&str; 1] = ["InputPart"];
 
-/// Describes parameters and bodies as they travel.
+/// Corrects parameters and bodies.
 pub(super) fn describe(description: &mut OpenApi) {
     for name in CLOSED {
         let schema = description.components.as_mut().and_then(|components| components.schemas.get_mut(name));
@@ -51,7 +51,7 @@ fn without_null(operation: &mut Operation) {
     }
 }
 
-/// Whether an empty object would do.
+/// Whether an empty object is a valid body.
 fn takes_nothing_as_well(operation: &Operation, components: &Components) -> bool {
     let Some(RefOr::T(body)) = &operation.request_body else { return false };
     let named = body.content.values().filter_map(|content| {

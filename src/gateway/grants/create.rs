@@ -19,44 +19,44 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::NewGrant;
 
-/// How long a standing approval holds unless something else is said.
+/// How long a grant is valid by default.
 const USUAL: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// A standing approval to be given.
+/// A grant to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewGrant)]
 pub(super) struct Given {
-    /// The agent whose calls it covers; the only one, or `assistant`, unless it is named.
+    /// The agent whose calls it covers. Default: the only agent, or `assistant`.
     #[schema(value_type = Option<String>)]
     agent: Option<AgentName>,
-    /// The tool, by the name the model sees. It is bound to the tool's definition as it is now.
+    /// The tool, by the name that the model sees. The grant is bound to the tool's current definition.
     #[schema(example = "mcp_billing_refund")]
     tool: String,
-    /// The only conversation it holds in; without it, all.
+    /// The only session in which the grant is valid. Default: all sessions.
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
-    /// On whose behalf the calls are made; without it those that nobody is named for.
+    /// The principal on whose behalf the calls are made. Default: only calls of runs without a principal.
     #[schema(value_type = Option<String>)]
     principal: Option<Principal>,
-    /// The only arguments it covers; without it, any.
+    /// The only arguments that the grant covers. Default: any arguments.
     #[schema(value_type = Option<Object>)]
     arguments: Option<Map<String, Value>>,
-    /// Until when it holds; 90 days, unless something else is said.
+    /// When the grant expires. Default: 90 days from now.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// Why, for whoever reads of it later.
+    /// The reason, for later readers.
     reason: Option<String>,
 }
 
-/// Give a standing approval
+/// Create a grant
 ///
-/// Calls of the tool that the policy asks about run without a person from now on. What the policy denies is denied all the
-/// same.
+/// Calls of the tool that require approval by policy run without a person from now on. Calls that the policy denies are
+/// still denied.
 #[utoipa::path(
     post, path = "/v1/approval-grants", tag = "approvals", operation_id = "createApprovalGrant", request_body = Given,
     responses(
-        (status = 201, description = "It stands", body = GrantView),
+        (status = 201, description = "The grant", body = GrantView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -72,7 +72,7 @@ pub(super) async fn create(
     let now = runner.now();
     let expires_at = given.expires_at.or_else(|| now.checked_add(USUAL).ok());
     if expires_at.is_some_and(|until| until <= now) {
-        return Err(Problem::invalid("/expires_at", "this time has passed; give one that is to come"));
+        return Err(Problem::invalid("/expires_at", "this time has passed; give one in the future"));
     }
     let new = NewGrant {
         agent: given.agent.map_or_else(|| runner.usual_agent(), Ok)?,

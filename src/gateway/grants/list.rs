@@ -14,35 +14,37 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::GrantFilter;
 
-/// Which standing approvals.
+/// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// Only of this agent.
+    /// Only grants of this agent.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
-    /// Only of this conversation, and those that hold in all.
+    /// Only grants for this session, and those for all sessions.
     #[param(value_type = Option<String>)]
     session_id: Option<SessionId>,
-    /// Only for this tool, by the name the model sees.
+    /// Only grants for this tool, by the name that the model sees.
     tool: Option<String>,
-    /// Whether those that no longer hold are listed as well.
+    /// Whether to include grants that expired or were revoked.
     #[serde(default)]
     ended: bool,
-    /// How many: 1 to 100, and 20 unless something else is said.
+    /// The number of grants to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-    /// Those that come after this one: `last_id` of the page before.
+    /// A cursor: grants after this one. Pass the `last_id` of the previous page.
     #[param(value_type = Option<String>)]
     after: Option<GrantId>,
 }
 
-/// List standing approvals, newest first
+/// List grants
+///
+/// Returns grants, newest first.
 #[utoipa::path(
     get, path = "/v1/approval-grants", tag = "approvals", operation_id = "listApprovalGrants", params(Which),
     responses(
-        (status = 200, description = "A page of standing approvals", body = Page<GrantView>),
+        (status = 200, description = "A page of grants", body = Page<GrantView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -56,10 +58,10 @@ pub(super) async fn list(
     let limit = limit(which.limit)?;
     let runner = gateway.runner_of(&caller);
     if let Some(after) = &which.after {
-        // It may have ended since.
+        // The grant may have ended since the previous page.
         let named = GrantFilter { id: Some(after.clone()), ended: true, ..GrantFilter::default() };
         if runner.grants(named).await?.is_empty() {
-            return Err(Problem::not_found("standing approval", after.as_str()).of_parameter("after"));
+            return Err(Problem::not_found("grant", after.as_str()).of_parameter("after"));
         }
     }
     let filter = GrantFilter {

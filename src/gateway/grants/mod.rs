@@ -1,4 +1,4 @@
-//! `/v1/approval-grants`: approvals that stand.
+//! `/v1/approval-grants`: grants.
 
 mod create;
 mod list;

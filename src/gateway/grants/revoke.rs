@@ -9,14 +9,15 @@ use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Take a standing approval back
+/// Revoke a grant
 ///
-/// Calls that rest on it and were not sent yet are asked about again. One that was taken back before stays as it is.
+/// Calls that rely on the grant and were not yet sent require approval again. Revoking a grant twice has no further
+/// effect.
 #[utoipa::path(
     delete, path = "/v1/approval-grants/{grant}", tag = "approvals", operation_id = "revokeApprovalGrant",
-    params(("grant" = String, Path, description = "The standing approval")),
+    params(("grant" = String, Path, description = "The grant's id")),
     responses(
-        (status = 200, description = "It does not hold any more", body = GrantView),
+        (status = 200, description = "The revoked grant", body = GrantView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

@@ -1,4 +1,4 @@
-//! A standing approval as the API shows it.
+//! The API view of a grant.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -9,58 +9,59 @@ use crate::gateway::revoked::RevokedView;
 use crate::gateway::runs::OriginView;
 use crate::ports::Grant;
 
-/// A standing approval: later calls of a tool run without a person, as long as its definition stays what it was.
+/// A grant: later calls of a tool run without a person, as long as the tool's definition does not change.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Grant)]
 pub(super) struct GrantView {
-    /// Its id.
+    /// The grant's id.
     id: String,
-    /// `approval.grant`.
+    /// Always `approval.grant`.
     object: &'static str,
-    /// Whether it holds now.
+    /// Whether the grant is valid now.
     holds: bool,
     /// The agent whose calls it covers.
     agent: String,
-    /// `session`: it holds in one conversation; `always`: in all.
+    /// Either `session`, valid in one session, or `always`, valid in all.
     scope: &'static str,
-    /// The only conversation it holds in.
+    /// The only session in which the grant is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
-    /// On whose behalf the calls are made; without it those that nobody is named for.
+    /// The principal on whose behalf the calls are made; without it, only calls of runs without a principal are
+    /// covered.
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
-    /// The name the model sees.
+    /// The tool, by the name that the model sees.
     tool: String,
-    /// Who runs it.
+    /// The origin of the tool.
     origin: OriginView,
     /// Hash of the tool's definition.
     definition: String,
-    /// Hash of the only arguments it covers (RFC 8785); without it, any.
+    /// Hash of the only arguments that the grant covers (RFC 8785); without it, any arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<String>,
     /// The call that was approved, or the tool, in one line.
     summary: String,
-    /// Who gave it.
+    /// The approver who created the grant.
     by: String,
-    /// Where they did: `terminal`, `command_line`, `api` or `library`.
+    /// Where the grant was created: `terminal`, `command_line`, `api` or `library`.
     via: &'static str,
-    /// Why.
+    /// The reason that the approver gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The run in which a call was approved for good.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<String>,
-    /// That call.
+    /// The call that was approved for good.
     #[serde(skip_serializing_if = "Option::is_none")]
     call_id: Option<String>,
-    /// When it was given.
+    /// When the grant was created.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// Until when it holds; without it, until it is taken back.
+    /// When the grant expires; without it, the grant is valid until it is revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// That it was taken back.
+    /// The grant's revocation; only for a revoked grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked: Option<RevokedView>,
 }

@@ -1,4 +1,4 @@
-//! The key that a request brings, and what it is compared by.
+//! Idempotency key of a request, and the fingerprint that repeats are compared by.
 
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
@@ -22,13 +22,13 @@ pub(super) fn of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     match (first.to_str().ok().filter(is_visible), second) {
         (Some(key), None) => Ok(Some(key.to_owned())),
         _ => {
-            let detail = format!("`{HEADER}` is given once, with 1 to {LONGEST} visible ASCII characters");
+            let detail = format!("`{HEADER}` has 1 to {LONGEST} visible ASCII characters, and appears once");
             Err(Problem::new(ErrorCode::InvalidRequest, detail))
         }
     }
 }
 
-/// The header, as the description of every POST has it.
+/// The header parameter, for the description of every POST.
 pub(in crate::gateway) fn described() -> Parameter {
     let visible = ObjectBuilder::new()
         .schema_type(Type::String)
@@ -38,13 +38,13 @@ pub(in crate::gateway) fn described() -> Parameter {
     ParameterBuilder::new()
         .name(HEADER)
         .parameter_in(ParameterIn::Header)
-        .description(Some("A fresh one for each thing to be done: the same request with the same key is done once"))
+        .description(Some("A unique key for each operation: a repeated request with the same key is handled only once"))
         .schema(Some(visible))
         .build()
 }
 
-/// Hash of what is asked: method, path with its query, and body; and of what whoever asks may do, for an answer is given
-/// again without anybody looking at their scopes. The lengths keep one part from passing for another.
+/// Hash of a request: method, path with its query, and body; and of the caller's scopes, because a stored response is
+/// returned without checking them again. The lengths prevent one part from passing for another.
 pub(super) fn fingerprint(caller: &Caller, parts: &Parts, body: &[u8]) -> String {
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let scopes: Vec<&str> = caller.scopes.iter().map(Scope::as_str).collect();
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_visible_bounded_and_alone() {
+    fn a_key_is_single_visible_and_bounded() {
         let of = |keys: &[&str]| {
             let mut headers = HeaderMap::new();
             for key in keys {

@@ -1,11 +1,11 @@
-//! Asking again is not doing again: a POST with an `Idempotency-Key` is handled once, and a repeat is answered as the first
-//! one was.
+//! Idempotent requests: a POST with an `Idempotency-Key` is handled once, and a repeat receives the stored response.
 //!
-//! A request is noted before it is handled, with the id that its run is to have, and its answer before it is sent. It is
-//! handled to its end even if its client goes away (`gateway/completion.rs`). A refusal changed nothing and is not kept: a repeat is judged anew.
-//! Neither are streams, secrets and what is too large: a repeat of those is answered with the run that was started, or with
-//! a conflict, and never handled a second time. A request that failed on the way may have changed something: its repeat is
-//! told that nobody knows, and not handled a second time either.
+//! A request is recorded before it is handled, with the id of the run that it will start, and its response before it is
+//! sent. It is handled to its end even if its client disconnects (`gateway/completion.rs`). A refusal changed nothing
+//! and is not stored: a repeat is handled like a first request. Streams, secrets and large responses are not stored
+//! either: a repeat of such a request returns the run that was started, or a conflict, and is never handled a second
+//! time. A request that failed halfway may have changed something: its repeat reports an unknown outcome, and is not
+//! handled a second time either.
 
 pub(super) mod key;
 mod replay;
@@ -33,24 +33,24 @@ use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
 use crate::ports::{Asked, Begun, Fate, Replies};
 
-/// How long an answer is remembered.
+/// How long a response is stored.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a request counts as being worked on after whoever works on it was last heard of.
+/// How long a request counts as being handled after the last heartbeat of its process.
 const HELD: Duration = Duration::from_secs(15);
-/// How often they say that they are.
+/// The interval of those heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Where runs are started: a repeat can be told from the run what became of it.
+/// The endpoint that starts runs: a repeat can find the outcome in the run.
 const CREATING: &str = "/v1/runs";
 
-/// The id that the run is to have which this request starts, if it is known beforehand.
+/// The id of the run that this request will start, if it is known beforehand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunToBe(pub(super) Option<RunId>);
 
-/// Marks an answer that holds a secret: it is not kept, and the request cannot be repeated.
+/// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Confidential;
 
-/// What stands before every route: requests with a key are handled once.
+/// Adds the layer before every route that handles requests with a key once.
 pub(super) fn once(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
     router.layer(from_fn_with_state(gateway.clone(), handled_once))
 }
@@ -67,13 +67,13 @@ async fn handled_once(
     };
     let Some(key) = key else { return Ok(next.run(request).await) };
     let Some(replies) = gateway.replies().cloned() else {
-        let detail = "this server keeps no answers, so it cannot promise to handle a request once; leave \
-                      `Idempotency-Key` away";
+        let detail = "this server stores no responses, so it cannot handle a request only once; leave out \
+                      `Idempotency-Key`";
         return Err(Problem::new(ErrorCode::InvalidRequest, detail));
     };
     let (mut parts, body) = request.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.map_err(|error| {
-        Problem::new(ErrorCode::Internal, "the body that had arrived is not there").because(error.to_string())
+        Problem::new(ErrorCode::Internal, "the body was received, but cannot be read").because(error.to_string())
     })?;
     let about = RawPathParams::from_request_parts(&mut parts, &gateway).await.ok().and_then(|path| run_named(&path));
     let now = Timestamp::now();
@@ -92,21 +92,21 @@ async fn handled_once(
         None => asked,
         Some(begun) => match known(&gateway, &caller, &parts, &asked, about.as_ref(), begun, now).await? {
             Known::Answer(response) => return Ok(response),
-            // Of two that find it so at once, one goes on.
+            // If two repeats find this at once, one of them continues.
             Known::NeverStarted(_) if !replies.take_over(&asked, now).await? => return Err(under_way()),
             Known::NeverStarted(run) => Asked { run: Some(run), ..asked },
         },
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(RunToBe(asked.run.clone()));
-    // A repeat is given the answer that the first request waited for, also if the client of the first one is gone.
+    // A repeat receives the response that the first request waited for, even if the first client has disconnected.
     request.extensions_mut().remove::<ClientGone>();
     handle(replies, asked, about, request, next).await
 }
 
-/// What is known of a repeated request.
+/// The state of a repeated request.
 enum Known {
-    /// Its answer.
+    /// Its response.
     Answer(Response),
     /// Its run was to have this id and was never started, so that nothing was done.
     NeverStarted(RunId),
@@ -122,13 +122,13 @@ async fn known(
     now: Timestamp,
 ) -> Result<Known, Problem> {
     if begun.fingerprint != asked.fingerprint {
-        let detail = "this `Idempotency-Key` was used for another request, or by credentials that may do something else; use \
-                      a fresh one for each";
+        let detail = "this `Idempotency-Key` was used for another request, or with other permissions; use \
+                      a new one for each";
         return Err(Problem::new(ErrorCode::Validation, detail));
     }
     match begun.fate {
         Fate::Answered(reply) => {
-            // An answer quotes its run, and goes with it.
+            // A response quotes its run, and is deleted with it.
             if let Some(run) = &reply.run {
                 gateway.runner_of(caller).run(run.as_str()).await?;
             }
@@ -138,7 +138,7 @@ async fn known(
         Fate::UnderWay { .. } | Fate::Unkept => {}
     }
     let Some(run) = begun.run else {
-        // What was asked of a run that was deleted since has gone with it.
+        // The run of this request was deleted since, and its outcome with it.
         if let Some(run) = about {
             gateway.runner_of(caller).run(run.as_str()).await?;
         }
@@ -155,25 +155,25 @@ async fn known(
 }
 
 fn under_way() -> Problem {
-    let detail = "the same request is being handled; ask again in a moment";
+    let detail = "the same request is being handled; retry in a moment";
     Problem::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1))
 }
 
 fn outcome_unknown(fate: &Fate) -> Problem {
     let detail = match fate {
         Fate::Unkept => {
-            "the same request was handled, and its answer is not kept; look at what it changed, and use a fresh \
+            "the same request was handled, and its response is not stored; look at what it changed, and use a new \
              `Idempotency-Key` to do it again"
         }
         Fate::UnderWay { .. } | Fate::Answered(_) => {
-            "the same request was begun, and failed on the way or was cut off with the server: its outcome is unknown; look \
+            "the same request failed halfway, or its server stopped meanwhile: its outcome is unknown; look \
              at what it changed, and use a fresh `Idempotency-Key` to do it again"
         }
     };
     Problem::lasting_conflict(detail)
 }
 
-/// Handles a request that was noted, and notes what became of it.
+/// Handles a request that was recorded, and records its outcome.
 async fn handle(
     replies: Arc<dyn Replies>,
     asked: Asked,
@@ -187,7 +187,7 @@ async fn handle(
             response = &mut handled => break response,
             () = tokio::time::sleep(HEARTBEAT) => {
                 if let Err(error) = replies.prolong(&asked, after(Timestamp::now(), HELD)).await {
-                    tracing::warn!(%error, "it could not be noted that a request is being handled");
+                    tracing::warn!(%error, "failed to extend hold on idempotent request");
                 }
             }
         }
@@ -198,8 +198,8 @@ async fn handle(
         replay::Outcome::NothingDone => replies.forget(&asked).await,
     };
     if let Err(error) = noted {
-        // The answer is true all the same. A repeat is told that the outcome is unknown, or shown the run.
-        tracing::warn!(%error, "what became of a request could not be noted");
+        // The response is correct all the same. A repeat reports an unknown outcome, or returns the run.
+        tracing::warn!(%error, "failed to record outcome of idempotent request");
     }
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! An answer as it is kept, and as it is given again.
+//! Stored responses: which are stored, and how they are returned to a repeat.
 
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::RawPathParams;
@@ -15,20 +15,20 @@ use crate::gateway::approvals::Place;
 use crate::gateway::problem::Problem;
 use crate::ports::{Asked, Fate, MAX_REPLY_BYTES, Reply};
 
-/// What belongs to what is answered, and not to this one answer.
+/// The headers that belong to the resource, and not to this one response.
 const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// What is to be noted of an answer.
+/// The outcome to record for a request.
 pub(super) enum Outcome {
-    /// It was handled, or may have been.
+    /// The request was handled, or may have been.
     Settled(Fate),
-    /// It was refused, and changed nothing.
+    /// The request was refused, and changed nothing.
     NothingDone,
 }
 
-/// The answer, and what is to be noted of it. `about` is the run that the request names.
+/// The response, and the outcome to record. `about` is the run that the request names.
 pub(super) async fn kept(response: Response, asked: &Asked, about: Option<RunId>) -> (Response, Outcome) {
     if let Some(problem) = response.extensions().get::<Problem>() {
         let outcome = if may_have_done_something(problem, asked) {
@@ -42,13 +42,13 @@ pub(super) async fn kept(response: Response, asked: &Asked, about: Option<RunId>
         return (response, Outcome::Settled(Fate::Unkept));
     }
     let (parts, body) = response.into_parts();
-    // Only what says that it is small enough is read: a body that was begun cannot be given back.
+    // Only a body of a known, small size is read: a body that was begun cannot be returned.
     let is_small = body.size_hint().upper().is_some_and(|bytes| bytes <= MAX_REPLY_BYTES as u64);
     if !is_small {
         return (Response::from_parts(parts, body), Outcome::Settled(Fate::Unkept));
     }
     let Ok(bytes) = to_bytes(body, MAX_REPLY_BYTES).await else {
-        let problem = Problem::new(ErrorCode::Internal, "the answer could not be made");
+        let problem = Problem::new(ErrorCode::Internal, "failed to produce the response");
         return (problem.into_response(), Outcome::Settled(Fate::Unkept));
     };
     let header = |name: &HeaderName| Some((name.to_string(), parts.headers.get(name)?.to_str().ok()?.to_owned()));
@@ -58,14 +58,14 @@ pub(super) async fn kept(response: Response, asked: &Asked, about: Option<RunId>
     (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(Fate::Answered(reply)))
 }
 
-/// Whether a request that was answered with a problem may have changed something all the same.
+/// Whether a request may have changed something although its response is a problem.
 fn may_have_done_something(problem: &Problem, asked: &Asked) -> bool {
     match (problem.status().is_client_error(), problem.code()) {
-        // Nobody says whether the call of a run that was cancelled had been sent.
+        // It is unknown whether the call of a cancelled run had been sent.
         (true, ErrorCode::Cancelled) => true,
-        // A conflict about a fresh run is one with the same request in another process: the run says what became of it.
+        // A conflict about a new run is one with the same request in another process: the run has the outcome.
         (true, code) => asked.run.is_some() && code == ErrorCode::Conflict,
-        // That nothing new is taken is said before anything is begun.
+        // A server refuses new work before it begins any.
         (false, ErrorCode::Unavailable) => asked.run.is_some(),
         (false, _) => true,
     }
@@ -86,7 +86,7 @@ fn run_at(location: &str) -> Option<RunId> {
     Some(RunId::from(run))
 }
 
-/// The answer that was given before.
+/// The stored response.
 pub(super) fn replayed(reply: Reply) -> Response {
     let mut response = Response::new(Body::from(reply.body));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
@@ -98,7 +98,7 @@ pub(super) fn replayed(reply: Reply) -> Response {
     marked(response)
 }
 
-/// The answer, marked as one to a request that was handled before.
+/// The response, marked as one to a request that was handled before.
 pub(super) fn marked(mut response: Response) -> Response {
     response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     response

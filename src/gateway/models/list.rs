@@ -14,7 +14,7 @@ use crate::gateway::surroundings::ModelCard;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Models)]
 pub(super) struct ModelsView {
-    /// `list`.
+    /// Always `list`.
     object: &'static str,
     /// The models, by name.
     data: Vec<ModelView>,
@@ -24,30 +24,30 @@ pub(super) struct ModelsView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Model)]
 struct ModelView {
-    /// The name it is configured under.
+    /// The name under which the model is configured.
     id: String,
-    /// `model`.
+    /// Always `model`.
     object: &'static str,
-    /// 0: nobody says when it was made. Clients of OpenAI's API want a number.
+    /// Always 0: the date is unknown. Clients of OpenAI's API require a number.
     created: i64,
-    /// Who serves it.
+    /// The provider of the model.
     owned_by: String,
-    /// What it is asked for as.
+    /// The provider's name of the model.
     model: String,
-    /// The API it is spoken to in.
+    /// The API that the provider is called with.
     api: String,
-    /// What it charges, where anybody says.
+    /// The model's price, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<PriceView>,
 }
 
-/// What a model charges, in US dollars for a million tokens.
+/// The price of a model, in US dollars per million tokens.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Price)]
 struct PriceView {
-    /// That are read.
+    /// The price of input tokens.
     input: f64,
-    /// That are written.
+    /// The price of output tokens.
     output: f64,
 }
 

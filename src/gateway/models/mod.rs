@@ -1,4 +1,4 @@
-//! `/v1/models`: the models that agents may be given. The form is OpenAI's, with more in it.
+//! `/v1/models`: the configured models. The format is OpenAI's, with more fields.
 
 mod list;
 

@@ -1,5 +1,5 @@
-//! Runs of which something runs out: an answer that nobody gave, or their own time. The deadline holds without this; it
-//! only makes the model read of it soon.
+//! Expiry of overdue runs: of pending items without an answer in time, and of runs past their own deadline. The
+//! deadline is enforced without this; the sweep only makes the model see it soon.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::gateway::state::Gateway;
 use crate::ports::{RunFilter, RunRow};
 use crate::runner::RunnerError;
 
-/// The longest sleep: what begins to wait meanwhile may be due sooner than anything that is known.
+/// The longest sleep: a new item may expire before any that is known.
 const LONGEST: Duration = Duration::from_secs(5);
-/// A moment for those that are due together.
+/// A pause that lets items with the same deadline expire together.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// How long a run that could not be taken up is left alone.
+/// How long to ignore a run that could not be resumed.
 const LEFT_ALONE: Duration = Duration::from_secs(60);
 
 pub(super) async fn look_after(gateway: Gateway) {
@@ -26,7 +26,7 @@ pub(super) async fn look_after(gateway: Gateway) {
         let next = match sweep(&gateway, &mut left_alone).await {
             Ok(next) => next,
             Err(error) => {
-                tracing::warn!(%error, "runs of which something runs out cannot be looked for");
+                tracing::warn!(%error, "failed to list overdue runs");
                 None
             }
         };
@@ -34,7 +34,7 @@ pub(super) async fn look_after(gateway: Gateway) {
     }
 }
 
-/// Takes up what is due, and says in how long something will be.
+/// Expires what is overdue, and returns the time until the next deadline.
 async fn sweep(
     gateway: &Gateway,
     left_alone: &mut BTreeMap<RunId, Timestamp>,
@@ -67,7 +67,7 @@ async fn page(gateway: &Gateway, now: Timestamp, before: Option<RunId>) -> Resul
     gateway.runner().list(&filter).await
 }
 
-/// Whether the run could be taken up, or does not wait any more.
+/// Whether the run was resumed, or is no longer pending.
 async fn expire(gateway: &Gateway, run: &RunId) -> bool {
     match gateway.runner().take_up(run, Input::Resume(Resume::default()), None).await {
         Ok(_) | Err(RunnerError::NoSuchRun(_) | RunnerError::DrivenElsewhere { .. } | RunnerError::Closed) => true,

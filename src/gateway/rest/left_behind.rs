@@ -1,13 +1,14 @@
-//! Runs whose process is gone: taken up at the start, and soon after another process laid them down or its leases ran out.
+//! Recovery of orphaned runs, whose process is gone: at startup, and soon after another process released them or its
+//! leases expired.
 
 use std::time::Duration;
 
 use crate::gateway::state::Gateway;
 
-/// How long a run that belongs to nobody waits at most: a process that drains gives its runs up before their leases end.
+/// How long an unclaimed run waits at most: a process that drains releases its runs before their leases expire.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// While so many wait for their turn here, others may take what is left behind.
+/// When so many runs wait for admission here, recovery pauses, so that other processes can claim orphaned runs.
 const ENOUGH_WAIT: usize = 64;
 
 pub(super) async fn look_after(gateway: Gateway) {
@@ -15,9 +16,9 @@ pub(super) async fn look_after(gateway: Gateway) {
         while gateway.runner().activity().waiting < ENOUGH_WAIT {
             match gateway.runner().recover().await {
                 Ok(taken) if taken.is_empty() => break,
-                Ok(taken) => tracing::info!(runs = taken.len(), "runs that were left behind go on"),
+                Ok(taken) => tracing::info!(runs = taken.len(), "orphaned runs resumed"),
                 Err(error) => {
-                    tracing::warn!(%error, "runs that were left behind cannot be looked for");
+                    tracing::warn!(%error, "failed to list orphaned runs");
                     break;
                 }
             }

@@ -1,9 +1,7 @@
-//! What a server does on its own account: it looks after runs that nobody asks about.
+//! Background worker: recovers orphaned runs, expires overdue ones, polls MCP tasks, and sends webhooks.
 //!
-//! Those left behind by a process that died are taken up, those of which something runs out are told so, and servers are
-//! asked about tasks that are due. All of it is found by the store's index, so a run that waits costs a row; one that waits
-//! for a task also costs the note when its server is to be asked. Several processes may do it on one store: doing any of
-//! it twice is doing it once.
+//! It finds all of them in the store's index, so that a pending run costs one row; one that waits for a task also costs
+//! a note of its next poll. Several processes may do this work on one store: each step is idempotent.
 
 mod due;
 mod left_behind;
@@ -19,20 +17,20 @@ use super::state::Gateway;
 /// How many rows of the index are read at a time.
 const PAGE: usize = 500;
 
-/// The tasks that look after runs, until the gateway stops. They end at once when this is dropped.
+/// The worker's tasks, which run until the gateway stops. Dropping this aborts them.
 pub struct Rest {
     tasks: JoinSet<()>,
 }
 
 impl Rest {
-    /// Begins. To be called within an async runtime.
+    /// Starts the worker. Requires an async runtime.
     ///
     /// # Errors
-    /// In words, why no webhooks can be sent.
+    /// A text that says why no webhooks can be sent.
     pub fn begin(gateway: &Gateway) -> Result<Self, String> {
         let mut tasks = JoinSet::new();
         if let Some(dispatcher) = gateway.dispatcher()? {
-            // It ends by itself, when what is on its way has arrived.
+            // The task ends by itself, when the deliveries in progress have ended.
             tasks.spawn(dispatcher.run(gateway.stopping().clone()));
         }
         tasks.spawn(until(gateway.stopping().clone(), left_behind::look_after(gateway.clone())));
@@ -41,7 +39,7 @@ impl Rest {
         Ok(Self { tasks })
     }
 
-    /// Waits for them to end, which they do when the gateway stops.
+    /// Waits for the tasks to end, which they do when the gateway stops.
     pub async fn end(mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
@@ -54,7 +52,7 @@ async fn until(stopping: CancellationToken, work: impl Future<Output = ()>) {
     }
 }
 
-/// Between `shortest` and `longest`.
+/// The pause between `shortest` and `longest`.
 fn pause(wanted: Option<Duration>, shortest: Duration, longest: Duration) -> Duration {
     wanted.map_or(longest, |wanted| wanted.clamp(shortest, longest))
 }

@@ -1,5 +1,5 @@
-//! Calls that servers go on with by themselves: each server is asked when it wanted to be. One that does not answer holds
-//! nobody up but itself, for who is asked is not whom the next look waits for.
+//! Task polling: polls MCP tasks at the interval each server requested. A slow server delays only its own tasks,
+//! because polls run concurrently.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::gateway::state::Gateway;
 use crate::ports::{Owing, RunFilter};
 use crate::runner::{Polled, RunnerError};
 
-/// How many runs are asked about at once, those not counted whose servers are slow.
+/// How many runs are polled at once, not counting those with slow servers.
 const AT_ONCE: usize = 16;
-/// How many are asked about at once in all.
+/// How many runs are polled at once in all.
 const MOST: usize = 512;
-/// Who takes longer is slow.
+/// A poll that takes longer is slow.
 const SLOW: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest sleep: a task may begin meanwhile.
 const LONGEST: Duration = Duration::from_secs(2);
-/// When a run is looked at again whose servers could not be asked.
+/// The pause before a run is polled again whose servers did not answer.
 const LATER: Duration = Duration::from_secs(30);
 
 pub(super) async fn look_after(gateway: Gateway) {
@@ -33,7 +33,7 @@ pub(super) async fn look_after(gateway: Gateway) {
     loop {
         match waiting(&gateway).await {
             Ok(runs) => rounds.look_at(runs),
-            Err(error) => tracing::warn!(%error, "runs that wait for tasks of servers cannot be looked for"),
+            Err(error) => tracing::warn!(%error, "failed to list runs with MCP tasks"),
         }
         let looked = Instant::now();
         loop {
@@ -47,21 +47,20 @@ pub(super) async fn look_after(gateway: Gateway) {
     }
 }
 
-/// Whom to ask, and who is being asked.
+/// The polls that are due, and those in progress.
 #[derive(Default)]
 struct Rounds {
-    /// When runs that were asked about are to be asked about again. A run that nothing is known of is asked about at once;
-    /// after a restart that is each of them.
+    /// When each run that was polled is due again. An unknown run is due at once; after a restart that is each of them.
     due: BTreeMap<RunId, Instant>,
-    /// Those to be asked about as soon as there is room.
+    /// Runs to poll as soon as there is room.
     next: VecDeque<RunId>,
-    /// Since when others are being asked about.
+    /// When each poll in progress began.
     since: BTreeMap<RunId, Instant>,
     under_way: FuturesUnordered<BoxFuture<'static, (RunId, Option<Instant>)>>,
 }
 
 impl Rounds {
-    /// Takes note of all runs that wait for tasks.
+    /// Schedules all runs that wait for tasks.
     fn look_at(&mut self, runs: Vec<RunId>) {
         let now = Instant::now();
         let known = std::mem::take(&mut self.due);
@@ -79,7 +78,7 @@ impl Rounds {
         }
     }
 
-    /// Begins to ask, as far as there is room.
+    /// Starts polls, as far as there is room.
     fn ask(&mut self, gateway: &Gateway) {
         let now = Instant::now();
         let quick = self.since.values().filter(|since| now.duration_since(**since) < SLOW).count();
@@ -90,7 +89,7 @@ impl Rounds {
         }
     }
 
-    /// When it is time to look again, if anything says so.
+    /// When the next poll is due, if any is scheduled.
     fn next(&self) -> Option<Instant> {
         let now = Instant::now();
         let slow = self.since.values().map(|since| *since + SLOW);
@@ -106,7 +105,7 @@ impl Rounds {
     }
 }
 
-/// Asks the servers of a run, and says when it is to be asked about again.
+/// Polls the servers of a run, and returns when to poll it again.
 async fn poll(gateway: Gateway, run: RunId) -> (RunId, Option<Instant>) {
     let again = match gateway.runner().poll_tasks(&run).await {
         Ok(Polled::StillWaits { again_in, .. }) => Some(Instant::now() + again_in),

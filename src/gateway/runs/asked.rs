@@ -1,4 +1,5 @@
-//! How a request that drives a run wants to be answered: at once, when the run rests, or with what happens until then.
+//! Response mode of a request that drives a run: at once, when the run is pending or has ended, or as a stream until
+//! then.
 
 use axum::Json;
 use axum::extract::FromRequestParts;
@@ -25,7 +26,7 @@ use crate::gateway::tenant::TenantRun;
 use crate::runner::Execution;
 use crate::telemetry::lifecycle::Content;
 
-/// What the headers and the query say about the answer.
+/// The client's preferences, from the headers and the query.
 #[derive(Clone, Debug)]
 pub(in crate::gateway) struct Asked {
     patience: Patience,
@@ -36,12 +37,12 @@ pub(in crate::gateway) struct Asked {
     pub(super) trace: Option<Trace>,
 }
 
-/// What a stream may quote.
+/// The content of a stream.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Quoting {
-    /// Streams only. `content`: with arguments, results, texts and fragments of texts.
+    /// Streams only. `content`: include arguments, results, texts and fragments of texts.
     #[param(inline)]
     include: Option<Include>,
 }
@@ -62,12 +63,13 @@ impl FromRequestParts<Gateway> for Asked {
 }
 
 impl Asked {
-    /// Whether what was said is to be told as well.
+    /// Whether content is included.
     pub(super) fn quotes(&self) -> bool {
         self.content == Content::Include
     }
 
-    /// The answer, about a run that is driven on whatever becomes of it. `rested` is the status when the run rests.
+    /// The response about a run, which is driven on independently of it. `rested` is the status when the run is pending
+    /// or has ended.
     pub(super) async fn answer(
         self,
         gateway: &Gateway,
@@ -85,8 +87,8 @@ impl Asked {
         Ok((status, state(&run, location).await?).into_response())
     }
 
-    /// The answer to the request that started a run, once more: the run as it is by now, or all that it did and what it does
-    /// until it rests.
+    /// The response to the request that started a run, once more: the run as it is now, or a stream of all its events
+    /// until it is pending or has ended.
     pub(super) async fn answer_again(self, gateway: &Gateway, run: TenantRun) -> Result<Response, Problem> {
         let location = location(gateway, &run)?;
         if self.form == Form::Stream {
@@ -109,6 +111,6 @@ async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Probl
 
 fn location(gateway: &Gateway, run: &TenantRun) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(&gateway.address_of(run.id())).map_err(|_| {
-        Problem::new(ErrorCode::Configuration, "the public address of this server cannot stand in a header")
+        Problem::new(ErrorCode::Configuration, "the public address of this server is not valid in a header")
     })
 }

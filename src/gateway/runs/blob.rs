@@ -12,18 +12,18 @@ use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Fetch content that a run names
+/// Retrieve a blob
 ///
-/// Media of its answers and large results of its tools are kept outside its journal; a run names them
-/// `media://sha256-` and the hash. Only what the run's own replies and results name is given out.
+/// A run stores media of its answers and large results of its tools outside its journal, and refers to them as
+/// `media://sha256-` and the hash. Only blobs that the run's own replies and results refer to are returned.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/blobs/{sha256}", tag = "runs", operation_id = "readBlob",
     params(
-        ("run" = String, Path, description = "The run"),
+        ("run" = String, Path, description = "The run's id"),
         ("sha256" = String, Path, description = "The SHA-256 of the bytes: 64 hex digits"),
     ),
     responses(
-        (status = 200, description = "The bytes, in the media type they were kept with", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 200, description = "The bytes, with the media type they were stored with", body = Vec<u8>, content_type = "application/octet-stream"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -40,7 +40,7 @@ pub(super) async fn blob(
     let blob = run.blob(&handle).await?.ok_or_else(none)?;
     let unknown = HeaderValue::from_static(Media::UNKNOWN_TYPE);
     let media_type = HeaderValue::from_str(&blob.media_type).unwrap_or(unknown);
-    // What a model or a tool made is nothing that a browser should run in the name of this server.
+    // A browser must not run output of a model or a tool in the name of this server.
     let headers = [
         (CONTENT_TYPE, media_type),
         (CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),

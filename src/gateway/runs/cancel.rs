@@ -13,25 +13,26 @@ use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Why a run is to stop.
+/// A request to cancel a run.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cancel {
-    /// For whoever reads of it later.
+    /// The reason, for later readers.
     reason: Option<String>,
 }
 
-/// Stop a run
+/// Cancel a run
 ///
-/// Calls under way are cancelled. A run that is over stays as it is, and is shown to those who may read it.
+/// Calls in progress are cancelled as well. A run that has ended does not change; it is returned to callers that may
+/// read it.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/cancel", tag = "runs", operation_id = "cancelRun", request_body = Cancel,
     params(
-        ("run" = String, Path, description = "The run"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; another one is refused"),
+        ("run" = String, Path, description = "The run's id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
     ),
     responses(
-        (status = 200, description = "The run, over", body = RunView),
+        (status = 200, description = "The run, which has ended", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -48,12 +49,13 @@ pub(super) async fn cancel(
     let was_over = run.row.status.is_ended()
         || match run.cancel(reason, seen, |error| precondition::unmet(error, seen, Problem::from)).await {
             Ok(_) => false,
-            // Whoever was quicker ended it, and that is as good, unless it was to be stopped only as it was seen.
+            // Another request ended it first, which is as good, unless the client wanted to cancel only the state it
+            // saw.
             Err(_) if seen.is_none() && run.load().await?.ending().is_some() => true,
             Err(problem) => return Err(problem),
         };
     if was_over {
-        // Nothing was done to it, and it is only looked at.
+        // The request changed nothing and only reads the run.
         caller.require(Scope::RunsRead)?;
     }
     Ok(Json(run.view().await?))

@@ -24,44 +24,44 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Request;
 
-/// How many tools a request may bring: each has schemas to be compiled, and no model is offered more.
+/// How many tools a request may bring: each has schemas to compile, and no model accepts more.
 const MOST_TOOLS: usize = 1000;
 
-/// A run to be started.
+/// A run to start.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewRun)]
 pub(in crate::gateway) struct NewRun {
-    /// The agent; the only one, or `assistant`, unless it is named.
+    /// The agent. Default: the only agent, or `assistant`.
     #[schema(value_type = Option<String>, example = "support")]
     agent: Option<AgentName>,
-    /// What the run is to do: the user's message, or the conversation up to it.
+    /// The user's message, or the messages so far.
     #[schema(example = "Refund order 77")]
     input: NewInput,
-    /// The conversation it belongs to; default: one of its own.
+    /// The session of the run. Default: a new session.
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
-    /// On whose behalf it acts, if the key does not say.
+    /// The principal on whose behalf the run acts, if the key has none.
     #[schema(value_type = Option<String>)]
     principal: Option<Principal>,
     /// Tools that you run yourself. The model sees them as `ext_<name>`.
     #[serde(default)]
     #[schema(value_type = Vec<super::tools::ExternalToolView>)]
     external_tools: Vec<ExternalTool>,
-    /// Only these of the agent's MCP servers.
+    /// The subset of the agent's MCP servers to use. Default: all of them.
     #[schema(value_type = Option<Vec<String>>)]
     servers: Option<Vec<ServerId>>,
-    /// Which of the agent's tools may be used: narrows, never widens.
+    /// A filter of the agent's tools. It can only narrow the agent's own filter.
     #[serde(default)]
     tools: NewFilter,
-    /// JSON Schema of the answer, instead of the agent's.
+    /// JSON Schema of the answer, in place of the agent's.
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
-    /// Limits tighter than the agent's.
+    /// Limits of the run, which may only be tighter than the agent's.
     #[serde(default)]
     #[schema(value_type = super::limits::LimitsDescription)]
     limits: TighterLimits,
-    /// Your own facts about the run.
+    /// Your own data about the run.
     #[serde(default)]
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
@@ -72,11 +72,11 @@ pub(in crate::gateway) struct NewRun {
 #[serde(deny_unknown_fields)]
 #[schema(as = ToolFilter)]
 struct NewFilter {
-    /// Names the model may see; none means all.
+    /// Names that the model may see; an empty list means all.
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     allow: Vec<NamePattern>,
-    /// Names it may not see.
+    /// Names that the model may not see.
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     deny: Vec<NamePattern>,
@@ -86,12 +86,12 @@ struct NewFilter {
 #[utoipa::path(
     post, path = "/v1/runs", tag = "runs", operation_id = "createRun", request_body = NewRun,
     params(
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the run to rest; `respond-async`: not at all"),
+        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
         Quoting,
     ),
     responses(
-        (status = 201, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The run goes on", body = RunView),
+        (status = 201, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
+        (status = 202, description = "The run, which is still running", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -107,8 +107,8 @@ pub(super) async fn create(
     create_with_id(&gateway, &caller, asked, new, id).await
 }
 
-/// Starts a run under an id that was made before, so that whoever noted it down can find the run whatever becomes of the
-/// request.
+/// Starts a run under an id that was generated before, so that a caller that recorded the id finds the run even if the
+/// request fails.
 pub(in crate::gateway) async fn create_with_id(
     gateway: &Gateway,
     caller: &Caller,
@@ -150,12 +150,12 @@ impl NewRun {
 }
 
 impl NewFilter {
-    /// A pattern that cannot be read would let nothing through, and nobody would hear why.
+    /// An invalid pattern would match nothing, without any report.
     fn filter(self) -> Result<ToolFilter, Problem> {
         for (list, patterns) in [("allow", &self.allow), ("deny", &self.deny)] {
             for (index, pattern) in patterns.iter().enumerate() {
                 pattern.fits("").map_err(|why| {
-                    Problem::invalid(format!("/tools/{list}/{index}"), format!("this pattern cannot be read: {why}"))
+                    Problem::invalid(format!("/tools/{list}/{index}"), format!("this pattern is not valid: {why}"))
                 })?;
             }
         }

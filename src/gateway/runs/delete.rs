@@ -8,15 +8,15 @@ use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Delete what a run holds
+/// Delete a run
 ///
-/// For good. Only that it was there stays known; it is in no list, and asked for is `gone`. Forks of it keep their copies. A run
-/// that is not over is to be cancelled first.
+/// Deletes the run's data permanently. Its id remains known: the run is in no list, and retrieving it returns `gone`.
+/// Forks of the run keep their copies. Cancel a run before you delete it, unless it has ended.
 #[utoipa::path(
     delete, path = "/v1/runs/{run}", tag = "runs", operation_id = "deleteRun",
-    params(("run" = String, Path, description = "The run")),
+    params(("run" = String, Path, description = "The run's id")),
     responses(
-        (status = 204, description = "It is deleted, perhaps since earlier"),
+        (status = 204, description = "The run is deleted, now or by an earlier request"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

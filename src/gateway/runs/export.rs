@@ -14,12 +14,12 @@ use crate::gateway::state::Gateway;
 
 /// Export a run
 ///
-/// Its journal, one fact a line, as `toolgate runs export` writes it. Everything that was said is in it.
+/// Returns the run's journal, one entry per line, in the format of `toolgate runs export`. It contains all content.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/export", tag = "runs", operation_id = "exportRun",
-    params(("run" = String, Path, description = "The run")),
+    params(("run" = String, Path, description = "The run's id")),
     responses(
-        (status = 200, description = "Its facts, one JSON object a line", body = String, content_type = "application/x-ndjson"),
+        (status = 200, description = "The journal's entries, one JSON object per line", body = String, content_type = "application/x-ndjson"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

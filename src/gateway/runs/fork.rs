@@ -18,42 +18,43 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Fork;
 
-/// A run to be copied.
+/// A fork to create.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Fork)]
 pub(super) struct NewFork {
-    /// How many facts of its journal are copied. Without it, as many as leave the new run something to do: its failure, its
+    /// The number of journal entries to copy. Default: as many as leave the new run something to do. Its failure, its
     /// denial or its last answer is not copied, unless a `message` replies to that answer.
     #[schema(minimum = 1)]
     at: Option<u64>,
-    /// Something to say to the new run.
+    /// A message to add to the new run.
     message: Option<String>,
-    /// Limits of the new run, within its agent's; those that are not named are the other run's. Nothing that the other run
-    /// used counts.
+    /// Limits of the new run, within its agent's. Limits that are left out are those of the original run. Usage of the
+    /// original run does not count.
     #[serde(default)]
     #[schema(value_type = super::limits::LimitsDescription)]
     limits: TighterLimits,
-    /// Your own facts about the new run, instead of those of the other one.
+    /// Your own data about the new run, in place of the original run's.
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
 }
 
-/// Begin a new run as another one began
+/// Fork a run
 ///
-/// The other run is not touched. The new run has a budget of its own and asks the model, or waits, before it ends; a position
-/// at which it could not is refused. A call that was under way at that point is not made a second time, and what was approved there
-/// and did not run yet is asked about again.
+/// Starts a new run with a copy of the beginning of another one, which does not change. The new run has a budget of its
+/// own. It calls the model, or waits, before it ends; a position at which it could not is refused. A call that was in
+/// progress at that position is not made a second time. A call that was approved but did not run yet requires approval
+/// again.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/fork", tag = "runs", operation_id = "forkRun", request_body = NewFork,
     params(
-        ("run" = String, Path, description = "The run to be copied"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the new run to rest; `respond-async`: not at all"),
+        ("run" = String, Path, description = "The id of the run to fork"),
+        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the new run is pending or has ended; `respond-async`: do not wait"),
         Quoting,
     ),
     responses(
-        (status = 201, description = "The new run rests, or what it does until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The new run goes on", body = RunView),
+        (status = 201, description = "The new run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
+        (status = 202, description = "The new run, which is still running", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

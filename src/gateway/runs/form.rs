@@ -1,4 +1,4 @@
-//! In which form an answer is wanted: `Accept` (RFC 9110, 12.5.1).
+//! Content negotiation: `Accept` (RFC 9110, 12.5.1).
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
@@ -6,7 +6,7 @@ use axum::http::header::ACCEPT;
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 
-/// A form of an answer.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gateway) enum Form {
     /// One JSON document.
@@ -16,7 +16,7 @@ pub(in crate::gateway) enum Form {
 }
 
 impl Form {
-    /// The one that is wanted most; of those that are wanted alike, the first that is offered.
+    /// The preferred format; among equally preferred ones, the first that is available.
     pub(in crate::gateway) fn wanted(headers: &HeaderMap, offered: &[Self]) -> Result<Self, Problem> {
         let given: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
         let ranges: Vec<Range<'_>> = given.iter().flat_map(|value| value.split(',')).map(Range::read).collect();
@@ -25,7 +25,7 @@ impl Form {
         let best = offered.iter().find(|form| wish(form) == most).filter(|_| most > 0).copied();
         best.ok_or_else(|| {
             let names: Vec<&str> = offered.iter().map(|form| form.media_type()).collect();
-            Problem::new(ErrorCode::NotAcceptable, format!("this is answered as {}", names.join(" or ")))
+            Problem::new(ErrorCode::NotAcceptable, format!("this endpoint answers with {}", names.join(" or ")))
         })
     }
 
@@ -36,7 +36,7 @@ impl Form {
         }
     }
 
-    /// How much it is wanted, in thousandths: what the most specific range says that it is in.
+    /// The client's preference for the format, in thousandths: the quality of the most specific range that matches.
     fn wish(self, ranges: &[Range<'_>]) -> u32 {
         let (kind, _) = self.media_type().split_once('/').unwrap_or_default();
         let fits = |range: &&Range<'_>| match range.name.split_once('/') {
@@ -48,10 +48,10 @@ impl Form {
     }
 }
 
-/// One range of media types.
+/// A media range.
 struct Range<'a> {
     name: &'a str,
-    /// In thousandths.
+    /// The quality, in thousandths.
     quality: u32,
 }
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_the_one_that_is_wanted_most() {
+    fn the_most_preferred_format_is_chosen() {
         use Form::{Json, Stream};
         let either = [Stream, Json];
         assert_eq!(Form::wanted(&HeaderMap::new(), &either).ok(), Some(Stream));

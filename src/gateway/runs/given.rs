@@ -1,4 +1,4 @@
-//! What a run is given, as it is written in a request. The names are those of the command line's file of answers.
+//! Body of a resume: results, decisions and answers. The names are those of the command line's answers file.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -13,10 +13,10 @@ use crate::gateway::access::Caller;
 use crate::gateway::problem::Problem;
 use crate::runner::{ResultFor, Resume};
 
-/// How many entries each list of what is given may have.
+/// How many entries each list of a resume may have.
 const MOST_GIVEN: usize = 1000;
 
-/// What a run is given.
+/// Input for a run.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Resume)]
@@ -24,19 +24,19 @@ pub(in crate::gateway) struct Given {
     /// Results of external tools.
     #[serde(default)]
     results: Vec<GivenResult>,
-    /// Decisions about calls that wait for approval; they want the scope `approvals:decide`.
+    /// Decisions about calls that require approval; they need the scope `approvals:decide`.
     #[serde(default)]
     pub(super) decisions: Vec<GivenDecision>,
-    /// Answers to questions of the model.
+    /// Answers to the model's questions.
     #[serde(default)]
     answers: Vec<GivenAnswer>,
-    /// Answers to what servers of calls want to know.
+    /// Answers to elicitation requests of MCP servers.
     #[serde(default)]
     inputs: Vec<GivenInput>,
-    /// Whether it is fine to leave something open. Otherwise everything that is owed is to be given at once.
+    /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete them all.
     #[serde(default)]
     partial: bool,
-    /// The version of the run that you saw; another one is refused.
+    /// The version of the run that you saw; if the run has changed since, the resume is refused.
     expected_version: Option<u64>,
 }
 
@@ -45,16 +45,16 @@ pub(in crate::gateway) struct Given {
 #[serde(deny_unknown_fields)]
 #[schema(as = Result)]
 struct GivenResult {
-    /// The call.
+    /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
-    /// What the tool returned: any JSON value.
+    /// The tool's output: any JSON value.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Value>)]
     output: Option<Value>,
-    /// Why it failed, for the model.
+    /// The error, which the model reads.
     error: Option<String>,
-    /// Whether nobody will run it.
+    /// `true` if you will not run the tool.
     #[serde(default)]
     abandoned: bool,
 }
@@ -64,69 +64,73 @@ struct GivenResult {
 #[serde(deny_unknown_fields)]
 #[schema(as = Decision)]
 pub(super) struct GivenDecision {
-    /// The call.
+    /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
-    /// Yes or no.
+    /// The decision.
     decision: AnswerView,
-    /// How far a yes reaches: this call (`once`, the default), later ones of the same session, or of any.
+    /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
     #[serde(default)]
     scope: ScopeView,
-    /// Which later calls a wider yes covers: those with the same `arguments` (the default), or any of the `tool`.
+    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
+    /// `tool`.
     covers: Option<CoverageView>,
-    /// Until when a wider yes holds.
+    /// When an approval beyond `once` expires.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// Why; the model reads it when the answer is no.
+    /// The reason, which the model reads after a denial.
     reason: Option<String>,
-    /// Arguments to use instead of the model's.
+    /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Map<String, Value>>,
-    /// The digest of what you saw; a decision about anything else is refused.
+    /// The `seen` digest of the pending item that you decided about. If the item has changed since, the decision is
+    /// refused.
     seen: Option<String>,
 }
 
-/// A decision about what is named elsewhere.
+/// A decision about the approval in the path.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Verdict)]
 pub(in crate::gateway) struct GivenVerdict {
-    /// Yes or no.
+    /// The decision.
     decision: AnswerView,
-    /// How far a yes reaches: this call (`once`, the default), later ones of the same session, or of any.
+    /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
     #[serde(default)]
     scope: ScopeView,
-    /// Which later calls a wider yes covers: those with the same `arguments` (the default), or any of the `tool`.
+    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
+    /// `tool`.
     covers: Option<CoverageView>,
-    /// Until when a wider yes holds.
+    /// When an approval beyond `once` expires.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// Why; the model reads it when the answer is no.
+    /// The reason, which the model reads after a denial.
     reason: Option<String>,
-    /// Arguments to use instead of the model's.
+    /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Map<String, Value>>,
-    /// The digest of what you saw; a decision about anything else is refused.
+    /// The `seen` digest of the approval that you decided about. If the call has changed since, the decision is
+    /// refused.
     seen: Option<String>,
 }
 
-/// Yes or no.
+/// A decision.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Answer)]
 enum AnswerView {
-    /// Yes.
+    /// The call may run.
     Approve,
-    /// No.
+    /// The call may not run.
     Deny,
 }
 
-/// How far a yes reaches.
+/// The scope of an approval.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = GrantScope)]
 enum ScopeView {
-    /// This call.
+    /// Only this call.
     #[default]
     Once,
     /// Later calls of the same session.
@@ -135,60 +139,60 @@ enum ScopeView {
     Always,
 }
 
-/// Which later calls a wider yes covers.
+/// Which later calls an approval beyond `once` covers.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Coverage)]
 enum CoverageView {
-    /// Any of the tool.
+    /// Any call of the tool.
     Tool,
-    /// Those with the same arguments.
+    /// Calls with the same arguments.
     Arguments,
 }
 
-/// What a person answered to the model.
+/// A person's answer to a question of the model.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = HumanAnswer)]
 struct GivenAnswer {
-    /// The call.
+    /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
-    /// The options they chose.
+    /// The options that the person chose.
     #[serde(default)]
     chosen: Vec<String>,
-    /// What they said in their own words.
+    /// The person's answer as text.
     text: Option<String>,
 }
 
-/// What is answered to a server.
+/// Answers to the elicitation requests of one call.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InputGiven)]
 struct GivenInput {
-    /// The call.
+    /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
-    /// The reactions to all its questions, by the server's keys.
+    /// The answers to all requests of the call, by the server's keys.
     #[schema(value_type = std::collections::BTreeMap<String, super::reactions::ReactionDescription>)]
     answers: Reactions,
-    /// Whether a call that had begun when it was cancelled (`repeats`) may be sent a second time.
+    /// Whether a call that was cancelled in progress (`repeats`) may be sent a second time.
     #[serde(default)]
     repeat: bool,
 }
 
-/// `"output": null` is an output; a missing one is none.
+/// `"output": null` is an output; a missing field is no output.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
 impl Given {
-    /// Whether there is nothing in it for the run, which is then only looked at or driven on.
+    /// Whether it contains nothing for the run, which is then only read or resumed.
     pub(super) fn is_nothing(&self) -> bool {
         self.results.is_empty() && self.decisions.is_empty() && self.answers.is_empty() && self.inputs.is_empty()
     }
 
-    /// Refuses more than any run is owed.
+    /// Refuses longer lists than any run needs.
     fn fits(&self) -> Result<(), Problem> {
         let lists = [
             ("results", self.results.len()),
@@ -204,7 +208,7 @@ impl Given {
         }
     }
 
-    /// Where in the body each call is spoken of.
+    /// The places in the body that refer to each call.
     pub(super) fn places(&self) -> Places {
         let results = self.results.iter().enumerate().map(|(index, given)| (&given.call_id, "results", index));
         let decisions = self.decisions.iter().enumerate().map(|(index, given)| (&given.call_id, "decisions", index));
@@ -213,7 +217,7 @@ impl Given {
         Places::of(results.chain(decisions).chain(answers).chain(inputs))
     }
 
-    /// As the runner takes it, in the name of the caller.
+    /// The input for the runner, in the name of the caller.
     pub(super) fn resume(self, caller: &Caller) -> Result<Resume, Problem> {
         self.fits()?;
         let by = caller.name.as_ref();
@@ -254,7 +258,7 @@ impl GivenResult {
 }
 
 impl GivenDecision {
-    /// The call, and what is decided about it.
+    /// The call, and the decision about it.
     fn parts(self) -> (CallId, GivenVerdict) {
         let Self { call_id, decision, scope, covers, expires_at, reason, edited_arguments, seen } = self;
         (call_id, GivenVerdict { decision, scope, covers, expires_at, reason, edited_arguments, seen })
@@ -262,12 +266,12 @@ impl GivenDecision {
 }
 
 impl GivenVerdict {
-    /// The digest of what was seen.
+    /// The digest of the pending item that the caller saw.
     pub(in crate::gateway) fn seen(&self) -> Option<&str> {
         self.seen.as_deref()
     }
 
-    /// As the runner takes it.
+    /// The decision for the runner.
     pub(in crate::gateway) fn decision(self, by: &str) -> Decision {
         let (scope, answer) = (self.scope.into(), self.decision.into());
         let usual = if scope == Scope::Once { Coverage::Tool } else { Coverage::Arguments };

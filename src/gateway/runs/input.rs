@@ -1,4 +1,4 @@
-//! What a new run is to do, as a request says it: a text, or a conversation whose last message is the user's.
+//! Input of a new run: a text, or messages of which the last one is the user's.
 
 use std::fmt;
 
@@ -16,24 +16,24 @@ use crate::gateway::problem::Problem;
 #[serde(untagged)]
 #[schema(as = NewInput)]
 pub(super) enum NewInput {
-    /// What the user says.
+    /// The user's message.
     Text(String),
     /// A conversation; the last message is the user's.
     Messages(Vec<NewMessage>),
 }
 
-/// A message of the conversation before the run, or the one that begins it.
+/// A message before the run, or the one that begins it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InputMessage)]
 pub(super) struct NewMessage {
-    /// Who speaks.
+    /// The author of the message.
     role: NewRole,
-    /// What is said.
+    /// The content of the message.
     content: NewContent,
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = InputRole)]
@@ -42,18 +42,18 @@ enum NewRole {
     Assistant,
 }
 
-/// A text, or pieces.
+/// A text, or parts.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
 #[schema(as = InputContent)]
 enum NewContent {
     /// A text.
     Text(String),
-    /// Pieces, in order.
+    /// Parts, in order.
     Parts(Vec<NewPart>),
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 #[schema(as = InputPart)]
@@ -63,28 +63,28 @@ enum NewPart {
         /// The text.
         text: String,
     },
-    /// An image, of the user's.
+    /// An image, in a user message.
     Image {
-        /// For example `image/png`.
+        /// The media type, for example `image/png`.
         media_type: String,
-        /// The bytes as base64; or else `url`.
+        /// The bytes as base64; alternatively `url`.
         data: Option<String>,
-        /// Where it is; or else `data`.
+        /// The URL; alternatively `data`.
         url: Option<String>,
     },
-    /// Audio, of the user's.
+    /// Audio, in a user message.
     Audio {
-        /// For example `audio/wav`.
+        /// The media type, for example `audio/wav`.
         media_type: String,
-        /// The bytes as base64; or else `url`.
+        /// The bytes as base64; alternatively `url`.
         data: Option<String>,
-        /// Where it is; or else `data`.
+        /// The URL; alternatively `data`.
         url: Option<String>,
     },
 }
 
 impl NewInput {
-    /// The conversation before the run, and the message that begins it.
+    /// The messages before the run, and the one that begins it.
     pub(super) fn messages(self, hosts: MediaHosts) -> Result<(Vec<Message>, Message), Problem> {
         let messages = match self {
             Self::Text(text) => return Ok((Vec::new(), Message::user(text))),
@@ -94,9 +94,9 @@ impl NewInput {
         let read = |(index, message): (usize, NewMessage)| message.read(&format!("/input/{index}"), hosts);
         let mut history: Vec<Message> = messages.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
         match history.pop() {
-            None => Err(Problem::invalid("/input", "say something: the list of messages is empty")),
+            None => Err(Problem::invalid("/input", "the list of messages is empty; add at least one")),
             Some(message) if message.role == Role::User => Ok((history, message)),
-            Some(_) => Err(Problem::invalid(format!("/input/{last}/role"), "the last message is the user's")),
+            Some(_) => Err(Problem::invalid(format!("/input/{last}/role"), "the last message must be the user's")),
         }
     }
 }
@@ -127,25 +127,25 @@ impl NewPart {
             Self::Audio { media_type, data, url } => (Media { media_type, data, url }, false),
         };
         if role == Role::Assistant {
-            return Err(Problem::invalid(pointer, "media are the user's: a message of the assistant is text"));
+            return Err(Problem::invalid(pointer, "only user messages may contain media"));
         }
         match (&media.data, &media.url) {
             (Some(data), None) if Media::decode(data).is_some() => {}
-            (Some(_), None) => return Err(Problem::invalid(format!("{pointer}/data"), "this is no base64")),
+            (Some(_), None) => return Err(Problem::invalid(format!("{pointer}/data"), "this is not valid base64")),
             (None, Some(url)) => {
                 media_url::check(url, hosts).map_err(|why| Problem::invalid(format!("{pointer}/url"), why))?;
             }
             (Some(_), Some(_)) | (None, None) => return Err(Problem::invalid(pointer, "give either `data` or `url`")),
         }
         let mut part = if is_image { Part::Image(media) } else { Part::Audio(media) };
-        // What looks like a handle of ours gives no right to what it names.
+        // A URL that looks like a blob handle gives no access to the blob.
         part.disown();
         Ok(part)
     }
 }
 
-/// Reads a text or a list, and says of anything else that it is neither: an untagged enum could not say where in a list
-/// something is wrong.
+/// Deserializes a text or a list, and reports anything else as neither: an untagged enum could not report the place of
+/// an error within a list.
 struct TextOr<T>(std::marker::PhantomData<T>);
 
 /// A text, or a list.
@@ -158,7 +158,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOr<T> {
     type Value = Either<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, or a list")
+        f.write_str("a string or an array")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {

@@ -15,29 +15,31 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::RunFilter;
 
-/// Which runs.
+/// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// Only with this status.
+    /// Only runs with this status.
     #[param(value_type = Option<super::view::StatusView>, inline)]
     status: Option<Status>,
-    /// Only of this agent.
+    /// Only runs of this agent.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
-    /// Only of this conversation.
+    /// Only runs of this session.
     #[param(value_type = Option<String>)]
     session_id: Option<SessionId>,
-    /// How many: 1 to 100, and 20 unless something else is said.
+    /// The number of runs to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-    /// Those that come after this one: `last_id` of the page before.
+    /// A cursor: runs after this one. Pass the `last_id` of the previous page.
     #[param(value_type = Option<String>)]
     after: Option<RunId>,
 }
 
-/// List runs, newest first
+/// List runs
+///
+/// Returns runs, newest first.
 #[utoipa::path(
     get, path = "/v1/runs", tag = "runs", operation_id = "listRuns", params(Which),
     responses(

@@ -1,7 +1,7 @@
-//! URLs of media in a request: the model's server fetches them, and must not be sent into a private network by a caller.
+//! Media URL checks: the model's provider fetches media URLs, and a caller must not use it to reach a private network.
 //!
-//! Only the URL itself is looked at. A name is resolved where it is fetched, by the model's server; a name that says by itself
-//! that it is local counts as the address it stands for.
+//! Only the URL itself is checked. The model's provider resolves its host name; a name that is local by definition
+//! counts as the address it stands for.
 
 use std::net::IpAddr;
 
@@ -9,22 +9,22 @@ use reqwest::Url;
 
 use crate::core::address::{Place, place};
 
-/// Hosts of media URLs that are taken besides those of the public internet.
+/// Hosts of media URLs that are allowed besides those of the public internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediaHosts {
-    /// This machine.
+    /// Whether this machine is allowed.
     pub loopback: bool,
-    /// Private networks.
+    /// Whether private networks are allowed.
     pub private: bool,
 }
 
-/// Refuses a URL that a model's server must not be asked to fetch. The error is in words.
+/// Refuses a URL that the model's provider must not fetch. The error says why.
 pub(super) fn check(url: &str, hosts: MediaHosts) -> Result<(), String> {
-    let parsed = Url::parse(url).map_err(|error| format!("this is no URL: {error}"))?;
+    let parsed = Url::parse(url).map_err(|error| format!("this is not a URL: {error}"))?;
     match parsed.scheme() {
         "data" => return Ok(()),
         "https" | "http" => {}
-        scheme => return Err(format!("media come from `https`, `http` or `data` URLs, and not from `{scheme}:`")),
+        scheme => return Err(format!("use an `https`, `http` or `data` URL, not `{scheme}:`")),
     }
     let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.').to_lowercase();
     let is_taken = match kind(&host) {
@@ -46,7 +46,7 @@ fn kind(host: &str) -> Place {
     let (_, top) = host.rsplit_once('.').unwrap_or(("", host));
     match top {
         "localhost" => Place::Loopback,
-        // Cloud metadata is asked for by this name.
+        // The host name of cloud metadata services.
         "internal" if host == "metadata.google.internal" => Place::Forbidden,
         "internal" | "local" | "lan" => Place::Private,
         _ if !host.contains('.') => Place::Private,
@@ -61,7 +61,7 @@ mod tests {
     const ALL: MediaHosts = MediaHosts { loopback: true, private: true };
 
     #[test]
-    fn only_urls_of_the_public_internet_and_data_are_taken() {
+    fn only_public_and_data_urls_are_allowed() {
         let taken = |url| check(url, MediaHosts::default()).is_ok();
         for fine in
             ["https://example.com/cat.png", "http://example.com/a", "data:image/png;base64,AAAA", "https://8.8.8.8/"]
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn private_hosts_are_taken_where_they_are_configured_and_metadata_never_is() {
+    fn private_hosts_need_configuration_and_metadata_is_refused() {
         for fine in ["http://127.0.0.1/", "http://localhost/", "http://10.1.2.3/", "http://minio:9000/a"] {
             assert!(check(fine, ALL).is_ok(), "{fine}");
         }

@@ -1,4 +1,4 @@
-//! `/v1/runs`: one file an endpoint.
+//! `/v1/runs`: one file per endpoint.
 
 mod asked;
 mod blob;

@@ -1,4 +1,4 @@
-//! What a run is owed, as the API shows it. The names are those of the command line's JSON.
+//! The API view of pending items. The names are those of the command line's JSON.
 
 use std::collections::BTreeMap;
 
@@ -12,172 +12,174 @@ use crate::core::run::Debt;
 use crate::core::tool::{Annotations, Difference, Origin, Question};
 use crate::gateway::tenant::Place;
 
-/// One thing that has to come from outside before a run goes on.
+/// A pending item: an action that is required before a run continues.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schema(as = Pending)]
 pub(in crate::gateway) enum PendingView {
-    /// You are to run this tool, and return its result in `results`.
+    /// Run this tool yourself, and return its result in `results`.
     ExternalResult {
-        /// What the result is addressed to.
+        /// The call id for the result.
         call_id: String,
         /// Your own name of the tool.
         tool: String,
-        /// The name the model sees.
+        /// The tool, by the name that the model sees.
         name: String,
-        /// Valid by the tool's schema.
+        /// The arguments, which are valid by the tool's schema.
         #[schema(value_type = Object)]
         arguments: Value,
-        /// What the result has to fit, if you said.
+        /// The JSON Schema that the result has to match, if you declared one.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
         result_schema: Option<Value>,
-        /// Since when it waits.
+        /// Since when the item is pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         since: Option<Timestamp>,
-        /// Until when there is time.
+        /// When the item expires.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         until: Option<Timestamp>,
     },
-    /// A person is to decide whether this call is made; the answer goes into `decisions`.
+    /// A call requires approval; return the decision in `decisions`.
     Approval(ApprovalView),
-    /// The model asks a person something; the answer goes into `answers`.
+    /// The model asks a person a question; return the answer in `answers`.
     Question {
-        /// What the answer is addressed to.
+        /// The call id for the answer.
         call_id: String,
         /// The question.
         question: String,
-        /// What there is to choose from; none means that the answer is text.
+        /// The options to choose from; if the list is empty, the answer is text.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
-        /// Whether more than one may be chosen.
+        /// Whether more than one option may be chosen.
         multiple: bool,
-        /// Whether the answer may be in one's own words.
+        /// Whether the answer may be text of the person's own.
         free_text: bool,
-        /// Since when it waits.
+        /// Since when the item is pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         since: Option<Timestamp>,
-        /// Until when there is time.
+        /// When the item expires.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         until: Option<Timestamp>,
     },
-    /// A tool's server wants to know something before it goes on; the answers go into `inputs`.
+    /// An MCP server requests input before a call continues (elicitation); return the answers in `inputs`.
     Input {
-        /// What the answers are addressed to.
+        /// The call id for the answers.
         call_id: String,
-        /// Who asks.
+        /// The origin of the request.
         origin: OriginView,
-        /// The name the model sees.
+        /// The tool, by the name that the model sees.
         name: String,
         /// The arguments of the call.
         #[schema(value_type = Object)]
         arguments: Value,
-        /// What is asked, by the server's keys. All are answered together.
+        /// The requests, by the server's keys. Answer all of them together.
         questions: BTreeMap<String, FormView>,
-        /// Whether the call is sent again from its beginning with the answers.
+        /// Whether the answers are sent with a new call, which begins again.
         restarts: bool,
-        /// Whether the call had begun, and may run twice: answers that accept anything are taken only with `"repeat": true`.
+        /// Whether the call was in progress before, and may run twice: answers with `accept` then also need
+        /// `"repeat": true`.
         repeats: bool,
-        /// Whether the call is held open: answers reach it in place, and the run is at work meanwhile.
+        /// Whether the server keeps the call open: the answers reach the same call, and the run is `running` meanwhile.
         held: bool,
-        /// Until when it is held; then it is cancelled, and the run is pending.
+        /// Until when the call is kept open; after that it is cancelled, and the run becomes pending.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>, format = DateTime)]
         held_until: Option<Timestamp>,
     },
-    /// A tool's server goes on with a call by itself. Nobody has to answer.
+    /// An MCP server continues a call in the background, as a task. No action is required.
     Task {
-        /// The call.
+        /// The id of the call.
         call_id: String,
-        /// Where it is under way.
+        /// The server that runs the task.
         origin: OriginView,
-        /// The name the model sees.
+        /// The tool, by the name that the model sees.
         name: String,
         /// The arguments of the call.
         #[schema(value_type = Object)]
         arguments: Value,
         /// The server's id of the task.
         task_id: String,
-        /// What the server says of it.
+        /// The server's status message.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
 }
 
-/// A call that waits for a decision.
+/// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PendingApproval)]
 pub(in crate::gateway) struct ApprovalView {
-    /// The call; decisions of a resume are addressed to it.
+    /// The id of the call, for decisions in a resume.
     call_id: String,
-    /// The approval in the inbox.
+    /// The approval's id in the inbox.
     approval_id: String,
     /// The call in one line.
     summary: String,
-    /// What would run.
+    /// The origin of the tool.
     origin: OriginView,
-    /// The name the model sees.
+    /// The tool, by the name that the model sees.
     name: String,
-    /// Valid by the tool's schema.
+    /// The arguments, which are valid by the tool's schema.
     #[schema(value_type = Object)]
     arguments: Value,
     /// The server's hints about the tool.
     annotations: AnnotationsView,
-    /// Whether the operator believes these hints.
+    /// Whether the operator trusts these hints.
     trusted: bool,
     /// Hash of the tool's definition.
     definition: String,
-    /// The policy rule that asks.
+    /// The policy rule that requires the approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
-    /// Why a person is asked.
+    /// Why the call requires approval.
     why: String,
-    /// What has become different since the call was approved before.
+    /// What has changed since the call was approved before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<DifferenceView>,
-    /// Whether it was sent before, and may have taken effect.
+    /// Whether the call was sent before, and may have taken effect.
     in_doubt: bool,
-    /// Digest of all that a decision is about. Send it back in `seen`, and a decision about anything else is refused.
+    /// Digest of everything that a decision depends on. Send it back in `seen`; if the call has changed since, the
+    /// decision is refused.
     seen: String,
-    /// Since when it waits.
+    /// Since when the item is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Until when there is time.
+    /// When the item expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
 }
 
-/// Who runs a tool.
+/// Where a tool runs.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schema(as = Origin)]
 pub(in crate::gateway) enum OriginView {
     /// An MCP server.
     Mcp {
-        /// The configured server.
+        /// The configured id of the server.
         server: String,
-        /// What the server calls the tool.
+        /// The server's name of the tool.
         tool: String,
     },
-    /// The calling application.
+    /// The client application.
     External {
-        /// What it calls the tool.
+        /// The application's name of the tool.
         tool: String,
     },
     /// toolgate itself.
     Builtin {
-        /// The tool.
+        /// The name of the tool.
         tool: String,
     },
 }
 
-/// Hints of a server about a tool, as MCP names them.
+/// The server's hints about a tool, as MCP defines them.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Annotations)]
@@ -185,52 +187,52 @@ pub(in crate::gateway) struct AnnotationsView {
     /// A title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// It changes nothing.
+    /// The tool changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_only_hint: Option<bool>,
-    /// It may destroy.
+    /// The tool may be destructive.
     #[serde(skip_serializing_if = "Option::is_none")]
     destructive_hint: Option<bool>,
-    /// Calling it again with the same arguments changes nothing more.
+    /// A repeated call with the same arguments has no further effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotent_hint: Option<bool>,
-    /// It reaches an open world.
+    /// The tool reaches an open world.
     #[serde(skip_serializing_if = "Option::is_none")]
     open_world_hint: Option<bool>,
 }
 
-/// One thing that is not as it was.
+/// A difference to the call that was approved.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Difference)]
 pub(in crate::gateway) struct DifferenceView {
-    /// What, in words.
+    /// The part that differs, in words.
     what: String,
-    /// What it was, from the first change to the last one.
+    /// The old value, from the first difference to the last one.
     was: String,
-    /// What it is.
+    /// The new value.
     is: String,
-    /// How many more characters may differ, and are not shown.
+    /// How many further characters may differ, which are not shown.
     left_out: usize,
 }
 
-/// A question of a server.
+/// An elicitation request of a server.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 #[schema(as = ServerQuestion)]
 pub(in crate::gateway) enum FormView {
-    /// Fill in this form.
+    /// A form to fill in.
     Form {
-        /// What is asked.
+        /// The server's message.
         message: String,
         /// JSON Schema of the answer.
         #[schema(value_type = Object)]
         schema: Value,
     },
-    /// Do something at this address, and say when it is done.
+    /// An address to open; accept the request when the person has finished there.
     Url {
-        /// What is asked.
+        /// The server's message.
         message: String,
-        /// The address. It is the server's word: show it before it is opened.
+        /// The address. It comes from the server: show it before you open it.
         url: String,
     },
 }

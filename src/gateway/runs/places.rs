@@ -1,16 +1,16 @@
-//! Where in a resume the runner found what it refuses: it speaks of calls, and a client looks for a place in its request.
+//! Field pointers for a resume: the runner reports errors by call, and a client needs the place in its request.
 
 use std::collections::BTreeMap;
 
 use crate::core::id::CallId;
 use crate::core::run::Refusal;
 
-/// The places of a body at which calls are spoken of, as JSON Pointers.
+/// The places of a body that refer to each call, as JSON Pointers.
 #[derive(Debug, Default)]
 pub(super) struct Places(BTreeMap<CallId, Vec<String>>);
 
 impl Places {
-    /// Calls, each with the list it is in and its index there.
+    /// Calls, each with its list and its index in the list.
     pub(super) fn of<'a>(calls: impl Iterator<Item = (&'a CallId, &'static str, usize)>) -> Self {
         let mut places = Self::default();
         for (call, list, index) in calls {
@@ -19,14 +19,14 @@ impl Places {
         places
     }
 
-    /// The place that a refusal is about; empty for all of the body.
+    /// The place of an error; empty for the whole body.
     pub(super) fn of_refusal(&self, refusal: &Refusal) -> String {
         match refusal {
             Refusal::UnknownCall { call_id }
             | Refusal::AlreadySettled { call_id }
             | Refusal::WrongKind { call_id, .. }
             | Refusal::TooLate { call_id } => self.first(call_id, "/call_id"),
-            // The first of them would have been fine.
+            // The first entry for the call is valid.
             Refusal::Twice { call_id } => self.last(call_id, "/call_id"),
             Refusal::Invalid { call_id, at, .. } => self.within(call_id, at),
             Refusal::RepeatUnconfirmed { call_id } => self.first(call_id, "/repeat"),
@@ -40,13 +40,13 @@ impl Places {
         }
     }
 
-    /// A place within what was given for a call.
+    /// A place within the entry for a call.
     fn within(&self, call: &CallId, at: &str) -> String {
         let entry = self.first(call, "");
         let field = match entry.split('/').nth(1) {
             Some("results") => "/output",
             Some("decisions") => "/edited_arguments",
-            // Answers are of several questions, and the refusal names the one in words.
+            // The entry answers several requests, and the error text names the one.
             Some(_) | None => return entry,
         };
         if at.is_empty() { entry } else { entry + field + at }

@@ -1,4 +1,4 @@
-//! `If-Match` (RFC 9110, 13.1.1): a request that is meant for a run as somebody saw it.
+//! `If-Match` (RFC 9110, 13.1.1): a condition on the version of a run that the client saw.
 
 use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
@@ -9,9 +9,10 @@ use crate::gateway::problem::Problem;
 use crate::gateway::tag;
 use crate::runner::RunnerError;
 
-/// Refuses what is meant for another version of the run. Says which one it is meant for, if for one alone.
+/// Refuses a request for another version of the run. Returns the version that the request requires, if it requires
+/// exactly one.
 pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>, Problem> {
-    // An empty list names nothing that could be matched.
+    // An empty list matches nothing.
     let known: Vec<&str> = tag::listed(headers, &IF_MATCH).filter(|tag| !tag.is_empty()).collect();
     if known.is_empty() || known.contains(&"*") {
         return Ok(None);
@@ -22,7 +23,7 @@ pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>,
     Err(changed(version))
 }
 
-/// What the runner refused, of a request that is meant for this version of the run, if for one alone.
+/// The problem from an error of the runner, for a request that requires this version of the run, if it requires one.
 pub(super) fn unmet(error: RunnerError, seen: Option<u64>, otherwise: impl FnOnce(RunnerError) -> Problem) -> Problem {
     match error.refusals() {
         [Refusal::Stale { actual, .. }, ..] if seen.is_some() => changed(*actual),
@@ -31,6 +32,6 @@ pub(super) fn unmet(error: RunnerError, seen: Option<u64>, otherwise: impl FnOnc
 }
 
 fn changed(version: u64) -> Problem {
-    let detail = format!("the run is at version {version} by now; read it again, and send its `ETag` in `If-Match`");
+    let detail = format!("the run is now at version {version}; read it again, and send its `ETag` in `If-Match`");
     Problem::new(ErrorCode::PreconditionFailed, detail)
 }

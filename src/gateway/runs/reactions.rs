@@ -1,23 +1,24 @@
-//! Reactions to what a server asks in the middle of a call, as a request gives them.
+//! Answers to elicitation requests, in a request body.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// How one question of a server was taken.
+/// The answer to one elicitation request.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Reaction)]
 #[allow(dead_code)] // the core reads it; this describes what it reads
 pub(super) struct ReactionDescription {
-    /// Yes, no, or neither.
+    /// The person's action.
     action: ActionDescription,
-    /// The filled-in form; with `accept` of a form only.
+    /// The completed form; only with `accept`, and only for a form.
     #[schema(value_type = Option<Object>)]
     content: Option<Map<String, Value>>,
 }
 
-/// `accept`: it was answered; `decline`: the person said no; `cancel`: the person turned away without a choice.
+/// `accept`: the person answered; `decline`: the person refused; `cancel`: the person closed the request without a
+/// choice.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ReactionAction)]

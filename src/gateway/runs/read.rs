@@ -14,13 +14,13 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::gateway::tag;
 
-/// Read a run
+/// Retrieve a run
 #[utoipa::path(
     get, path = "/v1/runs/{run}", tag = "runs", operation_id = "readRun",
-    params(("run" = String, Path, description = "The run"), ("If-None-Match" = Option<String>, Header, description = "The `ETag` you have")),
+    params(("run" = String, Path, description = "The run's id"), ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
     responses(
         (status = 200, description = "The run", body = RunView),
-        (status = 304, description = "It is as you have it"),
+        (status = 304, description = "The run has not changed"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -37,7 +37,7 @@ pub(super) async fn read(
     Ok(tag::unless_known(&headers, tag::of_version(view.version()), view))
 }
 
-/// A run that was started before, as the answer to a repeated request for it.
+/// The current state of a run, as the response to a repeated request that started it.
 pub(in crate::gateway) async fn current(
     gateway: &Gateway,
     caller: &Caller,

@@ -14,21 +14,22 @@ use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Give a run what it is owed
+/// Resume a run
 ///
-/// Everything that is owed at once, or some of it with `partial`. The same resume twice is one. Nothing is taken of a resume
-/// that is refused. One that gives nothing takes up what was left behind and looks at the rest: it wants `runs:read` as well.
+/// Submits all required actions of a run, or some of them with `partial`. Repeating the same resume has no further
+/// effect. If a resume is refused, no part of it is stored. An empty resume continues an orphaned run, or only returns
+/// the run; it also requires the scope `runs:read`.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/resume", tag = "runs", operation_id = "resumeRun", request_body = Given,
     params(
-        ("run" = String, Path, description = "The run"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the run to rest; `respond-async`: not at all"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; another one is refused"),
+        ("run" = String, Path, description = "The run's id"),
+        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
         Quoting,
     ),
     responses(
-        (status = 200, description = "The run rests: it is over, or owed something; or what it does until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 202, description = "The run goes on", body = RunView),
+        (status = 200, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
+        (status = 202, description = "The run, which is still running", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

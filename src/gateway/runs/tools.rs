@@ -1,4 +1,4 @@
-//! Tools that the calling application runs itself, as a request declares them.
+//! External tools, which the client application runs itself, as a request declares them.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,21 +10,21 @@ use utoipa::ToSchema;
 #[schema(as = ExternalTool)]
 #[allow(dead_code)] // the core reads it; this describes what it reads
 pub(super) struct ExternalToolView {
-    /// Your name for it; the model sees `ext_<name>`.
+    /// The tool's name; the model sees it as `ext_<name>`.
     #[schema(example = "lookup_order")]
     name: String,
-    /// What it does, for the model.
+    /// A description for the model.
     #[schema(default = "", required = false)]
     description: String,
-    /// JSON Schema of its arguments; default: any object.
+    /// JSON Schema of the arguments. Default: any object.
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Value>,
-    /// JSON Schema of its result; a result that does not fit is refused.
+    /// JSON Schema of the result; a result that does not match is refused.
     #[schema(value_type = Option<Object>)]
     result_schema: Option<Value>,
-    /// Of the calls in one reply only those of the highest priority run.
+    /// The tool's priority. Only the calls of the highest priority in a reply run.
     #[schema(default = 0, required = false)]
     priority: i32,
-    /// Seconds there are for its result; after that the model reads that there was none in time.
+    /// How many seconds you have to return the result. After that the call expires, and the model is informed.
     deadline_s: Option<u64>,
 }

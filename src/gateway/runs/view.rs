@@ -1,4 +1,4 @@
-//! A run as the API shows it.
+//! The API view of a run.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,77 +17,77 @@ use crate::runner::RunnerError;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
 pub(in crate::gateway) struct RunView {
-    /// Its id.
+    /// The run's id.
     #[schema(value_type = String, example = "run_019a3f6c5b7e7d3a8a51c0ffee000000")]
     id: RunId,
-    /// `run`.
+    /// Always `run`.
     object: &'static str,
-    /// The length of its journal; also its `ETag`. It grows with everything that happens.
+    /// The length of the run's journal; also its `ETag`. It grows with every change.
     version: u64,
-    /// Where it stands.
+    /// The run's status.
     status: StatusView,
-    /// Its agent.
+    /// The run's agent.
     agent: String,
-    /// The conversation it belongs to.
+    /// The session of the run.
     session_id: String,
-    /// On whose behalf it acts.
+    /// The principal on whose behalf the run acts.
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
-    /// Who started it.
+    /// The caller who started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
-    /// The run whose beginning it copies.
+    /// The run that this one is a fork of.
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<String>,
-    /// When it was started.
+    /// When the run was started.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// When something happened in it last.
+    /// When the run last changed.
     #[schema(value_type = String, format = DateTime)]
     updated_at: Timestamp,
-    /// When time first runs out for something it is owed, or for the run.
+    /// The earliest deadline of the run: that of a pending item, or its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     due_at: Option<Timestamp>,
-    /// What it is owed; empty unless it is `pending`.
+    /// The required actions; empty unless the run is `pending`.
     pending: Vec<PendingView>,
-    /// The answer, if there is one.
+    /// The run's answer, if there is one.
     output: Option<OutputView>,
-    /// Why it did not complete.
+    /// The error that ended the run, if it did not complete.
     error: Option<FailureView>,
-    /// Why this server cannot go on with it: its agent, or one of its servers, is not configured here. It waits until that is
-    /// configured again, or until it is cancelled.
+    /// Why this server cannot continue the run: its agent, or one of its servers, is not configured here. The run waits
+    /// until it is configured again, or until the run is cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
-    /// Tokens and money, as far as anybody told.
+    /// Tokens and cost, as far as the providers reported them.
     usage: UsageView,
-    /// What it used of its limits.
+    /// How much of its limits the run has used.
     budget: BudgetView,
-    /// The trace of its latest execution.
+    /// The trace of the latest execution.
     trace_id: String,
-    /// The caller's own facts about it.
+    /// The caller's own data about the run.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
 }
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Status)]
 pub(in crate::gateway) enum StatusView {
-    /// It is at work.
+    /// The run is being executed.
     Running,
-    /// It waits for what is in `pending`.
+    /// The run requires the actions in `pending`.
     Pending,
-    /// It has its answer.
+    /// The run ended with an answer.
     Completed,
-    /// It could not go on.
+    /// The run ended with an error.
     Failed,
-    /// Somebody stopped it.
+    /// The run was cancelled.
     Cancelled,
-    /// It reached a hard limit; what it had by then is in `output`.
+    /// The run reached a hard limit; its result so far is in `output`.
     TurnLimit,
-    /// What it waited for did not come in time.
+    /// A required action was not completed in time.
     Expired,
 }
 
@@ -95,90 +95,90 @@ pub(in crate::gateway) enum StatusView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Output)]
 pub(in crate::gateway) struct OutputView {
-    /// As the model wrote it.
+    /// The text as the model wrote it.
     text: String,
-    /// Parsed, where there is an output schema.
+    /// The parsed value, if there is an output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     value: Option<Value>,
-    /// The media in it.
+    /// The media of the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     media: Vec<MediaView>,
 }
 
-/// A piece of media.
+/// An image or an audio clip.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Media)]
 pub(in crate::gateway) struct MediaView {
-    /// For example `image/png`.
+    /// The media type, for example `image/png`.
     media_type: String,
-    /// The bytes as base64, when inline.
+    /// The bytes as base64, if they are inline.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
-    /// Where the bytes are, otherwise.
+    /// The URL of the bytes, otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
 }
 
-/// Why a run did not complete.
+/// An error of a run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Failure)]
 pub(in crate::gateway) struct FailureView {
-    /// The stable code.
+    /// The error code, which is stable.
     #[schema(value_type = String, example = "provider_unavailable")]
     code: ErrorCode,
-    /// What happened and what to do, for people.
+    /// A description of the error and its remedy, for people.
     message: String,
-    /// Whether the same may succeed later.
+    /// Whether a retry may succeed later.
     retryable: bool,
 }
 
-/// Tokens and money. What nobody told is not there; it is never zero for that reason.
+/// Tokens and cost. A value that the provider did not report is missing; it is never zero for that reason.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
 pub(in crate::gateway) struct UsageView {
-    /// Tokens read, cached ones included.
+    /// Input tokens, including cached ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens: Option<u64>,
-    /// Tokens written, reasoning included.
+    /// Output tokens, including reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_tokens: Option<u64>,
-    /// Part of the tokens read that came from the provider's cache.
+    /// Input tokens that were read from the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_read_tokens: Option<u64>,
-    /// Part of the tokens read that was written to the provider's cache.
+    /// Input tokens that were written to the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_write_tokens: Option<u64>,
-    /// Part of the tokens written that was reasoning.
+    /// Output tokens for reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_tokens: Option<u64>,
-    /// US dollars.
+    /// The cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
 }
 
-/// What is used of a run's limits.
+/// Usage of a run's limits.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Budget)]
 pub(in crate::gateway) struct BudgetView {
     /// Turns with tools, and rejected answers.
     tool_interactions: u32,
-    /// How many there may be.
+    /// The limit of such turns.
     max_tool_interactions: u32,
     /// Turns of the model.
     iterations: u32,
-    /// How many there may be.
+    /// The limit of turns.
     max_iterations: u32,
     /// Calls sent to MCP servers.
     mcp_calls: u32,
-    /// How many there may be, if that is limited.
+    /// The limit of such calls, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_mcp_calls: Option<u32>,
-    /// Whether no more tools run.
+    /// Whether the limits allow no more tool calls.
     exhausted: bool,
 }
 
-/// That the agent of a run is not configured here.
+/// The message for a run whose agent is not configured here.
 fn no_such_agent(name: &str) -> String {
     format!("agent `{name}` is not configured here; configure it again, or cancel the run")
 }
@@ -187,54 +187,54 @@ fn no_such_agent(name: &str) -> String {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunSummary)]
 pub(in crate::gateway) struct SummaryView {
-    /// Its id.
+    /// The run's id.
     #[schema(value_type = String)]
     id: RunId,
-    /// `run.summary`.
+    /// Always `run.summary`.
     object: &'static str,
-    /// The length of its journal.
+    /// The length of the run's journal.
     version: u64,
-    /// Where it stands.
+    /// The run's status.
     status: StatusView,
-    /// Its agent.
+    /// The run's agent.
     agent: String,
-    /// The conversation it belongs to.
+    /// The session of the run.
     session_id: String,
     /// The beginning of the user's message.
     title: String,
-    /// When it was started.
+    /// When the run was started.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// When something happened in it last.
+    /// When the run last changed.
     #[schema(value_type = String, format = DateTime)]
     updated_at: Timestamp,
-    /// When time first runs out for something it is owed, or for the run.
+    /// The earliest deadline of the run: that of a pending item, or its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     due_at: Option<Timestamp>,
-    /// How many things of each kind it is owed.
+    /// The number of pending items of each kind.
     owes: OwesView,
-    /// Why this server cannot go on with it: its agent is not configured here.
+    /// Why this server cannot continue the run: its agent is not configured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
 }
 
-/// How many things of each kind a run is owed.
+/// The number of pending items of each kind.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Owes)]
 pub(in crate::gateway) struct OwesView {
-    /// Decisions.
+    /// Approvals.
     approvals: u32,
     /// Results of external tools.
     results: u32,
-    /// Answers to questions of the model, or of servers.
+    /// Answers to questions of the model, or to elicitation requests of servers.
     answers: u32,
-    /// Tasks that servers go on with by themselves.
+    /// Tasks that MCP servers run in the background.
     tasks: u32,
 }
 
 impl RunView {
-    /// A run and its index row. The row may be a little older.
+    /// The view of a run and its index row. The row may be a little older.
     pub(in crate::gateway) fn of(row: &RunRow, run: &Run, blocked: Option<RunnerError>) -> Self {
         let started = run.started();
         let ending = run.ending();
@@ -267,7 +267,7 @@ impl RunView {
         }
     }
 
-    /// The length of its journal.
+    /// The length of the run's journal.
     pub(in crate::gateway) fn version(&self) -> u64 {
         self.version
     }
@@ -344,7 +344,7 @@ impl BudgetView {
 }
 
 impl SummaryView {
-    /// An index row, and whether the agent of the run is configured here.
+    /// The view of an index row. `has_agent`: whether the agent of the run is configured here.
     pub(in crate::gateway) fn of(row: RunRow, has_agent: bool) -> Self {
         let is_blocked = !has_agent && !row.status.is_ended();
         let blocked = is_blocked.then(|| FailureView {

@@ -1,4 +1,4 @@
-//! How long a request waits for a run: `Prefer` (RFC 7240).
+//! Wait preference of a request for a run: `Prefer` (RFC 7240).
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::gateway::completion::ClientGone;
 use crate::gateway::problem::Problem;
 use crate::runner::{Execution, RunnerError};
 
-/// What a request prefers.
+/// How long a request prefers to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gateway) enum Patience {
-    /// To be answered at once.
+    /// Respond at once.
     None,
-    /// To wait for the run to rest, and for no longer than this.
+    /// Wait until the run is pending or has ended, but no longer than this.
     UpTo(Duration),
 }
 
 impl Patience {
-    /// What `Prefer: respond-async` and `Prefer: wait=SECONDS` say. Preferences that are not known are passed over, as the
-    /// header wants it.
+    /// The preference in `Prefer: respond-async` or `Prefer: wait=SECONDS`. Unknown preferences are ignored, as the RFC
+    /// requires.
     pub(in crate::gateway) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
         let given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
         let mut patience = Self::UpTo(settings.usual_wait);
@@ -38,7 +38,8 @@ impl Patience {
         patience
     }
 
-    /// Waits for the run to rest. `false`: patience ran out before, or the client is gone. The run goes on either way.
+    /// Waits until the run is pending or has ended. `false`: the time passed, or the client disconnected. The run
+    /// continues either way.
     pub(in crate::gateway) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
         let rested = tokio::select! {
@@ -46,10 +47,10 @@ impl Patience {
             () = gone.closed() => return Ok(false),
         };
         match rested {
-            // It was begun, and goes on elsewhere.
+            // The execution was begun, and continues in another process.
             Ok(Some(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. }))) => Ok(false),
             Ok(Some(rested)) => rested.map(|_| true).map_err(Problem::from),
-            // Patience ran out, or a call is held open for an answer that the client may have.
+            // The time passed, or the call is kept open for an answer that the client may have.
             Ok(None) | Err(_) => Ok(false),
         }
     }
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_waits_as_long_as_it_prefers_and_no_longer_than_the_server_lets_it() {
+    fn a_request_waits_as_preferred_within_the_servers_limit() {
         let settings = GatewaySettings::default();
         let of = |value: &str| {
             let mut headers = HeaderMap::new();

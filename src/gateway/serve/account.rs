@@ -1,5 +1,5 @@
-//! One line in the log and one measurement for each request: what was asked by its route, and never with its parameters
-//! or its body; and of a request that was refused, why.
+//! Access log and request metrics: one log line and one measurement per request. They contain the route, never its
+//! parameters or the body; and for a request that was refused, the reason.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,16 +19,16 @@ use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 use crate::telemetry::metrics::{HttpAnswer, HttpMeter};
 
-/// The status of a request whose client did not wait for its answer. Nobody is ever answered with it.
+/// The status of a request whose client disconnected before the response. It is never sent.
 const HUNG_UP: u16 = 499;
 
-/// Of a request that has no route nothing is known that could not be anything.
+/// The route label of a request without a route: its path could be any text.
 const NO_ROUTE: &str = "_other";
 
-/// What is counted of requests.
+/// Request metrics.
 #[derive(Default)]
 pub(in crate::gateway) struct Accounts {
-    /// Where durations are recorded, if anywhere.
+    /// The instrument for durations, if there is one.
     pub(in crate::gateway) meter: Option<HttpMeter>,
     streams: Arc<AtomicU64>,
 }
@@ -40,7 +40,7 @@ impl Accounts {
     }
 }
 
-/// Names a request, and tells of it when it is answered.
+/// Assigns a request id, and logs the request when it is answered.
 pub(in crate::gateway) async fn account(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers());
     request.extensions_mut().insert(id.clone());
@@ -61,7 +61,8 @@ pub(in crate::gateway) async fn account(State(gateway): State<Gateway>, mut requ
     response
 }
 
-/// What is told of a request. One that is dropped before it was answered is told of as well: its client is gone.
+/// The log entry of a request. A request that is dropped before its response is logged as well: its client has
+/// disconnected.
 struct Entry {
     gateway: Gateway,
     id: RequestId,
@@ -116,8 +117,8 @@ impl Drop for Entry {
     }
 }
 
-/// Those who look after the process ask all the time. That nothing new is taken is said on purpose; other faults of a server are
-/// for somebody to look at.
+/// Probes are frequent, so they are logged at a low level. Refusing new work is intended; other errors of the server
+/// need attention.
 fn level(route: &str, status: u16, problem: Option<&Problem>) -> Level {
     let is_on_purpose = problem.is_some_and(|problem| problem.code() == ErrorCode::Unavailable);
     match status {
@@ -127,13 +128,13 @@ fn level(route: &str, status: u16, problem: Option<&Problem>) -> Level {
     }
 }
 
-/// A method that is none would be a label of somebody else's choice.
+/// An unknown method would be a label that the client chooses.
 fn method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(NO_ROUTE)
 }
 
-/// Counted while it lives.
+/// A counter that is incremented while this value lives.
 struct Open(Arc<AtomicU64>);
 
 impl Open {

@@ -1,8 +1,8 @@
-//! Connections: how a router is served to people who may be slow, gone, or many.
+//! HTTP server: serves a router to clients that may be slow, gone, or many.
 //!
-//! A connection may cost little and nothing for ever: its first request has to come soon, an idle one is closed, and one
-//! whose client takes nothing off is given up. Beyond so many connections new ones wait in the system's own queue. What a
-//! request is about is no business of this module.
+//! A connection must not hold resources for ever: its first request has to arrive soon, an idle connection is closed,
+//! and one whose client does not read is aborted. Beyond the connection limit, new connections wait in the operating
+//! system's queue. This module does not depend on the content of requests.
 
 mod account;
 mod occupancy;
@@ -35,24 +35,24 @@ use steady::Steady;
 
 use super::held::holding;
 
-/// How long nothing is accepted after the system refused to hand a connection over: it has no files left, most likely.
+/// The pause after the operating system failed to accept a connection, most likely because no file descriptor is free.
 const BREATH: Duration = Duration::from_millis(500);
 
-/// How HTTP/2 begins; a method of HTTP/1 that begins so is not given out (RFC 9113, section 3.4).
+/// The HTTP/2 preface; no HTTP/1 method begins like it (RFC 9113, section 3.4).
 const PREFACE: &[u8; 4] = b"PRI ";
 
-/// What a connection may cost.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ServeSettings {
-    /// How long its first request may take to begin.
+    /// How long a connection may take to begin its first request.
     pub first_request: Duration,
-    /// How long it may be kept open between requests; the head of the next one included.
+    /// How long a connection may be idle between requests, including the head of the next one.
     pub idle: Duration,
     /// How long a write may make no progress.
     pub stalled_write: Duration,
-    /// How many there may be.
+    /// The limit of open connections.
     pub connections: usize,
-    /// How long those that are open have when the server closes.
+    /// How long open connections have to finish when the server closes.
     pub closing: Duration,
 }
 
@@ -68,13 +68,13 @@ impl Default for ServeSettings {
     }
 }
 
-/// Serves until `closing`, then lets requests under way end, for as long as the settings say.
+/// Serves until `closing`, then lets requests in progress finish, within the time that the settings allow.
 pub async fn serve(listener: TcpListener, router: Router, settings: ServeSettings, closing: CancellationToken) {
     let room = Arc::new(Semaphore::new(settings.connections.clamp(1, Semaphore::MAX_PERMITS)));
     let mut connections = JoinSet::new();
     let accepted = async {
         loop {
-            // A semaphore that nobody closes always has a permit in the end.
+            // A semaphore that is never closed always has a permit in the end.
             let Ok(place) = room.clone().acquire_owned().await else { return };
             let (stream, address) = accept(&listener).await;
             let (router, closing) = (router.clone(), closing.clone());
@@ -89,11 +89,11 @@ pub async fn serve(listener: TcpListener, router: Router, settings: ServeSetting
         () = accepted => {}
         () = closing.cancelled() => {}
     }
-    // Whoever comes now is refused by the system at once, and asks somebody else.
+    // The operating system now refuses new clients at once, which can then try another server.
     drop(listener);
     let ended = async { while connections.join_next().await.is_some() {} };
     if timeout(settings.closing, ended).await.is_err() {
-        tracing::warn!("connections were still open when the server closed; they are cut");
+        tracing::warn!("open connections aborted at shutdown");
     }
 }
 
@@ -101,27 +101,27 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
-                // Without it every event of a stream waits for the one before to be acknowledged.
+                // Without it every event of a stream waits for the acknowledgement of the one before.
                 let _ = stream.set_nodelay(true);
                 return (stream, address);
             }
             Err(error) if is_of_the_connection(&error) => {}
             Err(error) => {
-                tracing::error!(%error, "no connection can be accepted; is the limit of open files high enough?");
+                tracing::error!(%error, "failed to accept connection; is the limit of open files high enough?");
                 tokio::time::sleep(BREATH).await;
             }
         }
     }
 }
 
-/// Whether only the connection that was to be accepted is at fault.
+/// Whether the error concerns only the one connection.
 fn is_of_the_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
 }
 
-/// Whether the first bytes can only be of HTTP/1. Where that is open, the builder tells the versions apart; but it takes the first
-/// bytes off the socket for it, and hyper doubles its read buffer when it is given a request in two pieces.
+/// Whether the first bytes can only be HTTP/1. If that is undecided, the builder detects the version; but for that it
+/// takes the first bytes off the socket, and hyper doubles its read buffer when a request arrives in two pieces.
 async fn is_http1(stream: &TcpStream) -> bool {
     let mut first = [0; PREFACE.len()];
     matches!(stream.peek(&mut first).await, Ok(read) if read == first.len()) && first != *PREFACE
@@ -137,7 +137,7 @@ async fn converse(
     let occupancy = Occupancy::default();
     let counted = occupancy.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
-        // Whoever shows nothing that holds is counted by it.
+        // Failed authentications are counted by address.
         request.extensions_mut().insert(ConnectInfo(address));
         let (mut router, occupied) = (router.clone(), counted.one_more());
         async move { router.call(request).await.map(|response| holding(response, occupied)) }
@@ -175,6 +175,6 @@ async fn converse(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(error, "a connection ended before its time");
+        tracing::debug!(error, "connection failed");
     }
 }

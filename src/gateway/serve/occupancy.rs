@@ -1,5 +1,5 @@
-//! How many requests of a connection are open. HTTP/2 says when a peer is gone and not when it has nothing to ask, so that is
-//! counted here, for both versions alike.
+//! Idle tracker: counts the open requests of a connection. HTTP/2 reports when a peer is gone, but not when it is idle,
+//! so this counts requests for both versions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The count of one connection. Clones are of the same.
+/// The count of one connection. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Occupancy(Arc<watch::Sender<usize>>);
 
-/// A request that is open until this is dropped.
+/// A request that counts as open until this is dropped.
 pub(super) struct Occupied(Occupancy);
 
 impl Occupancy {
-    /// One more request.
+    /// Counts one more request.
     pub(super) fn one_more(&self) -> Occupied {
         self.0.send_modify(|open| *open += 1);
         Occupied(self.clone())
     }
 
-    /// Comes about when no request came within `first` from now.
+    /// Completes when no request arrives within `first` from now.
     pub(super) fn unused(&self, first: Duration) -> impl Future<Output = ()> + use<> {
         let mut open = self.0.subscribe();
         async move {
@@ -31,7 +31,7 @@ impl Occupancy {
         }
     }
 
-    /// Comes about when there has been a request from now on, and none was open for `longest`.
+    /// Completes when there has been a request since now, and no request was open for `longest`.
     pub(super) fn idle(&self, longest: Duration) -> impl Future<Output = ()> + use<> {
         let mut open = self.0.subscribe();
         async move {

@@ -1,4 +1,4 @@
-//! A handler that panics refuses its request; the connection, and everybody else's, lives on.
+//! Panic handler: a handler that panics fails only its own request; the connection and all others continue.
 
 use std::any::Any;
 
@@ -7,10 +7,10 @@ use axum::response::{IntoResponse as _, Response};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 
-/// What is answered instead. What the panic says is for the log alone: it may quote anything.
+/// The response to the request. The panic's text is only logged: it may quote anything.
 pub(in crate::gateway) fn caught(said: Box<dyn Any + Send>) -> Response {
     let words = said.downcast_ref::<&str>().copied().or_else(|| said.downcast_ref::<String>().map(String::as_str));
-    let detail = "this is a fault of toolgate; its log says more under the id of this request";
+    let detail = "this is a bug in toolgate; its log has the details under the id of this request";
     let problem = Problem::new(ErrorCode::Internal, detail);
     problem.because(format!("a panic: {}", words.unwrap_or("without words"))).into_response()
 }

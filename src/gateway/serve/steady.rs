@@ -1,5 +1,6 @@
-//! A socket whose writes have to make progress. A client that never reads its stream would hold a task, a buffer and a
-//! watcher for ever; heartbeats do not help, because they fill the buffer and then wait like everything else.
+//! Write timeout: a socket whose writes have to make progress. A client that never reads its stream would hold a task,
+//! a buffer and a watcher for ever; heartbeats do not help, because they fill the buffer and then wait like everything
+//! else.
 
 use std::io;
 use std::pin::Pin;
@@ -18,7 +19,7 @@ pub(super) struct Steady<S> {
 }
 
 impl<S> Steady<S> {
-    /// A write that waits for `longest` is an error.
+    /// A socket on which a write that waits for `longest` fails.
     pub(super) fn new(socket: S, longest: Duration) -> Self {
         Self { socket, longest, stalled: None }
     }
@@ -30,7 +31,7 @@ impl<S> Steady<S> {
         }
         let longest = self.longest;
         ready!(self.stalled.get_or_insert_with(|| Box::pin(sleep(longest))).as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing off")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
 }
 
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_that_nobody_takes_off_ends_and_a_slow_one_does_not() {
+    async fn a_stalled_write_fails_and_a_slow_one_does_not() {
         let (ours, mut theirs) = duplex(4);
         let mut steady = Steady::new(ours, Duration::from_secs(60));
         let reads_slowly = tokio::spawn(async move {

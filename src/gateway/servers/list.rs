@@ -11,7 +11,7 @@ use crate::gateway::surroundings::ServerHealth;
 
 /// List MCP servers
 ///
-/// How they stand, as far as it is known: nobody is asked for it.
+/// Returns the last known state of each server; the request contacts no server.
 #[utoipa::path(
     get, path = "/v1/servers", tag = "tools", operation_id = "listServers",
     responses(

@@ -9,7 +9,9 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::gateway::surroundings::ServerHealth;
 
-/// Read how an MCP server stands
+/// Retrieve an MCP server
+///
+/// Returns the last known state of the server.
 #[utoipa::path(
     get, path = "/v1/servers/{server}", tag = "tools", operation_id = "readServer",
     params(("server" = String, Path, description = "The configured id of the server")),

@@ -11,15 +11,16 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::gateway::surroundings::ServerHealth;
 
-/// List the tools of an MCP server anew
+/// Refresh the tools of an MCP server
 ///
-/// Whatever it promises about them. Runs that are under way see the difference before their next turn. Wants the scope `admin`: all tenants share the server.
+/// Lists the server's tools again, whatever it promises about changes. Runs in progress see the difference before their
+/// next turn. Requires the scope `admin`, because all tenants share the server.
 #[utoipa::path(
     post, path = "/v1/servers/{server}/refresh", tag = "tools", operation_id = "refreshServer",
     params(("server" = String, Path, description = "The configured id of the server")),
     responses(
-        (status = 200, description = "The server, and how many tools it has now", body = ServerHealth),
-        (status = "default", description = "The request was refused, or the server is not there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 200, description = "The server, with its current number of tools", body = ServerHealth),
+        (status = "default", description = "The request was refused, or the server is not available", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn refresh(

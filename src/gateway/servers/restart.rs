@@ -13,13 +13,14 @@ use crate::gateway::surroundings::ServerHealth;
 
 /// Restart an MCP server
 ///
-/// Ends the connection to it, or its process, with the calls that are under way there, and makes another one. Wants the scope `admin`: all tenants share the server.
+/// Closes the connection to the server, or ends its process, together with the calls in progress there, and starts it
+/// again. Requires the scope `admin`, because all tenants share the server.
 #[utoipa::path(
     post, path = "/v1/servers/{server}/restart", tag = "tools", operation_id = "restartServer",
     params(("server" = String, Path, description = "The configured id of the server")),
     responses(
-        (status = 200, description = "The server, there again", body = ServerHealth),
-        (status = "default", description = "The request was refused, or the server is not there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 200, description = "The restarted server", body = ServerHealth),
+        (status = "default", description = "The request was refused, or the server is not available", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn restart(

@@ -1,5 +1,5 @@
-//! Approvals of one tenant. Which runs wait for a decision is in the index; what is asked, and what came of it, is in the
-//! run's journal, at the place that the id of the approval names.
+//! Approvals of one tenant. The index has the runs that require approval; the request and its outcome are in the run's
+//! journal, at the position in the approval's id.
 
 use jiff::Timestamp;
 
@@ -11,34 +11,34 @@ use crate::core::trace::Trace;
 use crate::gateway::problem::Problem;
 use crate::ports::{Owing, RunFilter};
 
-/// A question to people: whether one call is made.
+/// An approval: the question whether one call may run.
 pub(in crate::gateway) struct Approval {
-    /// Its run.
+    /// The run.
     pub(in crate::gateway) of: TenantRun,
-    /// Where the run stands.
+    /// The run's status.
     pub(in crate::gateway) status: Status,
-    /// The run as it was while the question was open.
+    /// The run as it was while the approval was pending.
     pub(in crate::gateway) run: Run,
-    /// What is asked.
+    /// The pending item.
     pub(in crate::gateway) debt: Debt,
-    /// What came of it.
+    /// The outcome.
     pub(in crate::gateway) fate: Fate,
 }
 
-/// What came of a question.
+/// The outcome of an approval.
 pub(in crate::gateway) enum Fate {
-    /// Nobody decided yet.
+    /// Not decided yet.
     Pending,
-    /// Somebody did.
+    /// Decided.
     Decided {
-        /// How.
+        /// The decision.
         decision: Decision,
-        /// When.
+        /// When it was made.
         at: Timestamp,
     },
-    /// Nobody did in time.
+    /// The deadline passed without a decision.
     Expired,
-    /// It is not asked any more: the run ended, or asks something else.
+    /// Not required any more: the run ended, or requires another approval.
     Withdrawn,
 }
 
@@ -55,8 +55,8 @@ impl TenantRunner {
         told(of, &run, &journal, place.event).ok_or_else(missing)
     }
 
-    /// Approvals of pending runs, of the newest run first, until there are so many. Those of one run are in the order in which
-    /// they were asked. `after`: only what comes behind this one.
+    /// Approvals of pending runs, newest run first, up to a limit. Those of one run are in the order in which they were
+    /// requested. `after`: only those after this one.
     pub(in crate::gateway) async fn pending_approvals(
         &self,
         filter: RunFilter,
@@ -66,7 +66,7 @@ impl TenantRunner {
         let mut filter = RunFilter { owing: Some(Owing::Approval), limit: most, ..filter };
         let mut found = Vec::new();
         if let Some(Place { run, event }) = after {
-            // The page before may have ended among those of one run.
+            // The previous page may have ended among those of one run.
             let rest = self.list(RunFilter { run: Some(run.clone()), ..filter.clone() }).await?;
             for row in rest {
                 found.extend(self.asked_by(self.found(row)).await?.into_iter().filter(|asked| asked.event() > event));
@@ -89,12 +89,12 @@ impl TenantRunner {
         Ok(found)
     }
 
-    /// What a run asks. A journal that cannot be read hides what its own run asks, and nothing else.
+    /// The pending approvals of a run. A corrupt journal hides only the approvals of its own run.
     async fn asked_by(&self, of: TenantRun) -> Result<Vec<Approval>, Problem> {
         let run = match of.load().await {
             Ok(run) => run,
             Err(problem) if problem.code() == ErrorCode::JournalCorrupt => {
-                tracing::warn!(run = %of.id(), reason = problem.detail(), "what a run asks cannot be read");
+                tracing::warn!(run = %of.id(), reason = problem.detail(), "failed to read pending approvals of run");
                 return Ok(Vec::new());
             }
             Err(problem) => return Err(problem),
@@ -115,27 +115,27 @@ impl TenantRunner {
 }
 
 impl Approval {
-    /// Its id.
+    /// The approval's id.
     pub(in crate::gateway) fn place(&self) -> Place {
         Place { run: self.of.id().clone(), event: self.event() }
     }
 
-    /// The call that it is about.
+    /// The call to decide about.
     pub(in crate::gateway) fn call(&self) -> &CallId {
         self.debt.call_id()
     }
 
-    /// What a decision has to be about.
+    /// The digest that a decision has to match.
     pub(in crate::gateway) fn digest(&self) -> Option<String> {
         self.debt.binding().map(|binding| binding.digest(self.of.id(), self.call()))
     }
 
-    /// Decides, and drives the run on.
+    /// Records a decision, and resumes the run.
     pub(in crate::gateway) async fn decide(&self, decision: Decision, trace: Option<Trace>) -> Result<(), Problem> {
         let call = self.call().clone();
         let seen = self.digest().map(|digest| (call.clone(), digest)).into_iter().collect();
         let resume = Resume { decisions: vec![(call, decision)], seen, partial: true, ..Resume::default() };
-        // The run goes on by itself; whoever decides does not wait for it.
+        // The run resumes in the background; the request does not wait for it.
         let place = |refusal: &Refusal| {
             let is_expiry = matches!(refusal, Refusal::Past { .. });
             if is_expiry { "/expires_at".to_owned() } else { String::new() }
@@ -144,7 +144,7 @@ impl Approval {
         self.of.resume(resume, trace, placed).await.map(drop)
     }
 
-    /// Gives more time for it.
+    /// Extends the deadline.
     pub(in crate::gateway) async fn extend(&self, until: Timestamp) -> Result<(), Problem> {
         let TenantRun { runner, caller, .. } = &self.of;
         let given = runner.extend(self.of.id(), self.call().clone(), until, caller.name.as_ref(), Channel::Api).await;
@@ -156,7 +156,7 @@ impl Approval {
     }
 }
 
-/// The question that was asked by the fact at a position, and what came of it.
+/// The approval that the fact at a position requested, and its outcome.
 fn told(of: TenantRun, by_now: &Run, journal: &[Recorded], event: u64) -> Option<Approval> {
     let status = by_now.status();
     if let Some(debt) = asked_at(by_now, event) {
@@ -166,7 +166,7 @@ fn told(of: TenantRun, by_now: &Run, journal: &[Recorded], event: u64) -> Option
     let Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } = &asks.event else { return None };
     let settling =
         journal.iter().filter(|recorded| recorded.seq > event).find(|recorded| settles(&recorded.event, call));
-    // What time alone says is not in the journal.
+    // An expiry that only the clock shows is not in the journal.
     let until = settling.map_or(journal.len() as u64, |settling| settling.seq);
     let before = Run::replay_recorded(journal.iter().take_while(|recorded| recorded.seq < until)).ok()??;
     let debt = asked_at(&before, event)?;
@@ -186,7 +186,7 @@ fn asked_at(run: &Run, event: u64) -> Option<Debt> {
     run.debts().into_iter().find(|debt| debt.binding().is_some_and(|binding| binding.event == event))
 }
 
-/// Whether a call does not wait for the same decision any more once this is written.
+/// Whether a call no longer waits for the same decision once this event is written.
 fn settles(event: &Event, call: &CallId) -> bool {
     match event {
         Event::ApprovalDecided { call: of, .. }

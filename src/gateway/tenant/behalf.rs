@@ -1,15 +1,15 @@
-//! On whose behalf: credentials that act for one principal change only runs that act for it as well. What they may read,
-//! and decide about, is the tenant's: those who decide need not be those for whom a run acts.
+//! Principals: credentials with a principal can only change runs of that principal. They can read all runs of the
+//! tenant, and decide approvals: an approver need not have the principal of the run.
 
 use super::TenantRun;
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 
 impl TenantRun {
-    /// Refuses whoever acts for somebody else than the run does.
+    /// Refuses a caller whose principal is not that of the run.
     pub(super) async fn require_same_principal(&self) -> Result<(), Problem> {
         let Some(own) = &self.caller.principal else { return Ok(()) };
-        // What was deleted says nothing any more, and cannot be changed either.
+        // A deleted run has no principal any more, and cannot be changed either.
         if self.row.purged_at.is_some() || self.started().await?.spec.principal.as_ref() == Some(own) {
             return Ok(());
         }

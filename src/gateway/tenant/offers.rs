@@ -1,4 +1,4 @@
-//! What there is to be used: agents, which all tenants share, and their tools.
+//! Agents, which all tenants share, and their tools.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ impl TenantRunner {
         self.agents().find(|agent| agent.name.as_str() == name).ok_or_else(|| Problem::not_found("agent", name))
     }
 
-    /// What an agent would be offered now.
+    /// The tools that an agent's model would see now.
     pub(in crate::gateway) async fn tools(&self, agent: &AgentName) -> Result<Toolset, Problem> {
         self.runner.tools(agent).await.map_err(Problem::of_named_agent)
     }
 
-    /// What is judged of a tool before any call of the caller's is known.
+    /// The subject for the policy before the arguments of a call are known.
     pub(in crate::gateway) fn subject<'a>(&'a self, agent: &'a Agent, tool: &'a Tool) -> Subject<'a> {
         Subject { tool, agent: Some(&agent.name), principal: self.caller.principal.as_ref(), arguments: None }
     }
@@ -43,7 +43,7 @@ impl TenantRunner {
         self.runner.call_tool(self.theirs(request)?, tool, arguments).await.map_err(Problem::of_named_agent)
     }
 
-    /// What has become of such a call.
+    /// The outcome of such a call.
     pub(in crate::gateway) async fn called(&self, run: &RunId) -> Result<(Run, Called), Problem> {
         let found = self.run(run.as_str()).await?;
         let (run, journal) = self.runner.by_now(found.id()).await?;

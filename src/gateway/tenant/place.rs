@@ -1,4 +1,4 @@
-//! The id of an approval: its run, and the position of the fact that asks.
+//! Approval ids: the run, and the position of the fact that requests the approval.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use crate::core::id::RunId;
 
 const PREFIX: &str = "appr_";
 
-/// What begins the id of a run, and is not repeated in the ids of its approvals.
+/// The prefix of run ids, which approval ids do not repeat.
 const OF_RUNS: &str = "run_";
 
-/// Where an approval is asked for. Asked again, it is another one.
+/// The place where an approval was requested. A second request for the same call is another approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::gateway) struct Place {
     /// The run.
     pub(in crate::gateway) run: RunId,
-    /// The position of the fact that asks.
+    /// The position of the fact that requests it.
     pub(in crate::gateway) event: u64,
 }
 
 impl Place {
-    /// The place that an id names.
+    /// Parses an approval id.
     pub(in crate::gateway) fn parse(id: &str) -> Option<Self> {
         let (run, event) = id.strip_prefix(PREFIX)?.rsplit_once('_')?;
         let place = Self { run: format!("{OF_RUNS}{run}").into(), event: event.parse().ok()? };
-        // One approval has one id: `+7` and `07` are none.
+        // Each approval has exactly one id: `+7` and `07` are invalid.
         (place.to_string() == id).then_some(place)
     }
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_names_its_place_and_nothing_else_does() {
+    fn only_canonical_approval_ids_parse() {
         let place = Place { run: "run_019a_3f".into(), event: 7 };
         assert_eq!(place.to_string(), "appr_019a_3f_7");
         assert_eq!(Place::parse("appr_019a_3f_7"), Some(place));

@@ -1,4 +1,4 @@
-//! Standing approvals of one tenant.
+//! Grants of one tenant.
 
 use super::TenantRunner;
 use crate::core::id::GrantId;
@@ -9,13 +9,13 @@ use crate::ports::{Grant, GrantFilter};
 use crate::runner::{NewGrant, RunnerError};
 
 impl TenantRunner {
-    /// Standing approvals of the tenant, newest first.
+    /// Grants of the tenant, newest first.
     pub(in crate::gateway) async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Problem> {
         let tenant = Some(self.caller.tenant.clone());
         Ok(self.runner.grants(&GrantFilter { tenant, ..filter }).await?)
     }
 
-    /// Lets calls of a tool run without a person, in runs of the tenant and in the name of the caller.
+    /// Creates a grant for runs of the tenant, in the name of the caller.
     pub(in crate::gateway) async fn grant(&self, new: NewGrant) -> Result<Grant, Problem> {
         self.require_others_runs(new.principal.as_ref())?;
         let Caller { tenant, name, .. } = &self.caller;
@@ -27,9 +27,9 @@ impl TenantRunner {
         })
     }
 
-    /// Takes a standing approval of the tenant back.
+    /// Revokes a grant of the tenant.
     pub(in crate::gateway) async fn revoke(&self, id: &str) -> Result<Grant, Problem> {
-        let missing = || Problem::not_found("standing approval", id);
+        let missing = || Problem::not_found("grant", id);
         let grant = GrantId::from(id);
         let ours = GrantFilter { id: Some(grant.clone()), ended: true, ..GrantFilter::default() };
         if self.grants(ours).await?.is_empty() {

@@ -25,89 +25,91 @@ use crate::gateway::runs::{Patience, PendingView, StatusView};
 use crate::gateway::state::Gateway;
 use crate::runner::{Agent, Called, Request};
 
-/// A call to be made.
+/// A tool call to make.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewCall)]
 pub(super) struct NewCall {
-    /// The agent whose tool it is, and whose policy holds; the only one, or `assistant`, unless it is named.
+    /// The agent whose tool and policy apply. Default: the only agent, or `assistant`.
     #[schema(value_type = Option<String>)]
     agent: Option<AgentName>,
-    /// The arguments.
+    /// The arguments of the call.
     #[serde(default)]
     #[schema(value_type = Object)]
     arguments: Map<String, Value>,
-    /// The conversation it belongs to; default: one of its own.
+    /// The session of the call. Default: a new session.
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
-    /// On whose behalf it is made, if the key does not say.
+    /// The principal on whose behalf the call is made, if the key has none.
     #[schema(value_type = Option<String>)]
     principal: Option<Principal>,
-    /// Seconds there are for all of it, the wait for an approval included.
+    /// The time limit of the call in seconds, including the wait for an approval.
     #[schema(minimum = 1)]
     timeout_s: Option<u64>,
 }
 
-/// A call that was made, or waits for somebody.
+/// A tool call that was made, or that is pending.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolCall)]
 pub(super) struct CallView {
-    /// `tool.call`.
+    /// Always `tool.call`.
     object: &'static str,
-    /// The run that it is: what is pending is given to it.
+    /// The run of the call; use it to submit required actions.
     run_id: String,
-    /// Where that run stands.
+    /// The status of that run.
     status: StatusView,
     /// The name of the tool.
     tool: String,
-    /// What the tool returned.
+    /// The tool's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<ResultView>,
-    /// Why it returned nothing.
+    /// Why there is no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<CallErrorView>,
-    /// What is owed before it goes on; empty unless it is `pending`.
+    /// The required actions; empty unless the run is `pending`.
     pending: Vec<PendingView>,
 }
 
-/// What a tool returned.
+/// The result of a tool.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolResult)]
 struct ResultView {
-    /// Parts, each with a `type`.
+    /// Content parts, each with a `type`.
     #[schema(value_type = Vec<Object>)]
     content: Vec<Value>,
-    /// The structured form, if the tool gave one.
+    /// The structured result, if the tool returned one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     structured: Option<Value>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports an error.
     is_error: bool,
 }
 
-/// Why a call was made and nothing was returned.
+/// The error of a call without a result.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolCallError)]
 struct CallErrorView {
-    /// The kind: `timeout`, `disconnected`, `unavailable`, …, or `unknown` where nobody knows whether it took effect.
+    /// The kind: `timeout`, `disconnected`, `unavailable`, …, or `unknown` if the call may or may not have taken
+    /// effect.
     kind: &'static str,
-    /// What happened and what to do.
+    /// A description of the error and its remedy.
     message: String,
 }
 
 /// Call a tool without a model
 ///
-/// It is a run of one call, with everything a call of the agent is subject to: arguments are validated, the policy is asked, a
-/// person may be asked. A call that waits for somebody is answered with what is `pending`; read its run for the result.
+/// Creates a run with a single call, which is subject to everything that a call of the agent is: arguments are
+/// validated, the policy applies, and the call may require approval. If the call is pending, the response contains the
+/// required actions; retrieve the run for the result.
 #[utoipa::path(
     post, path = "/v1/tools/{tool}/call", tag = "tools", operation_id = "callTool", request_body = NewCall,
     params(
         ("tool" = String, Path, description = "The tool, by the name the model sees"),
-        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the call; `respond-async`: not at all"),
+        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait for the call; `respond-async`: do not wait"),
     ),
     responses(
         (status = 200, description = "The call was made", body = CallView),
-        (status = 202, description = "The call waits for somebody, or is under way", body = CallView),
+        (status = 202, description = "The call is pending, or still running", body = CallView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -181,7 +183,7 @@ fn came_of(outcome: &Outcome) -> (Option<ResultView>, Option<CallErrorView>) {
             (None, Some(CallErrorView { kind: kind.as_str(), message: message.clone() }))
         }
         Outcome::Unknown => {
-            let message = "the call was sent, and nobody knows how it ended; it may have taken effect".to_owned();
+            let message = "the call was sent, but its outcome is unknown; it may have taken effect".to_owned();
             (None, Some(CallErrorView { kind: "unknown", message }))
         }
     }

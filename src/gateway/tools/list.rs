@@ -15,29 +15,29 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::gateway::tag::tagged;
 
-/// Which tools.
+/// Filters of the tools.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// Of this agent; the only one, or `assistant`, unless it is named.
+    /// The agent. Default: the only agent, or `assistant`.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
-    /// Only of this MCP server.
+    /// Only tools of this MCP server.
     #[param(value_type = Option<String>)]
     server: Option<ServerId>,
-    /// Only those that are run there.
+    /// Only tools of this kind.
     #[param(inline)]
     kind: Option<KindView>,
 }
 
-/// Who runs a tool.
+/// Where a tool runs.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum KindView {
     /// An MCP server.
     Mcp,
-    /// The calling application.
+    /// The client application.
     External,
     /// toolgate itself.
     Builtin,
@@ -45,13 +45,14 @@ enum KindView {
 
 /// List the tools of an agent
 ///
-/// As its model would be offered them now. Servers that were not needed yet are started, and waited for.
+/// Returns the tools that the agent's model would see now. Servers that were not needed yet are started, and the
+/// response waits for them.
 #[utoipa::path(
     get, path = "/v1/tools", tag = "tools", operation_id = "listTools",
-    params(Which, ("If-None-Match" = Option<String>, Header, description = "The `ETag` you have")),
+    params(Which, ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
     responses(
-        (status = 200, description = "The tools, and what was left out", body = ToolsView),
-        (status = 304, description = "They are as you have them"),
+        (status = 200, description = "The tools, and those that are not available", body = ToolsView),
+        (status = 304, description = "The tools have not changed"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

@@ -1,4 +1,4 @@
-//! `/v1/tools`: what agents are offered, and calls without a model.
+//! `/v1/tools`: the tools of agents, and tool calls without a model.
 
 mod call;
 mod list;

@@ -1,4 +1,4 @@
-//! A tool as the API shows it.
+//! The API view of a tool.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,17 +8,17 @@ use crate::core::policy::{Finding, Judgement, Policy, Subject, Verdict};
 use crate::core::tool::{LeftOut, Tool};
 use crate::gateway::runs::{AnnotationsView, OriginView};
 
-/// What an agent is offered.
+/// The tools of an agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Tools)]
 pub(super) struct ToolsView {
-    /// `list`.
+    /// Always `list`.
     pub(super) object: &'static str,
-    /// The agent.
+    /// The name of the agent.
     pub(super) agent: String,
-    /// The tools, in the order in which a model is shown them.
+    /// The tools, in the order in which a model sees them.
     pub(super) data: Vec<ToolView>,
-    /// What is not offered, and why.
+    /// The tools and servers that are not available, and why.
     pub(super) left_out: Vec<LeftOutView>,
 }
 
@@ -26,75 +26,75 @@ pub(super) struct ToolsView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Tool)]
 pub(super) struct ToolView {
-    /// The name the model sees.
+    /// The tool, by the name that the model sees.
     name: String,
-    /// `tool`.
+    /// Always `tool`.
     object: &'static str,
-    /// Who runs it.
+    /// The origin of the tool.
     origin: OriginView,
-    /// How its server is reached, in words.
+    /// The endpoint of its server, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
-    /// What it does, for the model.
+    /// The description for the model.
     description: String,
-    /// JSON Schema of its arguments, verbatim.
+    /// JSON Schema of the arguments, verbatim.
     #[schema(value_type = Object)]
     input_schema: Value,
-    /// JSON Schema of its result, verbatim, if declared.
+    /// JSON Schema of the result, verbatim, if declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// The server's hints.
     annotations: AnnotationsView,
-    /// Whether the operator believes these hints.
+    /// Whether the operator trusts these hints.
     trusted: bool,
-    /// Of the calls in one reply only those of the highest priority run.
+    /// The tool's priority. Only the calls of the highest priority in a reply run.
     priority: i32,
-    /// Seconds there are for whoever answers its calls, if it is answered from outside.
+    /// How many seconds the client application has to answer a call, for an external tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline_s: Option<u64>,
-    /// What becomes of a call, as far as it is known without arguments.
+    /// The policy's verdict about a call, as far as it is known without arguments.
     verdict: VerdictView,
-    /// The policy rule that says so.
+    /// The policy rule with that verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
-    /// Why.
+    /// The reason for the verdict.
     why: String,
-    /// Hash of its definition; a changed tool is another tool.
+    /// Hash of the tool's definition; a changed tool counts as another tool.
     definition: String,
 }
 
-/// What becomes of a call.
+/// The policy's verdict about a call.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ToolVerdict)]
 enum VerdictView {
-    /// It runs.
+    /// The call runs.
     Allow,
-    /// A person decides.
+    /// The call requires approval.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny,
-    /// It depends on the arguments.
+    /// The verdict depends on the arguments.
     Depends,
 }
 
-/// Something that is not offered.
+/// A tool or server that is not available.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LeftOut)]
 pub(super) struct LeftOutView {
     /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// The tool; without it the whole server, or the rest of its list, is missing.
+    /// The tool; if it is missing, the whole server is not available, or the rest of its tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    /// What is wrong and what to do about it.
+    /// The error and its remedy.
     reason: String,
 }
 
 impl ToolView {
-    /// A tool, and what a policy says of it.
+    /// The view of a tool, with the policy's verdict.
     pub(super) fn of(policy: &Policy, subject: &Subject<'_>) -> Self {
         let tool: &Tool = subject.tool;
         let judgement = policy.judge(subject);

@@ -13,23 +13,23 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::Disabled;
 
-/// What is to be different. What is left out stays.
+/// Changes to an endpoint. Fields that are left out do not change.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebhookEndpointChange)]
 pub(super) struct Change {
-    /// Where messages are posted, those that wait included.
+    /// The URL that messages are posted to, including waiting ones.
     url: Option<String>,
-    /// What it hears of; an empty list means everything.
+    /// The events that the endpoint receives; an empty list means all.
     events: Option<Vec<EventView>>,
-    /// What people say about it; an empty text takes it away.
+    /// A description for people; an empty text removes it.
     description: Option<String>,
-    /// Whether anything is sent there. What waited while it was off is sent when it is on again; what others were told of
-    /// meanwhile is not.
+    /// Whether messages are sent. Messages that wait while the endpoint is disabled are sent when it is enabled again;
+    /// events that happen meanwhile are not sent.
     enabled: Option<bool>,
 }
 
-/// Change a webhook endpoint
+/// Update a webhook endpoint
 #[utoipa::path(
     patch, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "changeWebhookEndpoint",
     request_body = Change, params(("endpoint" = String, Path, description = "The endpoint")),
@@ -60,7 +60,7 @@ pub(super) async fn change(
     match change.enabled {
         Some(true) if endpoint.disabled.is_some() => (endpoint.disabled, endpoint.failing_since) = (None, None),
         Some(false) if endpoint.disabled.is_none() => {
-            let reason = format!("{} switched it off", endpoints.caller.name);
+            let reason = format!("{} disabled it", endpoints.caller.name);
             endpoint.disabled = Some(Disabled { at: endpoints.outbound.clock.now(), reason });
         }
         Some(_) | None => {}

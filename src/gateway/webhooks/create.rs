@@ -19,32 +19,33 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
 
-/// An endpoint to be made.
+/// A webhook endpoint to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewWebhookEndpoint)]
 pub(super) struct NewEndpoint {
-    /// Where messages are posted: an `https` address.
+    /// The `https` URL that messages are posted to.
     #[schema(example = "https://example.com/hooks/toolgate")]
     url: String,
-    /// What it hears of; nothing, or an empty list, means everything.
+    /// The events that the endpoint receives. Default: all events, like an empty list.
     #[serde(default)]
     events: Vec<EventView>,
-    /// What people say about it.
+    /// A description for people.
     description: Option<String>,
-    /// `whsec_` and the Base64 of 24 to 64 random bytes, if you want to bring your own.
+    /// A signing secret of your own: `whsec_` and the Base64 of 24 to 64 random bytes. Default: a new secret.
     secret: Option<String>,
 }
 
-/// Add a webhook endpoint
+/// Create a webhook endpoint
 ///
-/// It hears of what happens from now on. The secret is in this answer and in no other. A URL has one endpoint: the same request
-/// again is answered with the endpoint that there is, without its secret, and one that asks for something else is a `conflict`.
+/// The endpoint receives events from now on. The secret is returned only in this response. A URL has one endpoint:
+/// repeating the request returns the existing endpoint, without its secret; a request with other settings is a
+/// `conflict`.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "createWebhookEndpoint",
     request_body = NewEndpoint,
     responses(
-        (status = 200, description = "The endpoint that this URL has already, without its secret", body = EndpointView),
+        (status = 200, description = "The existing endpoint of this URL, without its secret", body = EndpointView),
         (status = 201, description = "The endpoint, with its secret", body = EndpointView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -83,7 +84,8 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
 }
 
-/// Refuses another endpoint for a URL that has one with other settings. What the request leaves open is not compared.
+/// Refuses another endpoint for a URL that has one with other settings. Settings that the request leaves out are not
+/// compared.
 fn must_fit(there: &WebhookEndpoint, wanted: &WebhookEndpoint, brought: Option<&WebhookSecret>) -> Result<(), Problem> {
     let has_other_secret = brought.is_some_and(|secret| *secret != there.secrets.current);
     let has_other_description = wanted.description.is_some() && wanted.description != there.description;
@@ -91,7 +93,7 @@ fn must_fit(there: &WebhookEndpoint, wanted: &WebhookEndpoint, brought: Option<&
         return Ok(());
     }
     let detail = format!(
-        "`{}` posts to this URL already, with other settings; change it with PATCH, rotate its secret, or remove it",
+        "`{}` already posts to this URL, with other settings; update it with PATCH, rotate its secret, or delete it",
         there.id
     );
     Err(Problem::lasting_conflict(detail))

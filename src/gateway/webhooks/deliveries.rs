@@ -15,22 +15,22 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::DeliveryFilter;
 
-/// Which deliveries.
+/// The page of deliveries.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// How many: 1 to 100, and 20 unless something else is said.
+    /// The number of deliveries to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-    /// Those that come after this one: `last_id` of the page before.
+    /// A cursor: deliveries after this one. Pass the `last_id` of the previous page.
     #[param(value_type = Option<String>)]
     after: Option<MessageId>,
 }
 
-/// List what was sent to a webhook endpoint, newest first
+/// List the deliveries of a webhook endpoint
 ///
-/// Kept for 30 days.
+/// Returns deliveries, newest first. They are kept for 30 days.
 #[utoipa::path(
     get, path = "/v1/webhook-endpoints/{endpoint}/deliveries", tag = "webhooks", operation_id = "listWebhookDeliveries",
     params(("endpoint" = String, Path, description = "The endpoint"), Which),

@@ -1,8 +1,8 @@
-//! The task that tells: it looks for runs that rest and were not told of, makes deliveries of what there is to tell, and opens
-//! a lane to each endpoint for which something is due.
+//! Webhook dispatcher: finds runs with events that were not announced, creates deliveries for them, and opens a queue
+//! for each endpoint with due deliveries.
 //!
-//! Looking is the truth, being woken is a hint. Several processes may do this on one store: messages have ids that follow
-//! from what they tell, and whoever takes one has it for a while.
+//! Polling guarantees delivery; notifications only reduce latency. Several processes may do this on one store: message
+//! ids are derived from their content, and a process that claims a delivery holds it for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,29 +28,29 @@ const TOGETHER: usize = 128;
 const AT_ONCE: usize = 8;
 /// How many endpoints are sent to at a time.
 const LANES: usize = 256;
-/// How many of one tenant.
+/// How many of them may belong to one tenant.
 const LANES_OF_ONE: usize = 32;
-/// How many whose URLs name one host: what they receive at once is bounded for all tenants together.
+/// How many of them may have the same host: this bounds the load on a host for all tenants together.
 const LANES_TO_ONE_HOST: usize = 4;
-/// How long the log of deliveries goes back.
+/// How long deliveries are kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 
-/// Tells endpoints of runs. One for each process that serves.
+/// Sends webhooks about runs. Each process that serves runs one.
 pub struct Dispatcher {
     gateway: Gateway,
     outbound: Outbound,
     post: Arc<Post>,
 }
 
-/// The lanes that are open.
+/// The open queues.
 #[derive(Default)]
 struct Lanes {
     tasks: JoinSet<()>,
     open: HashMap<Id, Open>,
 }
 
-/// An endpoint that is sent to.
+/// An endpoint with an open queue.
 struct Open {
     due: DueEndpoint,
     host: Option<String>,
@@ -58,13 +58,13 @@ struct Open {
 
 impl Dispatcher {
     /// # Errors
-    /// In words, why no HTTP client can be made.
+    /// A text that says why no HTTP client can be created.
     pub(in crate::gateway) fn new(gateway: Gateway, outbound: Outbound) -> Result<Self, String> {
         let post = Arc::new(Post::new(outbound.egress, outbound.patience)?);
         Ok(Self { gateway, outbound, post })
     }
 
-    /// Tells and sends until it is to stop; attempts under way are waited for.
+    /// Creates and sends deliveries until `stop` is cancelled; then waits for attempts in progress.
     pub async fn run(self, stop: CancellationToken) {
         let mut lanes = Lanes::default();
         let mut swept: Option<Timestamp> = None;
@@ -75,16 +75,16 @@ impl Dispatcher {
                 self.forget(now).await;
             }
             let has_more = self.tell_some().await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "what webhooks are to tell cannot be read; it is looked for again");
+                tracing::warn!(%error, "failed to read unannounced runs; retrying");
                 false
             });
             if let Err(error) = self.open_lanes(&mut lanes, &stop).await {
-                tracing::warn!(%error, "webhooks that are due cannot be read; they are looked for again");
+                tracing::warn!(%error, "failed to read due webhooks; retrying");
             }
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
-                // Something may have become due in the moment it was closed.
+                // A delivery may have become due while the queue was closing.
                 () = lanes.close_one(), if !lanes.open.is_empty() => {}
                 () = std::future::ready(()), if has_more => {}
                 () = self.outbound.wake.woken() => {}
@@ -96,7 +96,7 @@ impl Dispatcher {
         }
     }
 
-    /// Tells of runs that rest, a few at a time; whether there are more.
+    /// Announces a few runs; returns whether there are more.
     async fn tell_some(&self) -> Result<bool, StoreError> {
         let untold = self.outbound.store.untold(TOGETHER).await?;
         if untold.is_empty() {
@@ -107,11 +107,11 @@ impl Dispatcher {
         let told = stream::iter(untold).map(|untold| self.tell(untold, endpoints)).buffer_unordered(AT_ONCE);
         let told: Vec<Result<bool, StoreError>> = told.collect().await;
         let moved = told.into_iter().collect::<Result<Vec<bool>, _>>()?;
-        // What went on in the meantime is told when it rests again.
+        // A run that changed meanwhile is announced when it is pending or ended again.
         Ok(found == TOGETHER && moved.contains(&true))
     }
 
-    /// Tells of one run; whether there was anything to tell.
+    /// Announces one run; returns whether there was anything to announce.
     async fn tell(&self, untold: Untold, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
         let Untold { row, told } = untold;
         let run = row.id.clone();
@@ -120,12 +120,12 @@ impl Dispatcher {
             Err(error) if error.code() == ErrorCode::StoreUnavailable => {
                 return Err(StoreError::Unavailable(error.to_string()));
             }
-            // It was deleted since it was found.
+            // The run was deleted since it was found.
             Err(RunnerError::Purged { .. }) => Ok(News { items: Vec::new(), up_to: row.version }),
             Err(error) => Err(error.to_string()),
         };
         let news = news.unwrap_or_else(|error| {
-            tracing::error!(%run, error, "webhooks cannot tell of a run whose journal cannot be read");
+            tracing::error!(%run, error, "failed to announce run: its journal cannot be read");
             News { items: Vec::new(), up_to: row.version }
         });
         if news.up_to <= told {
@@ -171,13 +171,13 @@ impl Dispatcher {
     async fn forget(&self, now: Timestamp) {
         let before = now.saturating_sub(KEPT).unwrap_or(now);
         if let Err(error) = self.outbound.store.forget(before).await {
-            tracing::warn!(%error, "old webhook deliveries cannot be forgotten");
+            tracing::warn!(%error, "failed to delete old webhook deliveries");
         }
     }
 }
 
 impl Lanes {
-    /// Each endpoint has one, no tenant has so many that others have none, and no host is sent to by many at once.
+    /// Whether another queue may open: one per endpoint, and bounded numbers per tenant and per host.
     fn have_room_for(&self, due: &DueEndpoint, host: Option<&str>) -> bool {
         let of_tenant = self.open.values().filter(|open| open.due.tenant == due.tenant).count();
         let to_host = self.open.values().filter(|open| host.is_some() && open.host.as_deref() == host).count();
@@ -191,7 +191,7 @@ impl Lanes {
         let closed = match self.tasks.join_next_with_id().await {
             Some(Ok((task, ()))) => task,
             Some(Err(error)) => {
-                tracing::error!(%error, "the way to a webhook endpoint did not end well");
+                tracing::error!(%error, "webhook queue failed");
                 error.id()
             }
             None => return self.open.clear(),
@@ -200,7 +200,7 @@ impl Lanes {
     }
 }
 
-/// The host that a URL names, for counting.
+/// The host of a URL, for counting.
 fn host(url: &str) -> Option<String> {
     Some(reqwest::Url::parse(url).ok()?.host_str()?.to_owned())
 }

@@ -1,8 +1,8 @@
-//! Where webhooks may go. An address that a tenant writes down must not lead into the operator's own network.
+//! Egress guard for webhooks: an address that a tenant configures must not lead into the operator's own network.
 //!
-//! Names are judged where they are resolved, whenever a connection is made, and the connection goes to what was judged: a
-//! name that changes its mind in between gains nothing. An endpoint of the configuration is the operator's word and may be
-//! anywhere. No proxy is used: behind one, it would be the proxy that resolves.
+//! Host names are checked when they are resolved, for each connection, and the connection goes to the checked address:
+//! a name that changes its address in between (DNS rebinding) gains nothing. The operator vouches for the endpoints of
+//! the configuration, which may be anywhere. No proxy is used: behind one, the proxy would resolve the names.
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
@@ -13,27 +13,27 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::core::address::{Place, place};
 
-/// What is let through besides HTTPS to the public internet. Metadata services and their like never are.
+/// Destinations that are allowed besides HTTPS to the public internet. Metadata services and the like never are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebhookEgress {
-    /// HTTP without TLS.
+    /// Whether HTTP without TLS is allowed.
     pub http: bool,
-    /// This machine, also without TLS.
+    /// Whether this machine is allowed, also without TLS.
     pub loopback: bool,
-    /// Private networks.
+    /// Whether private networks are allowed.
     pub private: bool,
 }
 
-/// An address that is not let through.
+/// A destination that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Refused(String);
 
 impl WebhookEgress {
-    /// The URL, if messages may be posted there as far as can be told without asking for its name.
+    /// The URL, if it is allowed as far as its text shows, without resolving its name.
     pub(super) fn check(&self, url: &str) -> Result<Url, Refused> {
-        let url = Url::parse(url).map_err(|error| Refused(format!("this is no URL: {error}")))?;
-        let host = url.host_str().map(plain).ok_or_else(|| Refused("the URL names no host".to_owned()))?;
+        let url = Url::parse(url).map_err(|error| Refused(format!("this is not a URL: {error}")))?;
+        let host = url.host_str().map(plain).ok_or_else(|| Refused("the URL has no host".to_owned()))?;
         let literal: Option<IpAddr> = host.parse().ok();
         let is_here = host == "localhost"
             || host.ends_with(".localhost")
@@ -41,7 +41,7 @@ impl WebhookEgress {
         match url.scheme() {
             "https" => {}
             "http" if self.http || (self.loopback && is_here) => {}
-            _ => return Err(Refused("webhooks go to `https://` addresses".to_owned())),
+            _ => return Err(Refused("webhook URLs must begin with `https://`".to_owned())),
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Refused("leave name and password out of the URL; messages are signed instead".to_owned()));
@@ -52,7 +52,7 @@ impl WebhookEgress {
         }
     }
 
-    /// The addresses of a host that are let through; at least one.
+    /// The allowed addresses of a host; at least one.
     fn admit(&self, host: &str, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, Refused> {
         let first = addresses.first().copied();
         addresses.retain(|address| match place(*address) {
@@ -63,7 +63,7 @@ impl WebhookEgress {
         });
         match (addresses.is_empty(), first) {
             (false, _) | (true, None) => Ok(addresses),
-            // To whom is not said: a tenant is not to learn the addresses of the operator's network.
+            // The error does not contain the address: a tenant must not learn the addresses of the operator's network.
             (true, Some(_)) => {
                 Err(Refused(format!("`{host}` is not on the public internet; webhooks are not sent there")))
             }
@@ -71,14 +71,14 @@ impl WebhookEgress {
     }
 }
 
-/// A resolver that hands out only addresses that are let through.
+/// A DNS resolver that returns only allowed addresses.
 pub(super) struct Guard {
     egress: WebhookEgress,
     names: Arc<dyn Resolve>,
 }
 
 impl Guard {
-    /// Over the names as the operating system resolves them.
+    /// A guard around the operating system's resolver.
     pub(super) fn new(egress: WebhookEgress) -> Self {
         Self { egress, names: Arc::new(System) }
     }
@@ -96,7 +96,7 @@ impl Resolve for Guard {
     }
 }
 
-/// The names as the operating system resolves them.
+/// The operating system's resolver.
 struct System;
 
 impl Resolve for System {
@@ -108,7 +108,7 @@ impl Resolve for System {
     }
 }
 
-/// The refusal behind an error of the HTTP client, if it is one.
+/// The refusal that caused an error of the HTTP client, if it was one.
 pub(super) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -120,7 +120,7 @@ pub(super) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refuse
     None
 }
 
-/// A host as it is compared: no brackets, no root dot, small letters.
+/// A normalised host: no brackets, no root dot, lower case.
 fn plain(host: &str) -> String {
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     host.trim_end_matches('.').to_ascii_lowercase()
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// One name, whose answer changes with each question, the last one staying.
+    /// A name whose address changes with each lookup, up to the last one.
     struct Names(Mutex<Vec<IpAddr>>);
 
     impl Resolve for Names {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_judged_by_each_of_its_answers_when_it_is_dialled() {
+    async fn a_name_is_checked_at_each_lookup() {
         for address in ["127.0.0.1", "10.1.2.3", "100.64.0.1", "169.254.169.254", "fd00::1", "::1", "::ffff:10.0.0.1"] {
             assert!(!is_dialled(&guard(WebhookEgress::default(), &[address])).await, "{address}");
         }
@@ -164,11 +164,11 @@ mod tests {
         assert!(is_dialled(&guard(inside, &["10.1.2.3"])).await);
         assert!(!is_dialled(&guard(inside, &["127.0.0.1"])).await);
         let all = WebhookEgress { http: true, loopback: true, private: true };
-        assert!(!is_dialled(&guard(all, &["169.254.169.254"])).await, "metadata is for nobody");
+        assert!(!is_dialled(&guard(all, &["169.254.169.254"])).await, "metadata services are never allowed");
     }
 
     #[tokio::test]
-    async fn nothing_is_connected_to_where_a_name_leads_inside() {
+    async fn no_connection_is_made_to_a_name_inside_the_network() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let client = reqwest::Client::builder().no_proxy();
@@ -177,11 +177,11 @@ mod tests {
         let refused = refusal(&error).expect("by the guard").to_string();
         assert_eq!(refused, "`hooks.test` is not on the public internet; webhooks are not sent there");
         let knock = tokio::time::timeout(std::time::Duration::from_millis(50), listener.accept()).await;
-        assert!(knock.is_err(), "somebody knocked");
+        assert!(knock.is_err(), "a connection was made");
     }
 
     #[test]
-    fn a_url_is_judged_when_it_is_written_down() {
+    fn a_url_is_checked_when_it_is_saved() {
         let strict = WebhookEgress::default();
         assert!(strict.check("https://example.com/hooks?tenant=7").is_ok());
         assert!(strict.check("https://93.184.216.34/").is_ok());

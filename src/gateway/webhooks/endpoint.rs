@@ -1,5 +1,5 @@
-//! `GET` and `DELETE /v1/webhook-endpoints/{endpoint}`, and what handlers have in common: how they find an endpoint of their
-//! caller's tenant, save it, and send to it.
+//! `GET` and `DELETE /v1/webhook-endpoints/{endpoint}`, and the operations that all handlers share: finding an endpoint
+//! of the caller's tenant, saving it, and sending to it.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,16 +16,16 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::{DeliveryState, EndpointFilter, EndpointSaved, WebhookDelivery, WebhookEndpoint, WebhookSecret};
 
-/// How long a description may be.
+/// The longest description, in characters.
 const LONGEST: usize = 500;
 
-/// The endpoints of one tenant. What belongs to another one is not there.
+/// The endpoints of one tenant. Those of other tenants are out of reach.
 pub(super) struct Endpoints<'a> {
     pub(super) outbound: &'a Outbound,
     pub(super) caller: Caller,
 }
 
-/// Read a webhook endpoint
+/// Retrieve a webhook endpoint
 #[utoipa::path(
     get, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "readWebhookEndpoint",
     params(("endpoint" = String, Path, description = "The endpoint")),
@@ -44,14 +44,14 @@ pub(super) async fn read(
     Ok(Json(EndpointView::of(found)))
 }
 
-/// Remove a webhook endpoint
+/// Delete a webhook endpoint
 ///
-/// With the log of its deliveries; nothing more is sent there.
+/// Deletes the endpoint and the log of its deliveries. No more messages are sent to it.
 #[utoipa::path(
     delete, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "removeWebhookEndpoint",
     params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
-        (status = 204, description = "It is gone"),
+        (status = 204, description = "The endpoint is deleted"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -68,22 +68,22 @@ pub(super) async fn remove(
 }
 
 impl<'a> Endpoints<'a> {
-    /// Those of the caller's tenant.
+    /// The endpoints of the caller's tenant.
     pub(super) fn of(gateway: &'a Gateway, caller: Caller) -> Result<Self, Problem> {
         match gateway.webhooks() {
             Some(outbound) => Ok(Self { outbound, caller }),
-            None => Err(Problem::new(ErrorCode::Unavailable, "this gateway was put together without webhooks")),
+            None => Err(Problem::new(ErrorCode::Unavailable, "this gateway has no webhooks")),
         }
     }
 
-    /// So many of them, oldest first.
+    /// A page of the endpoints, oldest first.
     pub(super) async fn page(&self, after: Option<EndpointId>, most: usize) -> Result<Vec<WebhookEndpoint>, Problem> {
         let tenant = Some(self.caller.tenant.clone());
         let filter = EndpointFilter { id: None, tenant, after, limit: Some(most) };
         Ok(self.outbound.store.endpoints(&filter).await?)
     }
 
-    /// One of them.
+    /// One of the endpoints.
     pub(super) async fn find(&self, id: &str) -> Result<WebhookEndpoint, Problem> {
         let tenant = Some(self.caller.tenant.clone());
         let filter = EndpointFilter { id: Some(id.into()), tenant, ..EndpointFilter::default() };
@@ -91,17 +91,17 @@ impl<'a> Endpoints<'a> {
         found.ok_or_else(|| Problem::not_found("webhook endpoint", id))
     }
 
-    /// One of them that the tenant may change.
+    /// One of the endpoints that the tenant may change.
     pub(super) async fn find_own(&self, id: &str) -> Result<WebhookEndpoint, Problem> {
         let found = self.find(id).await?;
         if found.configured {
-            let detail = format!("`{id}` stands in the operator's configuration (`gateway.webhooks`): change it there");
+            let detail = format!("`{id}` is in the operator's configuration (`gateway.webhooks`): change it there");
             return Err(Problem::lasting_conflict(detail));
         }
         Ok(found)
     }
 
-    /// Adds one, or finds the one that its URL has already.
+    /// Adds an endpoint, or returns the existing one of its URL.
     pub(super) async fn add(&self, endpoint: &WebhookEndpoint) -> Result<Option<WebhookEndpoint>, Problem> {
         match self.outbound.store.save(endpoint).await? {
             EndpointSaved::UrlTaken(there) => Ok(Some(*there)),
@@ -111,19 +111,19 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Writes a change down, unless somebody else was quicker.
+    /// Saves a change, unless another request changed the endpoint first.
     pub(super) async fn save(&self, endpoint: &WebhookEndpoint) -> Result<(), Problem> {
         refused(endpoint, self.outbound.store.save(endpoint).await?)
     }
 
-    /// Makes a delivery due now, as if it had never been tried.
+    /// Makes a delivery due now, with all its attempts.
     pub(super) async fn send_at_once(
         &self,
         endpoint: &WebhookEndpoint,
         delivery: WebhookDelivery,
     ) -> Result<DeliveryView, Problem> {
         if endpoint.disabled.is_some() {
-            let detail = format!("nothing is sent to `{}`: switch it on first (`enabled: true`)", endpoint.id);
+            let detail = format!("`{}` is disabled: enable it first (`enabled: true`)", endpoint.id);
             return Err(Problem::lasting_conflict(detail));
         }
         let due_at = self.outbound.clock.now();
@@ -136,26 +136,26 @@ impl<'a> Endpoints<'a> {
     }
 }
 
-/// Why an endpoint was not saved, if it was not.
+/// The problem if an endpoint was not saved.
 fn refused(endpoint: &WebhookEndpoint, saved: EndpointSaved) -> Result<(), Problem> {
     match saved {
         EndpointSaved::Saved => Ok(()),
         EndpointSaved::Stale => {
-            let detail = format!("`{}` was changed in this very moment; read it and try again", endpoint.id);
+            let detail = format!("`{}` was changed at the same time; read it and try again", endpoint.id);
             Err(Problem::new(ErrorCode::Conflict, detail))
         }
         EndpointSaved::UrlTaken(other) => {
-            let detail = format!("`{}` posts to this URL already; remove one of them", other.id);
+            let detail = format!("`{}` already posts to this URL; delete one of them", other.id);
             Err(Problem::lasting_conflict(detail))
         }
         EndpointSaved::LimitReached => {
-            let detail = format!("there are {} webhook endpoints already; remove one first", WebhookEndpoint::MOST);
+            let detail = format!("there are already {} webhook endpoints; delete one first", WebhookEndpoint::MOST);
             Err(Problem::lasting_conflict(detail))
         }
     }
 }
 
-/// The secret that somebody brings along, or else a fresh one.
+/// The secret that the client provides, or a new one.
 pub(super) fn secret(brought: Option<&str>) -> Result<WebhookSecret, Problem> {
     match brought {
         Some(text) => signature::brought(text).map_err(|why| Problem::invalid("/secret", why)),
@@ -163,7 +163,7 @@ pub(super) fn secret(brought: Option<&str>) -> Result<WebhookSecret, Problem> {
     }
 }
 
-/// A description that is no book.
+/// A description that is not too long.
 pub(super) fn described(description: Option<String>) -> Result<Option<String>, Problem> {
     match description {
         Some(text) if text.chars().count() > LONGEST => {

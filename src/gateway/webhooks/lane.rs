@@ -1,5 +1,5 @@
-//! The way to one endpoint. Each has its own, so that a slow one holds nobody up but itself; what is in memory is what is on
-//! its way.
+//! Delivery queue of one endpoint. Each endpoint has its own, so that a slow one delays only its own messages. Only
+//! messages in progress are held in memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use super::schedule;
 use crate::core::id::EndpointId;
 use crate::ports::{EndpointFilter, StoreError, WebhookDelivery, WebhookEndpoint};
 
-/// How many messages are on their way to one endpoint.
+/// How many messages are in progress per endpoint.
 const AT_ONCE: usize = 8;
 
-/// After so many messages a lane ends: whoever is longest due has the next one.
+/// After so many messages a queue closes, so that the endpoint that has waited longest is next.
 const TURN: usize = 64;
 
-/// How long a message is nobody else's beyond the time that an attempt may take.
+/// How much longer than an attempt may take a claim on a message lasts.
 const MARGIN: Duration = Duration::from_secs(45);
 
-/// Sends to one endpoint what is due, until nothing is or its turn is over.
+/// Sends the due messages of one endpoint, until there are none left or its quota is used up.
 pub(super) struct Lane {
     pub(super) outbound: Outbound,
     pub(super) post: Arc<Post>,
@@ -45,7 +45,7 @@ impl Lane {
                     sending.extend(taken.into_iter().map(|(endpoint, delivery)| self.send(endpoint, delivery)));
                 }
                 Err(error) => {
-                    tracing::warn!(endpoint = %self.endpoint, %error, "webhooks that are due cannot be taken");
+                    tracing::warn!(endpoint = %self.endpoint, %error, "failed to claim due webhooks");
                 }
             }
             if sending.is_empty() && !has_failed {
@@ -54,14 +54,14 @@ impl Lane {
             let may_take = !is_stopped && left > 0 && sending.len() < AT_ONCE;
             tokio::select! {
                 Some(()) = sending.next() => {}
-                // Something may have become due that does not have to wait for the answers to others.
+                // A delivery may have become due that need not wait for the responses to others.
                 () = self.outbound.clock.sleep(self.outbound.look_every), if may_take => {}
                 () = self.stop.cancelled(), if !is_stopped => {}
             }
         }
     }
 
-    /// What is due, with the endpoint as it is now.
+    /// The due deliveries, with the endpoint as it is now.
     async fn take(&self, room: usize) -> Result<Vec<(Arc<WebhookEndpoint>, WebhookDelivery)>, StoreError> {
         if room == 0 {
             return Ok(Vec::new());
@@ -84,11 +84,11 @@ impl Lane {
         let answered = self.post.send(&endpoint, &delivery, began).await;
         let settled = schedule::settled(&endpoint, delivery, began, watch.elapsed(), answered);
         if let Some(error) = settled.delivery.attempts.last().and_then(|attempt| attempt.error.as_ref()) {
-            tracing::info!(endpoint = %endpoint.id, %message, error, "a webhook did not arrive");
+            tracing::info!(endpoint = %endpoint.id, %message, error, "webhook delivery failed");
         }
-        // It is due again when nobody's turn is over, so that it may arrive twice and is never lost.
+        // The delivery becomes due again when the claim expires, so that it may arrive twice but is never lost.
         if let Err(error) = store.settle(&settled).await {
-            tracing::warn!(endpoint = %endpoint.id, %message, %error, "what came of a webhook cannot be written down");
+            tracing::warn!(endpoint = %endpoint.id, %message, %error, "failed to record outcome of webhook delivery");
         }
     }
 }

@@ -12,7 +12,9 @@ use crate::gateway::page::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// List webhook endpoints, oldest first
+/// List webhook endpoints
+///
+/// Returns the webhook endpoints of your tenant, oldest first.
 #[utoipa::path(
     get, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "listWebhookEndpoints", params(Paging),
     responses(

@@ -1,11 +1,11 @@
-//! `/v1/webhook-endpoints`, and what is sent there: [Standard Webhooks](https://www.standardwebhooks.com) about runs that
-//! wait, runs that are over, and calls that somebody has to decide about.
+//! `/v1/webhook-endpoints`, and webhook delivery: [Standard Webhooks](https://www.standardwebhooks.com) about runs that
+//! are pending, runs that ended, and calls that require approval.
 //!
-//! Messages are thin: they say what to look at, never what was said. What is to be told follows from the journal
-//! ([`news`]), so nothing that a crash interrupts is lost, and each message has an id that follows from what it tells, so
-//! nothing is told under two names. The [`Dispatcher`] makes deliveries and sends them; handlers only read and write rows.
+//! Messages are thin: they refer to a run, and never contain its content. They are derived from the journal ([`news`]),
+//! so that no event is lost in a crash. The id of a message is derived from its event, so that no event has two ids.
+//! The [`Dispatcher`] creates and sends deliveries; handlers only read and write rows.
 //!
-//! Not done here: promising an order, following redirects, believing where an address leads ([`egress`]).
+//! Not done here: guaranteeing an order, following redirects, trusting addresses ([`egress`]).
 
 mod change;
 mod create;
@@ -38,7 +38,7 @@ pub use wake::Wake;
 use super::state::Gateway;
 use crate::core::json::hex;
 
-/// An id that follows from what it names: the same wherever it is asked for.
+/// An id derived from a text: the same in every process.
 fn following_from(named: &str) -> String {
     hex(&Sha256::digest(named)).chars().take(32).collect()
 }

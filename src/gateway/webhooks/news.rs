@@ -1,5 +1,5 @@
-//! What a journal has to tell that was not told before. Pure, and the same whoever asks: a message about the same thing has
-//! the same id in every process.
+//! Webhook events: derives from a journal the events that were not yet announced. Pure and deterministic: a message
+//! about the same event has the same id in every process.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -10,34 +10,34 @@ use crate::core::run::{Debt, Event, Impossible, Recorded, Run, Status, Trigger};
 use crate::gateway::tenant::Place;
 use crate::ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
 
-/// What is to be told of a run.
+/// The events to announce for a run.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    /// One thing after the other.
+    /// The events, in order.
     pub(super) items: Vec<Item>,
-    /// Up to which length of the journal this is all.
+    /// The length of the journal that the events cover.
     pub(super) up_to: u64,
 }
 
-/// One thing to tell.
+/// An event to announce.
 #[derive(Debug)]
 pub(super) struct Item {
     kind: WebhookKind,
-    /// The place in the journal that it stands at.
+    /// The event's position in the journal.
     position: u64,
-    /// When it became so.
+    /// When it happened.
     pub(super) at: Timestamp,
     data: Map<String, Value>,
 }
 
 impl News {
-    /// What the journal tells beyond `told`. A run rests where it ends, and wherever it waits and something else than waiting
-    /// comes next; one that is under way tells nothing of the turn it is in.
+    /// The events of a journal after `told`. A run is announced when it ends, and wherever it becomes pending until it
+    /// continues; a turn in progress yields no event.
     pub(super) fn of(id: &RunId, journal: &[Recorded], told: u64) -> Result<Self, Impossible> {
         let Some(first) = journal.first() else { return Ok(Self::default()) };
         let Some(mut run) = Run::replay_recorded([first])? else { return Ok(Self::default()) };
         let mut story = Story { id, news: Self { items: Vec::new(), up_to: told }, told, asked: told, waits: None };
-        // What a fork copied happened to the other run.
+        // Facts that a fork copied happened to the original run.
         let copied = match &run.started().trigger {
             Trigger::Manual => 0,
             Trigger::Fork { at, .. } => *at,
@@ -61,20 +61,20 @@ impl News {
     }
 }
 
-/// A journal while it is read.
+/// The state while a journal is read.
 struct Story<'a> {
     id: &'a RunId,
     news: News,
-    /// Up to where rests were told.
+    /// Up to where pending states were announced.
     told: u64,
-    /// Up to where approvals were told.
+    /// Up to where approvals were announced.
     asked: u64,
-    /// Since which length of the journal the run waits, if it does.
+    /// The length of the journal at which the run became pending, if it is.
     waits: Option<u64>,
 }
 
 impl Story<'_> {
-    /// The run waits here, for things asked from `since` on.
+    /// The run is pending here, for items requested from `since` on.
     fn rests(&mut self, run: &Run, since: u64) {
         let at = run.clock().unwrap_or(Timestamp::UNIX_EPOCH);
         if let Some(waits) = self.waits.filter(|waits| *waits > self.told.max(since)) {
@@ -93,7 +93,7 @@ impl Story<'_> {
         self.news.up_to = self.news.up_to.max(run.length());
     }
 
-    /// The run is over.
+    /// The run has ended.
     fn ends(&mut self, run: &Run, status: Status) {
         let length = run.length();
         if let Some(kind) = WebhookKind::of_rest(status).filter(|_| length > self.told) {
@@ -111,7 +111,7 @@ impl Story<'_> {
     }
 }
 
-/// What to look at, and nothing that was said.
+/// A reference to the run, without its content.
 fn data(id: &RunId, run: &Run) -> Map<String, Value> {
     let started = run.started();
     let members = [
@@ -125,7 +125,8 @@ fn data(id: &RunId, run: &Run) -> Map<String, Value> {
 }
 
 impl Item {
-    /// The message that tells an endpoint of it, due at once; `None` if it did not exist yet or does not want to hear of it.
+    /// The delivery of the event to an endpoint, due at once; `None` if the endpoint did not exist yet or does not
+    /// receive such events.
     pub(super) fn to(&self, endpoint: &WebhookEndpoint, run: &RunId, now: Timestamp) -> Option<WebhookDelivery> {
         if !endpoint.hears(self.kind) || self.at < endpoint.created_at {
             return None;
@@ -145,7 +146,7 @@ impl Item {
     }
 }
 
-/// A message as it is sent.
+/// The body of a message.
 pub(super) fn body(kind: WebhookKind, at: Timestamp, data: &Map<String, Value>) -> String {
     json!({"type": kind.as_str(), "timestamp": at, "data": data}).to_string()
 }

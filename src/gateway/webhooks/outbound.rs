@@ -1,4 +1,4 @@
-//! What a gateway needs to send webhooks.
+//! Webhook configuration.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::runner::SystemClock;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The store of endpoints and deliveries, and how they are dealt with. Cheap to clone.
+/// The store of endpoints and deliveries, and the settings of their delivery. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbound {
     pub(super) store: Arc<dyn Webhooks>,
@@ -26,24 +26,25 @@ pub struct Outbound {
     pub(super) patience: Duration,
 }
 
-/// An endpoint of the operator's configuration. It may be anywhere.
+/// A webhook endpoint of the operator's configuration. Its address may be anywhere.
 #[derive(Clone, Debug)]
 pub struct ConfiguredWebhook {
-    /// Whose runs it hears of.
+    /// The tenant whose runs the endpoint receives events of.
     pub tenant: Tenant,
-    /// Where messages are posted.
+    /// The URL that messages are posted to.
     pub url: String,
-    /// `whsec_` and the Base64 of 24 to 64 bytes.
+    /// The signing secret: `whsec_` and the Base64 of 24 to 64 bytes.
     pub secret: String,
-    /// What it wants to hear of; nothing means everything.
+    /// The events that the endpoint receives; empty means all.
     pub events: BTreeSet<WebhookKind>,
 }
 
 impl ConfiguredWebhook {
-    /// Whether these can be the endpoints of a configuration.
+    /// Validates the endpoints of a configuration.
     ///
     /// # Errors
-    /// In words, what is wrong with one of them, by its number: its address may hold a token.
+    /// A text that says what is wrong with an endpoint. It names the endpoint by its number, because its address may
+    /// hold a token.
     pub fn check(endpoints: &[Self]) -> Result<(), String> {
         for (place, endpoint) in endpoints.iter().enumerate() {
             let number = place + 1;
@@ -51,7 +52,7 @@ impl ConfiguredWebhook {
             let is_same = |other: &Self| (&other.tenant, &other.url) == (&endpoint.tenant, &endpoint.url);
             if endpoints.iter().take(place).any(is_same) {
                 return Err(format!(
-                    "number {number} has the tenant and the address of one before it; write one of them"
+                    "number {number} has the tenant and the address of an earlier one; remove one of them"
                 ));
             }
         }
@@ -60,7 +61,7 @@ impl ConfiguredWebhook {
 
     fn check_alone(&self) -> Result<(), String> {
         let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or("this is no HTTP address; write `https://…`")?;
+        let url = url.ok_or("this is not an HTTP address; write `https://…`")?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err("leave name and password out of the address; messages are signed instead".to_owned());
         }
@@ -69,7 +70,7 @@ impl ConfiguredWebhook {
 }
 
 impl Outbound {
-    /// Over a store that also has the journals.
+    /// Webhook delivery over a store that also has the journals.
     pub fn new(store: Arc<dyn Webhooks>) -> Self {
         Self {
             store,
@@ -81,41 +82,41 @@ impl Outbound {
         }
     }
 
-    /// Time; default: the system's. It has to be the runner's.
+    /// Sets the clock. Default: the system's. It has to be the runner's.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// What the runner says when a run comes to rest; without it that is found by looking.
+    /// Sets the wake signal of the runner; without it, the dispatcher finds runs only by polling.
     #[must_use]
     pub fn woken_by(self, wake: Wake) -> Self {
         Self { wake, ..self }
     }
 
-    /// What is let through besides HTTPS to the public internet.
+    /// Sets the destinations that are allowed besides HTTPS to the public internet.
     #[must_use]
     pub fn egress(self, egress: WebhookEgress) -> Self {
         Self { egress, ..self }
     }
 
-    /// How often it is looked for what is to be told and sent; default: every two seconds.
+    /// Sets the polling interval. Default: two seconds.
     #[must_use]
     pub fn look_every(self, look_every: Duration) -> Self {
         Self { look_every, ..self }
     }
 
-    /// How long an attempt may take, from looking the name up to the end of the answer; default: 15 seconds.
+    /// Sets the timeout of an attempt, from the name lookup to the end of the response. Default: 15 seconds.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// Puts the endpoints of the configuration in the place of those of the configuration before. What is sent at this
-    /// moment still goes where it was going.
+    /// Replaces the endpoints of the previous configuration with those of this one. Messages in progress still go to
+    /// their old address.
     ///
     /// # Errors
-    /// As [`ConfiguredWebhook::check`]; or that the store cannot be used.
+    /// Those of [`ConfiguredWebhook::check`], or that the store is not available.
     pub async fn configure(&self, endpoints: &[ConfiguredWebhook]) -> Result<(), String> {
         ConfiguredWebhook::check(endpoints)?;
         let endpoints: Vec<_> = endpoints.iter().map(|endpoint| self.configured(endpoint)).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! One attempt: the message is posted, and the answer is looked at, no further than it has to be.
+//! Webhook client: posts a message once, and reads its response as far as needed.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use super::signature;
 use crate::ports::{WebhookDelivery, WebhookEndpoint};
 
 const DIAL: Duration = Duration::from_secs(10);
-/// How much of an answer is read, so that its connection can be used again.
+/// How much of a response is read, so that its connection can be used again.
 const READ: usize = 4 * 1024;
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
-    /// It was taken.
+    /// The message was received.
     Taken {
         /// Any of the 2xx.
         status: u16,
     },
-    /// 410: whoever was there wants no more.
+    /// 410: the receiver wants no more messages.
     Gone,
-    /// It was answered with something else.
+    /// The receiver answered with another status.
     Refused {
         /// The status.
         status: u16,
         /// The `Retry-After` header.
         retry_after: Option<String>,
     },
-    /// It was not answered.
+    /// There was no response.
     Nothing {
-        /// Why, for people.
+        /// The reason, for people.
         error: String,
     },
 }
@@ -41,7 +41,7 @@ pub(super) enum Answered {
 /// Posts messages.
 pub(super) struct Post {
     egress: WebhookEgress,
-    /// How long an attempt may take, from looking the name up to the end of the answer.
+    /// The timeout of an attempt, from the name lookup to the end of the response.
     patience: Duration,
     guarded: Client,
     /// For endpoints that the operator configured.
@@ -54,7 +54,7 @@ impl Post {
             let client = Client::builder().no_proxy().no_gzip().redirect(redirect::Policy::none());
             client.connect_timeout(DIAL).user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
         };
-        let failed = |error: reqwest::Error| format!("no HTTP client can be made for webhooks: {error}");
+        let failed = |error: reqwest::Error| format!("failed to create the HTTP client for webhooks: {error}");
         let guarded = client().dns_resolver(Guard::new(egress)).build().map_err(failed)?;
         let free = client().build().map_err(failed)?;
         Ok(Self { egress, patience, guarded, free })
@@ -86,18 +86,18 @@ impl Post {
         }
     }
 
-    /// What went wrong, without the address: it may hold a token, and whoever reads this knows it.
+    /// The error, without the address: it may hold a token, and readers of the error know it.
     fn said(&self, error: reqwest::Error) -> String {
         if let Some(refused) = egress::refusal(&error) {
             return refused.to_string();
         }
         if error.is_connect() {
-            return "no connection could be made".to_owned();
+            return "the connection failed".to_owned();
         }
         if error.is_timeout() {
-            return format!("there was no answer within {} s", self.patience.as_secs_f32());
+            return format!("there was no response within {} s", self.patience.as_secs_f32());
         }
-        "the connection broke before there was an answer".to_owned()
+        "the connection closed before there was a response".to_owned()
     }
 }
 
@@ -106,7 +106,7 @@ impl Answered {
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = retry_after.map(|value| value.chars().take(64).collect());
-        // The status is the answer; a body that breaks off or never ends changes nothing.
+        // The status decides; a body that breaks off or never ends changes nothing.
         let mut read = 0;
         while read < READ
             && let Ok(Some(chunk)) = response.chunk().await
@@ -120,7 +120,7 @@ impl Answered {
         }
     }
 
-    /// The status of the answer.
+    /// The status of the response.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Taken { status } | Self::Refused { status, .. } => Some(*status),
@@ -129,20 +129,20 @@ impl Answered {
         }
     }
 
-    /// Why the message did not arrive.
+    /// The reason why the message was not delivered.
     pub(super) fn error(&self) -> Option<String> {
         match self {
             Self::Taken { .. } => None,
-            Self::Gone => Some("it answered 410 and is sent nothing more".to_owned()),
+            Self::Gone => Some("it answered 410 and receives no more messages".to_owned()),
             Self::Refused { status: status @ 300..=399, .. } => {
-                Some(format!("it answered {status}, and redirects are not followed: name the final address"))
+                Some(format!("it answered {status}, and redirects are not followed: use the final address"))
             }
-            Self::Refused { status, .. } => Some(format!("it answered {status}; any 2xx is taken as received")),
+            Self::Refused { status, .. } => Some(format!("it answered {status}; any 2xx counts as received")),
             Self::Nothing { error } => Some(error.clone()),
         }
     }
 
-    /// How long to wait, if the answer says so: seconds, or a date.
+    /// The delay that the response requests: seconds, or a date.
     pub(super) fn retry_after(&self, now: Timestamp) -> Option<Duration> {
         let Self::Refused { retry_after: Some(text), .. } = self else { return None };
         if let Ok(seconds) = text.trim().parse() {

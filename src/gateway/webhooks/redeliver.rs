@@ -12,15 +12,15 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::DeliveryFilter;
 
-/// Send a webhook once more
+/// Redeliver a webhook
 ///
-/// At once, under the id and with the body it had; as often as if it were new.
+/// Sends the message again at once, with the same id and body, and with as many retries as a new one.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/deliveries/{delivery}/redeliver", tag = "webhooks",
     operation_id = "redeliverWebhook",
     params(("endpoint" = String, Path, description = "The endpoint"), ("delivery" = String, Path, description = "The delivery")),
     responses(
-        (status = 202, description = "It is on its way", body = DeliveryView),
+        (status = 202, description = "The delivery, which is on its way", body = DeliveryView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

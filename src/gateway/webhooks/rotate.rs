@@ -17,22 +17,22 @@ use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// How long a secret signs when there is another one.
+/// How long the previous secret still signs.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The secret to come.
+/// The new secret.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebhookRotation)]
 pub(super) struct Rotation {
-    /// `whsec_` and the Base64 of 24 to 64 random bytes, if you want to bring your own.
+    /// A signing secret of your own: `whsec_` and the Base64 of 24 to 64 random bytes. Default: a new secret.
     secret: Option<String>,
 }
 
-/// Give a webhook endpoint another secret
+/// Rotate the secret of a webhook endpoint
 ///
-/// Messages are signed with the secret before as well, for 24 hours, also if it is changed once more meanwhile. The new one
-/// is in this answer and in no other.
+/// For 24 hours, messages are also signed with the previous secret, even if the secret is rotated again meanwhile. The
+/// new secret is returned only in this response.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/rotate", tag = "webhooks", operation_id = "rotateWebhookSecret",
     request_body = Rotation, params(("endpoint" = String, Path, description = "The endpoint")),

@@ -1,4 +1,4 @@
-//! When a message is tried again, and what an attempt says about its endpoint. Pure.
+//! Retry schedule: when a message is sent again, and the health of its endpoint after an attempt. Pure.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ const SECOND: u64 = 1;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// How long after each attempt that failed the next one is: eight attempts within about 28 hours.
+/// The pause after each failed attempt: eight attempts within about 28 hours.
 const PAUSES: [u64; 7] = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
 
 /// The longest pause that an endpoint may ask for.
 const LONGEST: Duration = Duration::from_secs(24 * HOUR);
 
-/// How long an endpoint may fail before nothing is sent there any more.
+/// How long an endpoint may fail before it is disabled.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(5 * 24 * HOUR);
 
 /// How many attempts are kept in the log of a message.
 const KEPT: usize = 24;
 
-/// What becomes of a message, and of its endpoint, after an attempt.
+/// The state of a message and of its endpoint after an attempt.
 pub(super) fn settled(
     endpoint: &WebhookEndpoint,
     mut delivery: WebhookDelivery,
@@ -43,11 +43,11 @@ pub(super) fn settled(
     let standing = match &answered {
         Answered::Taken { .. } => Standing::Well,
         Answered::Gone => {
-            Standing::Disabled(Disabled { at: now, reason: "it answered 410: it is gone for good".to_owned() })
+            Standing::Disabled(Disabled { at: now, reason: "it answered 410, which means gone for good".to_owned() })
         }
         Answered::Refused { .. } | Answered::Nothing { .. } => match endpoint.failing_since {
             Some(since) if now >= later(since, GIVEN_UP_AFTER) => {
-                let reason = format!("nothing has arrived there since {since:.0}");
+                let reason = format!("no message was delivered since {since:.0}");
                 Standing::GivenUp { since, disabled: Disabled { at: now, reason } }
             }
             Some(_) | None => Standing::Failing(now),
@@ -67,8 +67,8 @@ pub(super) fn settled(
     Settled { delivery, taken_until, standing }
 }
 
-/// How long to wait after that many attempts; `None` after the last. A fifth more or less, so that what failed together is
-/// not tried again together.
+/// The pause after that many attempts; `None` after the last. A jitter of a fifth spreads retries of messages that
+/// failed together.
 fn pause(id: &MessageId, tries: u32) -> Option<Duration> {
     let position = usize::try_from(tries).ok()?.checked_sub(1)?;
     let pause = Duration::from_secs(*PAUSES.get(position)?);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_may_ask_for_a_longer_pause_within_a_day_and_never_for_a_shorter_one() {
+    fn an_endpoint_can_lengthen_a_pause_and_never_shorten_it() {
         assert_eq!(next(0, refused(Some("120"))), Some(120));
         assert_eq!(next(0, refused(Some("Thu, 01 Jan 1970 00:03:00 GMT"))), Some(180));
         assert_eq!(next(0, refused(Some("99999999"))), Some(24 * HOUR));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_is_gone_or_fails_for_days_is_sent_nothing_any_more() {
+    fn an_endpoint_that_is_gone_or_fails_for_days_is_disabled() {
         let standing =
             |since, now, answered| settled(&endpoint(since), delivery(0), now, Duration::ZERO, answered).standing;
         assert!(matches!(standing(None, at(9), Answered::Gone), Standing::Disabled(_)));
@@ -159,9 +159,9 @@ mod tests {
         let days = 5 * 24 * HOUR;
         assert!(matches!(standing(Some(at(0)), at(days - 1), refused(None)), Standing::Failing(_)));
         let given_up = standing(Some(at(0)), at(days), refused(None));
-        let Standing::GivenUp { since, disabled } = given_up else { panic!("it goes on") };
+        let Standing::GivenUp { since, disabled } = given_up else { panic!("it is not disabled") };
         assert_eq!(since, at(0));
-        assert_eq!(disabled.reason, "nothing has arrived there since 1970-01-01T00:00:00Z");
+        assert_eq!(disabled.reason, "no message was delivered since 1970-01-01T00:00:00Z");
         assert_eq!(standing(Some(at(0)), at(days), Answered::Taken { status: 204 }), Standing::Well);
     }
 

@@ -1,4 +1,4 @@
-//! Secrets and signatures as Standard Webhooks wants them: HMAC-SHA256 over `id.timestamp.body`.
+//! Secrets and signatures of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
 
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
@@ -9,17 +9,17 @@ use crate::core::id::MessageId;
 use crate::ports::{EndpointSecrets, WebhookSecret};
 
 const PREFIX: &str = "whsec_";
-/// How many bytes a fresh secret has.
+/// How many bytes a new secret has.
 const FRESH: usize = 32;
 
-/// A secret that nobody had before.
+/// A new secret.
 pub(super) fn fresh() -> Result<WebhookSecret, String> {
     let mut bytes = [0; FRESH];
-    rand::fill(&mut bytes).map_err(|_| "this machine gives no random bytes".to_owned())?;
+    rand::fill(&mut bytes).map_err(|_| "failed to read random bytes".to_owned())?;
     Ok(WebhookSecret::new(format!("{PREFIX}{}", STANDARD.encode(bytes))))
 }
 
-/// A secret that somebody brings along.
+/// Validates a secret that the client provides.
 pub(super) fn brought(text: &str) -> Result<WebhookSecret, String> {
     match key(text) {
         Some(bytes) if (24..=64).contains(&bytes.len()) => Ok(WebhookSecret::new(text)),
@@ -27,7 +27,7 @@ pub(super) fn brought(text: &str) -> Result<WebhookSecret, String> {
     }
 }
 
-/// The `webhook-signature` header: one signature for each secret that holds, the current one first.
+/// The `webhook-signature` header: one signature for each valid secret, the current one first.
 pub(super) fn header(secrets: &EndpointSecrets, id: &MessageId, now: Timestamp, body: &str) -> String {
     let signed = format!("{id}.{}.{body}", now.as_second());
     secrets.holding(now).filter_map(|secret| sign(secret, &signed)).collect::<Vec<_>>().join(" ")
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_before_signs_until_its_time_is_over() {
+    fn a_previous_secret_signs_until_it_expires() {
         let at = |second| Timestamp::from_second(second).expect("a time");
         let secrets = secrets(vec![(fresh().expect("random bytes"), at(100))]);
         let count = |now| header(&secrets, &"msg_1".into(), at(now), "{}").split(' ').count();
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_as_long_as_the_specification_wants_it_and_is_never_printed() {
+    fn a_secret_has_the_specified_length_and_is_never_printed() {
         let of = |bytes: usize| brought(&format!("whsec_{}", STANDARD.encode(vec![7; bytes])));
         assert!(of(24).is_ok() && of(64).is_ok());
         assert!(of(23).is_err() && of(65).is_err());

@@ -16,14 +16,14 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::{DeliveryState, WebhookDelivery, WebhookKind};
 
-/// Send a webhook that tells of nothing
+/// Send a test webhook
 ///
-/// Its `type` is `webhook.test`; what became of it is in the endpoint's deliveries.
+/// The message has the `type` `webhook.test`. The endpoint's deliveries show its outcome.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints/{endpoint}/test", tag = "webhooks", operation_id = "testWebhookEndpoint",
     params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
-        (status = 202, description = "It is on its way", body = DeliveryView),
+        (status = 202, description = "The delivery, which is on its way", body = DeliveryView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

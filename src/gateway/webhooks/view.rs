@@ -1,4 +1,4 @@
-//! Endpoints and deliveries as clients see them.
+//! The API view of webhook endpoints and deliveries.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,141 +8,141 @@ use utoipa::ToSchema;
 use crate::core::id::{EndpointId, MessageId, RunId};
 use crate::ports::{Attempt, DeliveryState, Disabled, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookSecret};
 
-/// What an endpoint may hear of.
+/// An event type that an endpoint may receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = WebhookEvent)]
 pub(super) enum EventView {
-    /// A run waits and is owed something.
+    /// A run is pending and requires actions.
     #[serde(rename = "run.pending")]
     RunPending,
     /// A run ended with a valid answer.
     #[serde(rename = "run.completed")]
     RunCompleted,
-    /// A run ended without one.
+    /// A run ended without a valid answer.
     #[serde(rename = "run.failed")]
     RunFailed,
-    /// Somebody stopped a run.
+    /// A run was cancelled.
     #[serde(rename = "run.cancelled")]
     RunCancelled,
-    /// A run waited too long.
+    /// A required action was not completed in time.
     #[serde(rename = "run.expired")]
     RunExpired,
     /// A run ended at a hard limit.
     #[serde(rename = "run.turn_limit")]
     RunTurnLimit,
-    /// A person is to decide about a call.
+    /// A call requires approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested,
 }
 
-/// Where webhooks go.
+/// A webhook endpoint.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookEndpoint)]
 pub(super) struct EndpointView {
-    /// Its id.
+    /// The endpoint's id.
     #[schema(value_type = String, example = "we_0199c0ffee")]
     id: EndpointId,
-    /// `webhook_endpoint`.
+    /// Always `webhook_endpoint`.
     object: &'static str,
-    /// Where messages are posted.
+    /// The URL that messages are posted to.
     url: String,
-    /// What it hears of; an empty list is everything.
+    /// The events that the endpoint receives; an empty list means all.
     events: Vec<EventView>,
-    /// What people say about it.
+    /// The description for people.
     description: Option<String>,
-    /// Whether it stands in the operator's configuration, and can only be changed there.
+    /// Whether the endpoint is part of the operator's configuration, and can only be changed there.
     configured: bool,
-    /// Whether anything is sent there.
+    /// Whether messages are sent to the endpoint.
     enabled: bool,
-    /// Since when and why not.
+    /// When and why the endpoint was disabled.
     disabled: Option<DisabledView>,
-    /// Since when no message arrived any more.
+    /// Since when all deliveries have failed.
     #[schema(value_type = Option<String>, format = DateTime)]
     failing_since: Option<Timestamp>,
-    /// Until when messages are also signed with secrets before this one.
+    /// Until when messages are also signed with previous secrets.
     #[schema(value_type = Option<String>, format = DateTime)]
     previous_secret_until: Option<Timestamp>,
-    /// Since when it hears.
+    /// When the endpoint was created; it receives events from then on.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// The key that messages are signed with. Shown once: when it was made.
+    /// The signing secret, which is shown only when it is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
 
-/// That nothing is sent to an endpoint.
+/// A disabled endpoint.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookDisabled)]
 struct DisabledView {
-    /// Since when.
+    /// When it was disabled.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// Why, for people.
+    /// The reason, for people.
     reason: String,
 }
 
-/// A message, and what became of it.
+/// A message, and the state of its delivery.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookDelivery)]
 pub(super) struct DeliveryView {
     /// The `webhook-id` of every attempt.
     #[schema(value_type = String)]
     id: MessageId,
-    /// `webhook_delivery`.
+    /// Always `webhook_delivery`.
     object: &'static str,
-    /// Where it goes.
+    /// The endpoint that it is sent to.
     #[schema(value_type = String)]
     endpoint_id: EndpointId,
-    /// What it tells of.
+    /// The event type.
     #[schema(example = "run.pending")]
     r#type: &'static str,
-    /// The run it is about; none for a test.
+    /// The run that the event is about; missing for a test.
     #[schema(value_type = Option<String>)]
     run_id: Option<RunId>,
-    /// Where it stands.
+    /// The state of the delivery.
     status: DeliveryStatusView,
-    /// When it is tried next.
+    /// When the next attempt is due.
     #[schema(value_type = Option<String>, format = DateTime)]
     next_attempt_at: Option<Timestamp>,
-    /// When it was made.
+    /// When the delivery was created.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
     /// The last attempts, oldest first.
     attempts: Vec<AttemptView>,
-    /// What is sent.
+    /// The body of the message.
     body: Value,
 }
 
-/// Where a delivery stands.
+/// The state of a delivery.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = WebhookDeliveryStatus)]
 enum DeliveryStatusView {
-    /// It is to be tried.
+    /// Another attempt is due.
     Waiting,
-    /// It arrived.
+    /// The message was delivered.
     Delivered,
-    /// It was tried for the last time.
+    /// The last attempt failed.
     Failed,
 }
 
-/// An attempt to deliver.
+/// A delivery attempt.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookAttempt)]
 struct AttemptView {
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// How long it took.
+    /// How long it took, in milliseconds.
     duration_ms: u64,
-    /// The status of the answer, if there was one.
+    /// The status of the response, if there was one.
     status: Option<u16>,
-    /// Why it did not arrive, for people.
+    /// The reason why the message was not delivered, for people.
     error: Option<String>,
 }
 
 impl EndpointView {
-    /// An endpoint, without its secrets.
+    /// The view of an endpoint, without its secrets.
     pub(super) fn of(endpoint: WebhookEndpoint) -> Self {
         let events = endpoint.events.into_iter().filter_map(EventView::of).collect();
         let disabled = endpoint.disabled.map(|Disabled { at, reason }| DisabledView { at, reason });
@@ -162,7 +162,7 @@ impl EndpointView {
         }
     }
 
-    /// The same with its secret, for the only time.
+    /// The same with its secret, which is shown only once.
     pub(super) fn showing(self, secret: &WebhookSecret) -> Self {
         Self { secret: Some(secret.expose().to_owned()), ..self }
     }
@@ -199,7 +199,7 @@ impl DeliveryView {
 }
 
 impl EventView {
-    /// `None` for what nobody can wish for.
+    /// `None` for a type that an endpoint cannot choose.
     fn of(kind: WebhookKind) -> Option<Self> {
         match kind {
             WebhookKind::RunPending => Some(Self::RunPending),

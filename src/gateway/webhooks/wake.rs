@@ -1,4 +1,4 @@
-//! Hearing that a run came to rest, so that nobody has to wait for the next look.
+//! Wake signal: reports runs that become pending or end, so that the dispatcher need not wait for its next poll.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::core::id::RunId;
 use crate::core::run::Recorded;
 use crate::ports::{EventSink, Update};
 
-/// Give one to a runner as a sink, and the same one to [`super::Outbound`]. Only a hint: what nobody hears of is found by
-/// looking.
+/// Pass one to a runner as a sink, and the same one to [`super::Outbound`]. It only reduces latency: runs it misses are
+/// found by polling.
 #[derive(Clone, Debug, Default)]
 pub struct Wake(Arc<Notify>);
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_to_rest_and_what_is_written_at_rest_wakes() {
+    fn idle_runs_and_writes_to_them_wake_the_dispatcher() {
         let (wake, run) = (Wake::default(), RunId::new("run_1"));
         assert_eq!(wake.woken().now_or_never(), None);
         wake.laid_down(&run, Timestamp::UNIX_EPOCH);

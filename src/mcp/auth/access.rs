@@ -1,8 +1,8 @@
-//! The access to one server while it is connected: the token to send, and where the next one comes from.
+//! Access token of one connected server: the current token, and the source of the next one.
 //!
-//! However many requests find a token refused at once, it is renewed once, and the others use what came of it; the same
-//! holds between processes that share a file of credentials. Renewing belongs to nobody's request: one that is given up
-//! in the middle must not lose the only refresh token that is still good.
+//! However many requests get a refusal at once, the token is renewed once, and the others use the new token; the same
+//! holds between processes that share a credential file. Renewal does not belong to a request: a request that is
+//! cancelled meanwhile must not lose the only valid refresh token.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,8 +22,8 @@ use super::renewal::{self, Renewed};
 use super::settings::{ClientProof, Grant, OAuthSettings};
 use crate::mcp::http::egress::{Egress, Reach};
 
-/// What is wrong when nothing is kept.
-const NOBODY: &str = "it answered HTTP 401, and nobody has logged in";
+/// The error when no credentials are stored.
+const NOBODY: &str = "it answered HTTP 401, and no user has logged in";
 
 /// The access to one server.
 #[derive(Debug)]
@@ -31,16 +31,16 @@ pub(in crate::mcp) struct Access {
     settings: OAuthSettings,
     target: Target,
     held: Mutex<Held>,
-    /// Held while a token is obtained. What was asked for in this connection is in it.
+    /// Held while a token is obtained. It contains the scopes requested during this connection.
     obtaining: tokio::sync::Mutex<Asked>,
 }
 
-/// What is known of the token.
+/// The state of the token.
 #[derive(Clone, Debug)]
 enum Held {
-    /// Nobody looked yet.
+    /// Not read yet.
     Unread,
-    /// There is none.
+    /// There is no token.
     None,
     Token(Token),
 }
@@ -53,29 +53,29 @@ struct Token {
     scopes: Vec<String>,
 }
 
-/// Scopes that were asked for already.
+/// Scopes that were already requested.
 type Asked = BTreeSet<String>;
 
 /// Why another token is needed.
 #[derive(Clone, Debug)]
 pub(super) enum Refused {
-    /// The one that was sent, if any, is of no use: what the server says to that.
+    /// The server refused the token, if any was sent, with this challenge.
     Unauthorized { challenge: String },
-    /// It does not suffice: what the server says to that.
+    /// The scopes do not suffice, according to this challenge.
     Insufficient { challenge: String },
 }
 
-/// What another token is needed for.
+/// The requirements for another token.
 struct Need<'a> {
     /// The token that was refused.
     sent: Option<&'a SecretString>,
-    /// The scopes it has to have, if that is why.
+    /// The required scopes, if they are the reason.
     wanted: Option<Vec<String>>,
     challenge: Option<&'a str>,
 }
 
 impl Access {
-    /// Access to the server at that address. Asks nobody yet.
+    /// Access to the server at that address. Sends nothing yet.
     pub(in crate::mcp) fn new(settings: OAuthSettings, url: Url, egress: Egress) -> Arc<Self> {
         let reach = Reach::from_server(egress, &url, settings.allow_private);
         Arc::new(Self {
@@ -86,7 +86,8 @@ impl Access {
         })
     }
 
-    /// The token to send with a request. Without one the request goes out as it is: the server may not want any.
+    /// The token to send with a request. Without a token the request is sent without one: the server may not require
+    /// it.
     pub(super) async fn token(self: &Arc<Self>) -> Result<Option<SecretString>, AccessError> {
         let held = self.held();
         match (held, &self.settings.grant) {
@@ -97,7 +98,8 @@ impl Access {
             (Held::Unread, Grant::Person { credentials, .. }) => match credentials.newest(self.server()) {
                 Ok(Some(found)) if !found.is_stale() => Ok(Some(self.hold(&found))),
                 Ok(Some(found)) => self.obtain(Some(found.access_token), None).await.map(Some),
-                // Nothing is held against a server that may not want a token: if it does, the fault is told then.
+                // A server that may not require a token gets the request without one. If it does require one, the
+                // error is reported then.
                 Ok(None) | Err(_) => {
                     *self.state() = Held::None;
                     Ok(None)
@@ -106,7 +108,7 @@ impl Access {
         }
     }
 
-    /// Another token than the one that was sent, because of what the server said.
+    /// A token other than the one that was sent, according to the server's answer.
     pub(super) async fn after(
         self: &Arc<Self>,
         sent: Option<SecretString>,
@@ -115,14 +117,14 @@ impl Access {
         self.obtain(sent, Some(refused)).await
     }
 
-    /// Obtains a token in a task of its own, which ends its work whatever becomes of the request.
+    /// Obtains a token in a task of its own, which completes even if the request is cancelled.
     async fn obtain(
         self: &Arc<Self>,
         sent: Option<SecretString>,
         refused: Option<Refused>,
     ) -> Result<SecretString, AccessError> {
         let access = self.clone();
-        // The SDK logs codes, and what comes with tokens.
+        // The SDK logs authorization codes and token responses.
         let obtaining = async move { access.obtained(sent, refused).await }.with_subscriber(Dispatch::none());
         match tokio::spawn(obtaining).await {
             Ok(outcome) => outcome,
@@ -169,7 +171,7 @@ impl Access {
             }
             Grant::Person { client, credentials, browser: Some(browser), .. } => {
                 asked.extend(need.wanted.iter().flatten().cloned());
-                // Held while the page is open, too: nobody is to be asked the same twice at once.
+                // Held while the page is open, too: the user must not see the same page twice at once.
                 let _lock = credentials.renewing(self.server()).await?;
                 match self.kept(credentials, &need).await? {
                     Renewed::Granted(credential) => credential,
@@ -194,7 +196,8 @@ impl Access {
         renewal::request(&self.target, id, proof, &scopes, need.challenge).await
     }
 
-    /// What is kept, if it is another token than the one that was sent, or can be renewed. The server is locked meanwhile.
+    /// The stored credential, if its token differs from the one that was sent, or can be renewed. The caller holds the
+    /// lock of the server.
     async fn kept(&self, credentials: &CredentialFile, need: &Need<'_>) -> Result<Renewed, AccessError> {
         let Some(kept) = credentials.newest(self.server())? else { return Ok(Renewed::Ended(NOBODY.into())) };
         if is_of_use(&kept, need.sent) {
@@ -211,8 +214,8 @@ impl Access {
         AccessError::LoginNeeded { server, why, scopes }
     }
 
-    /// What to ask for when something is missing: what there is and what is missing. To ask again for what was asked for
-    /// before would go on for ever.
+    /// The scopes to request when some are missing: the current and the missing ones. Requesting the same scopes again
+    /// would never end.
     fn wider(&self, challenge: &str, asked: &Asked) -> Result<Vec<String>, AccessError> {
         let said = WWWAuthenticateParams::parse(challenge, &self.target.url);
         let missing: Vec<String> =
@@ -262,7 +265,7 @@ impl Refused {
     }
 }
 
-/// Whether it is worth sending after another one was refused.
+/// Whether a stored token is worth sending after another one was refused.
 fn is_of_use(kept: &Credential, sent: Option<&SecretString>) -> bool {
     is_another(&kept.access_token, sent) && !kept.is_stale()
 }
@@ -271,7 +274,7 @@ fn is_another(token: &SecretString, sent: Option<&SecretString>) -> bool {
     sent.is_none_or(|sent| sent.expose_secret() != token.expose_secret())
 }
 
-/// A scope as RFC 6749 allows it.
+/// A scope in the syntax of RFC 6749.
 fn scope(text: &str) -> Option<String> {
     let is_allowed = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
     text.chars().all(is_allowed).then(|| text.to_owned())

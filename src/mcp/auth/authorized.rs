@@ -1,5 +1,5 @@
-//! The HTTP client of a server that may want access to be granted: it sends the token there is, and when it is refused,
-//! the next one. A request that was refused was not done, so it is sent again.
+//! Authorizing HTTP client: sends the current token, and after a refusal the next one. A refused request had no
+//! effect, so it is sent again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 type Failure = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// How often a request is sent again with a token that has more rights.
+/// How often a request is repeated with a token that has more scopes.
 const WIDENINGS: usize = 2;
 
-/// An HTTP client that sends a token, if there is access to be had.
+/// An HTTP client that sends a token, where access is configured.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) struct Authorized<C> {
     inner: C,
@@ -32,7 +32,7 @@ pub(in crate::mcp) struct Authorized<C> {
 }
 
 impl<C> Authorized<C> {
-    /// That client, with this access; without any it sends what it is told.
+    /// Wraps a client with this access; `None` sends requests unchanged.
     pub(in crate::mcp) fn new(inner: C, access: Option<Arc<Access>>) -> Self {
         Self { inner, access }
     }
@@ -65,7 +65,7 @@ impl<C> Authorized<C> {
     }
 }
 
-/// What a server refuses for want of access. Some say 401 without the challenge that belongs to it.
+/// The refusals of a server that are about access. Some servers answer 401 without a challenge.
 #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; nothing else is about access")]
 fn refusal(failure: &Failure) -> Option<Refused> {
     match failure {
@@ -85,7 +85,7 @@ fn refusal(failure: &Failure) -> Option<Refused> {
     }
 }
 
-/// Our own words, in the places for words that the SDK's error has: one for what may pass by itself, one for what does not.
+/// Our own message in an error of the SDK: one error kind for transient failures, one for permanent ones.
 fn told(error: AccessError) -> Failure {
     let words = error.to_string();
     StreamableHttpError::Auth(match error {

@@ -1,15 +1,15 @@
-//! What brings a person, or what stands for one, before an authorization page.
+//! Browser interface: shows an authorization page to a person or a substitute.
 
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 
-/// Shows an authorization page and waits for where it leads back to.
+/// Shows an authorization page and waits for its redirect.
 #[async_trait]
 pub trait Browser: Debug + Send + Sync {
-    /// The address that authorization servers must lead back to.
+    /// The redirect address for authorization servers.
     fn redirect_uri(&self) -> String;
 
-    /// Shows the page. Answers with the whole address that the browser was led back to, or says why there is none.
+    /// Shows the page. Returns the complete address of the redirect, or the reason for its absence.
     async fn visit(&self, page: &str) -> Result<String, String>;
 }

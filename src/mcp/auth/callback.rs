@@ -1,4 +1,4 @@
-//! What an authorization server says by the address it leads a browser back to.
+//! Authorization response: the parameters of the redirect from an authorization server.
 
 use reqwest::Url;
 use secrecy::SecretString;
@@ -9,24 +9,24 @@ pub(super) enum Callback {
     /// Access was granted; the code can be exchanged for tokens.
     Granted {
         code: SecretString,
-        /// Who says so, if it says who it is (RFC 9207).
+        /// The issuer of the response, if it names itself (RFC 9207).
         issuer: Option<String>,
     },
-    /// It was not, for that reason.
+    /// Access was denied, for that reason.
     Denied(String),
 }
 
-/// Why an address is no answer to the question that was asked.
+/// Why an address is not an answer to our request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stray {
-    /// Its state is not ours: it answers somebody else's question.
+    /// Its state is not ours: it answers another request.
     State,
-    /// It has neither a code nor an error, or something of it twice.
+    /// It has neither a code nor an error, or a repeated parameter.
     Empty,
 }
 
 impl Callback {
-    /// Reads the address, if it answers the question with that state. A parameter that is there twice makes it no answer.
+    /// Reads the address, if it answers the request with that state. A repeated parameter makes it invalid.
     pub(super) fn read(address: &str, state: &str) -> Result<Self, Stray> {
         let url = Url::parse(address).map_err(|_| Stray::Empty)?;
         let value = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
@@ -46,7 +46,7 @@ impl Callback {
     }
 }
 
-/// The state of the question that a page asks.
+/// The `state` parameter of an authorization page.
 pub(super) fn state_of(page: &str) -> Option<String> {
     let url = Url::parse(page).ok()?;
     url.query_pairs().find(|(key, _)| key == "state").map(|(_, value)| value.into_owned())

@@ -1,4 +1,4 @@
-//! A person grants access: the authorization-code flow with PKCE.
+//! Authorization-code flow with PKCE: a person grants access.
 
 use rmcp::transport::auth::OAuthClientConfig;
 use secrecy::{ExposeSecret, SecretString};
@@ -11,18 +11,18 @@ use super::fault::{AccessError, failed, harmless};
 use super::settings::ClientIdentity;
 use super::tokens::Desk;
 
-/// What is asked of a person.
+/// An authorization request.
 pub(super) struct Consent<'a> {
     pub(super) target: &'a Target,
     pub(super) client: &'a ClientIdentity,
-    /// What to ask for; empty: what the server says is needed.
+    /// The scopes to request; empty: those that the server names.
     pub(super) scopes: &'a [String],
     pub(super) credentials: &'a CredentialFile,
     pub(super) browser: &'a dyn Browser,
 }
 
 impl Consent<'_> {
-    /// Asks, and keeps what was granted.
+    /// Requests access, and stores the credential.
     pub(super) async fn ask(&self, challenge: Option<&str>) -> Result<Credential, AccessError> {
         let mut from = self.target.discover(challenge).await?;
         if from.metadata.code_challenge_methods_supported.is_none() {
@@ -46,7 +46,7 @@ impl Consent<'_> {
         Ok(credential)
     }
 
-    /// The scopes to ask for, and the one that makes renewing possible where there is one.
+    /// The scopes to request, and the scope for refresh tokens where the server has one.
     async fn wanted(&self, from: &AuthorizationServer) -> Vec<String> {
         if self.scopes.is_empty() {
             return from.manager.select_initial_scopes(&[]).await;
@@ -58,7 +58,7 @@ impl Consent<'_> {
         scopes
     }
 
-    /// Makes toolgate known: as it is configured, as it was registered there before, or by registering now.
+    /// Identifies toolgate as a client: as configured, as registered there before, or by registering now.
     async fn identify(&self, from: &mut AuthorizationServer, scopes: &[String]) -> Result<Client, AccessError> {
         let redirect_uri = self.browser.redirect_uri();
         let known = match self.client {
@@ -83,7 +83,7 @@ impl Consent<'_> {
         Ok(Client { id: client_id, secret: client_secret.map(SecretString::from), redirect_uri })
     }
 
-    /// Shows the page and waits for the code that it leads to.
+    /// Shows the page and waits for the code of its redirect.
     async fn visit(
         &self,
         page: &str,

@@ -1,5 +1,6 @@
-//! Who grants access to a server: its metadata (RFC 9728) names an authorization server, whose metadata (RFC 8414, OpenID
-//! Connect) names endpoints. The SDK finds them; here is checked what it leaves to us: where they lead.
+//! Authorization server discovery: the server's metadata (RFC 9728) names an authorization server, whose metadata (RFC
+//! 8414, OpenID Connect) names endpoints. The SDK finds them; this module checks the addresses, which the SDK leaves
+//! to its caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +16,14 @@ use crate::mcp::http::egress::Reach;
 const DIAL: Duration = Duration::from_secs(10);
 const EXCHANGE: Duration = Duration::from_secs(30);
 
-/// A server that wants access to be granted, and how far its metadata may lead.
+/// A server that requires authorization, and the addresses that its metadata may name.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) url: Url,
     pub(super) reach: Reach,
 }
 
-/// An authorization server, ready to be asked.
+/// A discovered authorization server.
 pub(super) struct AuthorizationServer {
     pub(super) manager: AuthorizationManager,
     pub(super) issuer: String,
@@ -30,7 +31,7 @@ pub(super) struct AuthorizationServer {
 }
 
 impl Target {
-    /// Finds the authorization server, beginning with the server's challenge if there was one.
+    /// Finds the authorization server, starting with the server's challenge if there was one.
     pub(super) async fn discover(&self, challenge: Option<&str>) -> Result<AuthorizationServer, AccessError> {
         let mut manager = self.manager().await?;
         let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(failed)?;
@@ -41,14 +42,14 @@ impl Target {
         };
         self.dialled(&metadata.token_endpoint)?;
         metadata.registration_endpoint.iter().try_for_each(|endpoint| self.dialled(endpoint))?;
-        // A person opens it, in a browser of theirs.
+        // A person opens it, in their own browser.
         self.endpoint(&metadata.authorization_endpoint)?;
         manager.set_metadata(metadata.clone());
         Ok(AuthorizationServer { manager, issuer, metadata })
     }
 
-    /// What the server says to somebody without access: it may name what to ask for, and where. A ping is refused by
-    /// whoever refuses anything, and changes nothing.
+    /// The server's challenge to a client without access: it may name scopes and a metadata address. A ping triggers
+    /// it in every server that requires access, and changes nothing.
     pub(super) async fn challenge(&self) -> Result<Option<String>, AccessError> {
         let ping = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
         let request = self.client()?.post(self.url.clone()).header(ACCEPT, "application/json, text/event-stream");
@@ -61,7 +62,7 @@ impl Target {
 
     async fn manager(&self) -> Result<AuthorizationManager, AccessError> {
         let (url, client) = (self.url.clone(), self.client()?);
-        // The SDK has its own opinion of private addresses, which only a client of its own kind can be exempted from.
+        // The SDK has its own rule for private addresses; only its own client type is exempt from that rule.
         if self.reach.admits_private() && url.domain().is_some() {
             let mut manager = AuthorizationManager::new_allowing_private_addresses(url).await.map_err(failed)?;
             manager.with_client(client).map_err(failed)?;
@@ -71,7 +72,7 @@ impl Target {
         AuthorizationManager::new_with_oauth_http_client(url, guarded).await.map_err(failed)
     }
 
-    /// A client that dials what may be dialled, and goes nowhere that it was not told to.
+    /// A client that connects only to allowed addresses, and follows no redirects.
     fn client(&self) -> Result<Client, AccessError> {
         let mut client = Client::builder().connect_timeout(DIAL).timeout(EXCHANGE).redirect(redirect::Policy::none());
         if let Some(guard) = self.reach.resolver() {
@@ -80,13 +81,13 @@ impl Target {
         client.build().map_err(|error| AccessError::Failed(format!("there is no HTTP client: {error}")))
     }
 
-    /// An endpoint that we dial.
+    /// Checks an endpoint that toolgate connects to.
     fn dialled(&self, endpoint: &str) -> Result<(), AccessError> {
         let url = self.endpoint(endpoint)?;
         self.reach.check(&url).map_err(|refused| AccessError::Failed(format!("its metadata cannot be used: {refused}")))
     }
 
-    /// An endpoint that secrets can be entrusted to as far as to the server itself.
+    /// Checks that an endpoint is as safe for secrets as the server itself.
     fn endpoint(&self, endpoint: &str) -> Result<Url, AccessError> {
         let url = Url::parse(endpoint).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url =
@@ -102,20 +103,20 @@ impl Target {
 }
 
 impl AuthorizationServer {
-    /// Whether it says so in a member of its metadata that is true or false.
+    /// Whether a boolean member of its metadata is true.
     pub(super) fn says(&self, member: &str) -> bool {
         self.metadata.additional_fields.get(member).and_then(serde_json::Value::as_bool) == Some(true)
     }
 
-    /// Whether it knows a scope of that name.
+    /// Whether it supports the scope.
     pub(super) fn knows_scope(&self, scope: &str) -> bool {
         self.metadata.scopes_supported.iter().flatten().any(|known| known == scope)
     }
 
-    /// The server as its own metadata calls it, which is what tokens are asked for. The SDK tells it in nothing but the
-    /// address of an authorization page.
+    /// The resource identifier from the server's own metadata, for which tokens are requested. The SDK exposes it only
+    /// in the address of an authorization page.
     pub(super) async fn resource(&mut self, target: &Target) -> String {
-        let stranger = OAuthClientConfig::new("nobody", "http://127.0.0.1/");
+        let stranger = OAuthClientConfig::new("unregistered", "http://127.0.0.1/");
         let page = match self.manager.configure_client(stranger) {
             Ok(()) => self.manager.get_authorization_url(&[]).await.ok().and_then(|page| Url::parse(&page).ok()),
             Err(_) => None,
@@ -158,7 +159,7 @@ mod tests {
             assert!(public.dialled(refused).is_err(), "{refused}");
         }
         assert!(target("https://10.0.0.4/mcp").dialled("https://10.0.0.9/token").is_ok(), "beside the server");
-        // What a person opens in a browser of theirs is not dialled by us.
+        // A page that a person opens in their browser is not a connection of toolgate.
         assert!(public.endpoint("https://10.0.0.1/authorize").is_ok());
         assert!(public.endpoint("javascript:alert(1)").is_err());
     }

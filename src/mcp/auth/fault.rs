@@ -1,4 +1,5 @@
-//! Why there is no access, in words for people. Nothing that was granted, and no address with what it may hold, is in them.
+//! Reasons for missing access, in words for people. They contain no credentials, and no address with the secrets it
+//! may hold.
 
 use std::error::Error;
 
@@ -9,7 +10,7 @@ use super::credentials::CredentialError;
 use crate::core::id::ServerId;
 use crate::mcp::http::egress;
 
-/// Why access cannot be had. Messages follow "the MCP server `x` could not be reached: ".
+/// Why access is not available. Messages follow "the MCP server `x` could not be reached: ".
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum AccessError {
     /// A person has to grant access, or more of it.
@@ -17,27 +18,27 @@ pub(in crate::mcp) enum AccessError {
     LoginNeeded {
         server: ServerId,
         why: String,
-        /// What has to be asked for, if it is more than usual.
+        /// The scopes to request, if they differ from the configured ones.
         scopes: Vec<String>,
     },
-    /// What was granted cannot be read or kept.
+    /// The credentials cannot be read or stored.
     #[error(transparent)]
     Credentials(#[from] CredentialError),
-    /// The authorization server, or the way to it, is not as it has to be.
+    /// The authorization server, or the way to it, is misconfigured.
     #[error("access could not be obtained: {0}")]
     Failed(String),
-    /// The access that was granted does not suffice, and asking for more is of no use.
+    /// The granted access does not suffice, and requesting more is of no use.
     #[error("it answered HTTP 403: the access that was granted does not suffice{0}")]
     Insufficient(String),
-    /// It refuses the token it was just given.
+    /// The server refuses a new token.
     #[error("it answered HTTP 401 also to a token that was just obtained; its author has to look into that")]
     Distrusted,
 }
 
-/// The longest words of a stranger that are repeated.
+/// The longest quote of an authorization server.
 const LONGEST: usize = 300;
 
-/// What went wrong between us and an authorization server.
+/// The reason for an error of the authorization exchange.
 pub(super) fn failed(error: AuthError) -> AccessError {
     AccessError::Failed(words(&error))
 }
@@ -52,7 +53,7 @@ fn words(error: &AuthError) -> String {
             format!("its metadata at {} cannot be used: {reason}", shown(url))
         }
         AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => format!(
-            "the authorization server should be {expected_issuer} and calls itself {received_issuer}; somebody may be in between"
+            "the authorization server should be {expected_issuer} and calls itself {received_issuer}; a third party may be in between"
         ),
         AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
             format!("the authorization server {expected_issuer} does not say who it is, as it has to")
@@ -74,7 +75,7 @@ fn words(error: &AuthError) -> String {
     harmless(&text)
 }
 
-/// What the token endpoint said. A parser quotes what it could not read, which may be a token.
+/// The answer of the token endpoint. A parser quotes the text that it could not read, which may be a token.
 fn answer(why: &str) -> &str {
     match why.strip_prefix("Server returned error response: ") {
         Some(said) => said,
@@ -88,18 +89,19 @@ fn answer(why: &str) -> &str {
     }
 }
 
-/// The words of a stranger without what would move a cursor, and not too many of them.
+/// A quote without control characters, shortened.
 pub(super) fn harmless(text: &str) -> String {
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(printable).take(LONGEST).collect()
 }
 
-/// An address without what may be secret in it.
+/// An address without the parts that may be secret.
 pub(super) fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
-/// The command that asks for access. Scopes are a stranger's words, and people paste what they are shown.
+/// The command that requests access. The server chose the scopes and users paste commands, so the scopes are quoted
+/// for the shell.
 fn login_command(server: &ServerId, scopes: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ":._/-".contains(c);
     let quoted = |scope: &String| match scope.chars().all(is_plain) {
@@ -110,7 +112,7 @@ fn login_command(server: &ServerId, scopes: &[String]) -> String {
     format!("toolgate mcp login {server}{scopes}")
 }
 
-/// What it comes down to.
+/// The root cause.
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     if let Some(refused) = egress::refusal(error) {
         return refused.to_string();
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_token_endpoint_answered_is_told_and_what_could_not_be_read_is_not() {
+    fn a_token_error_is_quoted_and_an_unreadable_answer_is_not() {
         let told = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()));
         assert_eq!(
             told("Server returned error response: invalid_grant: the code is used\u{1b}[2J"),
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_with_the_scopes_of_a_stranger_runs_only_itself() {
+    fn scopes_in_a_login_command_are_quoted_for_the_shell() {
         let command = |scopes: &[&str]| {
             login_command(&"crm".into(), &scopes.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>())
         };

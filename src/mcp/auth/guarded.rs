@@ -1,5 +1,5 @@
-//! The HTTP client of the SDK's OAuth machine. The SDK follows what metadata names, by itself: each address is judged
-//! here, right before it is dialled. Names are judged where they are resolved, by the client's own resolver.
+//! Guarded HTTP client for the OAuth code of the SDK. The SDK follows addresses from metadata by itself: this client
+//! checks each address right before it connects. The client's resolver checks host names.
 
 use futures::StreamExt as _;
 use http::{Request, Response};
@@ -8,17 +8,17 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClie
 
 use crate::mcp::http::egress::Reach;
 
-/// No metadata and no token is longer, in bytes.
+/// The longest metadata or token response, in bytes.
 const LONGEST: usize = 1024 * 1024;
 
-/// A client that goes nowhere it may not.
+/// A client that connects only to allowed addresses.
 pub(super) struct Guarded {
     client: Client,
     reach: Reach,
 }
 
 impl Guarded {
-    /// On top of a client that resolves names within that reach, and follows no redirects.
+    /// Wraps a client that resolves names within that reach and follows no redirects.
     pub(super) fn over(client: Client, reach: Reach) -> Self {
         Self { client, reach }
     }
@@ -58,7 +58,7 @@ mod tests {
     use crate::mcp::http::egress::Egress;
 
     #[tokio::test]
-    async fn where_clouds_tell_their_secrets_is_not_dialled_whatever_metadata_names() {
+    async fn cloud_metadata_addresses_are_never_dialled() {
         for (server, allow_private) in [("https://mcp.test/mcp", false), ("https://10.0.0.4/mcp", true)] {
             let server = Url::parse(server).expect("a URL");
             let reach = Reach::from_server(Egress::Operator, &server, allow_private);

@@ -1,4 +1,4 @@
-//! A browser without a person, for authorization servers of test suites, which agree at once.
+//! Headless browser, for authorization servers of test suites, which agree at once.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::browser::Browser;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens the page and tells where it leads; whatever would need a person is a failure.
+/// Opens the page and returns its redirect; a page that requires a person is a failure.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headless;
 
 #[async_trait]
 impl Browser for Headless {
-    /// Nobody listens there: the way back is read, not gone.
+    /// No process listens there: the redirect is read, not followed.
     fn redirect_uri(&self) -> String {
         "http://127.0.0.1:9/callback".into()
     }

@@ -1,4 +1,4 @@
-//! Logging in and out: what a person does beforehand, so that a run never has to ask.
+//! Login and logout: a person grants access beforehand, so that a run never has to ask.
 
 use jiff::Timestamp;
 use reqwest::Url;
@@ -14,33 +14,33 @@ use super::settings::{Grant, OAuthSettings};
 use crate::mcp::http::egress::Reach;
 use crate::mcp::settings::HttpSettings;
 
-/// What a person granted.
+/// The access that a person granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Login {
     /// The authorization server.
     pub issuer: String,
-    /// What may be done.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// When the token ends, if that was said.
+    /// The expiry of the token, if the server stated one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Whether it is renewed without a person.
     pub renewable: bool,
 }
 
-/// Why nobody is logged in.
+/// Why a login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// Nobody has to.
+    /// A login is not needed.
     #[error("{0}")]
     NotNeeded(&'static str),
-    /// It did not come about.
+    /// The login failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Asks a person, by that browser, for access to a server with its configured and these further scopes, and keeps what was
-/// granted.
+/// Requests access to a server in that browser, with its configured and these further scopes, and stores the
+/// credential.
 pub async fn login(settings: &HttpSettings, further: &[String], browser: &dyn Browser) -> Result<Login, LoginError> {
     let oauth = oauth(settings)?;
     let Grant::Person { client, credentials, .. } = &oauth.grant else {
@@ -50,13 +50,13 @@ pub async fn login(settings: &HttpSettings, further: &[String], browser: &dyn Br
     let mut scopes = oauth.scopes.clone();
     scopes.extend(further.iter().filter(|scope| !oauth.scopes.contains(scope)).cloned());
     let consent = Consent { target: &target, client, scopes: &scopes, credentials, browser };
-    // The SDK logs codes, and what comes with tokens.
+    // The SDK logs authorization codes and token responses.
     let asking = async { consent.ask(target.challenge().await?.as_deref()).await };
     let granted = asking.with_subscriber(Dispatch::none()).await;
     granted.map(Login::from).map_err(|error| LoginError::Failed(error.to_string()))
 }
 
-/// Forgets what was granted for a server; says whether there was anything.
+/// Deletes the credentials of a server; returns whether there were any.
 pub async fn logout(settings: &HttpSettings, credentials: &CredentialFile) -> Result<bool, LoginError> {
     let forgotten = credentials.forget(url(settings)?.as_str()).await;
     forgotten.map(|count| count > 0).map_err(|error| LoginError::Failed(error.to_string()))

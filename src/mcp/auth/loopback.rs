@@ -1,7 +1,7 @@
-//! The browser of the person at this machine: the page is shown to them, and the answer comes to a port of this machine.
+//! Loopback browser flow: shows a page to the user of this machine, and receives the answer on a local port.
 //!
-//! One answer is taken, the one with our state. Whatever else connects is told that it is not expected, learns nothing, and
-//! ends nothing. The pages say the same to everybody: nothing of a request comes back in them.
+//! One answer counts, the one with our state. Every other connection gets a page that it is not expected, learns
+//! nothing, and ends nothing. The pages are the same for every client: they repeat nothing from a request.
 
 use std::fmt;
 use std::io;
@@ -19,15 +19,15 @@ use super::browser::Browser;
 use super::callback::{Callback, state_of};
 
 const PATH: &str = "/callback";
-/// How long a connection may take to say what it wants.
+/// How long a connection may take to send its request.
 const REQUEST: Duration = Duration::from_secs(5);
 /// The longest request that is read.
 const LONGEST: u64 = 16 * 1024;
 
-/// Shows a page to a person, in whatever way.
+/// Shows a page to the user.
 type Show = Box<dyn Fn(&str) + Send + Sync>;
 
-/// A port of this machine that waits for a browser.
+/// A local port that waits for a browser.
 pub struct Loopback {
     listener: TcpListener,
     port: u16,
@@ -36,7 +36,8 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// Listens on 127.0.0.1. `show` is given the address of each page, and `patience` is how long a person may take.
+    /// Listens on 127.0.0.1. `show` receives the address of each page, and `patience` limits how long the user may
+    /// take.
     pub async fn bind(
         port: Option<u16>,
         patience: Duration,
@@ -47,7 +48,7 @@ impl Loopback {
         Ok(Self { listener, port, patience, show: Box::new(show) })
     }
 
-    /// Waits for the request that answers the question with that state.
+    /// Waits for the request with that state.
     async fn answer(&self, state: &str) -> io::Result<String> {
         let mut open = FuturesUnordered::new();
         loop {
@@ -60,7 +61,7 @@ impl Loopback {
         }
     }
 
-    /// Answers one connection: with the address that was asked for, if that is the answer.
+    /// Serves one connection. Returns the requested address if it is the answer.
     async fn served(&self, mut stream: TcpStream, state: &str) -> Option<String> {
         let target = timeout(REQUEST, target_of(&mut stream)).await.ok().flatten()?;
         let address = format!("http://127.0.0.1:{}{target}", self.port);
@@ -73,7 +74,7 @@ impl Loopback {
             Some(Callback::Denied(_)) => DENIED,
             None => STRAY,
         };
-        // A browser that is gone already has still brought the answer.
+        // A browser that has already disconnected has still delivered the answer.
         let _ = timeout(REQUEST, respond(&mut stream, page)).await;
         callback.map(|_| address)
     }
@@ -90,7 +91,7 @@ impl Browser for Loopback {
         (self.show)(page);
         match timeout(self.patience, self.answer(&state)).await {
             Ok(answer) => answer.map_err(|error| format!("the port {} cannot be listened to: {error}", self.port)),
-            Err(_) => Err(format!("nobody finished the page within {} s", self.patience.as_secs())),
+            Err(_) => Err(format!("the page was not completed within {} s", self.patience.as_secs())),
         }
     }
 }
@@ -101,7 +102,7 @@ impl fmt::Debug for Loopback {
     }
 }
 
-/// What a request asks for; `None` if it is no request for a page.
+/// The target of a request; `None` if it is not a request for a page.
 async fn target_of(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut limited = stream.take(LONGEST);
@@ -116,7 +117,7 @@ async fn target_of(stream: &mut TcpStream) -> Option<String> {
     (method == "GET" && version.starts_with("HTTP/1.") && target.starts_with('/')).then(|| target.to_owned())
 }
 
-/// What a browser is told.
+/// A page that the browser shows.
 struct Page {
     status: &'static str,
     title: &'static str,

@@ -1,9 +1,10 @@
-//! Access to servers that want it to be granted: OAuth 2.1 as MCP has it, by the official SDK.
+//! OAuth 2.1 for MCP servers, by the official SDK.
 //!
-//! The SDK finds the authorization server, registers, asks with PKCE and exchanges. This room keeps what was granted, sends
-//! it, renews it once for everybody, asks for more when a server wants more, and says what to do when a person is needed.
-//! It never asks a person during a run, never shows what one authorization server granted to another, and never lets a
-//! secret, nor what the SDK logs about one, out of its redacting types.
+//! The SDK discovers the authorization server, registers the client, and runs the PKCE flow and the token exchange.
+//! This module stores the credentials, sends the token, renews it once for all requests, requests more scopes when a
+//! server requires them, and reports what to do when a person is needed. It never asks a person during a run, never
+//! sends the credentials of one authorization server to another, and never lets a secret, or an SDK log line about
+//! one, leave its redacting types.
 
 mod access;
 mod authorized;

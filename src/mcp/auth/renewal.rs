@@ -1,4 +1,4 @@
-//! Tokens without a person: renewed with what a person granted before, or asked for in toolgate's own name.
+//! Token requests without a person: renewed with a refresh token, or requested in toolgate's own name.
 
 use rmcp::transport::auth::{AuthError, ClientCredentialsConfig, JwtSigningAlgorithm};
 use secrecy::ExposeSecret;
@@ -11,23 +11,23 @@ use super::fault::{AccessError, failed};
 use super::settings::{ClientProof, SigningAlgorithm};
 use super::tokens::Desk;
 
-/// What came of renewing.
+/// The result of a renewal.
 pub(super) enum Renewed {
     /// A new token, and perhaps a new refresh token; the old one must not be used again.
     Granted(Credential),
-    /// Nothing: a person has to grant access anew, because of that.
+    /// No token: a person has to grant access again, for that reason.
     Ended(String),
 }
 
-/// Renews what a person granted, and keeps what came of it. It is shown to nobody but who issued it, and a refresh token
-/// that was refused is shown to nobody any more.
+/// Renews a credential, and stores the result. Only the issuer receives the refresh token, and a refused refresh token
+/// is never sent again.
 pub(super) async fn renew(
     target: &Target,
     credentials: &CredentialFile,
     mut old: Credential,
 ) -> Result<Renewed, AccessError> {
     if old.refresh_token.is_none() {
-        return Ok(Renewed::Ended("what was granted has ended, and cannot be renewed".into()));
+        return Ok(Renewed::Ended("the access that was granted has expired, and cannot be renewed".into()));
     }
     let mut from = target.discover(None).await?;
     if from.issuer != old.issuer {
@@ -46,13 +46,13 @@ pub(super) async fn renew(
         Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
             old.refresh_token = None;
             credentials.keep(old).await?;
-            Ok(Renewed::Ended("what was granted has ended, or was taken back".into()))
+            Ok(Renewed::Ended("the access that was granted has expired, or was revoked".into()))
         }
         Err(error) => Err(failed(error)),
     }
 }
 
-/// Asks for a token in toolgate's own name.
+/// Requests a token in toolgate's own name.
 pub(super) async fn request(
     target: &Target,
     id: &str,
@@ -73,7 +73,7 @@ pub(super) async fn request(
     desk.take(&from, target.url.as_str(), client).await
 }
 
-/// Exchanges the proof for a token. The SDK's future cannot move between threads, so it is given one.
+/// Exchanges the proof for a token. The SDK's future cannot move between threads, so it runs on a thread of its own.
 async fn exchange(
     mut from: AuthorizationServer,
     config: ClientCredentialsConfig,
@@ -93,7 +93,7 @@ async fn exchange(
     }
 }
 
-/// What the SDK is told.
+/// The client configuration for the SDK.
 fn config(
     id: &str,
     proof: &ClientProof,

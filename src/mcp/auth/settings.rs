@@ -1,4 +1,4 @@
-//! How access to a server is granted. Plain data; secrets stay in redacting types.
+//! OAuth settings of a server. Plain data; secrets stay in redacting types.
 
 use std::sync::Arc;
 
@@ -8,78 +8,79 @@ use super::browser::Browser;
 use super::credentials::CredentialFile;
 use crate::core::id::ServerId;
 
-/// How access to one server is granted, by OAuth.
+/// The OAuth settings of one server.
 #[derive(Clone, Debug)]
 pub struct OAuthSettings {
-    /// The configured id, for messages that say what to do.
+    /// The configured id, for messages with a remedy.
     pub server: ServerId,
-    /// Who grants access, and how.
+    /// The grant type.
     pub grant: Grant,
-    /// What to ask for; empty: what the server says is needed.
+    /// The scopes to request; empty: those that the server names.
     pub scopes: Vec<String>,
     /// Whether its authorization server may be in a private network although the server is not.
     pub allow_private: bool,
 }
 
-/// Who grants access.
+/// The grant type.
 #[derive(Clone, Debug)]
 pub enum Grant {
-    /// A person, once, in a browser (`authorization_code` with PKCE). What was granted is kept and renewed.
+    /// A person grants access once, in a browser (`authorization_code` with PKCE). The credential is stored and
+    /// renewed.
     Person {
-        /// Who toolgate is at the authorization server.
+        /// The identity of toolgate at the authorization server.
         client: ClientIdentity,
-        /// The port that the browser is led back to; `None` for any that is free.
+        /// The port of the redirect address; `None` for any free port.
         redirect_port: Option<u16>,
-        /// Where the tokens are kept.
+        /// The store of the tokens.
         credentials: CredentialFile,
-        /// Shows pages to a person while a request waits. A run has none: it fails, and says how to log in.
+        /// Shows pages to a person while a request waits. A run has none: it fails, and reports how to log in.
         browser: Option<Arc<dyn Browser>>,
     },
-    /// Nobody: toolgate has access in its own name (`client_credentials`). Tokens are kept in memory.
+    /// toolgate gets access in its own name (`client_credentials`). Tokens are kept in memory.
     Client {
-        /// Its name at the authorization server.
+        /// The client id.
         id: String,
-        /// How it proves that it is that client.
+        /// The proof of the client's identity.
         proof: ClientProof,
     },
 }
 
-/// Who toolgate is at an authorization server, when it asks in the name of a person.
+/// The identity of toolgate at an authorization server, when it acts for a person.
 #[derive(Clone, Debug, Default)]
 pub enum ClientIdentity {
-    /// A stranger, that registers itself.
+    /// An unknown client, which registers itself.
     #[default]
     Registering,
     /// A client that was registered beforehand.
     Registered {
-        /// Its id.
+        /// The client id.
         id: String,
-        /// Its secret, if it was given one.
+        /// The client secret, if there is one.
         secret: Option<SecretString>,
     },
-    /// The client that this HTTPS address describes (a client ID metadata document), where the authorization server reads
-    /// such documents; else a stranger that registers itself.
+    /// The client that this HTTPS address describes (a client ID metadata document), where the authorization server
+    /// reads such documents; otherwise an unknown client that registers itself.
     Document {
-        /// The address, which is the id.
+        /// The address, which is the client id.
         url: String,
     },
 }
 
-/// How a client proves who it is.
+/// The proof of a client's identity.
 #[derive(Clone, Debug)]
 pub enum ClientProof {
-    /// By a secret.
+    /// A client secret.
     Secret(SecretString),
-    /// By a signature (`private_key_jwt`).
+    /// A signature (`private_key_jwt`).
     PrivateKey {
         /// The key, in PEM.
         pem: SecretString,
-        /// What it signs with.
+        /// The signing algorithm.
         algorithm: SigningAlgorithm,
     },
 }
 
-/// What a key signs with.
+/// A signing algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SigningAlgorithm {
     /// RSA with SHA-256.
@@ -96,7 +97,7 @@ pub enum SigningAlgorithm {
 }
 
 impl OAuthSettings {
-    /// A person grants access to a stranger, the way that works without any configuration.
+    /// Settings for a person who grants access to an unknown client, the only grant without configuration.
     pub fn person(server: ServerId, credentials: CredentialFile) -> Self {
         let grant =
             Grant::Person { client: ClientIdentity::default(), redirect_port: None, credentials, browser: None };

@@ -1,4 +1,4 @@
-//! Access as the official conformance suite hands it out: by the name of a scenario, and what comes with it.
+//! OAuth settings for the scenarios of the official conformance suite, by the name and the context of a scenario.
 
 use std::sync::Arc;
 
@@ -9,11 +9,12 @@ use super::headless::Headless;
 use super::settings::{ClientIdentity, ClientProof, Grant, OAuthSettings, SigningAlgorithm};
 use crate::core::id::ServerId;
 
-/// The client that the suite knows by a document.
+/// The client that the suite knows by a metadata document.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 impl OAuthSettings {
-    /// Access for one scenario. `context` is the suite's `MCP_CONFORMANCE_CONTEXT`; what is granted is kept in that file.
+    /// The settings for one scenario. `context` is the suite's `MCP_CONFORMANCE_CONTEXT`; the credentials are stored
+    /// in that file.
     pub fn of_suite(scenario: &str, context: &Value, credentials: CredentialFile) -> Self {
         let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
         let id = text("client_id");

@@ -1,4 +1,4 @@
-//! What the SDK was granted, as we keep it. Its types for tokens are passed through JSON, which both sides know.
+//! Conversion of SDK tokens to credentials. The SDK's token types are converted through JSON, which both sides know.
 
 use jiff::{SignedDuration, Timestamp};
 use rmcp::transport::auth::{
@@ -12,10 +12,10 @@ use super::credentials::{Client, Credential};
 use super::discovery::AuthorizationServer;
 use super::fault::{AccessError, failed};
 
-/// What the SDK keeps while it asks for tokens; what is to outlive that is taken out of it.
+/// The SDK's store during a token request; credentials that are to be kept are taken out of it.
 pub(super) struct Desk(InMemoryCredentialStore);
 
-/// A token answer, as far as it is of use.
+/// The used members of a token response.
 #[derive(Deserialize)]
 struct Answer {
     access_token: SecretString,
@@ -25,14 +25,14 @@ struct Answer {
 }
 
 impl Desk {
-    /// An empty one, for that manager.
+    /// An empty store for that manager.
     pub(super) fn of(manager: &mut AuthorizationManager) -> Self {
         let store = InMemoryCredentialStore::new();
         manager.set_credential_store(store.clone());
         Self(store)
     }
 
-    /// Lays out what is to be renewed.
+    /// Loads the credential that is to be renewed.
     pub(super) async fn lay(&self, credential: &Credential) -> Result<(), AccessError> {
         let tokens = json!({
             "access_token": credential.access_token.expose_secret(),
@@ -45,7 +45,7 @@ impl Desk {
         self.0.save(stored.with_issuer(Some(credential.issuer.clone()))).await.map_err(failed)
     }
 
-    /// Takes up what was granted.
+    /// Takes the granted credential.
     pub(super) async fn take(
         &self,
         from: &AuthorizationServer,
@@ -80,7 +80,7 @@ impl Desk {
 }
 
 impl Client {
-    /// The client as the SDK is told of it.
+    /// The client configuration for the SDK.
     pub(super) fn config(&self) -> OAuthClientConfig {
         let config = OAuthClientConfig::new(self.id.as_str(), self.redirect_uri.as_str());
         match &self.secret {

@@ -1,14 +1,14 @@
-//! The smallest arguments and answers that a schema lets through.
+//! Minimal arguments and answers for a JSON schema.
 
 use serde_json::{Map, Value, json};
 
-/// What is required, and nothing else.
+/// The required properties only.
 pub(super) fn smallest(schema: &Value) -> Map<String, Value> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     required.map(|name| (name.to_owned(), value(property(schema, name)))).collect()
 }
 
-/// Every property.
+/// All properties.
 pub(super) fn filled_in(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     properties.map(|(name, schema)| (name.clone(), value(schema))).collect()
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_required_is_given_in_its_type() {
+    fn required_properties_are_filled_by_type() {
         let schema = json!({"required": ["a", "b", "c", "d"], "properties": {
             "a": {"type": "number"}, "b": {"enum": ["x", "y"]}, "c": {"type": "string"}, "e": {"type": "string"},
             "d": {"type": "object", "required": ["f"], "properties": {"f": {"type": "boolean"}}},

@@ -1,7 +1,7 @@
-//! The client under test of the official conformance suite: it does with a server what a scenario of the suite needs
-//! done, through [`Servers`](super::Servers) like any run. The suite watches the wire and judges.
+//! Client under test of the official conformance suite: runs a scenario of the suite against a server, through
+//! [`Servers`](super::Servers) like any run. The suite observes the messages and judges.
 //!
-//! Nearly every scenario wants the same: list the tools, call each, stop. What differs stands in `Play`.
+//! Nearly every scenario does the same: list the tools, call each, stop. `Play` contains the differences.
 
 mod arguments;
 mod play;
@@ -21,7 +21,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The scenario that the suite names in the environment: `MCP_CONFORMANCE_SCENARIO` and, as JSON,
-    /// `MCP_CONFORMANCE_CONTEXT`. Without a name it is one that lists and calls every tool.
+    /// `MCP_CONFORMANCE_CONTEXT`. Without a name the scenario lists and calls every tool.
     pub fn from_environment() -> Self {
         let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok();
         Self {
@@ -30,7 +30,7 @@ impl Scenario {
         }
     }
 
-    /// Plays it against the server at this address. The error says what could not be done.
+    /// Runs the scenario against the server at this address. The error states which step failed.
     pub async fn play(&self, url: &str) -> Result<(), String> {
         let play = Play::begin(self.settings(url));
         let played = match self.name.as_str() {
@@ -51,12 +51,12 @@ impl Scenario {
         played
     }
 
-    /// The calls that the suite asks for, if it does.
+    /// The calls that the suite requests, if it does.
     fn calls(&self) -> Option<&Vec<Value>> {
         self.context.get("toolCalls")?.as_array()
     }
 
-    /// How the server is reached. The scenarios `auth/...` bring credentials along in their context.
+    /// The settings of the server. The scenarios `auth/...` provide credentials in their context.
     fn settings(&self, url: &str) -> ServerSettings {
         let mut settings = ServerSettings::http(url);
         if let Transport::Http(http) = &mut settings.transport {
@@ -65,7 +65,7 @@ impl Scenario {
         settings
     }
 
-    /// What is granted in a scenario is worth nothing after it.
+    /// A new credential file: credentials of a scenario are worthless after it.
     fn credentials(&self) -> CredentialFile {
         let folder = format!("toolgate-conformance-{}", std::process::id());
         CredentialFile::new(std::env::temp_dir().join(folder).join("tokens.json"))

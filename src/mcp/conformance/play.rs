@@ -1,4 +1,4 @@
-//! What scenarios are made of: listing, calling, and answering what a call asks.
+//! Steps of scenarios: listing, calling, and answering the questions of a call.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::core::trace::{SpanContext, Trace, TraceId};
 use crate::mcp::{ServerSettings, Servers};
 use crate::ports::{McpCall, McpServers};
 
-/// A server called `server`.
+/// The id of the server.
 const SERVER: &str = "server";
 const TRACE: TraceId = TraceId(*b"conformance test");
-/// How often one call may ask something.
+/// How many rounds of questions one call may have.
 const ROUNDS: usize = 5;
 
 /// One server, for one scenario.
@@ -25,14 +25,14 @@ pub(super) struct Play {
     trace: SpanContext,
 }
 
-/// A call that asked something.
+/// A call with an open question.
 struct Asking {
     tool: String,
     arguments: Map<String, Value>,
     needed: InputNeeded,
 }
 
-/// The question that the scenario of SEP-1034 asks, every property of which has a default.
+/// The question of the scenario SEP-1034, in which every property has a default.
 pub(super) fn defaults_question() -> Question {
     Question::Form {
         message: "Test client default value handling - please accept with defaults".into(),
@@ -60,14 +60,15 @@ impl Play {
         self.servers.close().await;
     }
 
-    /// The tools of the server. Tools that were left out are told; a server that offers nothing for a reason is an error.
+    /// The tools of the server. Tools that were left out are logged; a server without tools and with a reason is an
+    /// error.
     pub(super) async fn tools(&self) -> Result<Vec<McpTool>, String> {
         let listed = self.servers.list(std::slice::from_ref(&self.server), &self.trace).await;
         let mut tools = Vec::new();
         for server in listed {
             for left_out in server.left_out {
                 match left_out.tool {
-                    Some(tool) => tracing::info!(tool, reason = left_out.reason, "left out"),
+                    Some(tool) => tracing::info!(tool, reason = left_out.reason, "tool left out"),
                     None => return Err(left_out.reason),
                 }
             }
@@ -76,7 +77,7 @@ impl Play {
         Ok(tools)
     }
 
-    /// Calls every tool, then answers what they asked: several calls are put aside at the same time.
+    /// Calls every tool, then answers the questions: several calls are suspended at the same time.
     pub(super) async fn every_tool(&self) -> Result<(), String> {
         let mut asking = Vec::new();
         for tool in self.tools().await? {
@@ -102,7 +103,7 @@ impl Play {
         Ok(())
     }
 
-    /// Calls every tool as a run does that was asked this question before, and accepted what it suggests.
+    /// Calls every tool like a run that was asked this question before, and accepted its defaults.
     pub(super) async fn with_answer(&self, question: Question) -> Result<(), String> {
         let reaction = question.with_defaults(Reaction::accept(Map::new()));
         let key = "asked before".to_owned();
@@ -156,7 +157,7 @@ impl Play {
         Err(format!("`{}` asked {ROUNDS} times", asking.tool))
     }
 
-    /// Makes a call. What comes of it is for the suite to judge.
+    /// Makes a call. The suite judges the outcome.
     async fn call(&self, tool: &str, arguments: Map<String, Value>, answered: Option<&Answered>) -> Option<Asking> {
         let (run, call) = (RunId::from("conformance"), CallId::from(tool));
         let made = McpCall {
@@ -173,12 +174,12 @@ impl Play {
         match self.servers.call(made, &|_| {}).await.reply {
             CallReply::Ended { outcome: Outcome::Returned(_), .. } => None,
             CallReply::Ended { outcome, .. } => {
-                tracing::warn!(tool, ?outcome, "the call failed");
+                tracing::warn!(tool, ?outcome, "call failed");
                 None
             }
             CallReply::NeedsInput(needed) => Some(Asking { tool: tool.to_owned(), arguments, needed }),
             CallReply::Task(task) => {
-                tracing::info!(tool, task = task.id, "the call became a task");
+                tracing::info!(tool, task = task.id, "task created");
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! The tools of the support desk.
+//! Tools of the support desk.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::shop::{Customer, Shop};
 
 const QUICK: Duration = Duration::from_millis(100);
 const USUAL: Duration = Duration::from_millis(200);
-/// The archive is slow; it tells how far it is after each of three such steps.
+/// The archive is slow; it reports progress after each of three such steps.
 const ARCHIVE_STEP: Duration = Duration::from_millis(100);
 
 /// The desk, shared by all requests.
@@ -74,7 +74,7 @@ struct Loyalty {
 
 #[tool_router]
 impl Desk {
-    /// A desk on a fresh shop.
+    /// A desk with a new shop.
     pub(super) fn open() -> Self {
         Self { shop: Arc::new(Mutex::new(Shop::open())) }
     }

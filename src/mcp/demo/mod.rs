@@ -1,5 +1,5 @@
-//! The bundled example server: the support desk of a small shop, entirely in memory. It is there so that toolgate can be
-//! tried without installing anything, and its latencies are real enough that calls made in parallel can be seen to be.
+//! Demo MCP server: the support desk of a small shop, entirely in memory. It lets users try toolgate without
+//! installing anything, and its latencies are long enough to show that calls run in parallel.
 
 mod desk;
 mod shop;
@@ -9,7 +9,7 @@ use rmcp::service::ServerInitializeError;
 
 use desk::Desk;
 
-/// Why the example server ended early.
+/// Why the demo server ended early.
 #[derive(Debug, thiserror::Error)]
 #[error("the example server stopped: {0}")]
 pub struct DemoError(String);
@@ -19,7 +19,7 @@ pub async fn serve_stdio() -> Result<(), DemoError> {
     let stopped = |error: &dyn std::fmt::Display| DemoError(error.to_string());
     let running = match Desk::open().serve(rmcp::transport::stdio()).await {
         Ok(running) => running,
-        // Somebody looked whether it starts, and left.
+        // A client checked that the server starts, and disconnected.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(stopped(&error)),
     };

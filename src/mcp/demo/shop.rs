@@ -1,11 +1,11 @@
-//! What the shop knows. Small, fixed, and the same at every start, so that examples and tests can name it.
+//! Data of the shop: small, fixed, and the same at every start, so that examples and tests can rely on it.
 
 use std::collections::BTreeMap;
 
 use rmcp::schemars::JsonSchema;
 use serde::Serialize;
 
-/// Somebody who bought something.
+/// A customer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Customer {
@@ -20,7 +20,7 @@ pub(super) struct Customer {
     pub(super) points: u32,
 }
 
-/// What was bought.
+/// An order.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Order {
     pub(super) id: &'static str,
@@ -32,7 +32,7 @@ pub(super) struct Order {
     pub(super) lines: &'static [(&'static str, u32)],
 }
 
-/// The shop's books. Notes are the only thing that changes.
+/// The data of the shop. Only the notes change.
 #[derive(Debug)]
 pub(super) struct Shop {
     pub(super) customers: &'static [Customer],
@@ -59,24 +59,24 @@ const ORDERS: &[Order] = &[
 ];
 
 impl Shop {
-    /// The shop as it is every morning.
+    /// The shop with its initial data.
     pub(super) fn open() -> Self {
         Self { customers: CUSTOMERS, orders: ORDERS, notes: BTreeMap::new() }
     }
 
-    /// The customer of that number.
+    /// The customer with that number.
     pub(super) fn customer(&self, id: &str) -> Option<&'static Customer> {
         self.customers.iter().find(|customer| customer.id == id)
     }
 
-    /// The order of that number.
+    /// The order with that number.
     pub(super) fn order(&self, id: &str) -> Option<&'static Order> {
         self.orders.iter().find(|order| order.id == id)
     }
 }
 
 impl Order {
-    /// What it cost, in cents.
+    /// The total price, in cents.
     pub(super) fn total_cents(&self) -> u32 {
         self.lines.iter().map(|(_, cents)| cents).sum()
     }

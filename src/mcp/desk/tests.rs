@@ -19,7 +19,7 @@ fn answered(needed: InputNeeded, answer: &str) -> Answered {
     }
 }
 
-/// What a call brings along that was asked this and is answered so.
+/// A call's answer from an earlier suspension: this question, answered so.
 fn brings(message: &str, answer: &str) -> Answered {
     let questions = [(digest(&question(message)), question(message))].into();
     answered(Dialogue::of(None).put_aside(questions), answer)
@@ -87,14 +87,14 @@ async fn a_question_waits_until_it_is_clear_whose_it_is() {
 }
 
 #[tokio::test]
-async fn after_a_call_was_given_up_its_question_is_nobody_elses() {
+async fn the_question_of_a_cancelled_call_goes_to_no_other_call() {
     let desk = Desk::default();
     let [(_, asks), (slow, _slow)] = under_way(&desk, [1, 2]);
     let mut asking = Box::pin(desk.ask(None, question("whose?")));
     assert!(is_waiting(&mut asking).await);
     drop(asks);
     assert_eq!(asking.await, Reaction::cancel(), "at once");
-    assert!(!is_stuck(&slow), "it goes on");
+    assert!(!is_stuck(&slow), "it is not stuck");
 }
 
 #[tokio::test]
@@ -106,11 +106,11 @@ async fn a_call_that_came_after_a_question_has_not_asked_it() {
     let [(late, _late)] = under_way(&desk, [3]);
     let mut both = Box::pin(async { tokio::join!(asking, desk.ask(Some(&RequestId::Number(3)), question("b"))).0 });
     assert!(is_waiting(&mut both).await);
-    assert!(!is_stuck(&first) && !is_stuck(&second) && is_stuck(&late), "the stream told of `b` only");
+    assert!(!is_stuck(&first) && !is_stuck(&second) && is_stuck(&late), "the stream identified `b` only");
 }
 
 #[tokio::test]
-async fn calls_that_all_wait_for_answers_are_all_taken_back() {
+async fn calls_that_all_wait_for_answers_are_all_suspended() {
     let desk = Desk::default();
     let calls = under_way(&desk, [1, 2]);
     let mut asking = Box::pin(async { tokio::join!(desk.ask(None, question("a")), desk.ask(None, question("b"))).0 });
@@ -153,7 +153,7 @@ async fn a_call_that_brings_answers_has_a_shared_stream_to_itself() {
 }
 
 #[tokio::test]
-async fn where_the_transport_tells_nobody_waits_for_another_until_it_did_not_tell() {
+async fn calls_run_concurrently_until_a_question_names_no_call() {
     let desk = Desk::default();
     let answered = brings("sure?", "yes");
     let beside = desk.turn(None, Origin::Told).await;
@@ -164,7 +164,7 @@ async fn where_the_transport_tells_nobody_waits_for_another_until_it_did_not_tel
 }
 
 #[tokio::test]
-async fn a_call_is_put_aside_with_so_many_questions_and_no_more() {
+async fn a_call_is_suspended_with_a_limited_number_of_questions() {
     let (desk, id) = (Desk::default(), RequestId::Number(1));
     let dialogue = Dialogue::of(None);
     let _present = desk.enter(id.clone(), dialogue.clone());
@@ -173,7 +173,7 @@ async fn a_call_is_put_aside_with_so_many_questions_and_no_more() {
     assert!(is_waiting(futures::future::join_all(asking)).await);
     let asked = dialogue.taken_back().expect("questions").questions.len();
     assert_eq!(asked, crate::mcp::elicitation::MAX_QUESTIONS);
-    assert_eq!(desk.ask(Some(&RequestId::Number(9)), question("of nobody")).await, Reaction::cancel());
+    assert_eq!(desk.ask(Some(&RequestId::Number(9)), question("without a call")).await, Reaction::cancel());
 }
 
 #[tokio::test]

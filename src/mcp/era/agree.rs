@@ -1,5 +1,5 @@
-//! The way to an agreed connection, over as many transports as it takes: a process that died of the question is started
-//! again, an endpoint that chews on it is asked the other question beside it, and what was found out is remembered.
+//! Protocol version negotiation over as many transports as it takes: a process that died of the probe is started
+//! again, an endpoint that does not answer gets the other probe on a second transport, and the result is remembered.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use super::{Agreed, Era, Memory};
 use crate::mcp::http;
 use crate::mcp::settings::{EraChoice, ServerSettings, Transport as Kind};
 
-/// How long a child may be silent before it is asked the other question as well: some ignore what they do not know.
+/// How long a child process may be silent before it gets the other probe as well: some servers ignore unknown methods.
 const CHILD_PATIENCE: Duration = Duration::from_secs(3);
-/// The same for an endpoint. One that does not answer a POST at all is rare; one that is busy is not.
+/// The same for an endpoint. Few endpoints never answer a POST; many are busy.
 const ENDPOINT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What an agreement is sought on.
+/// The terms of a negotiation.
 pub(in crate::mcp) struct Terms<'a> {
     choice: EraChoice,
     elicitation: bool,
@@ -30,25 +30,25 @@ pub(in crate::mcp) struct Terms<'a> {
     meta: Map<String, Value>,
 }
 
-/// A transport that agreed, with what belongs to it.
+/// A transport with a negotiated revision, and its context.
 pub(in crate::mcp) struct Established<T, K> {
     pub(in crate::mcp) agreed: Agreed,
     pub(in crate::mcp) transport: T,
     pub(in crate::mcp) keeper: K,
 }
 
-/// Why there is none.
+/// Why the negotiation failed.
 pub(in crate::mcp) enum Failed<E, K> {
-    /// There was no transport.
+    /// No transport could be opened.
     NoTransport(E),
-    /// There was one.
+    /// The negotiation failed on a transport.
     Disagreed(Disagreement, K),
 }
 
 type Outcome<T, K, E> = Result<Established<T, K>, Failed<E, K>>;
 
 impl<'a> Terms<'a> {
-    /// Those of a server. `meta` goes along with every question.
+    /// The terms of a server. `meta` is sent with every probe.
     pub(in crate::mcp) fn of(settings: &'a ServerSettings, memory: &'a Memory, meta: Map<String, Value>) -> Self {
         let patience = match &settings.transport {
             Kind::Stdio(_) | Kind::InProcess(_) => CHILD_PATIENCE,
@@ -65,7 +65,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Comes to an agreement over transports that `open` makes. Sets no time limit.
+/// Negotiates over transports that `open` creates. Sets no time limit.
 pub(in crate::mcp) async fn agree<T, K, E>(terms: &Terms<'_>, open: impl Fn() -> Result<(T, K), E>) -> Outcome<T, K, E>
 where
     T: Transport<RoleClient> + 'static,
@@ -93,7 +93,7 @@ struct Attempt<'a, F> {
 }
 
 impl<F> Attempt<'_, F> {
-    /// Finds out the era.
+    /// Detects the era.
     async fn probe<T, K, E>(&self) -> Outcome<T, K, E>
     where
         F: Fn() -> Result<(T, K), E>,
@@ -106,7 +106,7 @@ impl<F> Attempt<'_, F> {
         match tried {
             Err(Failed::Disagreed(Disagreement::Broken(broken), _)) if may_be_legacy(&broken) => {
                 match self.afresh_in(Era::Legacy).await {
-                    // It was not the question that broke the transport, so that it can be asked again.
+                    // The probe did not break the transport, so it can be repeated.
                     Err(Failed::Disagreed(Disagreement::NotLegacy(_), _)) => self.afresh_in(Era::Modern).await,
                     other => other,
                 }
@@ -115,7 +115,7 @@ impl<F> Attempt<'_, F> {
         }
     }
 
-    /// Both questions to the same process.
+    /// Sends both probes to the same process.
     async fn one_after_the_other<T, K, E>(&self) -> Outcome<T, K, E>
     where
         F: Fn() -> Result<(T, K), E>,
@@ -126,7 +126,7 @@ impl<F> Attempt<'_, F> {
         self.settled(talk, keeper, agreed).await
     }
 
-    /// Over HTTP a question that is not answered holds up its transport, so that the second needs one of its own.
+    /// Over HTTP an unanswered probe blocks its transport, so the second probe uses its own transport.
     async fn side_by_side<T, K, E>(&self) -> Outcome<T, K, E>
     where
         F: Fn() -> Result<(T, K), E>,
@@ -198,7 +198,7 @@ fn told(disagreement: &Disagreement) -> String {
     }
 }
 
-/// Whether it may have been the question that broke the transport.
+/// Whether the probe may have broken the transport.
 fn may_be_legacy(broken: &Broken) -> bool {
     match broken {
         Broken::Ended => true,

@@ -1,11 +1,11 @@
-//! What is remembered of a server over the attempts to reach it: the era that it was found to speak, so that a restart does
-//! not ask again, and what an attempt failed of while others are still under way.
+//! Memory of the negotiation with a server: the detected era, so that a restart does not probe again, and the failure
+//! of an attempt while others are still under way.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Era;
 
-/// What is remembered of one server. Lost with the process, like everything about connections.
+/// The memory of one server. Lost with the process, like everything about connections.
 #[derive(Debug, Default)]
 pub(in crate::mcp) struct Memory(Mutex<Remembered>);
 
@@ -21,27 +21,27 @@ impl Memory {
         self.lock().era
     }
 
-    /// It was found out.
+    /// Stores a detected era.
     pub(super) fn keep(&self, era: Era) {
         self.lock().era = Some(era);
     }
 
-    /// It is no longer so.
     pub(in crate::mcp) fn forget(&self) {
         self.lock().era = None;
     }
 
-    /// A start begins, of which nothing failed yet.
+    /// Begins a start without failures.
     pub(super) fn begin(&self) {
         self.lock().failure = None;
     }
 
-    /// An attempt failed, in words that complete "the MCP server `x` ...".
+    /// Records a failed attempt, in words that complete "the MCP server `x` ...".
     pub(super) fn failed(&self, how: String) {
         self.lock().failure = Some(how);
     }
 
-    /// What the last attempt of this start failed of, if one did: the reason to give when time runs out over the next one.
+    /// The failure of the last attempt of this start, if there is one: the reason to report when the next attempt
+    /// times out.
     pub(in crate::mcp) fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }

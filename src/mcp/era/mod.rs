@@ -1,10 +1,10 @@
-//! Which of the two eras of the protocol a server is spoken to in, and how that is found out.
+//! Detection of a server's protocol era.
 //!
-//! Up to revision 2025-11-25 a connection begins with `initialize` (*legacy*); from 2026-07-28 on every request stands
-//! for itself and `server/discover` says what there is (*modern*). Half of the installed servers know one of the two
-//! only. The SDK can find out as well, but waits ten seconds whatever the server's start budget is, and takes the late
-//! answer of a server that is merely slow for the end of the connection. So the handshake is spoken here ([`talk`]), what
-//! an answer means is decided here ([`verdict`]), and the SDK gets a connection that has agreed on a revision.
+//! Up to revision 2025-11-25 a connection begins with `initialize` (*legacy*); from 2026-07-28 on every request is
+//! self-contained and `server/discover` lists the capabilities (*modern*). Half of the installed servers support only
+//! one of the two. The SDK can detect the era as well, but waits ten seconds whatever the server's start budget is,
+//! and treats the late answer of a slow server as the end of the connection. So this module performs the handshake
+//! ([`talk`]) and interprets the answers ([`verdict`]), and the SDK gets a connection with a negotiated revision.
 
 mod agree;
 mod memory;
@@ -26,7 +26,7 @@ pub(super) use memory::Memory;
 pub(super) use negotiate::Disagreement;
 pub(super) use talk::Broken;
 
-/// A connection that has shaken hands.
+/// A connection with a completed handshake.
 pub(super) type Running = RunningService<RoleClient, Listener>;
 
 /// An era of the protocol.
@@ -38,12 +38,12 @@ pub(super) enum Era {
     Modern,
 }
 
-/// What both sides agreed on.
+/// The result of a negotiation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Agreed {
     /// The era of the revision.
     pub(super) era: Era,
-    /// The revision, and what the server says of itself.
+    /// The revision, and the server's description of itself.
     pub(super) peer: ServerPeerInfo,
 }
 
@@ -61,9 +61,9 @@ impl Era {
     }
 }
 
-/// What toolgate says of itself. It never offers `roots`: a server that is told of them takes them for its sandbox. It
-/// never offers `sampling`: a server's model calls would be nobody's decision. The revision is named because the SDK
-/// would announce one to `initialize` that has no handshake.
+/// The client information and capabilities of toolgate. It never offers `roots`: servers treat announced roots as
+/// their sandbox. It never offers `sampling`: neither a person nor a policy decides about a server's model calls. The
+/// revision is named because the SDK would announce one to `initialize` that has no handshake.
 pub(super) fn introduction(era: Era, elicitation: bool) -> ClientConfig {
     let mut capabilities = ClientCapabilities::default();
     if elicitation {

@@ -1,4 +1,4 @@
-//! The handshake over one transport: what is asked, in which order, and when the waiting ends.
+//! Handshake over one transport: the order of the probes, and when the waiting ends.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::talk::{Broken, Question, Talk};
 use super::verdict::{Discovered, discovered, initialized, refused_as_modern};
 use super::{Agreed, Era};
 
-/// Why there is no agreement over this transport.
+/// Why the negotiation over this transport failed.
 #[derive(Debug)]
 pub(in crate::mcp) enum Disagreement {
-    /// It broke.
+    /// The transport broke.
     Broken(Broken),
     /// The server refused, in words that complete "refused the handshake: ...".
     Refused(String),
-    /// It was asked in the legacy era and refused as only a server of the modern one does.
+    /// The server got a legacy request and refused it as only a modern server does.
     NotLegacy(String),
 }
 
@@ -27,7 +27,7 @@ impl From<Broken> for Disagreement {
     }
 }
 
-/// Speaks in this era alone.
+/// Negotiates in this era only.
 pub(super) async fn in_era<T: Transport<RoleClient> + 'static>(
     talk: &mut Talk<T>,
     era: Era,
@@ -60,8 +60,8 @@ pub(super) async fn in_era<T: Transport<RoleClient> + 'static>(
     }
 }
 
-/// Finds out the era: `server/discover`, and `initialize` when that was refused, or when there was no answer for as long
-/// as `patience` says. A server that is merely slow may then hear both; its first good answer counts.
+/// Detects the era: sends `server/discover`, and `initialize` when the server refuses, or does not answer within
+/// `patience`. A slow server may then receive both; its first good answer counts.
 pub(super) async fn in_any_era<T: Transport<RoleClient> + 'static>(
     talk: &mut Talk<T>,
     patience: Option<Duration>,
@@ -98,7 +98,7 @@ pub(super) async fn in_any_era<T: Transport<RoleClient> + 'static>(
 
 const CONTRADICTS_ITSELF: &str = "it refuses the revision 2026-07-28 and says that it speaks it";
 
-/// What came of the two questions so far.
+/// The results of the two probes so far.
 struct Probe {
     discover: Answered,
     initialize: Answered,
@@ -128,12 +128,12 @@ impl Probe {
         talk: &mut Talk<T>,
         how: String,
     ) -> Result<(), Disagreement> {
-        tracing::debug!(how, "an MCP server does not speak 2026-07-28");
+        tracing::debug!(how, "revision 2026-07-28 not supported by an MCP server");
         self.discover = Answered::Refused(how);
         self.impatient(talk).await
     }
 
-    /// A server that refuses `initialize` may still answer `server/discover`, if it did not yet.
+    /// A server that refuses `initialize` may still answer `server/discover`, if it has not yet.
     fn not_legacy(&mut self, why: String) -> Result<(), Disagreement> {
         match &self.discover {
             Answered::Refused(_) => Err(Disagreement::Refused(why)),

@@ -1,5 +1,5 @@
-//! The first words over a transport, before the SDK takes it over: questions with ids of their own, and whatever comes
-//! back for them. Nothing is concluded here.
+//! Handshake messages over a transport, before the SDK takes it over: requests with their own ids, and the answers to
+//! them. This module draws no conclusions.
 
 use std::time::Duration;
 
@@ -16,22 +16,22 @@ use tokio::time::timeout;
 use super::{Era, introduction};
 use crate::mcp::exchange;
 
-/// The ids of the handshake, counted from here. The SDK counts from zero, and an answer that comes after it took over
-/// must not be taken for the answer to one of its requests.
+/// The first request id of the handshake. The SDK counts from zero, and must not take a late answer to the handshake
+/// for the answer to one of its requests.
 const FIRST_ID: i64 = 2_147_000_000;
-/// How long the rest of a stream is read. A grandchild may hold it open.
+/// How long the rest of a stream is read. A descendant process may keep it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A transport over which nothing but the handshake was spoken.
+/// A transport that carries only the handshake.
 pub(super) struct Talk<T> {
     transport: T,
     elicitation: bool,
-    /// What goes along with every question, besides what the protocol wants.
+    /// Metadata that is sent with every request, besides the protocol's own.
     meta: Map<String, Value>,
     asked: Vec<Question>,
 }
 
-/// What is asked of a server.
+/// A handshake request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
     /// `server/discover`.
@@ -40,14 +40,14 @@ pub(super) enum Question {
     Initialize,
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) to: Question,
     pub(super) said: Result<Value, ErrorData>,
 }
 
-/// Why nothing can come back any more.
+/// Why no further answer can arrive.
 #[derive(Debug)]
 pub(in crate::mcp) enum Broken {
     /// The stream ended.
@@ -57,12 +57,12 @@ pub(in crate::mcp) enum Broken {
 }
 
 impl<T: Transport<RoleClient> + 'static> Talk<T> {
-    /// Over this transport.
+    /// Wraps a transport.
     pub(super) fn over(transport: T, elicitation: bool, meta: Map<String, Value>) -> Self {
         Self { transport, elicitation, meta, asked: Vec::new() }
     }
 
-    /// Asks. Over HTTP this returns when the answer begins.
+    /// Sends a request. Over HTTP this returns when the answer begins.
     pub(super) async fn ask(&mut self, question: Question) -> Result<(), Broken> {
         let asked = i64::try_from(self.asked.len()).unwrap_or(i64::MAX - FIRST_ID);
         self.asked.push(question);
@@ -70,7 +70,7 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
         self.send(message).await
     }
 
-    /// Waits for an answer to anything that was asked. Can be given up and tried again.
+    /// Waits for an answer to any request. Cancel safe.
     pub(super) async fn answer(&mut self) -> Result<Answer, Broken> {
         loop {
             #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; nothing else is due yet")]
@@ -83,7 +83,7 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
                     }
                 }
                 ServerJsonRpcMessage::Error(error) => {
-                    // A server that cannot make sense of a request may not know its id either.
+                    // A server that cannot parse a request may not know its id either.
                     let to = match &error.id {
                         Some(id) => self.asked_under(id),
                         None => self.asked.last().copied(),
@@ -101,18 +101,18 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
         }
     }
 
-    /// Reads what is left of a stream that broke: a process that is gone may have printed why.
+    /// Reads the rest of a broken stream: a process that exited may have printed the reason.
     pub(super) async fn hear_out(&mut self) {
         let _ = timeout(LAST_WORDS, async { while self.transport.receive().await.is_some() {} }).await;
     }
 
-    /// Ends a handshake of the legacy era.
+    /// Completes a handshake of the legacy era.
     pub(super) async fn confirm(&mut self) -> Result<(), Broken> {
         let done = ClientNotification::InitializedNotification(InitializedNotification::default());
         self.send(ClientJsonRpcMessage::notification(done)).await
     }
 
-    /// The transport, for what follows.
+    /// The transport, for the SDK.
     pub(super) fn into_transport(self) -> T {
         self.transport
     }
@@ -162,7 +162,7 @@ mod tests {
     use crate::mcp::transport::{Cut, LineTransport, Requests, Taps};
 
     #[tokio::test]
-    async fn what_a_process_printed_before_it_was_gone_is_read_although_it_can_be_asked_nothing() {
+    async fn the_last_output_of_an_exited_process_is_read() {
         let (mut stdout, reading) = duplex(1024);
         let (writing, stdin) = duplex(1024);
         let heard: Arc<Mutex<Vec<u8>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! What an answer to the handshake says about the era of a server. Pure.
+//! Interpretation of handshake answers: the era of a server. Pure.
 
 use rmcp::model::{ErrorCode, ErrorData, Implementation, ProtocolVersion, ServerCapabilities, ServerPeerInfo};
 use serde::de::DeserializeOwned;
@@ -8,16 +8,16 @@ use super::{Agreed, Era};
 use crate::mcp::answer::{excerpt, objection_to_type};
 use crate::mcp::fault;
 
-/// What the answer to `server/discover` says.
+/// The meaning of the answer to `server/discover`.
 #[derive(Debug, PartialEq)]
 pub(super) enum Discovered {
-    /// It speaks our modern revision.
+    /// The server supports our modern revision.
     Modern(Box<Agreed>),
-    /// It wants to be asked at our revision once more.
+    /// The server expects another request at our revision.
     AskAgain,
-    /// It does not speak the modern era, as far as this answer goes; how it said so.
+    /// The server does not support the modern era, according to this answer; its reason.
     NotModern(String),
-    /// It speaks the modern era, but not with us.
+    /// The server supports the modern era, but no common revision.
     Insists(String),
 }
 
@@ -26,7 +26,7 @@ pub(super) fn discovered(said: Result<Value, ErrorData>) -> Discovered {
     match said {
         Ok(result) => match strings(result.get("supportedVersions")) {
             Some(versions) => offered(&versions, &result),
-            // Servers that acknowledge everything do not know what they were asked.
+            // A server that acknowledges every request does not know this method.
             None => Discovered::NotModern(format!("answered `server/discover` with {}", excerpt(&result))),
         },
         Err(error) if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => {
@@ -46,7 +46,7 @@ pub(super) fn discovered(said: Result<Value, ErrorData>) -> Discovered {
     }
 }
 
-/// Reads the answer to `initialize`. The error says what is wrong with it.
+/// Reads the answer to `initialize`. The error states what is wrong with it.
 pub(super) fn initialized(said: Result<Value, ErrorData>) -> Result<Agreed, String> {
     let result = said.map_err(|error| refusal(&error))?;
     let Some(version) = part::<ProtocolVersion>(&result, "protocolVersion") else {
@@ -62,7 +62,7 @@ pub(super) fn initialized(said: Result<Value, ErrorData>) -> Result<Agreed, Stri
     }
 }
 
-/// How `initialize` was refused, if it was in a way that only servers of the modern era know.
+/// The refusal of `initialize`, if only servers of the modern era refuse in this way.
 pub(super) fn refused_as_modern(said: &Result<Value, ErrorData>) -> Option<String> {
     let error = said.as_ref().err()?;
     let known_to_modern = [
@@ -73,7 +73,6 @@ pub(super) fn refused_as_modern(said: &Result<Value, ErrorData>) -> Option<Strin
     known_to_modern.contains(&error.code).then(|| refusal(error))
 }
 
-/// How a refusal is told.
 fn refusal(error: &ErrorData) -> String {
     fault::refusal(&error.message, error.code.0)
 }
@@ -92,7 +91,7 @@ fn offered(versions: &[String], result: &Value) -> Discovered {
     }
 }
 
-/// The better era in which there is a revision that both know.
+/// The preferred era with a common revision.
 fn common(versions: &[String]) -> Option<Era> {
     let known = versions
         .iter()
@@ -107,7 +106,7 @@ fn nothing_common(versions: &[String]) -> String {
     format!("it speaks {theirs} of the protocol, toolgate {}; update one of the two", ours.join(", "))
 }
 
-/// What a server says of itself. Whatever of it cannot be read is left out: none of it decides about a call.
+/// The server's description of itself. Unreadable members are left out: no call depends on them.
 fn peer(version: ProtocolVersion, result: &Value) -> ServerPeerInfo {
     let capabilities = part::<ServerCapabilities>(result, "capabilities").unwrap_or_default();
     let mut peer = ServerPeerInfo::new(version, capabilities);

@@ -1,6 +1,6 @@
-//! An HTTP answer that is no MCP: what it is, for people who wonder whether the address is right or the server broken.
-//! The SDK tells some of it in a text only. What is read from there makes the words better, and decides whether the
-//! server refused or failed; nothing is sent again because of it.
+//! HTTP answers that are not MCP, described for users who check whether the address is wrong or the server broken. The
+//! SDK reports some details only in a text. Parsing that text improves the message and decides whether the server
+//! refused or failed; it never causes a retry.
 
 use std::fmt;
 
@@ -8,42 +8,42 @@ use http::StatusCode;
 
 use crate::mcp::measure::shortened;
 
-/// What is missing after an HTTP 401.
+/// The message for an HTTP 401.
 pub(super) const UNAUTHORIZED: &str =
     "it answered HTTP 401 and wants credentials; give them in the server's `headers`, or set its `auth`";
-/// What is missing after an HTTP 403 with a challenge.
+/// The message for an HTTP 403 with a challenge.
 pub(super) const FORBIDDEN: &str = "it answered HTTP 403, the credentials in the server's `headers` do not suffice";
 
-/// The longest words of a stranger that are repeated.
+/// The longest quote of a server.
 const LONGEST: usize = 160;
 
-/// An answer that is no MCP. Shown, it follows "it answered with ", and ends with a remedy where one is known.
+/// An answer that is not MCP. Its text follows "it answered with ", and ends with a remedy where one is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NoMcp {
-    /// A status that is no success, and what else it says.
+    /// An error status with its message.
     Status { status: u16, said: String, retry_after: Option<String> },
-    /// A success of another type.
+    /// A success with another content type.
     Content(Option<String>),
-    /// JSON that is no JSON-RPC, as its text.
+    /// JSON that is not JSON-RPC, as its text.
     Json(String),
-    /// What is called JSON and is none.
+    /// A JSON content type with an invalid body.
     NotJson(String),
-    /// Something the SDK has words for.
+    /// An error that the SDK describes.
     Other(String),
 }
 
 impl NoMcp {
-    /// A status, with the body of the answer as far as it is known.
+    /// A status, with the known part of the body.
     pub(super) fn status(status: u16, body: &str, retry_after: Option<&str>) -> Self {
         Self::Status { status, said: told(body), retry_after: retry_after.map(str::to_owned) }
     }
 
-    /// A content type that is not spoken.
+    /// An unsupported content type.
     pub(super) fn content(kind: Option<&str>) -> Self {
         Self::Content(kind.map(told))
     }
 
-    /// What the SDK tells in a text.
+    /// Parses an error text of the SDK.
     pub(super) fn read(text: &str) -> Self {
         if let Some((status, body)) = text.strip_prefix("HTTP ").and_then(|rest| rest.split_once(": "))
             && let Some(Ok(status)) = status.get(..3).map(str::parse)
@@ -53,7 +53,7 @@ impl NoMcp {
         Self::Other(told(text))
     }
 
-    /// Whether the server says that it does not do what it was asked, rather than that it failed.
+    /// Whether the server refuses the request, rather than fails.
     pub(super) fn is_a_refusal(&self) -> bool {
         matches!(self, Self::Status { status: 400..=499, .. })
     }
@@ -98,7 +98,7 @@ impl fmt::Display for NoMcp {
     }
 }
 
-/// What can be done about a status, as the end of a sentence.
+/// The remedy for a status, as the end of a sentence.
 fn remedy(status: u16) -> &'static str {
     match status {
         200..=299 => " without an answer; a request is answered with JSON or an event stream",
@@ -116,7 +116,7 @@ fn remedy(status: u16) -> &'static str {
     }
 }
 
-/// The words of a stranger in one line. A web page is none.
+/// A quote in one line. A web page is not quoted.
 fn told(words: &str) -> String {
     let words = words.trim();
     if words.starts_with('<') && words.ends_with('>') && words != "<empty>" {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_is_no_mcp_is_told_with_what_it_is_and_what_to_look_at() {
+    fn an_answer_that_is_not_mcp_is_described_with_a_remedy() {
         for (answer, told) in [
             (
                 NoMcp::content(Some("text/html; charset=utf-8")),

@@ -1,11 +1,11 @@
-//! What a request carries in confidence, taken out of the words that come back. Endpoints that show what they received are
-//! common, among them whatever somebody reaches under a wrong address.
+//! Redaction of a request's secrets from the answer. Endpoints that echo what they receive are common, among them the
+//! servers that a wrong address reaches.
 
 use http::HeaderValue;
 
 use super::traced::Headers;
 
-/// Values shorter than this are no secrets, and are shown.
+/// Shorter values do not count as secrets, and are shown.
 const SHORTEST: usize = 8;
 
 /// The sensitive values of one request.
@@ -15,16 +15,16 @@ pub(super) struct Confidential {
 }
 
 impl Confidential {
-    /// Those among its headers, and its token.
+    /// The secrets among these headers, and the token.
     pub(super) fn of(headers: &Headers, token: Option<&String>) -> Self {
         let headers = headers.values().filter(|value| value.is_sensitive()).cloned().collect();
         Self { headers, token: token.cloned() }
     }
 
-    /// The text without them.
+    /// The text without the secrets.
     pub(super) fn redacted(&self, text: String) -> String {
         let headers = self.headers.iter().filter_map(|value| value.to_str().ok());
-        // `Bearer abc` may come back as `abc`.
+        // `Bearer abc` may be echoed as `abc`.
         let words = headers.flat_map(str::split_whitespace).chain(self.token.as_deref());
         let secrets = words.filter(|word| word.len() >= SHORTEST);
         secrets.fold(text, |text, secret| text.replace(secret, "[redacted]"))

@@ -1,4 +1,4 @@
-//! Transport to an endpoint: the worker of the SDK, which can be closed while its server sends.
+//! HTTP transport: the worker of the SDK, in a form that can be closed while its server sends.
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -10,11 +10,11 @@ use crate::mcp::auth::Authorized;
 
 type Worker = StreamableHttpClientTransport<Authorized<Traced>>;
 
-/// A worker that talks to one endpoint.
+/// A worker for one endpoint.
 pub(in crate::mcp) struct Dialled(Worker);
 
 impl Dialled {
-    /// Over this client. Dials nothing yet.
+    /// A transport over this client. Connects later.
     pub(super) fn new(client: Authorized<Traced>, config: StreamableHttpClientTransportConfig) -> Self {
         Self(Worker::with_client(client, config))
     }
@@ -34,8 +34,9 @@ impl Transport<RoleClient> for Dialled {
         self.0.receive().await
     }
 
-    /// Ends the session and waits for that. The worker (rmcp 3.9) hands messages over in a channel of 16 and does not notice
-    /// that it is cancelled while that is full: it would wait for ever for a receiver that waits for its end.
+    /// Ends the session and waits for that. The worker (rmcp 3.9) passes messages through a channel of 16 and does not
+    /// notice its cancellation while the channel is full: it would wait forever for a receiver that waits for the
+    /// worker's end.
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.0.cancel_token().cancel();
         while self.0.receive().await.is_some() {}

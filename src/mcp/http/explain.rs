@@ -1,4 +1,4 @@
-//! What went wrong on the way to an HTTP server, in words. Addresses are left out: they may hold credentials.
+//! Errors of HTTP connections, in words. Addresses are left out: they may contain credentials.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -11,17 +11,17 @@ use super::answered::{self, NoMcp};
 use super::egress;
 use crate::mcp::fault::{Fault, refusal};
 
-/// What an error of the transport comes down to. The words say it, with a remedy where there is one.
+/// The cause of a transport error. The words state it, with a remedy where there is one.
 enum Trouble {
-    /// Nobody took the connection.
+    /// The connection could not be opened.
     Unreachable(String),
-    /// It lets nobody in until somebody does something about it.
+    /// The server refuses access until an operator or a user changes something.
     Locked(String),
-    /// Access could not be had just now.
+    /// Access could not be obtained this time.
     NoAccess(String),
-    /// There was an answer, which is no MCP.
+    /// The answer is not MCP.
     NoMcp(NoMcp),
-    /// There was no answer, or not a whole one.
+    /// The answer is missing or incomplete.
     Broken(String),
 }
 
@@ -35,7 +35,7 @@ pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
     }
 }
 
-/// What it answered instead of MCP, if it answered at all, for a sentence "it answered with ...".
+/// The answer that is not MCP, if there was an answer, for a sentence "it answered with ...".
 pub(in crate::mcp) fn answered_without_mcp(error: &DynamicTransportError) -> Option<String> {
     match trouble(error) {
         Trouble::NoMcp(answer) => Some(answer.to_string()),
@@ -43,23 +43,24 @@ pub(in crate::mcp) fn answered_without_mcp(error: &DynamicTransportError) -> Opt
     }
 }
 
-/// Whether the server lets nobody in until somebody does something about it, so that trying again by itself is of no use.
+/// Whether the server refuses access until an operator or a user changes something, so that automatic retries are of
+/// no use.
 pub(in crate::mcp) fn is_locked(error: &DynamicTransportError) -> bool {
     matches!(trouble(error), Trouble::Locked(_))
 }
 
-/// Whether nobody is there to be dialled.
+/// Whether the connection could not be opened.
 pub(in crate::mcp) fn is_unreachable(error: &DynamicTransportError) -> bool {
     matches!(trouble(error), Trouble::Unreachable(_))
 }
 
-/// Whether a connection came about and ended before the answer.
+/// Whether a connection was opened and ended before the answer.
 pub(in crate::mcp) fn is_broken_off(error: &DynamicTransportError) -> bool {
     matches!(trouble(error), Trouble::Broken(_))
 }
 
-/// The fault of a request that could not be sent, or was not answered as it has to be. Only where no connection came
-/// about, and where access was refused, is it certain that the server did nothing.
+/// The error of a request that could not be sent, or whose answer is invalid. Only a connection that could not be
+/// opened, and a refusal of access, prove that the server did nothing.
 pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
     match trouble(error) {
         Trouble::Unreachable(cause) => Fault::NotSent(format!("could not be reached: {cause}")),
@@ -105,7 +106,8 @@ fn trouble(error: &DynamicTransportError) -> Trouble {
     }
 }
 
-/// Why no connection came about. The words of the libraries below name neither the setting nor the likely mistake.
+/// Why the connection could not be opened. The messages of the libraries name neither the setting nor the likely
+/// mistake.
 fn undialled(client: &reqwest::Error) -> String {
     if let Some(refused) = egress::refusal(client) {
         return refused.to_string();
@@ -115,10 +117,10 @@ fn undialled(client: &reqwest::Error) -> String {
         return "what listens there does not speak TLS; does the server's `url` begin with `http://`?".into();
     }
     if let Some(why) = cause.strip_prefix("invalid peer certificate: ") {
-        // `Other(OtherError(X))` is the library's way to say X.
+        // `Other(OtherError(X))` is the library's format for X.
         let why =
             if why.starts_with("Other(") { why.rsplit('(').next().unwrap_or(why).trim_end_matches(')') } else { why };
-        let remedy = "correct it, or have this machine trust whoever issued it";
+        let remedy = "correct it, or have this machine trust its issuer";
         return format!("its TLS certificate is not accepted ({why}); {remedy}");
     }
     if let Some((_, why)) = cause.split_once("failed to lookup address information: ") {
@@ -127,7 +129,7 @@ fn undialled(client: &reqwest::Error) -> String {
     format!("{cause}; is it running, and is the server's `url` right?")
 }
 
-/// How a connection that had come about ended.
+/// How an open connection ended.
 fn broken(client: &reqwest::Error) -> String {
     let cause = root_cause(client);
     match cause.as_str() {
@@ -144,9 +146,9 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
     let text = cause.to_string();
     let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
     match kind {
-        Some(ErrorKind::ConnectionRefused) => "nobody listens there (connection refused)".into(),
+        Some(ErrorKind::ConnectionRefused) => "no process listens there (connection refused)".into(),
         Some(ErrorKind::ConnectionReset) => "it was reset by the other side".into(),
-        // Its number is of no use to anybody who reads the words.
+        // The error number does not help a reader of the message.
         Some(_) => text.split(" (os error ").next().unwrap_or(&text).to_owned(),
         None => text,
     }

@@ -1,4 +1,4 @@
-//! Servers that are dialled: the transport, and what its errors mean.
+//! Streamable HTTP transport for MCP servers, and the meaning of its errors.
 
 mod answered;
 mod client;
@@ -35,7 +35,7 @@ use super::traffic::Traffic;
 use super::transport::{MAX_TEXT, Requests};
 use egress::{Reach, Refused};
 
-/// What is wrong with the settings of a server, found before it is dialled.
+/// An error in the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum SettingsError {
     #[error("{} is no http or https address; correct the server's `url`", told(.0))]
@@ -48,32 +48,32 @@ pub(in crate::mcp) enum SettingsError {
     Client(#[from] reqwest::Error),
 }
 
-/// What is seen of a server on its way to the SDK, for one connection. Clones see the same.
+/// Observations of one connection's messages on their way to the SDK. Clones share the same observations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// What its tools want repeated in headers.
+    /// The header annotations of its tools.
     pub(super) tools: ToolHeaders,
-    /// Which of its tools have to be tasks.
+    /// Its tools that can be called as tasks only.
     pub(super) task_only: TaskOnly,
-    /// The requests that wait for its answers.
+    /// The requests in flight.
     pub(super) requests: Requests,
-    /// What it sends besides answers.
+    /// Its messages besides answers.
     pub(super) traffic: Traffic,
     replies: Replies,
     resumable: Resumable,
 }
 
 impl Seen {
-    /// With these places for what is seen.
+    /// Collects the observations in these values.
     pub(super) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
         Self { tools, task_only, requests, traffic, ..Self::default() }
     }
 }
 
-/// How many requests may be under way besides calls: a list, and a stream of changes that is not acknowledged.
+/// Concurrent requests besides calls: a tool list, and a change stream that is not acknowledged.
 const BESIDES_CALLS: usize = 2;
 
-/// An address without what it may carry in confidence. What cannot be read as one may be anything, a secret too.
+/// An address without its secrets. An invalid address may be anything, including a secret, and is not shown.
 fn told(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else { return "what is given".into() };
     if url.cannot_be_a_base() || url.set_username("").is_err() || url.set_password(None).is_err() {
@@ -84,7 +84,7 @@ fn told(address: &str) -> String {
     format!("`{url}`")
 }
 
-/// A transport to the endpoint that has room for that many calls at a time. Dials nothing yet.
+/// A transport to the endpoint with room for that many concurrent calls. Connects later.
 pub(super) fn transport(settings: &HttpSettings, max_concurrency: usize, seen: Seen) -> Result<Dialled, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
@@ -92,7 +92,7 @@ pub(super) fn transport(settings: &HttpSettings, max_concurrency: usize, seen: S
     reach.check(&url)?;
     let config = StreamableHttpClientTransportConfig::with_uri(settings.url.as_str())
         .max_concurrent_requests(max_concurrency.saturating_add(BESIDES_CALLS))
-        // The SDK would end every call that is still answered in the old session. The supervisor dials again instead.
+        // The SDK would end every call that is still in flight in the old session. The supervisor dials again instead.
         .reinit_on_expired_session(false)
         .max_sse_event_size(MAX_TEXT)
         .custom_headers(headers(settings)?);
@@ -118,7 +118,7 @@ mod tests {
     use super::SettingsError;
 
     #[test]
-    fn an_address_that_is_none_is_told_without_what_it_carries_in_confidence() {
+    fn an_invalid_address_is_reported_without_its_secrets() {
         for (address, expected) in [
             ("ftp://ann:hunter2@example.com/mcp?key=hunter3#hunter4", "`ftp://example.com/mcp` is no"),
             ("ann:hunter2@example.com", "an address that begins with `ann:` is no"),

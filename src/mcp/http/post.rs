@@ -1,5 +1,5 @@
-//! One POST and its answer. An HTTP response belongs to one request, so that its status decides at once: an answer that
-//! cannot be read, names another request or is not there fails the request that was posted.
+//! One POST and its response. An HTTP response belongs to one request, so its status decides at once: an answer that
+//! cannot be read, names another request or is missing fails the posted request.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use super::traced::{Failure, Headers};
 use super::{Seen, session};
 use crate::mcp::transport::{self, Admitted, Incoming, Stream};
 
-/// How much is read of a JSON body, and of a body that goes with an error.
+/// The size limits of a JSON body, and of the body of an error.
 const MAX_JSON: usize = 16 * 1024 * 1024;
 const MAX_ERROR: usize = 64 * 1024;
 const SESSION: &str = "mcp-session-id";
-/// The headers of a request that no configuration may set.
+/// Headers that the configuration must not set.
 const OWN_HEADERS: [&str; 3] = ["accept", SESSION, "last-event-id"];
 const BOTH_KINDS: &str = "text/event-stream, application/json";
 
-/// A request besides its body.
+/// The target of a request.
 pub(super) struct Target {
     pub(super) uri: Arc<str>,
     pub(super) session: Option<Arc<str>>,
@@ -37,7 +37,7 @@ pub(super) struct Target {
     pub(super) max: usize,
 }
 
-/// What a body is said to be.
+/// The content type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Json,
@@ -68,7 +68,7 @@ pub(super) async fn post(
     answered
 }
 
-/// Asks for a stream: that of a session, or the rest of one that ended.
+/// Opens a stream: that of a session, or the rest of one that ended.
 pub(super) async fn get(
     client: &Client,
     target: Target,
@@ -98,10 +98,10 @@ pub(super) async fn get(
     }
 }
 
-/// A message that is posted.
+/// A posted message.
 struct Posted<'a> {
     message: &'a ClientJsonRpcMessage,
-    /// The request that it is; a notification or a reply has none.
+    /// The id of a request; a notification or a reply has none.
     id: Option<RequestId>,
     has_session: bool,
     max: usize,
@@ -124,7 +124,7 @@ impl Posted<'_> {
         }
     }
 
-    /// A success in answer to a request.
+    /// Handles a success in answer to a request.
     async fn answered(&self, response: Response, id: &RequestId) -> Result<StreamableHttpPostResponse, Failure> {
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -144,7 +144,7 @@ impl Posted<'_> {
         }
     }
 
-    /// The messages of a body, one of which answers the request.
+    /// Reads the messages of a body, one of which answers the request.
     fn messages(&self, body: &[u8], id: &RequestId) -> Result<Vec<ServerJsonRpcMessage>, Failure> {
         let mut messages = Vec::new();
         let mut is_message = false;
@@ -182,14 +182,14 @@ impl Posted<'_> {
         }
     }
 
-    /// A success in answer to a message that wants none. Many servers say something all the same.
+    /// Handles a success in answer to a message without an answer. Many servers send a body all the same.
     async fn acknowledged(&self, response: Response) -> StreamableHttpPostResponse {
         let session = session_of(&response);
         match kind_of(response.headers()) {
             Kind::Events => StreamableHttpPostResponse::Sse(self.reader.clone().events(response, self.max), session),
             Kind::Json => {
                 let body = body(response, MAX_JSON).await.unwrap_or_default();
-                // An error here is about the message, which nothing waits for.
+                // An error here is about the message, and no caller waits for it.
                 let messages = self.reader.read(&body).into_iter().filter_map(|admitted| match admitted {
                     Admitted::Message(message) if !matches!(*message, JsonRpcMessage::Error(_)) => Some(*message),
                     Admitted::Message(_) | Admitted::Ignored | Admitted::Noise => None,
@@ -203,7 +203,7 @@ impl Posted<'_> {
         }
     }
 
-    /// Any other status.
+    /// Handles any other status.
     async fn refused(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, session) = (response.status(), session_of(&response));
         let retry_after = retry_after(response.headers()).map(str::to_owned);
@@ -223,7 +223,7 @@ impl Posted<'_> {
             return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));
         }
         let Some(id) = &self.id else {
-            // What it refuses is no request, and an error is an answer of MCP.
+            // The refused message is not a request, and an error is an MCP answer.
             return if error.is_some() { Ok(StreamableHttpPostResponse::Accepted) } else { Err(refused(&said)) };
         };
         let error = error.or_else(|| self.is_discovery(status).then(|| refused_discovery(status, &said)));
@@ -237,14 +237,14 @@ impl Posted<'_> {
         }
     }
 
-    /// Whether a server that does not know `server/discover` may have answered so.
+    /// Whether a server without `server/discover` may have sent this status.
     fn is_discovery(&self, status: StatusCode) -> bool {
         let asked = if let JsonRpcMessage::Request(request) = self.message { Some(&request.request) } else { None };
         matches!(asked, Some(ClientRequest::DiscoverRequest(_))) && !self.has_session && status.is_client_error()
     }
 }
 
-/// In a body that answers one request, an error is that of the request, whatever its id.
+/// Corrects the id: in a response to one request, an error belongs to that request, whatever its id.
 fn correlated(incoming: Incoming, id: &RequestId) -> Incoming {
     match incoming {
         Incoming::Message(message, flaws) => match *message {
@@ -307,21 +307,21 @@ fn with_headers(mut request: RequestBuilder, target: &Target) -> Result<RequestB
     })
 }
 
-/// What a server wants before it answers, with its challenge.
+/// The access that a server requires before it answers, with its challenge.
 fn access(response: &Response) -> Result<(), Failure> {
     let Some(challenge) = response.headers().get(WWW_AUTHENTICATE) else { return Ok(()) };
     let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
     match response.status() {
         StatusCode::UNAUTHORIZED => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))),
         StatusCode::FORBIDDEN => {
-            // Which scopes it names is read from the challenge where they are asked for.
+            // The scopes are read from the challenge where they are requested.
             Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
         }
         _ => Ok(()),
     }
 }
 
-/// A body up to a bound, in UTF-8 if its content type names another charset.
+/// A body up to a size limit, converted to UTF-8 if its content type names another charset.
 async fn body(mut response: Response, max: usize) -> Result<Vec<u8>, Failure> {
     let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: max };
     if response.content_length().is_some_and(|length| length > max as u64) {
@@ -354,7 +354,7 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     headers.get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned())
 }
 
-/// What a body is, by its content type without parameters and without case.
+/// The kind of a body, by its content type without parameters and without case.
 fn kind_of(headers: &HeaderMap) -> Kind {
     let kind = content_type(headers).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

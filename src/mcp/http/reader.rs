@@ -1,4 +1,4 @@
-//! Reader of what comes in over HTTP: texts of JSON bodies and of event streams, as the messages that the SDK gets.
+//! Reader of HTTP responses: converts JSON bodies and event streams to messages for the SDK.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,22 +16,22 @@ use crate::mcp::transport::{self, Admitted, Incoming, Stream};
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// How many events are handed on before those that handle them get a turn.
+/// How many events are passed on before other tasks get a turn.
 const IN_A_ROW: usize = 32;
-/// How many ends of streams are remembered for the case that the SDK asks for the rest.
+/// How many ends of streams are remembered, in case the SDK resumes one.
 const MAX_RESUMABLE: usize = 64;
 
-/// What is known of a response before it is read.
+/// The context of a response.
 #[derive(Clone)]
 pub(super) struct Reader {
     pub(super) seen: Seen,
-    /// The request that it is to answer.
+    /// The request that it answers.
     pub(super) request: Option<RequestId>,
-    /// What the messages in it can belong to.
+    /// The requests that its messages can belong to.
     pub(super) stream: Stream,
     /// Whether it lists tools in the modern era; `None` if it lists none.
     pub(super) lists_tools: Option<bool>,
-    /// What must not be quoted of it.
+    /// The secrets that must not be quoted.
     pub(super) confidential: Arc<Confidential>,
 }
 
@@ -47,7 +47,7 @@ impl Reader {
         incoming.into_iter().map(|incoming| self.admitted(incoming)).collect()
     }
 
-    /// What becomes of something that came in.
+    /// Processes one incoming item.
     pub(super) fn admitted(&self, incoming: Incoming) -> Admitted {
         let incoming = match incoming {
             Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(why) },
@@ -66,7 +66,7 @@ impl Reader {
         admitted
     }
 
-    /// The failure of the request that the response is to answer, if there is one.
+    /// The failure of the request that the response answers, if there is one.
     pub(super) fn failure(&self, why: String) -> Option<ServerJsonRpcMessage> {
         let request = self.request.clone()?;
         Some(self.seen.requests.fail(request, self.confidential.redacted(why)))
@@ -92,7 +92,7 @@ impl Reader {
     }
 }
 
-/// The streams that ended behind an event with an id, and the requests that they are to answer. Clones are the same streams.
+/// Streams that ended after an event with an id, and the requests that they answer. Clones share the same streams.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resumable(Arc<Mutex<VecDeque<(String, RequestId)>>>);
 
@@ -105,7 +105,7 @@ impl Resumable {
         streams.push_back((last_event, request));
     }
 
-    /// The request whose stream ended there last.
+    /// The request whose stream ended last at this event.
     pub(super) fn request(&self, last_event: &str) -> Option<RequestId> {
         self.streams().iter().rev().find(|(id, _)| id == last_event).map(|(_, request)| request.clone())
     }
@@ -115,7 +115,7 @@ impl Resumable {
     }
 }
 
-/// Messages as the events that the SDK reads.
+/// Messages as events for the SDK.
 pub(super) fn events_of(messages: Vec<ServerJsonRpcMessage>) -> Events {
     futures::stream::iter(messages.into_iter().map(|message| Ok(event(&message)))).boxed()
 }
@@ -124,7 +124,7 @@ fn event(message: &ServerJsonRpcMessage) -> Sse {
     Sse::default().data(serde_json::to_string(message).unwrap_or_default())
 }
 
-/// A request whose response is being read. Dropping it means that nothing more is read of it.
+/// A request whose response is being read. Dropping it ends the reading.
 struct Over {
     seen: Seen,
     id: RequestId,
@@ -186,7 +186,7 @@ impl Reading {
         }
     }
 
-    /// The stream is over. The SDK asks for the rest of it where it had an id.
+    /// The stream ended. The SDK resumes it if an event had an id.
     fn end(&mut self) {
         self.is_over = true;
         if let (Some(id), Some(request)) = (self.last_id.take(), self.reader.request.clone()) {
@@ -207,7 +207,7 @@ impl Reading {
         if id.is_some() {
             self.last_id.clone_from(&id);
         }
-        // Where the stream is taken up again, it goes on behind the last id, so that goes along.
+        // A resumed stream continues after the last id, so the id is passed on.
         let mut place = Sse { id, retry, ..Sse::default() };
         let is_message = kind.as_deref().is_none_or(|kind| kind == "message");
         for admitted in data.filter(|_| is_message).map(|data| self.reader.read(&data)).unwrap_or_default() {
@@ -217,7 +217,7 @@ impl Reading {
                     self.ready.push_back(Ok(Sse { id: place.id, retry: place.retry, ..event(&message) }));
                 }
                 Admitted::Ignored => {}
-                Admitted::Noise => tracing::debug!("an MCP server sent an event that is no message"),
+                Admitted::Noise => tracing::debug!("event of an MCP server ignored: not a message"),
             }
         }
         if place != Sse::default() {
@@ -226,7 +226,7 @@ impl Reading {
     }
 
     fn fail(&mut self, why: String) {
-        tracing::warn!(why, "the event stream of an MCP server was ended");
+        tracing::warn!(why, "event stream of an MCP server ended");
         self.is_over = true;
         if let Some(failure) = self.reader.failure(why) {
             self.ready.push_back(Ok(event(&failure)));

@@ -1,4 +1,4 @@
-//! Bound on what a server asks over HTTP without taking the replies, each of which is a POST of its own.
+//! Limit for servers that send requests over HTTP without taking the replies, each of which is a POST of its own.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,25 +11,25 @@ use rmcp::model::{
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// How many requests of a server may wait for their replies before nothing more is read of it.
+/// How many requests of a server may wait for replies before reading pauses.
 const MAX_ASKED: usize = 64;
 /// How long a server may take no reply while that many wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The requests of the server behind one connection that wait for replies. Clones are the same requests.
+/// The server's requests that wait for replies, for one connection. Clones share the same requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Replies(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// With whether a person may have to answer it first.
+    /// Each request, and whether a person may have to answer it first.
     asked: Mutex<HashMap<RequestId, bool>>,
     moved: Mutex<Option<Instant>>,
     taken: Notify,
 }
 
 impl Replies {
-    /// The server said something, which may be a request.
+    /// Records a message of the server, which may be a request.
     #[expect(clippy::wildcard_enum_match_arm, reason = "open enums of the SDK; nothing else asks or takes back")]
     pub(super) fn heard(&self, message: &ServerJsonRpcMessage) {
         match message {
@@ -41,7 +41,7 @@ impl Replies {
                 };
                 let mut asked = self.asked();
                 if asked.len() < MAX_ASKED {
-                    // Its patience begins when there is no room any more.
+                    // The time limit starts when the room is used up.
                     *self.0.moved.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                 }
                 asked.insert(request.id.clone(), for_a_person);
@@ -57,7 +57,7 @@ impl Replies {
         }
     }
 
-    /// A message is posted. If it is a reply, no person has to give it any more.
+    /// Records that a message is being posted. A reply no longer waits for a person.
     pub(super) fn sending(&self, message: &ClientJsonRpcMessage) {
         let mut asked = self.asked();
         if let Some(for_a_person) = replied(message).and_then(|id| asked.get_mut(id)) {
@@ -65,14 +65,14 @@ impl Replies {
         }
     }
 
-    /// A message was taken by the server, or cannot be; it may be a reply.
+    /// Records that the server took a message, or cannot take it; it may be a reply.
     pub(super) fn delivered(&self, message: &ClientJsonRpcMessage) {
         if let Some(id) = replied(message) {
             self.is_replied(id);
         }
     }
 
-    /// Waits until the server may ask for more. The error is that it takes no replies.
+    /// Waits until there is room for more requests. The error is that the server takes no replies.
     pub(super) async fn has_room(&self) -> Result<(), String> {
         loop {
             let taken = self.0.taken.notified();
@@ -85,7 +85,7 @@ impl Replies {
             }
             let moved = *self.0.moved.lock().unwrap_or_else(PoisonError::into_inner);
             let patience = moved.unwrap_or_else(Instant::now) + PATIENCE;
-            // A person takes as long as it takes.
+            // A person has no time limit.
             let is_to_blame = waiting - for_people >= MAX_ASKED / 2;
             tokio::select! {
                 biased;
@@ -174,7 +174,7 @@ mod tests {
         ask(&replies, 7, "ping");
         assert!(is_full(&replies));
         deliver(&replies, 1000);
-        assert!(is_full(&replies), "it did not ask that");
+        assert!(is_full(&replies), "that is not a request of the server");
         let params = json!({"requestId": 3});
         hear(&replies, json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
         assert!(!is_full(&replies));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_takes_no_reply_is_told_apart_from_a_slow_one() {
+    async fn a_server_that_takes_no_reply_is_distinguished_from_a_slow_one() {
         let replies = Replies::default();
         ask_up_to_the_bound(&replies, "roots/list");
         let begun = Instant::now();

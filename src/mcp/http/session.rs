@@ -1,13 +1,13 @@
-//! A session that the server does not know, where it says so with HTTP 400 and not with 404.
+//! Detection of an unknown session that the server reports with HTTP 400 instead of 404.
 //!
-//! The examples of the TypeScript SDK and servers of the Python SDK 1.x do. A call that was turned away like that is made
-//! again in a new session, so that words alone do not suffice: the refusal has to come from the transport in front of the
-//! tools. That does not know the id of the request, and names none of its own.
+//! The examples of the TypeScript SDK and servers of the Python SDK 1.x do this. A rejected call is repeated in a new
+//! session, so the message alone does not suffice: the rejection has to come from the transport in front of the tools.
+//! The transport does not know the id of the request, and uses no id of its own.
 
 use rmcp::model::RequestId;
 use serde_json::Value;
 
-/// Words for a session that is not known, in lower case.
+/// Phrases for an unknown session, in lower case.
 const WORDS: [&str; 10] = [
     "session id",
     "session not found",
@@ -21,7 +21,7 @@ const WORDS: [&str; 10] = [
     "server not initialized",
 ];
 
-/// Whether the body of an HTTP 400 says that the session of this request is not known.
+/// Whether the body of an HTTP 400 states that the session of this request is unknown.
 pub(super) fn is_lost(body: &[u8], request: Option<&RequestId>) -> bool {
     let said = String::from_utf8_lossy(body).to_lowercase();
     if !WORDS.iter().any(|words| said.contains(words)) {
@@ -33,7 +33,7 @@ pub(super) fn is_lost(body: &[u8], request: Option<&RequestId>) -> bool {
     }
 }
 
-/// Whether the refusal has the id of the request, so that it was read.
+/// Whether the rejection has the id of the request, so that the server read the request.
 fn names(refusal: &Value, request: &RequestId) -> bool {
     match refusal.get("id") {
         Some(Value::Number(number)) => number.to_string() == request.to_string(),
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_by_the_transport_is_told_from_one_by_a_tool() {
+    fn a_refusal_by_the_transport_is_distinguished_from_one_by_a_tool() {
         for (body, lost) in [
             (
                 r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,

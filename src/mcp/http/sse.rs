@@ -1,46 +1,46 @@
-//! Parser of event streams by their standard (WHATWG HTML, 9.2): what it does not know it passes over.
+//! Event stream parser by the standard (WHATWG HTML, 9.2). Unknown fields are skipped.
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// An event, or fields that stood without one.
+/// An event, or fields without data.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
     /// Its type; `None` for a message.
     pub(super) kind: Option<String>,
-    /// Its data. Bytes that are no UTF-8 stay as they are.
+    /// Its data. Bytes that are not UTF-8 are kept as they are.
     pub(super) data: Option<Vec<u8>>,
-    /// Its id, if it gives one that is not empty.
+    /// Its id, if it is not empty.
     pub(super) id: Option<String>,
-    /// How long to wait before the stream is asked for again, in milliseconds.
+    /// The delay before the stream is opened again, in milliseconds.
     pub(super) retry: Option<u64>,
 }
 
-/// What is known of a stream in the middle of it.
+/// The state of a stream parser.
 #[derive(Debug)]
 pub(super) struct Parser {
     line: Vec<u8>,
     event: Event,
-    /// How many bytes the event has so far.
+    /// The bytes of the current event so far.
     length: usize,
     max: usize,
     is_first_line: bool,
-    /// The last byte was a carriage return, so that a line feed is a part of the same line end.
+    /// Whether the last byte was a carriage return: a line feed then belongs to the same line end.
     after_return: bool,
-    /// The event is too long, and the rest of it is passed over.
+    /// Whether the event is too long, and the rest of it is skipped.
     skips: bool,
 }
 
-/// What a parser finds.
+/// An item of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// An event.
     Event(Event),
-    /// An event that is longer than the bound. It is passed over.
+    /// An event over the size limit, which was skipped.
     TooLong,
 }
 
 impl Parser {
-    /// Of events of up to `max` bytes.
+    /// A parser for events of up to `max` bytes.
     pub(super) fn up_to(max: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -77,7 +77,7 @@ impl Parser {
         found
     }
 
-    /// The event at the end of a stream that lacks its last empty line. It has one meaning, if it is whole.
+    /// The event at the end of a stream without its last empty line, if it is complete.
     pub(super) fn finish(&mut self) -> Option<Event> {
         let mut found = Vec::new();
         self.end_line(&mut found);
@@ -136,7 +136,7 @@ impl Parser {
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 self.event.retry = text(value).parse().ok();
             }
-            // A comment, a field of another standard, or one without a value that can be used.
+            // A comment, a field of another standard, or one without a usable value.
             _ => {}
         }
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_standard_does_not_know_is_passed_over() {
+    fn unknown_fields_are_skipped() {
         let stream = "\u{feff}: welcome\r\nfolder: inbox\r\nid\r\nretry: soon\r\n\r\nretry\nid:\n:\n\nwhatever\n\ndata: a\rdata:b\r\n\
                       data:  c\n\nevent: beat\ndata: tick\n\nid: 7\nretry: 100\n\nid: 1\0\ndata\n\nretry: -5\ndata: d\n\n";
         let event = |kind: Option<&str>, data: Option<&str>, id: Option<&str>, retry| {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a stream is cut into pieces, the same comes out of it.
+        /// The size of the pieces does not change the events.
         #[test]
         fn cuts_do_not_matter(stream in "(data: [a-z]{0,3}|id: ?[0-9]?|: c|event|x|\r\n|\n|\r|\n\n){0,12}", cut in 1usize..9) {
             prop_assert_eq!(parsed(stream.as_bytes(), cut), parsed(stream.as_bytes(), usize::MAX));

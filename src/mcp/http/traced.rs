@@ -1,5 +1,5 @@
-//! What of a request is repeated as HTTP headers: its trace context, since proxies and web frameworks do not read `_meta`,
-//! and the arguments that a tool wants to be routed by.
+//! Request data repeated as HTTP headers: the trace context, because proxies and web frameworks do not read `_meta`,
+//! and the arguments that a tool annotates for routing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::mcp::transport::MAX_TEXT;
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 
-/// An HTTP client that adds `traceparent`, `tracestate`, `baggage` and `mcp-param-*` to what it posts.
+/// An HTTP client that adds `traceparent`, `tracestate`, `baggage` and `mcp-param-*` to its posts.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) struct Traced {
     client: Client,
@@ -26,7 +26,7 @@ pub(in crate::mcp) struct Traced {
 }
 
 impl Traced {
-    /// On top of this client. What tools want repeated is looked up in what was seen of them.
+    /// Wraps this client. The header annotations come from the observed tools.
     pub(super) fn over(client: Client, seen: Seen) -> Self {
         Self { client, seen }
     }
@@ -40,7 +40,7 @@ impl Traced {
         }
     }
 
-    /// Only servers of the modern era ask for arguments in headers.
+    /// Only servers of the modern era request arguments in headers.
     fn arguments(&self, message: &ClientJsonRpcMessage) -> Vec<(String, String)> {
         let ClientJsonRpcMessage::Request(request) = message else { return Vec::new() };
         let ClientRequest::CallToolRequest(call) = &request.request else { return Vec::new() };
@@ -56,7 +56,7 @@ fn is_modern(request: &ClientRequest) -> bool {
     request.get_meta().protocol_version().is_some_and(|version| version >= ProtocolVersion::STANDARD_HEADERS)
 }
 
-/// Whether a request for the tools is one of the modern era; nothing if it is no such request.
+/// Whether a `tools/list` request is one of the modern era; `None` for any other message.
 fn lists_tools(message: &ClientJsonRpcMessage) -> Option<bool> {
     let ClientJsonRpcMessage::Request(request) = message else { return None };
     matches!(request.request, ClientRequest::ListToolsRequest(_)).then(|| is_modern(&request.request))

@@ -1,12 +1,12 @@
-//! What an error of the transport says about the server behind it.
+//! Conclusions about a server from a transport error.
 
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 type Failure = StreamableHttpError<reqwest::Error>;
 
-/// Whether there is somebody at the address who may answer another question better: everything but a connection that
-/// did not come about and access that was refused.
+/// Whether a server at the address may answer another question better: every error except a connection that could not
+/// be opened and a refusal of access.
 pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
     let Some(error) = error.error.downcast_ref::<Failure>() else { return true };
     #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK")]
@@ -19,7 +19,7 @@ pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
     }
 }
 
-/// How many bytes of JSON are read at most, if it answered with more.
+/// The size limit of the JSON, if the answer exceeded it.
 pub(in crate::mcp) fn was_too_long(error: &DynamicTransportError) -> Option<usize> {
     match error.error.downcast_ref::<Failure>() {
         Some(StreamableHttpError::ResponseBodyTooLarge { max_size }) => Some(*max_size),
@@ -27,8 +27,8 @@ pub(in crate::mcp) fn was_too_long(error: &DynamicTransportError) -> Option<usiz
     }
 }
 
-/// Whether the server turned a request away because it does not know the session, so that a new handshake is due and
-/// the request was certainly not carried out.
+/// Whether the server rejected a request because it does not know the session, so that a new handshake is due and the
+/// request was certainly not executed.
 pub(in crate::mcp) fn session_is_over(error: &DynamicTransportError) -> bool {
     matches!(error.error.downcast_ref::<Failure>(), Some(StreamableHttpError::SessionExpired))
 }

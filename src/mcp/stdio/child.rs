@@ -1,5 +1,5 @@
-//! A child process and the task that keeps it: reads its stderr, waits for its end, and brings it down when asked or
-//! when nobody holds it any more.
+//! Child process and its keeper task: reads its stderr, waits for its exit, and stops it on request or when its last
+//! handle is dropped.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use super::output::Output;
 use super::watchdog::Watched;
 use crate::mcp::settings::StdioSettings;
 
-/// How long a child may take to end by itself after its stdin was closed, and again after SIGTERM.
+/// How long a child may take to exit by itself after its stdin was closed, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(1500);
-/// How long the rest of stderr is waited for; a grandchild may hold it open.
+/// How long to wait for the rest of stderr; a descendant process may keep it open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// A running child. Dropping it brings the process down in the background.
+/// A running child. Dropping it stops the process in the background.
 #[derive(Debug)]
 pub(in crate::mcp) struct Child {
     pid: u32,
@@ -33,7 +33,7 @@ pub(in crate::mcp) struct Child {
     _when_dropped: DropGuard,
 }
 
-/// Why there is no child.
+/// Why the child could not be spawned.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum SpawnError {
     #[error(
@@ -49,8 +49,8 @@ pub(in crate::mcp) enum SpawnError {
     Failed { command: String, source: io::Error },
 }
 
-/// Starts the process in a group of its own and hands out its stdout and its stdin. Its keeper runs on `tasks`: when
-/// these are done, nothing is left of it.
+/// Spawns the process in its own process group and returns its stdout and its stdin. Its keeper runs on `tasks`: when
+/// these are done, the whole group has ended.
 pub(in crate::mcp) fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
@@ -71,7 +71,7 @@ pub(in crate::mcp) fn spawn(
     let name = || settings.command.clone();
     let mut watched = Watched::reserve();
     let mut process = command.spawn().map_err(|source| {
-        // A script whose interpreter is missing is "not found" as well.
+        // A script whose interpreter is missing is reported as "not found" as well.
         let not_found = source.kind() == io::ErrorKind::NotFound && !Path::new(&settings.command).exists();
         match not_found {
             true => SpawnError::NotFound { command: name() },
@@ -95,29 +95,28 @@ pub(in crate::mcp) fn spawn(
 }
 
 impl Child {
-    /// The process id.
     pub(in crate::mcp) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What it says besides the protocol.
+    /// Its output besides the protocol.
     pub(in crate::mcp) fn output(&self) -> &Output {
         &self.output
     }
 
-    /// Waits for the end of the process.
+    /// Waits for the exit of the process.
     pub(in crate::mcp) async fn ended(&self) {
         let _ = self.exit.clone().wait_for(Option::is_some).await;
     }
 
-    /// How it ended, if it does within the time; its stderr is complete by then.
+    /// Its exit status, if it exits within the time; its stderr is then complete.
     pub(in crate::mcp) async fn exit_within(&self, time: Duration) -> Option<ExitStatus> {
         let mut exit = self.exit.clone();
         let ended = tokio::time::timeout(time, exit.wait_for(Option::is_some)).await;
         ended.ok()?.ok().and_then(|status| *status)
     }
 
-    /// Brings it down and waits until nothing is left. Its stdin should be closed by now.
+    /// Stops it and waits until the whole group has ended. Its stdin should already be closed.
     pub(in crate::mcp) async fn shut_down(&self) {
         self.wind_down.cancel();
         let mut exit = self.exit.clone();
@@ -125,7 +124,7 @@ impl Child {
     }
 }
 
-/// Fields are dropped in this order: a group is under watch until it is over.
+/// Fields are dropped in this order: a group is under watch until it has ended.
 struct Keeper {
     process: tokio::process::Child,
     group: Group,
@@ -142,7 +141,7 @@ impl Keeper {
             status = self.process.wait() => status.ok(),
             () = wind_down.cancelled() => self.wind_down().await,
         };
-        // What it started itself has no business without it, and may hold its stderr open.
+        // Processes that it started are of no use without it, and may keep its stderr open.
         self.group.finish();
         let _ = tokio::time::timeout(LAST_WORDS, reading.join_next()).await;
         self.exited.send_replace(status);

@@ -1,5 +1,6 @@
-//! The environment of a child. What it was not given it cannot leak: only a few harmless variables are passed on unless
-//! the operator says otherwise. Proxies are not among them, their addresses hold credentials.
+//! Environment of a child process. A child cannot leak a variable that it did not get: only a few harmless variables
+//! are passed on unless the operator configures otherwise. Proxy variables are not among them, because their addresses
+//! contain credentials.
 
 use std::ffi::OsString;
 
@@ -8,13 +9,13 @@ use tokio::process::Command;
 
 use crate::mcp::settings::StdioSettings;
 
-/// What every program may know.
+/// Variables that every program may have.
 const HARMLESS: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL"];
 
-/// What the name of a secret contains.
+/// Fragments of the names of secrets.
 const TELLING: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CREDENTIAL", "PRIVATE", "COOKIE", "BEARER"];
 
-/// Gives the command the environment its settings ask for.
+/// Sets the configured environment of the command.
 pub(super) fn apply(command: &mut Command, settings: &StdioSettings) {
     if !settings.inherit_env {
         command.env_clear();
@@ -25,8 +26,8 @@ pub(super) fn apply(command: &mut Command, settings: &StdioSettings) {
     }
 }
 
-/// The values among these variables that are nobody's business. Which ones are secrets nobody says, so all are that are
-/// not plainly something else.
+/// The values of these variables that may be secrets. Nothing marks a secret, so every value counts that is not
+/// plainly something else.
 pub(super) fn confidential(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<SecretString> {
     let lossy = |text: OsString| text.to_string_lossy().into_owned();
     let variables: Vec<(String, String)> =
@@ -45,7 +46,7 @@ fn is_telling(name: &str) -> bool {
     TELLING.iter().any(|telling| name.contains(telling))
 }
 
-/// Whether a value is a path, a list of them, or a word. To take these out would leave little of what a child writes.
+/// Whether a value is a path, a list of paths, or a word. Redacting these would leave little of a child's output.
 fn is_plain(value: &str) -> bool {
     value.starts_with('/') || value.chars().all(char::is_alphabetic)
 }
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_inherited_is_a_secret_unless_it_is_plainly_none() {
+    fn an_inherited_value_is_a_secret_unless_it_is_plain() {
         let variables = [
             ("HOME", "/home/j.doe1"),
             ("USER", "j.doe1-from-sales"),

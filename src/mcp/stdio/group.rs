@@ -1,30 +1,30 @@
-//! The process group of a child. Servers are often started through `npx`, `uvx` or a shell: signalling the process
-//! alone would leave its children behind, so the whole group is signalled.
+//! Process group of a child. Servers are often started through `npx`, `uvx` or a shell: a signal to the process alone
+//! would orphan its children, so the whole group gets the signal.
 
-/// A process group of our own making. Whatever of it is left is killed when this is dropped.
+/// A process group of our own. Dropping it kills its remaining processes.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// `None` once it is over: the number may be somebody else's by then.
+    /// `None` once the group has ended: the operating system may reuse the number.
     leader: Option<u32>,
 }
 
 impl Group {
-    /// The group that the process leads.
+    /// The group that this process leads.
     pub(super) fn led_by(leader: u32) -> Self {
         Self { leader: Some(leader) }
     }
 
-    /// Asks all of it to end.
+    /// Sends SIGTERM to the group.
     pub(super) fn terminate(&self) {
         self.send(signal::Kind::Terminate);
     }
 
-    /// Ends all of it.
+    /// Sends SIGKILL to the group.
     pub(super) fn kill(&self) {
         self.send(signal::Kind::Kill);
     }
 
-    /// Ends what is left of it now that its leader is no more, and never again.
+    /// Kills the rest of the group after the exit of its leader, and sends no further signal.
     pub(super) fn finish(&mut self) {
         self.kill();
         self.leader = None;
@@ -52,7 +52,7 @@ mod signal {
         Kill,
     }
 
-    /// A group that is gone already is the best of all cases, so no error is of interest.
+    /// A group that has already ended is the best case, so errors are ignored.
     pub(super) fn send(leader: u32, kind: Kind) {
         let signal = match kind {
             Kind::Terminate => Signal::TERM,
@@ -64,7 +64,7 @@ mod signal {
     }
 }
 
-/// Where there are no process groups the child alone is killed, by its keeper.
+/// Without process groups the keeper kills the child alone.
 #[cfg(not(unix))]
 mod signal {
     pub(super) enum Kind {

@@ -1,4 +1,4 @@
-//! Servers that are child processes: how one is spawned, watched and brought down.
+//! Stdio transport: spawning, watching and stopping child processes.
 
 mod child;
 mod environment;

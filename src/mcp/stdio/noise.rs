@@ -1,6 +1,6 @@
-//! What a child writes to stdout that is no message. It belongs on stderr: clients that are less patient break on it, and
-//! an answer that is not one is never waited for in vain without somebody being told. The beginning is kept, because the
-//! first such line says what writes them.
+//! Lines on a child's stdout that are not messages. They belong on stderr: stricter clients fail on them, and a
+//! request whose answer is malformed must be reported instead of waiting in vain. The first lines are kept, because
+//! they show which component writes them.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::mcp::status::StdoutNoise;
 const KEPT_LINES: usize = 5;
 const KEPT_CHARS: usize = 200;
 
-/// What was overheard so far, shared between the stream and those who explain.
+/// The recorded lines, shared between the reader and the error messages.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct Noise {
     heard: Arc<Mutex<StdoutNoise>>,
@@ -19,12 +19,12 @@ pub(in crate::mcp) struct Noise {
 }
 
 impl Noise {
-    /// Of a child that was given these secrets.
+    /// A recorder for a child that received these secrets.
     pub(super) fn without(secrets: Secrets) -> Self {
         Self { secrets, ..Self::default() }
     }
 
-    /// Notes a line, of which the beginning suffices.
+    /// Records a line, shortened.
     pub(in crate::mcp) fn note(&self, line: &[u8]) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.lines += 1;
@@ -33,7 +33,7 @@ impl Noise {
         }
     }
 
-    /// Notes the beginning of a message in the middle of which stdout ended.
+    /// Records the beginning of a message that the end of stdout cut off.
     pub(in crate::mcp) fn note_cut_off(&self, text: &[u8]) {
         let _ = self.cut_off.set(self.beginning(text));
     }
@@ -43,7 +43,7 @@ impl Noise {
         self.cut_off.get().map(String::as_str)
     }
 
-    /// Redacted before it is cut: half a secret is one too.
+    /// Redacts before shortening: half a secret is still a secret.
     fn beginning(&self, text: &[u8]) -> String {
         let text = self.secrets.redacted_so_far(String::from_utf8_lossy(text).trim());
         match text.char_indices().nth(KEPT_CHARS) {
@@ -52,12 +52,12 @@ impl Noise {
         }
     }
 
-    /// The text without the secrets of the child.
+    /// The text without the child's secrets.
     pub(in crate::mcp) fn redacted(&self, text: &str) -> String {
         self.secrets.redacted_so_far(text)
     }
 
-    /// What was heard.
+    /// The recorded lines.
     pub(in crate::mcp) fn heard(&self) -> StdoutNoise {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

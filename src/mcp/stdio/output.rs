@@ -1,4 +1,4 @@
-//! Everything a child says besides the protocol, as it is quoted when something goes wrong.
+//! Output of a child besides the protocol, as error messages quote it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,50 +9,50 @@ use super::stderr::StderrTail;
 use crate::mcp::settings::StdioSettings;
 use crate::mcp::status::StdoutNoise;
 
-/// How much of stderr is quoted in a message.
+/// How many lines of stderr a message quotes.
 const QUOTED_LINES: usize = 12;
-/// How long stderr may lag behind stdout.
+/// How far stderr may lag behind stdout.
 const SETTLES: Duration = Duration::from_millis(5);
 
-/// What a child said, kept beyond its end.
+/// The output of a child, kept after its exit.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct Output {
     stderr: StderrTail,
     noise: Noise,
 }
 
-/// A position in what a child says.
+/// A position in the output.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mcp) struct Mark(u64);
 
 impl Output {
-    /// Of a child with these settings that said nothing yet.
+    /// The output of a new child with these settings.
     pub(super) fn of(settings: &StdioSettings) -> Self {
         let secrets = Secrets::of(settings, std::env::vars_os());
         Self { stderr: StderrTail::without(secrets.clone()), noise: Noise::without(secrets) }
     }
 
-    /// What it wrote to stderr last.
+    /// Its last lines on stderr.
     pub(in crate::mcp) fn stderr(&self) -> &StderrTail {
         &self.stderr
     }
 
-    /// Where what is no message on its stdout is noted.
+    /// The recorder of stdout lines that are not messages.
     pub(in crate::mcp) fn noise(&self) -> &Noise {
         &self.noise
     }
 
-    /// What it wrote to stdout that is no message.
+    /// The stdout lines that are not messages.
     pub(in crate::mcp) fn stdout_noise(&self) -> StdoutNoise {
         self.noise.heard()
     }
 
-    /// Where it is now.
+    /// The current position.
     pub(in crate::mcp) fn mark(&self) -> Mark {
         Mark(self.stderr.finished())
     }
 
-    /// The end of a message about a child that failed: half a message and noise on stdout, and the last of stderr.
+    /// The end of a message about a failed child: a cut-off message and noise on stdout, and the last lines of stderr.
     pub(in crate::mcp) fn quoted(&self) -> String {
         let mut quote = String::new();
         if let Some(beginning) = self.noise.cut_off() {
@@ -69,7 +69,7 @@ impl Output {
         quote
     }
 
-    /// What it wrote to stderr since the mark. Answers come by another pipe, so it is given a moment to catch up.
+    /// The lines on stderr since the mark. Answers arrive through another pipe, so stderr gets a moment to catch up.
     pub(in crate::mcp) async fn stderr_since(&self, mark: Mark) -> Vec<String> {
         tokio::time::sleep(SETTLES).await;
         self.stderr.since(mark.0)

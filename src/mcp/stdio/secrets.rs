@@ -1,5 +1,5 @@
-//! The values a child was given in confidence, to be taken out of what it writes. A child writes them in its own way, so
-//! each line of a value counts for itself: whoever prints a key that has several lines prints it line by line.
+//! Secrets of a child, redacted from its output. A child may format a value in its own way, so each line of a value
+//! counts separately: a program that prints a multi-line key prints it line by line.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use secrecy::{ExposeSecret, SecretString};
 use super::environment;
 use crate::mcp::settings::StdioSettings;
 
-/// Values shorter than this (`1`, `debug`) are no secrets, and are shown.
+/// Shorter values (`1`, `debug`) do not count as secrets, and are shown.
 const SHORTEST: usize = 8;
-/// The beginning of a secret at the end of a text is taken for one from so many bytes on.
+/// The minimum length of a secret's prefix at the end of a text that is redacted.
 const TELLING_START: usize = 4;
 
-/// What must not be repeated.
+/// The values to redact.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secrets(Arc<[SecretString]>);
 
 impl Secrets {
-    /// What a child with these settings is given, of our own variables what it inherits.
+    /// The secrets of a child with these settings, including the inherited variables of `own`.
     pub(super) fn of(settings: &StdioSettings, own: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let inherited = if settings.inherit_env { environment::confidential(own) } else { Vec::new() };
         Self::among(settings.env.values().chain(&inherited))
     }
 
-    /// Those among the values that can be secrets.
+    /// The values that can be secrets.
     pub(super) fn among<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Self {
-        // In a value that is written on one line, the ends of its lines are escaped.
+        // A value that is printed on one line has its line ends escaped.
         let lines = values.into_iter().flat_map(|value| value.expose_secret().split(['\n', '\r']));
         let pieces = lines.flat_map(|line| [line].into_iter().chain(line.split("\\n"))).map(str::trim);
         let mut secrets: Vec<&str> = pieces.filter(|piece| piece.len() >= SHORTEST).collect();
@@ -37,30 +37,30 @@ impl Secrets {
         Self(secrets.into_iter().map(SecretString::from).collect())
     }
 
-    /// The line without them.
+    /// The line without the secrets.
     pub(super) fn redacted(&self, line: &str) -> String {
         without(line, self.places(line.as_bytes()))
     }
 
-    /// The same of a line that goes on: what may become a secret is taken out as well.
+    /// The same for an unfinished line: a possible beginning of a secret is redacted as well.
     pub(super) fn redacted_so_far(&self, line: &str) -> String {
         let mut places = self.places(line.as_bytes());
         places.extend(self.begun(line));
         without(line, merged(places))
     }
 
-    /// Where a text can be cut, at this byte or behind it, so that no secret is cut in two.
+    /// The first position at or after this byte that does not cut a secret in two.
     pub(super) fn cut(&self, text: &[u8], at: usize) -> usize {
         let across = self.places(text).into_iter().find(|place| place.start < at && at < place.end);
         across.map_or(at, |place| place.end)
     }
 
-    /// The length of the longest.
+    /// The length of the longest secret.
     pub(super) fn longest(&self) -> usize {
         self.0.iter().map(|secret| secret.expose_secret().len()).max().unwrap_or(0)
     }
 
-    /// Where they stand, in order. Those that overlap are one: what is left of the longer one is still a secret.
+    /// The positions of secrets, in order. Overlapping ones are merged: the rest of the longer one is still a secret.
     fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
         let of = |secret: &SecretString| {
             let secret = secret.expose_secret().as_bytes();
@@ -70,7 +70,7 @@ impl Secrets {
         merged(self.0.iter().flat_map(of).collect())
     }
 
-    /// The longest beginning of a secret with which the text ends.
+    /// The longest prefix of a secret at the end of the text.
     fn begun(&self, text: &str) -> Option<Range<usize>> {
         let of = |secret: &SecretString| {
             let secret = secret.expose_secret();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_inherits_is_as_secret_as_what_it_is_given() {
+    fn inherited_and_configured_secrets_are_redacted_alike() {
         let settings = |inherit_env| StdioSettings {
             env: [("A".to_owned(), SecretString::from("given-0123456789"))].into(),
             inherit_env,
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_goes_on_the_beginning_of_a_secret_is_taken_out() {
+    fn the_beginning_of_a_secret_in_an_unfinished_line_is_redacted() {
         let secrets = secrets(["sk-0123456789"]);
         assert_eq!(secrets.redacted_so_far("KEY=sk-01234"), "KEY=[redacted]");
         assert_eq!(secrets.redacted_so_far("a mask-"), "a mask-", "too little to tell");

@@ -1,6 +1,6 @@
-//! What a child wrote to stderr last: the one place where a server that failed says why. Bounded, because some servers
-//! log without end; never taken for a failure, because some print banners. It is quoted in journals and to models, so
-//! the secrets the child was given are taken out: a server that starts badly likes to print its environment.
+//! Last lines of a child's stderr, the one place where a failed server states the reason. Bounded, because some
+//! servers log without end; never treated as a failure, because some print banners. Journals and models receive quotes
+//! of it, so the child's secrets are redacted: a server that fails to start often prints its environment.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +11,10 @@ use super::secrets::Secrets;
 
 const MAX_LINES: usize = 64;
 const MAX_BYTES: usize = 8 * 1024;
-/// How many frames of a stack are kept. The reason stands above the stack in some languages, and would be lost.
+/// How many frames of a stack trace are kept. Some languages print the reason above the stack, where it would be lost.
 const MAX_FRAMES: usize = 3;
 
-/// The last lines, shared between the task that reads and those who explain.
+/// The last lines, shared between the reader and the error messages.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct StderrTail {
     tail: Arc<Mutex<Tail>>,
@@ -24,16 +24,16 @@ pub(in crate::mcp) struct StderrTail {
 #[derive(Debug, Default)]
 struct Tail {
     lines: VecDeque<String>,
-    /// How many lines there were, those included that are not kept.
+    /// The number of finished lines, including those that are not kept.
     finished: u64,
     bytes: usize,
     unfinished: Vec<u8>,
-    /// How many lines in a row are frames of a stack.
+    /// Consecutive stack frames.
     frames: usize,
 }
 
 impl StderrTail {
-    /// Of a child that was given these secrets.
+    /// The stderr of a child that received these secrets.
     pub(super) fn without(secrets: Secrets) -> Self {
         Self { secrets, tail: Arc::default() }
     }
@@ -46,17 +46,17 @@ impl StderrTail {
         }
     }
 
-    /// The last lines, an unfinished one included.
+    /// The last lines, including an unfinished one.
     pub(in crate::mcp) fn lines(&self) -> Vec<String> {
         self.since(0)
     }
 
-    /// How many lines it finished so far.
+    /// The number of finished lines so far.
     pub(super) fn finished(&self) -> u64 {
         self.with(|tail| tail.finished)
     }
 
-    /// Of the last lines those that were finished after so many, an unfinished one included.
+    /// The kept lines after the first `finished` ones, including an unfinished one.
     pub(super) fn since(&self, finished: u64) -> Vec<String> {
         self.with(|tail| {
             let newer = usize::try_from(tail.finished.saturating_sub(finished)).unwrap_or(usize::MAX);
@@ -74,7 +74,7 @@ impl StderrTail {
 
 impl Tail {
     fn push(&mut self, chunk: &[u8], secrets: &Secrets) {
-        // A secret that begins within the bound is seen to its end before the line is cut.
+        // A secret that begins within the limit is read to its end before the line is cut.
         let most = MAX_BYTES + secrets.longest();
         for byte in chunk {
             match byte {
@@ -109,7 +109,7 @@ impl Tail {
     }
 }
 
-/// Whether a line is a frame of a stack as Node and the JVM write it.
+/// Whether a line is a stack frame of Node or the JVM.
 fn is_frame(line: &str) -> bool {
     line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ")
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_child_was_given_in_confidence_is_not_repeated() {
+    async fn secrets_of_the_child_are_redacted() {
         let given: Vec<SecretString> = ["sk-0123456789", "debug"].map(SecretString::from).into();
         let tail = StderrTail::without(Secrets::among(&given));
         tail.clone().fill_from(&b"KEY=sk-0123456789 LEVEL=debug\nunfinished sk-0123456789"[..]).await;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_written_since_a_mark_can_be_told_from_what_was_there_before() {
+    async fn lines_after_a_mark_are_distinguished_from_earlier_ones() {
         let tail = StderrTail::default();
         tail.clone().fill_from(&b"banner\nready\n"[..]).await;
         let mark = tail.finished();

@@ -1,9 +1,11 @@
-//! Ends the servers when toolgate cannot any more: it was killed, it crashed, or somebody left without closing.
+//! Watchdog: ends the servers when toolgate cannot any more, because it was killed, crashed, or exited without closing
+//! them.
 //!
-//! A shell in a process group of its own reads from a pipe that only this process holds which groups there are. Whatever
-//! way this process ends, the pipe ends with it; the shell then asks the groups that are left to end, and a second
-//! later ends them. `docs/decisions/0007-orphans.md` says why it is a shell. There is one for all servers, started with
-//! the first and dismissed after the last. Where it cannot be had, servers run without it, and the log says so.
+//! A shell in its own process group reads the process groups of the servers from a pipe that only this process holds.
+//! However this process ends, the pipe ends with it; the shell then sends SIGTERM to the remaining groups, and a
+//! second later kills them. `docs/decisions/0007-orphans.md` explains the choice of a shell. One watchdog serves all
+//! servers; it starts with the first and is dismissed after the last. Where it cannot be started, servers run without
+//! it, and a log line reports that.
 
 #[cfg(unix)]
 pub(super) use unix::Watched;
@@ -19,8 +21,8 @@ mod unix {
     use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::thread;
 
-    /// Signals of the terminal are for toolgate; it says when its servers end.
-    const SCRIPT: &str = r#"# Ends the MCP servers that toolgate leaves behind when it is killed.
+    /// Terminal signals are for toolgate, which decides when its servers end.
+    const SCRIPT: &str = r#"# Ends the MCP servers of a toolgate that was killed.
 trap '' HUP INT TERM
 groups=' '
 while read -r change group; do
@@ -34,20 +36,20 @@ for group in $groups; do kill -s TERM -- "-$group"; done
 sleep 1
 for group in $groups; do kill -s KILL -- "-$group"; done
 "#;
-    /// How often a shell that somebody ended is replaced. After that there is one again for the next server.
+    /// How often a shell that another process ended is replaced. After that the next server starts one.
     const LIVES: u32 = 9;
 
     static WATCHDOG: Mutex<Watchdog> =
         Mutex::new(Watchdog { places: 0, groups: BTreeSet::new(), shell: None, lives: LIVES });
 
-    /// A place at the watchdog, for a group that is about to be. Dropping it means that the group is over.
+    /// A registration at the watchdog, for a group about to be started. Dropping it means that the group has ended.
     #[derive(Debug)]
     pub(in super::super) struct Watched {
         group: Option<u32>,
     }
 
     impl Watched {
-        /// Sees to it that there is a watchdog before there is anything to watch.
+        /// Starts the watchdog, before there is anything to watch.
         pub(in super::super) fn reserve() -> Self {
             let mut watchdog = watchdog();
             watchdog.places += 1;
@@ -55,7 +57,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
             Self { group: None }
         }
 
-        /// Puts the group under watch.
+        /// Registers the group.
         pub(in super::super) fn over(&mut self, group: u32) {
             self.group = Some(group);
             let mut watchdog = watchdog();
@@ -73,7 +75,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
             }
             watchdog.places -= 1;
             if watchdog.places == 0 {
-                // Its pipe ends, and with nothing on its list so does it.
+                // Its pipe ends, and with an empty list the shell exits.
                 watchdog.shell = None;
             }
         }
@@ -104,7 +106,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
             }
         }
 
-        /// Starts the shell if there is none, and tells it of all groups.
+        /// Starts the shell if there is none, and sends it all groups.
         fn wake(&mut self) {
             if self.shell.is_some() {
                 return;
@@ -113,18 +115,18 @@ for group in $groups; do kill -s KILL -- "-$group"; done
                 Ok(shell) => self.shell = Some(shell),
                 Err(error) => tracing::warn!(
                     %error,
-                    "no watchdog could be started with /bin/sh: MCP servers may outlive toolgate if it is killed"
+                    "failed to start watchdog with /bin/sh: MCP servers may outlive toolgate if it is killed"
                 ),
             }
         }
 
-        /// A shell is over. If it was not dismissed, somebody ended it.
+        /// Handles the exit of a shell. If it was not dismissed, another process ended it.
         fn ended(&mut self, pid: u32) {
             if self.shell.as_ref().is_none_or(|shell| shell.pid != pid) {
                 return;
             }
             self.shell = None;
-            tracing::warn!(pid, "the watchdog of the MCP servers was ended by somebody else");
+            tracing::warn!(pid, "watchdog of the MCP servers ended by another process");
             if self.lives > 0 {
                 self.lives -= 1;
                 self.wake();
@@ -146,7 +148,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
             };
             thread::Builder::new().name("mcp-watchdog".into()).spawn(reaper)?;
             let pipe = pipe.ok_or_else(|| io::Error::other("it has no pipe"))?;
-            // A shell that was stopped and does not read must not stop us too.
+            // A stopped shell that does not read must not block this process.
             rustix::io::ioctl_fionbio(&pipe, true)?;
             let mut shell = Self { pid, pipe };
             groups.iter().try_for_each(|group| shell.tell('+', *group))?;
@@ -188,7 +190,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
         }
 
         #[test]
-        fn what_is_on_the_list_at_the_end_of_the_pipe_is_ended_and_nothing_else() {
+        fn only_the_groups_on_the_list_are_ended() {
             let (mut kept, mut listed) = (sleeper("echo; exec sleep 100"), sleeper("echo; exec sleep 100"));
             let mut stubborn = sleeper("trap '' TERM; echo; while :; do sleep 0.1; done");
             [&mut kept, &mut listed, &mut stubborn].into_iter().for_each(wait_for_line);
@@ -220,7 +222,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
     }
 }
 
-/// Where there are no process groups there is nothing to watch.
+/// Without process groups there is nothing to watch.
 #[cfg(not(unix))]
 mod without {
     #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! When a server that failed is tried again: soon, then ever later, never all servers at the same moment.
+//! Reconnect backoff: exponential delays with jitter, so that servers that failed together do not retry together.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How long a connection has to last for the failures before it to be forgotten.
+/// The minimum lifetime of a connection that resets the failure count.
 pub(super) const STABLE: Duration = Duration::from_secs(60);
 
-/// How long to wait after so many failures in a row: doubled with each, at least half of that, the rest by `jitter` in
-/// 0..=1000.
+/// The delay after this many consecutive failures. It doubles with each failure; half of it is fixed, and `jitter`
+/// (0..=1000) scales the other half.
 pub(super) fn delay_after(failures: u32, jitter: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     let half = FIRST.saturating_mul(1 << doublings).min(LONGEST) / 2;
     half + half.saturating_mul(jitter.min(1000)) / 1000
 }
 
-/// Something in 0..=1000.
+/// A random number in 0..=1000.
 pub(super) fn jitter() -> u32 {
     let random = RandomState::new().build_hasher().finish();
     u32::try_from(random % 1001).unwrap_or_default()
@@ -44,7 +44,7 @@ mod tests {
         }
 
         #[test]
-        fn with_the_same_luck_one_failure_more_is_never_a_shorter_wait(failures in 0u32..u32::MAX, jitter: u32) {
+        fn with_the_same_jitter_another_failure_never_shortens_the_delay(failures in 0u32..u32::MAX, jitter: u32) {
             prop_assert!(delay_after(failures, jitter) <= delay_after(failures + 1, jitter));
         }
     }

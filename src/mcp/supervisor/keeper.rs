@@ -1,4 +1,4 @@
-//! The task that keeps a server: the only one that changes its state.
+//! Keeper task of a server: the only task that changes the server's state.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::{IN_USE, Question, Supervisor, Wish, lock};
 use crate::mcp::watch::ExchangeKind;
 
 impl<D: Dial> Supervisor<D> {
-    /// Keeps the server until it is closed.
+    /// Runs until the server is closed.
     pub(super) async fn keep(self: Arc<Self>) {
         let mut restarts = self.restarts.subscribe();
         while !self.closing.is_cancelled() {
-            // What begins now is what was wanted until now.
+            // The start that begins now satisfies every restart requested so far.
             restarts.mark_unchanged();
             let turn = tokio::select! {
                 biased;
@@ -58,11 +58,11 @@ impl<D: Dial> Supervisor<D> {
     async fn open(&self) -> Result<D::Link, NotOpened> {
         let meta = lock(&self.need.meta).clone();
         let opened = AssertUnwindSafe(self.dial.open(meta)).catch_unwind().await;
-        let panicked = "could not be started: the code that does it panicked; this is a fault of toolgate";
+        let panicked = "could not be started: the code that does it panicked; this is a bug in toolgate";
         opened.unwrap_or_else(|_| Err(NotOpened { reason: panicked.into(), may_pass: false }))
     }
 
-    /// Keeps a connection until it is lost. Returns how often the server was needed until then, and nothing if it is
+    /// Holds a connection until it is lost. Returns how often the server was needed until then, or `None` if it is
     /// closed.
     async fn hold(
         self: &Arc<Self>,
@@ -81,7 +81,7 @@ impl<D: Dial> Supervisor<D> {
                 return None;
             }
             End::Restarting => {
-                // Whoever needs it from now on waits for the next one.
+                // Requests that arrive from now on wait for the next connection.
                 self.standing.send_modify(|standing| standing.enter(State::Idle));
                 link.close().await;
                 restarts.mark_changed();
@@ -89,17 +89,17 @@ impl<D: Dial> Supervisor<D> {
             }
         }
         let reason = format!("lost its connection: {}", link.last_words().await);
-        tracing::warn!(server = %self.server, reason, "MCP server was lost");
+        tracing::warn!(server = %self.server, reason, "MCP server connection lost");
         if ready.elapsed() >= STABLE {
             self.standing.send_modify(|standing| standing.failures = 0);
         }
         let entered = self.fail(&reason, true, Fate::Idle);
-        // Two of a kind at a time could fight over a port or a lock.
+        // Two processes of one server could compete for a port or a lock.
         link.retire(self.closing.clone()).await;
         entered
     }
 
-    /// Follows what the connection says of the tools, until its end.
+    /// Handles the signals of the connection until it ends.
     async fn follow(self: &Arc<Self>, link: &Arc<D::Link>, begun: Instant, restarts: &mut watch::Receiver<u64>) -> End {
         let mut asking = JoinSet::new();
         let meta = std::mem::take(&mut *lock(&self.need.meta));
@@ -117,7 +117,7 @@ impl<D: Dial> Supervisor<D> {
                 _ = restarts.changed() => return End::Restarting,
                 () = link.signals().tools_changed.notified() => pace.announced(Instant::now()),
                 Some(_) = asking.join_next() => {}
-                // There is another time to ask at.
+                // The retry time has changed: compute it again.
                 () = self.list_failed.notified() => {}
                 () = self.need.bell.notified(), if self.shelf.retry().is_some() && retry.is_none() => {}
                 () = until(due) => {
@@ -130,16 +130,16 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// Says once why the server is not there, however often that is tried in vain.
+    /// Logs the failure, at `warn` only when the reason is new.
     fn log(&self, reason: &str) {
         if self.standing.borrow().reason() == reason {
-            tracing::debug!(server = %self.server, reason, "MCP server is still not available");
+            tracing::debug!(server = %self.server, reason, "MCP server still unavailable");
         } else {
-            tracing::warn!(server = %self.server, reason, "MCP server is not available");
+            tracing::warn!(server = %self.server, reason, "MCP server unavailable");
         }
     }
 
-    /// Notes a failure and enters the state that follows from it. Returns how often the server was needed until then.
+    /// Records a failure and enters the resulting state. Returns how often the server was needed until then.
     fn fail(&self, reason: &str, may_pass: bool, unneeded: Fate) -> Option<u64> {
         self.shelf.away(self.sentence(reason));
         let now = Instant::now();
@@ -157,12 +157,12 @@ impl<D: Dial> Supervisor<D> {
         Some(needed)
     }
 
-    /// Whether the server was needed lately.
+    /// Whether a request needed the server recently.
     fn is_in_use(&self) -> bool {
         lock(&self.need.seen).1.is_some_and(|last| Instant::now() < last + IN_USE)
     }
 
-    /// Waits until the server is tried again.
+    /// Waits until the next start attempt is due.
     async fn rest(&self, needed: u64) {
         let state = self.standing.borrow().state.clone();
         match state {
@@ -187,18 +187,18 @@ impl<D: Dial> Supervisor<D> {
     }
 }
 
-/// Why a connection is not followed any more.
+/// Why the keeper stops following a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It is gone.
+    /// The connection is lost.
     Lost,
-    /// The server is to be closed for good.
+    /// The server is being closed for good.
     Closing,
-    /// Somebody wants another one.
+    /// A caller requested a new connection.
     Restarting,
 }
 
-/// What becomes of a server that nobody needs.
+/// What happens to a server without recent requests.
 #[derive(Clone, Copy)]
 enum Fate {
     Idle,

@@ -1,5 +1,5 @@
-//! What the supervisor needs of a server: somebody who dials, and a connection that can be lost. The real ones speak MCP;
-//! those of the tests live in a paused clock.
+//! Traits between the supervisor and a server: a dialer, and a connection that can be lost. The production
+//! implementations speak MCP; those of the tests run in a paused clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,46 +10,46 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::listing::Listing;
 use crate::mcp::signals::Signals;
 
-/// Makes connections to one server.
+/// Opens connections to one server.
 pub(in crate::mcp) trait Dial: Send + Sync + 'static {
-    /// What is made.
+    /// The connection type.
     type Link: Link;
 
-    /// Starts or dials the server, within its start budget. `meta` goes along with the handshake.
+    /// Starts or dials the server within its start budget, and sends `meta` with the handshake.
     fn open(&self, meta: Map<String, Value>) -> impl Future<Output = Result<Self::Link, NotOpened>> + Send;
 }
 
 /// One connection.
 pub(in crate::mcp) trait Link: Send + Sync + 'static {
-    /// Its bells.
+    /// The signals of this connection.
     fn signals(&self) -> &Signals;
 
-    /// Waits until it is of no more use, and rings.
+    /// Waits until the connection is unusable, then signals its loss.
     fn lost(&self) -> impl Future<Output = ()> + Send;
 
-    /// Whether the server promised to say when its tools change.
+    /// Whether the server announces changes of its tools.
     fn announces_changes(&self) -> bool;
 
-    /// Asks for the tools. The error completes the sentence "the MCP server `x` ...".
+    /// Requests the tool list. The error completes the sentence "the MCP server `x` ...".
     fn list(&self, meta: &Map<String, Value>, budget: Duration)
     -> impl Future<Output = Result<Listing, String>> + Send;
 
-    /// Why it was lost, as far as it can be known.
+    /// The reason for the loss, as far as it can be determined.
     fn last_words(&self) -> impl Future<Output = String> + Send;
 
-    /// Says goodbye and waits until nothing is left of it.
+    /// Closes the connection and waits until its resources are released.
     fn close(&self) -> impl Future<Output = ()> + Send;
 
-    /// Sweeps away what is left of it once it was lost. Returns when the server may be started again, which is not before
-    /// its process is gone. Calls that may still be answered are left alone until `closing`.
+    /// Cleans up after a loss. Returns when the server may be started again, which is after its process has exited.
+    /// Calls that may still get an answer keep running until `closing`.
     fn retire(self: Arc<Self>, closing: CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
-/// Why there is no connection.
+/// Why a connection could not be opened.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) struct NotOpened {
     /// Completes the sentence "the MCP server `x` ...".
     pub(in crate::mcp) reason: String,
-    /// Whether another try may help without anybody changing anything.
+    /// Whether a retry may succeed without a change by the operator.
     pub(in crate::mcp) may_pass: bool,
 }

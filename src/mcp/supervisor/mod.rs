@@ -1,19 +1,20 @@
-//! One supervisor per server: it starts it, keeps it, starts it again when it is lost, and knows its tools meanwhile.
+//! Server supervisor: starts one server, keeps it running, restarts it after a loss, and caches its tools meanwhile.
 //!
-//! States: *idle* until somebody needs the server; *starting*; *ready*; *backing off* after a failure, until it is tried
-//! again by itself; *failed* when trying again helps nobody (the command does not exist, or nobody asked for the server
-//! for ten minutes), until it is needed; *closed* for good.
+//! States: *idle* until a request needs the server; *starting*; *ready*; *backing off* after a failure, until the
+//! automatic retry; *failed* when automatic retries are of no use (the command does not exist, or no request needed
+//! the server for ten minutes), until a request needs it; *closed* for good.
 //!
-//! What a request may count on:
-//! - It waits for a start that is under way, or due within [`PATIENCE`]. Else it is answered at once, with the last
-//!   failure and the time of the next try. The first start of all has its whole budget; for a later one, a request for
-//!   the tools waits no longer than that patience, and hardly at all once the server failed twice in a row.
-//! - A server that was asked for its tools in vain is waited for once. Then it is left out, with the reason, and asked again
-//!   in the background after ever longer pauses: neither a turn nor another run waits for it a second time.
-//! - The tools are those of the last good list. They are asked for after every start, when the server says that they
-//!   changed, and when a run begins and nothing is promised about them. While that is impossible the list of before is
-//!   given, marked with the reason.
-//! - Nothing here ever repeats a call. A connection is repaired; what was under way on it is over.
+//! What a request may rely on:
+//! - It waits for a start that is under way, or due within [`PATIENCE`]. Otherwise it fails at once, with the last
+//!   failure and the time of the next attempt. The very first start has its whole budget; during a later one, a
+//!   request for the tools waits at most that long, and hardly at all once the server failed twice in a row.
+//! - A request waits only once for a server that does not list its tools. After that the server is left out, with the
+//!   reason, and asked again in the background with growing pauses: neither a turn nor another run waits for it a
+//!   second time.
+//! - The tools are those of the last good list. The supervisor requests a new list after every start, when the server
+//!   announces a change, and when a run begins and the server promises no announcements. While that is impossible it
+//!   returns the previous list, marked with the reason.
+//! - The supervisor never repeats a call. It repairs a connection; calls that were in flight on it have ended.
 
 mod backoff;
 mod keeper;
@@ -46,64 +47,65 @@ use crate::core::id::ServerId;
 use crate::core::tool::ServerTools;
 use crate::mcp::watch::{ExchangeKind, Watched, Watcher};
 
-/// How long a request waits for something that went wrong before.
+/// How long a request waits for a server that failed before.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a request for the tools waits for a server that failed twice and more in a row: it may be back just now.
+/// How long a request for the tools waits for a server that failed at least twice in a row and may be back just now.
 const IMPATIENCE: Duration = Duration::from_millis(200);
-/// How long a server is looked after without anybody asking for it.
+/// How long the supervisor keeps retrying a server without a request that needs it.
 const IN_USE: Duration = Duration::from_secs(600);
 
 /// The supervisor of one server.
 pub(super) struct Supervisor<D: Dial> {
     server: ServerId,
     dial: D,
-    /// The time from the beginning of a start to the list of tools, and for every later list.
+    /// The time from the beginning of a start to the tool list, and the time limit of every later list.
     budget: Duration,
     standing: watch::Sender<Standing<D::Link>>,
     shelf: Shelf,
-    /// Held while the tools are asked for.
+    /// Held while a `tools/list` request is in flight.
     asking: tokio::sync::Mutex<()>,
     need: Need,
     watched: Watched,
-    /// The tools were asked for in vain.
+    /// Notified when a list fails.
     list_failed: Notify,
-    /// The right to start, which few servers have at a time.
+    /// The limiter of concurrent starts.
     starts: Starts,
-    /// How often somebody wanted another connection in the place of the one there is.
+    /// How many restarts were requested.
     restarts: watch::Sender<u64>,
     has_keeper: AtomicBool,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
 
-/// When and why the tools are asked for.
+/// When and why to request the tool list.
 struct Question {
-    /// They are not, if they were asked for since then.
+    /// No request is made if the list was requested at or after this time.
     not_before: Instant,
     budget: Duration,
     wish: Wish,
 }
 
-/// Whether a server that was asked in vain is asked.
+/// Whether to ask a server whose last list failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wish {
-    /// It is.
+    /// Ask regardless.
     Anyway,
-    /// Only in the background, and not for a request.
+    /// Ask only in the background, not for a request.
     UnlessInVain,
 }
 
-/// Who needs the server.
+/// The demand for the server.
 struct Need {
-    /// How often somebody did, and when last.
+    /// How many requests needed it, and when the last one did.
     seen: Mutex<(u64, Option<Instant>)>,
-    /// What the next connection is made with, and its first list of tools: the trace of whoever needs it.
+    /// Metadata for the next connection and its first tool list: the trace context of the request that needs the
+    /// server.
     meta: Mutex<Map<String, Value>>,
     bell: Notify,
 }
 
 impl<D: Dial> Supervisor<D> {
-    /// Of a server that nobody needed yet. Everything that outlives a request runs on `tasks`.
+    /// Creates the supervisor of a server that is not needed yet. Work that outlives a request runs on `tasks`.
     pub(super) fn new(server: ServerId, dial: D, budget: Duration, tasks: TaskTracker, starts: Starts) -> Arc<Self> {
         Arc::new(Self {
             server,
@@ -123,12 +125,12 @@ impl<D: Dial> Supervisor<D> {
         })
     }
 
-    /// Tells `watcher` what comes to its end.
+    /// Reports finished exchanges to `watcher`.
     pub(super) fn watched_by(&self, watcher: Watcher) {
         self.watched.by(watcher);
     }
 
-    /// Sees to it that the server is there, without waiting.
+    /// Starts the server if necessary, without waiting.
     pub(super) fn start(self: &Arc<Self>) {
         {
             let mut seen = lock(&self.need.seen);
@@ -140,12 +142,13 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// The live connection, or why there is none. Waits as the rules say; the caller bounds it by a `deadline`.
+    /// The live connection, or why there is none. Waits as described above; the caller bounds the wait with
+    /// `deadline`.
     pub(super) async fn link(self: &Arc<Self>, deadline: Instant) -> Result<Arc<D::Link>, String> {
         self.link_of(self.awaited(), deadline).await
     }
 
-    /// The start that a request waits for which comes now: the one under way, or else the next one.
+    /// The number of the start that a new request waits for: the one under way, or else the next one.
     fn awaited(&self) -> u64 {
         let standing = self.standing.borrow();
         standing.starts + u64::from(!matches!(standing.state, State::Starting))
@@ -156,7 +159,7 @@ impl<D: Dial> Supervisor<D> {
         let mut standings = self.standing.subscribe();
         loop {
             let answer = self.answer(&standings.borrow_and_update(), deadline, awaited);
-            // Said before every wait: the keeper may have gone to rest after it was said last.
+            // Repeated before every wait: the keeper may have become idle since the last time.
             if answer.as_ref().is_none_or(|_| self.standing().starts < awaited) {
                 self.start();
             }
@@ -169,7 +172,7 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// What a request is told that finds the server like this, or nothing if it has to wait.
+    /// The answer to a request in this state, or `None` if the request has to wait.
     fn answer(
         &self,
         standing: &Standing<D::Link>,
@@ -186,7 +189,7 @@ impl<D: Dial> Supervisor<D> {
                 Some(Err(self.sentence("was shut down while it was starting")))
             }
             State::Closed => Some(Err(self.closed())),
-            // Not begun yet, or its end is just being noticed.
+            // Not started yet, or the loss of the connection is just being handled.
             State::Idle | State::Ready(_) => {
                 let will_not_begin = self.closing.is_cancelled() && !self.has_keeper.load(Ordering::Acquire);
                 will_not_begin.then(|| Err(self.closed()))
@@ -204,8 +207,8 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// Says whose need it is, should a connection have to be made first. One that there is outlives whoever needed it, and
-    /// what it asks later by itself is nobody's.
+    /// Records the trace context of the request that needs the server, in case a connection has to be opened first. An
+    /// existing connection outlives the request that opened it, and its own later requests carry no trace context.
     pub(super) fn need_for(&self, meta: &Map<String, Value>) {
         let is_live = |link: Arc<D::Link>| !link.signals().lost.is_cancelled();
         if !self.standing.borrow().link().is_some_and(is_live) {
@@ -213,11 +216,11 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// The tools, asked for anew where that may tell something new. Never fails: what is wrong is part of the offer.
+    /// The tools, listed again where the list may have changed. Never fails: errors are part of the returned list.
     pub(super) async fn offer(self: &Arc<Self>, meta: Map<String, Value>, trusted: bool) -> ServerTools {
         self.need_for(&meta);
         if let Some(reason) = self.shelf.not_worth_waiting() {
-            // It is needed: it is kept, or started again.
+            // The server is needed: keep it running, or start it again.
             self.start();
             return self.shelf.offer(&self.server, trusted, Some(reason));
         }
@@ -226,11 +229,11 @@ impl<D: Dial> Supervisor<D> {
             self.start_of_its_own().await;
         }
         let begun = Instant::now();
-        // The first start of all may be an installation.
+        // The very first start may include an installation.
         let longest = match self.standing.borrow().failures {
             0 if !self.shelf.has_any() => 2 * self.budget,
             0 | 1 => PATIENCE,
-            // A run asks before each turn and before each tier: it must not pay for one that is down each time.
+            // A run asks before each turn and before each tier, and must not wait for an unavailable server each time.
             _ => IMPATIENCE,
         };
         let trouble = match timeout(longest, self.ask_if_need_be(begun, awaited, meta)).await {
@@ -253,14 +256,14 @@ impl<D: Dial> Supervisor<D> {
         meta: Map<String, Value>,
     ) -> Result<(), String> {
         let not_before = begun.checked_sub(CURRENT).unwrap_or(begun);
-        // A connection of which only the question shows that it is lost is replaced at once.
+        // A connection that turns out to be lost only during the request is replaced at once.
         for _ in 0..2 {
             let link = self.link_of(awaited, begun + self.budget).await?;
             awaited = self.awaited();
             if self.shelf.is_current() {
                 break;
             }
-            // The question belongs to the server, not to whoever asked first.
+            // The request belongs to the server, not to the caller that triggered it.
             let question = Question { not_before, budget: self.budget, wish: Wish::UnlessInVain };
             let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
             asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))?;
@@ -271,7 +274,7 @@ impl<D: Dial> Supervisor<D> {
         Ok(())
     }
 
-    /// Waits until the start of the server is its own: one that waits for a place among those that start is not late.
+    /// Waits until the server's own start begins: time spent queued for a start permit does not count as late.
     async fn start_of_its_own(self: &Arc<Self>) {
         self.start();
         let mut standings = self.standing.subscribe();
@@ -284,7 +287,7 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// Asks for the tools, unless that was done lately.
+    /// Requests the tool list, unless that was done recently.
     async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, question: Question) {
         let Question { not_before, budget, wish } = question;
         let _turn = self.asking.lock().await;
@@ -298,7 +301,8 @@ impl<D: Dial> Supervisor<D> {
         self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), listed.is_err());
         match listed {
             Ok(listing) => self.shelf.keep(&self.server, listing, asked, link.announces_changes()),
-            // The question found the connection lost. It was not asked in vain: the next one is asked again.
+            // The connection was lost during the request. That does not count as a failed list: the next connection is
+            // asked again.
             Err(reason) if link.signals().lost.is_cancelled() => self.shelf.away(self.sentence(&reason)),
             Err(reason) => {
                 self.shelf.list_failed(self.sentence(&reason), asked);
@@ -307,8 +311,8 @@ impl<D: Dial> Supervisor<D> {
         }
     }
 
-    /// Makes sure that the list was asked for no longer ago than that, if that can be done soon. While it cannot, the list
-    /// of before is the best there is.
+    /// Ensures that the list is no older than `age`, if that is possible soon. Otherwise the previous list stays in
+    /// use.
     pub(super) async fn confirm(self: &Arc<Self>, meta: Map<String, Value>, age: Duration) {
         let now = Instant::now();
         let since = now.checked_sub(age).unwrap_or(now);
@@ -324,41 +328,40 @@ impl<D: Dial> Supervisor<D> {
             }
         };
         if let Err(reason) = confirmed {
-            tracing::warn!(server = %self.server, reason, "failed to confirm the tools of an MCP server before a call");
+            tracing::warn!(server = %self.server, reason, "failed to refresh the tools of an MCP server before a call");
         }
     }
 
-    /// Who dials.
     pub(super) fn dial(&self) -> &D {
         &self.dial
     }
 
-    /// How it stands now.
+    /// The current state.
     pub(super) fn standing(&self) -> watch::Ref<'_, Standing<D::Link>> {
         self.standing.borrow()
     }
 
-    /// How many tools are known, and why they are those of before.
+    /// The number of known tools, and why they are stale.
     pub(super) fn tools(&self) -> (Option<usize>, Option<String>) {
         self.shelf.summary()
     }
 
-    /// Why the tools could not be listed last, and since when: a whole sentence.
+    /// Why the last list failed, and since when, as a whole sentence.
     pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
         self.shelf.list_trouble()
     }
 
-    /// A number that changes when [`offer`](Self::offer) may say something else.
+    /// A number that changes when [`offer`](Self::offer) may return something else.
     pub(super) fn generation(&self) -> u64 {
         self.shelf.generation()
     }
 
-    /// Ends a start that is under way and the connection, and refuses all later requests.
+    /// Aborts a start that is under way, ends the connection, and rejects all later requests.
     pub(super) fn abandon(&self) {
         self.closing.cancel();
     }
 
-    /// Shuts the server down for good and waits until nothing is left of it.
+    /// Shuts the server down for good and waits until its resources are released.
     pub(super) async fn close(&self) {
         self.abandon();
         if !self.has_keeper.load(Ordering::Acquire) {

@@ -1,36 +1,36 @@
-//! When a list of tools is asked for again after the server said that it changed. Servers say so in bursts (one of the
-//! reference servers twice within milliseconds of its start), and some say so all the time.
+//! Debouncing of announced tool changes. Servers announce in bursts (a reference server twice within milliseconds of
+//! its start), and some announce continuously.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long it has to be quiet after an announcement.
+/// The quiet period after an announcement before the list is requested.
 const QUIET: Duration = Duration::from_millis(200);
-/// How long an announcement may be put off by others, and how far lists are apart at least.
+/// The longest delay that further announcements can cause, and the minimum interval between lists.
 const APART: Duration = Duration::from_secs(1);
 
-/// What was announced since the last list.
+/// The announcements since the last list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     listed: Option<Instant>,
-    /// The first announcement and the last one.
+    /// The times of the first and the last announcement.
     announced: Option<(Instant, Instant)>,
 }
 
 impl Pace {
-    /// The server said that its tools changed.
+    /// Records an announcement of the server.
     pub(super) fn announced(&mut self, now: Instant) {
         let first = self.announced.map_or(now, |(first, _)| first);
         self.announced = Some((first, now));
     }
 
-    /// The list is being asked for.
+    /// Records that the list is being requested.
     pub(super) fn listed(&mut self, now: Instant) {
         *self = Self { listed: Some(now), announced: None };
     }
 
-    /// When the list has to be asked for, if it has to.
+    /// When the next list is due, if one is.
     pub(super) fn due(&self) -> Option<Instant> {
         let (first, last) = self.announced?;
         let due = (last + QUIET).min(first + APART);
@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// At which milliseconds a server is asked that announces a change at these.
+    /// The milliseconds at which the list is requested, for announcements at these milliseconds.
     fn asked_at(announcements: &[u64]) -> Vec<u64> {
         let start = Instant::now();
         let mut pace = Pace::default();
@@ -87,7 +87,7 @@ mod tests {
             let asked = asked_at(&announcements);
             prop_assert!(asked.windows(2).all(|pair| pair[1] - pair[0] >= 1000), "{:?}", asked);
             for announcement in announcements {
-                // The clock of this test ticks once a millisecond.
+                // The clock of this test advances once a millisecond.
                 prop_assert!(asked.iter().any(|at| (announcement..=announcement + 2_001).contains(at)), "{announcement}: {asked:?}");
             }
         }

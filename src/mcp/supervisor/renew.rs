@@ -1,4 +1,5 @@
-//! What people ask for by name: the tools once more, although they are current; and another connection, although there is one.
+//! Explicit refresh and restart: list the tools although they are current, and reconnect although there is a
+//! connection.
 
 use std::sync::Arc;
 
@@ -8,13 +9,13 @@ use tokio::time::{Instant, timeout};
 use super::{Dial, Link as _, Question, State, Supervisor, Wish};
 
 impl<D: Dial> Supervisor<D> {
-    /// Asks for the tools, whatever is promised about them. The error says why they are not known anew.
+    /// Requests the tool list, even if it is current. The error states why that failed.
     pub(in crate::mcp) async fn refresh(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
         self.refresh_since(Instant::now(), meta).await
     }
 
-    /// Ends the connection with whatever is under way on it, makes another one, and asks for the tools. Waits for no time that
-    /// was set after a failure. A start that is under way already is the one that is wanted.
+    /// Ends the connection and the calls in flight on it, opens another one, and lists the tools. Ignores a retry
+    /// delay that a failure set. A start that is already under way counts as the restart.
     pub(in crate::mcp) async fn restart(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
         let begun = Instant::now();
         self.need_for(&meta);
@@ -46,7 +47,7 @@ impl<D: Dial> Supervisor<D> {
         self.refresh_since(begun, meta).await
     }
 
-    /// The tools, unless somebody asked for them since.
+    /// Requests the tools, unless another request has done so since then.
     pub(super) async fn refresh_since(
         self: &Arc<Self>,
         since: Instant,
@@ -55,7 +56,7 @@ impl<D: Dial> Supervisor<D> {
         self.need_for(&meta);
         let longest = 2 * self.budget;
         let asked = timeout(longest, async {
-            // A connection of which only the question shows that it is lost is replaced at once.
+            // A connection that turns out to be lost only during the request is replaced at once.
             for _ in 0..2 {
                 let link = self.link(Instant::now() + self.budget).await?;
                 let question = Question { not_before: since, budget: self.budget, wish: Wish::Anyway };

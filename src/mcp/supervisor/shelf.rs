@@ -1,5 +1,5 @@
-//! The last good list of a server's tools. It is kept while the server is away, marked with the reason, so that a run
-//! does not forget its tools because a process is being restarted; and it saves asking again what is known.
+//! Tool list cache: the last good list of a server. It survives the server's absence, marked with the reason, so that
+//! a run keeps its tools while a process restarts; and it saves repeated requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,29 +13,29 @@ use crate::core::id::ServerId;
 use crate::core::tool::{LeftOut, McpTool, ServerTools};
 use crate::mcp::listing::Listing;
 
-/// How long a list is taken for current when the server promises nothing about it. Runs that begin together ask once.
+/// How long a list counts as current when the server announces no changes. Runs that begin together share one request.
 pub(super) const CURRENT: Duration = Duration::from_secs(1);
-/// How long a list is current at most, whatever the server says of it.
+/// The upper limit for the lifetime of a list, whatever the server states.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// What is known of a server's tools.
+/// The cached state of a server's tools.
 #[derive(Debug, Default)]
 pub(super) struct Shelf(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     good: Option<Good>,
-    /// Why the server could not be asked last. A whole sentence.
+    /// Why the last request failed, as a whole sentence.
     trouble: Option<String>,
-    /// When it was asked last, with whatever success.
+    /// The time of the last request, successful or not.
     asked: Option<Instant>,
-    /// How often in a row it was asked in vain, over whichever connections.
+    /// Consecutive failed lists, across connections.
     failed_lists: u32,
-    /// When it is asked again after that.
+    /// The time of the next retry.
     retry: Option<Instant>,
-    /// What is said of a server that is being asked and was waited for long enough. A whole sentence.
+    /// Why a request in flight is overdue, as a whole sentence.
     overdue: Option<String>,
-    /// When a list failed last, or was overdue.
+    /// When the last list failed or became overdue.
     list_failed_at: Option<Timestamp>,
     generation: u64,
 }
@@ -46,19 +46,19 @@ struct Good {
     current: Current,
 }
 
-/// How long a list is current.
+/// How long a list stays current.
 #[derive(Clone, Copy, Debug)]
 enum Current {
-    /// Until the server says otherwise, as it promised.
+    /// Until the server announces a change, as it promised.
     UntilTold,
-    /// Until the time that the server set. Then it has to be asked again.
+    /// Until the time that the server set (`ttlMs`). Then the list has to be requested again.
     Until(Instant),
-    /// Until then nobody asks again. The server promised nothing.
+    /// Until a time that toolgate assumes, because the server promised nothing.
     Assumed(Instant),
 }
 
 impl Shelf {
-    /// Keeps a list that was asked for at that time.
+    /// Stores a list that was requested at that time.
     pub(super) fn keep(&self, server: &ServerId, listing: Listing, asked: Instant, is_announced: bool) {
         let mut kept = self.lock();
         let current = match listing.time_to_live {
@@ -70,9 +70,9 @@ impl Shelf {
         let is_other = kept.good.as_ref().is_none_or(|good| good.listing != listing);
         if let (true, Some(good)) = (is_other, &kept.good) {
             let difference = Difference::between(&good.listing.tools, &listing.tools);
-            tracing::info!(%server, ?difference, "the tools of an MCP server changed");
+            tracing::info!(%server, ?difference, "tools of an MCP server changed");
         }
-        // What is outdated was shown as one more already. That must not pass for what differs now.
+        // The expiry of the old list already counted as one generation. A difference found now needs its own.
         kept.generation += u64::from(outdated) + u64::from(is_other || kept.trouble.is_some());
         kept.good = Some(Good { listing, current });
         kept.trouble = None;
@@ -80,14 +80,14 @@ impl Shelf {
         (kept.failed_lists, kept.retry, kept.overdue) = (0, None, None);
     }
 
-    /// Notes that the server is away, so that whatever was asked before is of no help.
+    /// Records that the server is away, so that the last request no longer counts.
     pub(super) fn away(&self, reason: String) {
         let mut kept = self.lock();
         kept.trouble(reason);
         (kept.asked, kept.overdue) = (None, None);
     }
 
-    /// Notes that the server was asked at that time, in vain. It is asked again by itself, after ever longer pauses.
+    /// Records that the request at that time failed. It is retried automatically, with growing pauses.
     pub(super) fn list_failed(&self, reason: String, asked: Instant) {
         let mut kept = self.lock();
         kept.trouble(reason);
@@ -97,25 +97,25 @@ impl Shelf {
         kept.retry = Some(Instant::now() + delay_after(kept.failed_lists, jitter()));
     }
 
-    /// Notes that the answer to a question under way was waited for long enough.
+    /// Records that a request in flight exceeded the waiting time.
     pub(super) fn is_overdue(&self, reason: String) {
         let mut kept = self.lock();
         kept.overdue = Some(reason);
         kept.list_failed_at = Some(Timestamp::now());
     }
 
-    /// Why the server did not list its tools when it was asked last, and since when. A whole sentence.
+    /// Why the last list failed, and since when, as a whole sentence.
     pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
         let kept = self.lock();
         kept.unlisted().zip(kept.list_failed_at)
     }
 
-    /// Why waiting for the list is of no use now: it was waited for once already. A whole sentence.
+    /// Why another wait for the list is useless: a request has already waited for it. A whole sentence.
     pub(super) fn not_worth_waiting(&self) -> Option<String> {
         self.lock().unlisted()
     }
 
-    /// When the server is to be asked again after it was asked in vain.
+    /// When to retry a failed list.
     pub(super) fn retry(&self) -> Option<Instant> {
         self.lock().retry
     }
@@ -125,7 +125,7 @@ impl Shelf {
         self.lock().good.is_some()
     }
 
-    /// Whether asking would tell nothing new.
+    /// Whether the list is current, so that a request is unnecessary.
     pub(super) fn is_current(&self) -> bool {
         let kept = self.lock();
         let is_current = |good: &Good| match good.current {
@@ -135,18 +135,18 @@ impl Shelf {
         kept.trouble.is_none() && kept.good.as_ref().is_some_and(is_current)
     }
 
-    /// Whether the server was asked at that time or later.
+    /// Whether a request was made at that time or later.
     pub(super) fn was_asked_since(&self, time: Instant) -> bool {
         self.lock().asked.is_some_and(|asked| asked >= time)
     }
 
-    /// A number that changes when [`offer`](Self::offer) may say something else.
+    /// A number that changes when [`offer`](Self::offer) may return something else.
     pub(super) fn generation(&self) -> u64 {
         let kept = self.lock();
         kept.generation + u64::from(kept.is_outdated())
     }
 
-    /// What the server offers, as far as it is known. `trouble` is what whoever asks met just now.
+    /// The server's tools, as far as they are known. `trouble` is the error that the caller met just now.
     pub(super) fn offer(&self, server: &ServerId, trusted: bool, trouble: Option<String>) -> ServerTools {
         let kept = self.lock();
         let trouble = trouble.or_else(|| kept.trouble.clone());
@@ -160,12 +160,12 @@ impl Shelf {
         ServerTools { server: server.clone(), trusted, endpoint: None, tools, left_out, stale }
     }
 
-    /// Why the server could not be asked last.
+    /// Why the last request failed.
     pub(super) fn complaint(&self) -> Option<String> {
         self.lock().trouble.clone()
     }
 
-    /// How many tools there are, and why they are those of before.
+    /// The number of tools, and why they are stale.
     pub(super) fn summary(&self) -> (Option<usize>, Option<String>) {
         let kept = self.lock();
         let count = kept.good.as_ref().map(|good| good.listing.tools.len());
@@ -178,18 +178,18 @@ impl Shelf {
 }
 
 impl Kept {
-    /// Why the server was asked for its tools in vain.
+    /// Why the last list failed.
     fn unlisted(&self) -> Option<String> {
         self.overdue.clone().or_else(|| self.trouble.clone().filter(|_| self.failed_lists > 0))
     }
 
-    /// Notes what is wrong. How it is worded makes no difference to what the server offers.
+    /// Records an error. A different wording does not change the generation.
     fn trouble(&mut self, reason: String) {
         self.generation += u64::from(self.trouble.is_none());
         self.trouble = Some(reason);
     }
 
-    /// Whether the time is over that the server itself set for its list.
+    /// Whether the lifetime that the server set has expired.
     fn is_outdated(&self) -> bool {
         match self.good.as_ref().map(|good| good.current) {
             Some(Current::Until(time)) => time <= Instant::now(),
@@ -198,7 +198,7 @@ impl Kept {
     }
 }
 
-/// What became of a list, by name.
+/// The difference between two lists, by name.
 #[derive(Debug, PartialEq, Eq)]
 struct Difference<'a> {
     added: Vec<&'a str>,
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_names_what_came_went_and_changed() {
+    fn a_difference_names_added_removed_and_changed_tools() {
         let before = [tool("gone", ""), tool("kept", ""), tool("other", "once")];
         let after = [tool("kept", ""), tool("new", ""), tool("other", "now")];
         let expected = Difference { added: vec!["new"], removed: vec!["gone"], changed: vec!["other"] };
@@ -266,7 +266,7 @@ mod tests {
         let mut moved = |what: &str, expected: bool| {
             let now = shelf.generation();
             assert_eq!(Some(&now) != seen.last(), expected, "{what}");
-            assert!(seen.iter().all(|before| *before <= now), "it never goes back");
+            assert!(seen.iter().all(|before| *before <= now), "it never decreases");
             seen.push(now);
         };
         keep(&shelf, listing(&["a"], None), true);
@@ -280,7 +280,7 @@ mod tests {
         shelf.away("away, in other words".into());
         moved("it is still away", false);
         shelf.list_failed("it listed nothing".into(), Instant::now());
-        moved("what is wrong is something else, and the offer is the same", false);
+        moved("the error changed, the tools did not", false);
         keep(&shelf, listing(&["a", "b"], None), true);
         moved("it is back", true);
     }
@@ -291,29 +291,32 @@ mod tests {
         let minute = Duration::from_secs(60);
         keep(&shelf, listing(&["a"], None), true);
         tokio::time::advance(minute).await;
-        assert!(shelf.is_current(), "the server says when it changes");
+        assert!(shelf.is_current(), "the server announces changes");
 
         keep(&shelf, listing(&["a"], None), false);
         assert!(shelf.is_current());
         let before = shelf.generation();
         tokio::time::advance(CURRENT).await;
         assert!(!shelf.is_current());
-        assert_eq!(shelf.generation(), before, "nobody has reason to think that it changed");
+        assert_eq!(shelf.generation(), before, "nothing suggests a change");
 
         keep(&shelf, listing(&["a"], Some(minute)), true);
         tokio::time::advance(minute / 2).await;
         assert!(shelf.is_current());
         let before = shelf.generation();
         tokio::time::advance(minute / 2).await;
-        assert!(!shelf.is_current(), "its time is over, whatever else was promised");
+        assert!(!shelf.is_current(), "its lifetime expired, even with announcements");
         let outdated = shelf.generation();
         assert!(outdated > before, "so that runs ask again");
         keep(&shelf, listing(&["a"], Some(minute)), true);
-        assert!(shelf.is_current() && shelf.generation() == outdated, "what runs were given meanwhile still holds");
+        assert!(
+            shelf.is_current() && shelf.generation() == outdated,
+            "the tools that runs received meanwhile are still valid"
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_differs_after_a_list_was_outdated_is_another_generation_than_the_outdated_one() {
+    async fn a_change_after_an_expiry_is_a_generation_of_its_own() {
         let (shelf, minute) = (Shelf::default(), Duration::from_secs(60));
         keep(&shelf, listing(&["a"], Some(minute)), true);
         tokio::time::advance(minute).await;

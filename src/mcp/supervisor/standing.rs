@@ -1,4 +1,4 @@
-//! How a server stands, and what led there.
+//! Connection state of a server, with the failures that led to it.
 
 use std::sync::Arc;
 
@@ -7,54 +7,53 @@ use tokio::time::Instant;
 
 use super::link::Link;
 
-/// The state of a server with its history, as one value that is watched.
+/// The state of a server with its history, as one watched value.
 #[derive(Debug)]
 pub(in crate::mcp) struct Standing<L> {
     pub(in crate::mcp) state: State<L>,
-    /// Since when it is in this state.
+    /// When it entered this state.
     pub(in crate::mcp) since: Timestamp,
-    /// Failures in a row: starts that came to nothing, connections that did not last.
+    /// Consecutive failures: failed starts, and connections that did not last.
     pub(in crate::mcp) failures: u32,
-    /// How often it was started or dialled.
+    /// The number of starts or dials.
     pub(in crate::mcp) starts: u64,
-    /// The newest of the failures, also after it was made good.
+    /// The most recent failure, kept after a recovery.
     pub(in crate::mcp) last_error: Option<Trouble>,
 }
 
-/// The states. Only the keeper changes them.
+/// The states of a server. Only the keeper changes them.
 #[derive(Debug)]
 pub(in crate::mcp) enum State<L> {
-    /// Not needed yet, or not for long.
+    /// Not needed yet, or not recently.
     Idle,
     /// Being started or dialled.
     Starting,
     /// Connected.
     Ready(Arc<L>),
-    /// Tried again by itself at that time.
+    /// Waiting for the automatic retry.
     BackingOff {
-        /// When.
+        /// The time of the retry.
         until: Instant,
     },
-    /// Tried again when it is needed, not before that time.
+    /// Retried when a request needs the server, but not before that time.
     Failed {
-        /// When.
+        /// The earliest time of a retry.
         until: Instant,
     },
     /// Shut down for good.
     Closed,
 }
 
-/// What went wrong.
+/// A failure of the server.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) struct Trouble {
     /// Completes the sentence "the MCP server `x` ...".
     pub(in crate::mcp) reason: Arc<str>,
-    /// When.
     pub(in crate::mcp) at: Timestamp,
 }
 
 impl<L: Link> Standing<L> {
-    /// Of a server that nobody needed yet.
+    /// The state of a server that is not needed yet.
     pub(super) fn idle() -> Self {
         Self { state: State::Idle, since: Timestamp::now(), failures: 0, starts: 0, last_error: None }
     }
@@ -65,18 +64,17 @@ impl<L: Link> Standing<L> {
         self.since = Timestamp::now();
     }
 
-    /// Notes a failure.
     pub(super) fn fail(&mut self, reason: &str) {
         self.failures = self.failures.saturating_add(1);
         self.last_error = Some(Trouble { reason: reason.into(), at: Timestamp::now() });
     }
 
-    /// The newest failure, or nothing if there was none.
+    /// The most recent failure; empty if there is none.
     pub(super) fn reason(&self) -> &str {
         self.last_error.as_ref().map(|trouble| &*trouble.reason).unwrap_or_default()
     }
 
-    /// The newest failure behind what is said of it now, or nothing if there was none.
+    /// The most recent failure as the end of a message; empty if there is none.
     pub(in crate::mcp) fn before(&self) -> String {
         match self.reason() {
             "" => String::new(),
@@ -84,7 +82,7 @@ impl<L: Link> Standing<L> {
         }
     }
 
-    /// The connection, if it is of use.
+    /// The connection, if it is usable.
     pub(in crate::mcp) fn link(&self) -> Option<Arc<L>> {
         match &self.state {
             State::Ready(link) if !link.signals().lost.is_cancelled() => Some(link.clone()),
@@ -98,7 +96,7 @@ impl<L: Link> Standing<L> {
     }
 }
 
-/// Not derived: the connection is shared, never cloned.
+/// Not derived: a derive would require `L: Clone`, but the connection is shared.
 impl<L> Clone for State<L> {
     fn clone(&self) -> Self {
         match self {

@@ -1,5 +1,5 @@
-//! The right to start. A start costs a processor for a second or two, and servers that all start at once make each other
-//! late: few have their turn at a time, and the budget of each begins with its turn.
+//! Start limiter. A start costs a processor a second or two, and servers that all start at once delay each other. A
+//! few start at a time, and the budget of each begins with its permit.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The most servers that start at the same time.
+/// The upper limit of concurrent starts.
 const MOST: usize = 8;
-/// How many starts a processor bears.
+/// Concurrent starts per processor.
 const PER_PROCESSOR: usize = 2;
-/// How long a start keeps others from theirs. One that takes longer mostly waits for something, and costs nothing.
+/// How long a start holds its permit. A longer start mostly waits for something and costs little CPU.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The right to start, shared by servers that would start together.
+/// The start permits, shared by servers that would start together.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) struct Starts(Arc<Semaphore>);
 
-/// A start that has its turn.
+/// A permit to start.
 pub(super) struct Turn {
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Starts {
-    /// For as many at a time as this machine bears.
+    /// A limiter sized for this machine.
     pub(in crate::mcp) fn new() -> Self {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);
         Self::of((processors * PER_PROCESSOR).clamp(PER_PROCESSOR, MOST))
     }
 
-    /// For so many at a time.
+    /// A limiter with this many permits.
     pub(super) fn of(places: usize) -> Self {
         Self(Arc::new(Semaphore::new(places)))
     }
 
-    /// Waits for a turn.
+    /// Waits for a permit.
     pub(super) async fn turn(&self) -> Turn {
-        // It is never closed.
+        // The semaphore is never closed.
         Turn { permit: self.0.clone().acquire_owned().await.ok() }
     }
 }
 
 impl Turn {
-    /// Does the work of a start, and lets the next one start when that is done, or takes long.
+    /// Runs a start and releases the permit when it is done, or when it takes long.
     pub(super) async fn start<T>(self, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         match timeout(LONGEST, &mut work).await {

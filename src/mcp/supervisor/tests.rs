@@ -1,4 +1,4 @@
-//! A server that is never there, in a clock that is never waited for.
+//! Supervisor tests: a scripted server in a paused clock.
 
 use std::collections::VecDeque;
 
@@ -13,27 +13,27 @@ mod waiting;
 
 const BUDGET: Duration = Duration::from_secs(60);
 
-/// What happens at a start.
+/// The outcome of a scripted start.
 enum Opening {
-    /// It takes that many seconds and works.
+    /// Succeeds after that many seconds.
     Takes(u64),
     Fails(&'static str),
-    /// Fails in a way that does not pass by itself.
+    /// Fails permanently.
     Misconfigured,
 }
 use Opening::{Fails, Misconfigured, Takes};
 
-/// Everything the supervisor did, and what it meets when it does more. A start that nobody planned works at once.
+/// The scripted server and the log of the supervisor's actions. A start without a script succeeds at once.
 struct World {
     begun: Instant,
     openings: Mutex<VecDeque<Opening>>,
-    /// The tools from now on, or why there is no list; and how long a list takes.
+    /// The tools from now on, or why the list fails; and how long a list takes.
     tools: Mutex<(Result<Vec<&'static str>, &'static str>, Duration)>,
     announces: AtomicBool,
-    /// The next list shows that the connection is lost.
+    /// Whether the next list finds the connection lost.
     loses_at_list: AtomicBool,
     links: Mutex<Vec<Signals>>,
-    /// What it did, with the second in which it did.
+    /// The actions, each with its second.
     log: Mutex<Vec<(u64, &'static str)>>,
 }
 
@@ -48,7 +48,7 @@ impl World {
         lock(&self.log).push((self.begun.elapsed().as_secs(), what));
     }
 
-    /// In which seconds it did that.
+    /// The seconds at which this action happened.
     fn seconds(&self, what: &str) -> Vec<u64> {
         lock(&self.log).iter().filter(|(_, did)| *did == what).map(|(second, _)| *second).collect()
     }
@@ -129,7 +129,7 @@ impl Link for FakeLink {
     }
 
     async fn retire(self: Arc<Self>, _closing: CancellationToken) {
-        assert!(self.signals.lost.is_cancelled(), "it is of use");
+        assert!(self.signals.lost.is_cancelled(), "it is still usable");
         self.close().await;
     }
 }
@@ -165,7 +165,7 @@ fn names(offer: &ServerTools) -> Vec<&str> {
     offer.tools.iter().map(|tool| tool.name.as_str()).collect()
 }
 
-/// The one reason why nothing is offered.
+/// The only reason why no tools are available.
 fn missing(offer: ServerTools) -> String {
     assert_eq!((offer.tools.len(), offer.left_out.len(), &offer.stale), (0, 1, &None), "{offer:?}");
     offer.left_out[0].reason.clone()
@@ -183,7 +183,7 @@ fn state(supervisor: &Fake) -> &'static str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_started_before_it_is_needed_and_then_once_for_all() {
+async fn a_server_starts_once_and_not_before_it_is_needed() {
     let (supervisor, world) = given([Takes(3)]);
     seconds(100).await;
     assert_eq!((state(&supervisor), world.count("start")), ("idle", 0));
@@ -196,20 +196,20 @@ async fn nothing_is_started_before_it_is_needed_and_then_once_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_finds_the_connection_lost_is_asked_again_over_the_next_one() {
+async fn a_list_on_a_lost_connection_is_repeated_on_the_next_one() {
     let (supervisor, world) = given([]);
     world.loses_at_list.store(true, Ordering::Relaxed);
-    assert_eq!(names(&offer(&supervisor).await), ["tool"], "the first of all");
+    assert_eq!(names(&offer(&supervisor).await), ["tool"], "the first start");
     assert_eq!((world.count("start"), world.count("list")), (2, 2));
     seconds(60).await;
     world.loses_at_list.store(true, Ordering::Relaxed);
-    assert_eq!(supervisor.refresh(Map::new()).await, Ok(()), "one that was asked for by name");
+    assert_eq!(supervisor.refresh(Map::new()).await, Ok(()), "an explicit refresh");
     assert_eq!(world.count("start"), 3);
     supervisor.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_starts_is_tried_ever_more_rarely_and_not_for_ever() {
+async fn retries_of_a_failing_start_slow_down_and_stop() {
     let (supervisor, world) = given((0..1000).map(|_| Fails("ended before it was ready")));
     assert_eq!(missing(offer(&supervisor).await), "the MCP server `shop` ended before it was ready");
     seconds(3600).await;
@@ -217,7 +217,7 @@ async fn a_server_that_never_starts_is_tried_ever_more_rarely_and_not_for_ever()
     let gaps: Vec<u64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.iter().take(6).zip([1, 1, 2, 4, 8, 16]).all(|(gap, most)| *gap <= most), "{gaps:?}");
     assert!(gaps.iter().skip(6).all(|gap| (14..=30).contains(gap)), "{gaps:?}");
-    assert!((600..=630).contains(starts.last().expect("some")), "nobody needed it for ten minutes: {starts:?}");
+    assert!((600..=630).contains(starts.last().expect("some")), "no request needed it for ten minutes: {starts:?}");
     assert_eq!(state(&supervisor), "failed");
 
     let before = starts.len();
@@ -227,7 +227,7 @@ async fn a_server_that_never_starts_is_tried_ever_more_rarely_and_not_for_ever()
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_a_server_backs_off_a_request_waits_for_a_try_that_is_near_and_is_told_of_one_that_is_not() {
+async fn during_backoff_a_request_waits_only_for_a_retry_that_is_near() {
     let (supervisor, world) = given((0..20).map(|_| Fails("ended before it was ready")));
     link(&supervisor, 60).await.err().expect("the first start failed");
     let begun = Instant::now();
@@ -257,7 +257,7 @@ async fn while_a_server_backs_off_a_request_waits_for_a_try_that_is_near_and_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_with_little_time_is_told_at_once_of_a_try_that_comes_too_late_for_it() {
+async fn a_call_fails_at_once_if_the_retry_comes_after_its_deadline() {
     let (supervisor, _) = given([Fails("x"), Fails("x"), Fails("x"), Fails("died")]);
     for _ in 0..4 {
         link(&supervisor, 60).await.err().expect("not there");
@@ -271,18 +271,18 @@ async fn a_call_with_little_time_is_told_at_once_of_a_try_that_comes_too_late_fo
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_pass_by_itself_is_tried_again_only_when_it_is_needed() {
+async fn a_permanent_failure_is_retried_only_when_a_request_needs_the_server() {
     let (supervisor, world) = given([Misconfigured]);
     let reason = "the MCP server `shop` could not be started: no such command";
     assert_eq!(missing(offer(&supervisor).await), reason);
     seconds(300).await;
     assert_eq!((state(&supervisor), world.count("start")), ("failed", 1));
-    assert_eq!(names(&offer(&supervisor).await), ["tool"], "somebody installed it meanwhile");
+    assert_eq!(names(&offer(&supervisor).await), ["tool"], "it was installed meanwhile");
     supervisor.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_lost_comes_back_by_itself_and_its_tools_are_kept_meanwhile() {
+async fn a_lost_server_is_restarted_and_its_tools_are_kept_meanwhile() {
     let (supervisor, world) = given([Takes(0), Takes(20)]);
     offer(&supervisor).await;
     let fresh = supervisor.generation();
@@ -324,7 +324,7 @@ async fn a_server_that_crashes_after_every_start_is_not_started_in_a_hot_loop() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_minute_of_peace_makes_good_what_failed_before() {
+async fn a_minute_without_a_failure_resets_the_failure_count() {
     let (supervisor, world) = given([Fails("x"), Fails("x"), Fails("x"), Fails("x"), Takes(0)]);
     supervisor.start();
     seconds(20).await;
@@ -337,7 +337,7 @@ async fn a_minute_of_peace_makes_good_what_failed_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_nobody_used_for_long_is_not_started_again_before_it_is_needed() {
+async fn an_unused_server_is_not_restarted_before_it_is_needed() {
     let (supervisor, world) = given([]);
     offer(&supervisor).await;
     seconds(700).await;
@@ -360,17 +360,17 @@ async fn a_burst_of_announcements_is_one_new_list_in_the_background() {
         world.newest().tools_changed.notify_one();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(world.count("list"), 1, "it is still talking");
+    assert_eq!(world.count("list"), 1, "announcements still arrive");
     seconds(2).await;
     assert_eq!(world.count("list"), 2);
     assert!(supervisor.generation() > before);
     assert_eq!(names(&offer(&supervisor).await), ["new"]);
-    assert_eq!(world.count("list"), 2, "what was announced is known");
+    assert_eq!(world.count("list"), 2, "the announced change is listed");
     supervisor.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_promises_nothing_is_asked_for_each_run_but_once_for_those_that_begin_together() {
+async fn without_announcements_runs_that_begin_together_share_one_list() {
     let (supervisor, world) = given([]);
     world.announces.store(false, Ordering::Relaxed);
     offer(&supervisor).await;
@@ -384,7 +384,7 @@ async fn a_server_that_promises_nothing_is_asked_for_each_run_but_once_for_those
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_list_costs_its_budget_once_and_then_no_more_than_patience() {
+async fn a_server_that_does_not_list_costs_its_whole_budget_only_once() {
     let (supervisor, world) = given([]);
     world.announces.store(false, Ordering::Relaxed);
     lock(&world.tools).1 = Duration::from_secs(1000);
@@ -421,7 +421,7 @@ async fn a_refused_list_keeps_the_tools_of_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_ends_waiting_and_refuses_what_comes_later() {
+async fn closing_ends_waits_and_rejects_later_requests() {
     let (supervisor, world) = given([Takes(50)]);
     let closing = async {
         seconds(5).await;
@@ -441,7 +441,7 @@ async fn closing_ends_waiting_and_refuses_what_comes_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_failed_twice_in_a_row_keeps_no_turn_waiting_and_is_found_when_it_is_back() {
+async fn a_server_that_failed_twice_in_a_row_delays_no_turn() {
     let (supervisor, world) = given([Fails("ended"), Fails("ended"), Takes(30)]);
     missing(offer(&supervisor).await);
     seconds(3).await;
@@ -456,7 +456,7 @@ async fn a_server_that_failed_twice_in_a_row_keeps_no_turn_waiting_and_is_found_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refresh_asks_although_the_list_is_current_and_says_why_it_could_not() {
+async fn a_refresh_lists_a_current_list_again_and_reports_errors() {
     let (supervisor, world) = given([Takes(3)]);
     assert_eq!(supervisor.refresh(Map::new()).await, Ok(()));
     seconds(1).await;
@@ -468,12 +468,12 @@ async fn a_refresh_asks_although_the_list_is_current_and_says_why_it_could_not()
     seconds(1).await;
     let refused = supervisor.refresh(Map::new()).await;
     assert_eq!(refused, Err("the MCP server `shop` lost its list".to_owned()));
-    assert_eq!(supervisor.tools().0, Some(2), "those of before are kept");
+    assert_eq!(supervisor.tools().0, Some(2), "the previous tools are kept");
     supervisor.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_puts_another_connection_in_the_place_of_the_one_there_is() {
+async fn a_restart_replaces_the_connection() {
     let (supervisor, world) = given([Takes(3), Takes(3)]);
     let first = link(&supervisor, 60).await.expect("a connection");
     world.lists(&["other"]);
@@ -490,7 +490,7 @@ async fn a_restart_puts_another_connection_in_the_place_of_the_one_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_waits_for_no_time_that_a_failure_set_and_joins_a_start_under_way() {
+async fn a_restart_ignores_the_backoff_and_joins_a_start_under_way() {
     let (supervisor, world) = given((0..1000).map(|_| Fails("ended before it was ready")));
     offer(&supervisor).await;
     seconds(60).await;

@@ -1,28 +1,28 @@
-//! Framing of a child's stdout: which bytes are one JSON text. That is a line, or several where the JSON is indented.
+//! Framing of a child's stdout: splits the bytes into JSON texts. A text is one line, or several lines of indented
+//! JSON.
 
 use super::quote;
 
-/// How much of a line is looked at before it is known to be no JSON. What follows on the line is left out.
+/// How many bytes of a line are examined before it counts as not JSON. The rest of the line is skipped.
 const LOOKED_AT: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One text of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// A line, or several lines that belong together. May be anything.
+    /// A line, or several lines that belong together. Not necessarily valid.
     Text(Vec<u8>),
-    /// A text grew beyond the bound. Nothing that follows can be read.
+    /// A text exceeded the size limit. Nothing after it can be read.
     TooLong,
 }
 
-/// Lines, put together where one JSON text goes over several.
+/// Joins the lines of a JSON text that spans several.
 #[derive(Debug)]
 pub(super) struct Frames {
-    /// The line that is being read.
     line: Vec<u8>,
-    /// The rest of the line is left out.
+    /// Whether the rest of the line is skipped.
     skips: bool,
-    /// The lines of a text that is not at its end.
+    /// The lines of an unfinished text.
     text: Vec<u8>,
     balance: Balance,
     max: usize,
@@ -30,13 +30,13 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Of texts up to `max` bytes.
+    /// A framer for texts of up to `max` bytes.
     pub(super) fn up_to(max: usize) -> Self {
         let (line, text, balance) = (Vec::new(), Vec::new(), Balance::default());
         Self { line, skips: false, text, balance, max, frames: Vec::new() }
     }
 
-    /// The texts that come to their end with these bytes.
+    /// The texts that end with these bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Frame> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let is_end = piece.ends_with(b"\n");
@@ -60,18 +60,18 @@ impl Frames {
         std::mem::take(&mut self.frames)
     }
 
-    /// Whether a text goes on, so that what was read of it waits for the rest.
+    /// Whether a text is unfinished, so that its beginning waits for the rest.
     pub(super) fn is_unfinished(&self) -> bool {
         !self.text.is_empty()
     }
 
-    /// The text that goes on, as far as it was read. The rest is not waited for.
+    /// The unfinished text, without waiting for the rest.
     pub(super) fn give_up(&mut self) -> Option<Frame> {
         self.balance = Balance::default();
         (!self.text.is_empty()).then(|| Frame::Text(std::mem::take(&mut self.text)))
     }
 
-    /// What is left when the stream is over.
+    /// The remaining texts at the end of the stream.
     pub(super) fn finish(&mut self) -> Vec<Frame> {
         let text = self.give_up();
         let line = std::mem::take(&mut self.line);
@@ -94,7 +94,7 @@ impl Frames {
             return;
         }
         if self.text.starts_with(b"{") && is_whole_message(line) {
-            // What began before was no JSON text, or was never finished.
+            // The text before was not JSON, or was never finished.
             let text = self.give_up();
             self.frames.extend(text);
             self.frames.push(Frame::Text(line.to_vec()));
@@ -114,7 +114,7 @@ impl Frames {
     }
 }
 
-/// The bytes without white space around them, and without a byte order mark.
+/// The bytes without surrounding white space and without a byte order mark.
 pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.trim_ascii();
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii()
@@ -149,7 +149,7 @@ impl Balance {
         balance
     }
 
-    /// Takes the next byte into account.
+    /// Processes the next byte.
     pub(super) fn weigh(&mut self, byte: u8) {
         if self.in_string {
             self.in_string = self.is_escaped || byte != b'"';
@@ -169,17 +169,17 @@ impl Balance {
         self.depth == 0 && !self.in_string
     }
 
-    /// How many brackets are open.
+    /// The number of open brackets.
     pub(super) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Whether this is the inside of a string.
+    /// Whether the position is inside a string.
     pub(super) fn is_in_string(&self) -> bool {
         self.in_string
     }
 
-    /// Whether a text goes on behind the end of a line. A string never does.
+    /// Whether a text continues after the end of a line. A string never does.
     fn goes_on(&self) -> bool {
         self.depth > 0 && !self.in_string
     }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a stream is cut into pieces, the same comes out of it.
+        /// The size of the pieces does not change the texts.
         #[test]
         fn cuts_do_not_matter(
             lines in proptest::collection::vec("(\\{\"jsonrpc\":1\\}|[a-z\\{\\}\\[\" é]{0,9})", 0..8), cut in 1usize..40,

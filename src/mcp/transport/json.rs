@@ -1,9 +1,9 @@
 //! Tolerant JSON reader for text that a strict one refuses.
 //!
-//! Read in spite of the standard is what has one meaning: half of a surrogate pair and bytes that are no UTF-8 become
-//! U+FFFD, control characters in strings stay, of equal keys the last one counts (as in every SDK). A value that is none
-//! (`NaN`, `1e400`, something nested too deep) becomes `null` and a [`Flaw`] with its place, so that what holds it can be
-//! refused alone. Everything else is [`Broken`].
+//! It accepts invalid JSON that is unambiguous: half of a surrogate pair and bytes that are not UTF-8 become U+FFFD,
+//! control characters in strings are kept, and the last of equal keys counts (as in every SDK). An invalid value
+//! (`NaN`, `1e400`, excessive nesting) becomes `null` and a [`Flaw`] with its position, so that only its container is
+//! refused. Everything else is [`Broken`].
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ use super::frames::Balance;
 use super::quote::quoted;
 use crate::core::json;
 
-/// How many lists and objects may be inside each other: few enough for every strict reader behind this one.
+/// The nesting limit: low enough for every strict reader behind this one.
 const MAX_DEPTH: usize = json::MAX_DEPTH;
-/// How many steps lead to something that is too deep, as far as that is shown.
+/// How many steps of the path to an excessively nested value are shown.
 const SHOWN_STEPS: usize = 6;
 /// How many flaws of one text are kept.
 const MAX_FLAWS: usize = 1000;
 
-/// A value that is no JSON.
+/// A value that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::mcp) struct Flaw {
     /// The names and positions that lead to it.
@@ -29,7 +29,7 @@ pub(in crate::mcp) struct Flaw {
     what: String,
 }
 
-/// A text that is no JSON.
+/// A text that is not JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken {
     /// The byte at which that is certain.
@@ -49,13 +49,13 @@ pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<Flaw>), Broken> {
 }
 
 impl Flaw {
-    /// The flaw as it is seen from the member of that name: what leads there is left out. `None` if it is not inside.
+    /// The flaw with a path relative to the member of that name. `None` if it is not inside.
     pub(in crate::mcp) fn within(&self, name: &str) -> Option<Self> {
         let (first, path) = self.path.split_first()?;
         (first == name).then(|| Self { path: path.to_vec(), what: self.what.clone() })
     }
 
-    /// The name or position of the outermost value that holds it.
+    /// The name or position of the outermost value that contains it.
     pub(in crate::mcp) fn outermost(&self) -> Option<&str> {
         self.path.first().map(String::as_str)
     }
@@ -174,7 +174,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The character behind `\u`, for which two of them may be needed. Half of a pair is U+FFFD.
+    /// The character after `\u`, which may take two escapes. Half of a pair is U+FFFD.
     fn unicode(&mut self) -> Result<char, Broken> {
         let first = self.four_digits()?;
         if let Some(letter) = char::from_u32(first) {
@@ -240,7 +240,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over a list or an object that is too deep.
+    /// Skips an excessively nested list or object.
     fn too_deep(&mut self) -> Result<Value, Broken> {
         let mut balance = Balance::default();
         loop {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_none_is_null_and_a_flaw_with_its_place() {
+    fn an_invalid_value_is_null_and_a_flaw_with_its_path() {
         let (value, flaws) = lenient(br#"{"a":[1,NaN,-Infinity],"b/c":{"d":1e400}}"#);
         assert_eq!(value, json!({"a": [1, null, null], "b/c": {"d": null}}));
         assert_eq!(
@@ -352,7 +352,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a strict reader reads, this one reads in the same way.
+        /// This reader agrees with a strict reader on all valid JSON.
         #[test]
         fn a_text_that_is_json_is_read_as_a_strict_reader_does(text in json_text()) {
             let strict: Value = serde_json::from_str(&text).expect("JSON");

@@ -1,5 +1,5 @@
-//! Line transport: messages over two byte streams, one message a line. For child processes, and for servers inside this
-//! program.
+//! Line transport: messages over two byte streams, one message a line. It serves child processes and in-process
+//! servers.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -22,29 +22,29 @@ use super::message::{self, Incoming};
 use super::outbox::{Cut, Kind, Outbox};
 use super::requests::{Admitted, Requests, Stream};
 
-/// The longest text that is read, in bytes: a 20 MB answer that is sent both as text and structured must fit.
+/// The longest text, in bytes: a 20 MB answer that is sent both as text and structured must fit.
 pub(in crate::mcp) const MAX_TEXT: usize = 64 * 1024 * 1024;
-/// How long the next line of a text that goes over several is waited for.
+/// How long to wait for the next line of a text that spans several.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How many requests of a server are answered at a time, pings excepted. Others are refused.
+/// How many requests of a server are answered at a time, except pings. Further requests are refused.
 const MAX_ASKED: usize = 64;
-/// How many messages are handed on before those that handle them get a turn.
+/// How many messages are passed on before other tasks get a turn.
 const IN_A_ROW: usize = 32;
 
 /// An observer of texts, as bytes.
 type OnText = Box<dyn Fn(&[u8]) + Send + Sync>;
-/// A function that takes secrets out of a text.
+/// A function that redacts a text.
 type Redact = Box<dyn Fn(&str) -> String + Send + Sync>;
 
-/// What else is done with the texts of a stream.
+/// Observers of the texts of a stream.
 pub(in crate::mcp) struct Taps {
     /// Sees each text that is a message.
     pub(in crate::mcp) on_message: OnText,
     /// Sees each text that is not a message.
     pub(in crate::mcp) on_noise: OnText,
-    /// Sees the beginning of a message in the middle of which the stream ended.
+    /// Sees the beginning of a message that the end of the stream cut off.
     pub(in crate::mcp) on_cut_off: OnText,
-    /// Takes secrets out of quotes.
+    /// Redacts quotes.
     pub(in crate::mcp) redact: Redact,
 }
 
@@ -64,14 +64,14 @@ pub(in crate::mcp) struct LineTransport<R, W> {
     asked: Asked,
     outbox: Outbox<W>,
     cut: Cut,
-    /// Replies that the transport gives by itself.
+    /// Replies that the transport itself sends.
     replying: JoinSet<()>,
     in_a_row: usize,
     is_over: bool,
     taps: Taps,
 }
 
-/// The requests of the server that wait for a reply.
+/// The server's requests that wait for a reply.
 #[derive(Clone, Debug, Default)]
 struct Asked(Arc<Mutex<HashSet<RequestId>>>);
 
@@ -82,7 +82,7 @@ impl Asked {
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'static> LineTransport<R, W> {
-    /// Over these streams, for these requests. It sets `cut` when it ends the connection.
+    /// A transport over these streams, for these requests. It sets `cut` when it ends the connection.
     pub(in crate::mcp) fn new(reading: R, writing: W, requests: Requests, cut: Cut, taps: Taps) -> Self {
         Self {
             reading: BufReader::with_capacity(16 * 1024, reading),
@@ -99,7 +99,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
         }
     }
 
-    /// Reads until there is a message or the stream is over. Can be given up and tried again.
+    /// Reads until there is a message or the stream ends. Cancel safe.
     async fn fill(&mut self) {
         while self.ready.is_empty() && !self.is_over {
             while self.replying.try_join_next().is_some() {}
@@ -157,7 +157,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
         let mut is_noise = false;
         for incoming in message::read(&text, |id| self.requests.is_in_flight(id)) {
             let incoming = match incoming {
-                // That the stream ended says more than that its last text cannot be read.
+                // The end of the stream explains more than an unreadable last text.
                 Incoming::Unreadable { .. } if self.is_over => return (self.taps.on_cut_off)(&text),
                 Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: (self.taps.redact)(&why) },
                 other @ (Incoming::Message(..) | Incoming::Noise) => other,
@@ -174,7 +174,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
         }
     }
 
-    /// Hands a message on, unless it is a request that is answered here.
+    /// Passes a message on, unless it is a request that the transport answers itself.
     #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK")]
     fn deliver(&mut self, message: ServerJsonRpcMessage) {
         let reply = match &message {
@@ -289,7 +289,7 @@ mod tests {
         stdout: DuplexStream,
         stdin: BufReader<DuplexStream>,
         cut: Cut,
-        /// What the taps saw, each with the name of its tap.
+        /// The observed texts, each with the name of its observer.
         seen: Arc<Mutex<Vec<(&'static str, String)>>>,
     }
 
@@ -320,7 +320,7 @@ mod tests {
             self.stdout.write_all(text.as_bytes()).await.expect("there is room");
         }
 
-        /// The next message that it is sent.
+        /// The next message that the server receives.
         async fn reads(&mut self) -> Value {
             let mut line = String::new();
             self.stdin.read_line(&mut line).await.expect("a line");

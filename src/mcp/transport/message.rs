@@ -1,8 +1,8 @@
-//! JSON-RPC messages in bytes that may not be quite that.
+//! Tolerant JSON-RPC message parser.
 //!
-//! Most bytes are a message as the SDK reads it, and that is tried first. The rest is read by hand: batches are taken apart,
-//! a `null` beside a result or an error is left out, an error that lacks its message gets one, and an answer to a request in
-//! flight needs no `jsonrpc`.
+//! Most bytes are a message as the SDK reads it, and that parser runs first. The rest is parsed here: batches are
+//! split, a `null` beside a result or an error is dropped, an error without a message gets one, and an answer to a
+//! request in flight needs no `jsonrpc`.
 
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
@@ -12,24 +12,24 @@ use super::json::{self, Flaw};
 use super::quote::{contains, quoted, quoted_at};
 use crate::mcp::fault::NO_CODE;
 
-/// What some bytes are.
+/// The result of parsing.
 #[derive(Debug)]
 pub(in crate::mcp) enum Incoming {
-    /// A message, with what in it is no JSON value and was read as `null`.
+    /// A message, with its parts that are not JSON values and were read as `null`.
     Message(Box<ServerJsonRpcMessage>, Vec<Flaw>),
-    /// An answer that has no one meaning.
+    /// An ambiguous answer.
     Unreadable {
         /// The request that it names, if it names one.
         id: Option<RequestId>,
-        /// Why, for a sentence "it answered with something that cannot be read: ...".
+        /// The reason, for a sentence "it answered with something that cannot be read: ...".
         why: String,
     },
-    /// No message of the protocol.
+    /// Not a message of the protocol.
     Noise,
 }
 
-/// Reads a text: no message, one, or several where it is a batch. An answer to a request for which `is_in_flight` holds is
-/// recognised by its id.
+/// Parses a text into no message, one, or several for a batch. An id for which `is_in_flight` holds identifies an
+/// answer.
 pub(in crate::mcp) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let text = trimmed(bytes);
     if text.is_empty() {
@@ -62,7 +62,7 @@ pub(in crate::mcp) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bo
     }
 }
 
-/// The code and the message of an error that is none to the letter.
+/// The code and the message of an error that does not conform to JSON-RPC.
 fn loosely(error: &Value) -> (i32, String) {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = match error.as_str().or_else(|| error.get("message")?.as_str()) {
@@ -72,7 +72,7 @@ fn loosely(error: &Value) -> (i32, String) {
     (code.unwrap_or(NO_CODE), message)
 }
 
-/// What is known when a message is read.
+/// The context of parsing.
 struct Known<'a> {
     text: &'a [u8],
     is_in_flight: &'a dyn Fn(&RequestId) -> bool,
@@ -82,7 +82,7 @@ impl Known<'_> {
     fn message(&self, mut message: Map<String, Value>, flaws: Vec<Flaw>) -> Incoming {
         let has_version = message.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
         if message.contains_key("method") {
-            // A request or notification with `null` in the place of a number is judged by what receives it.
+            // The receiver judges a request or notification with `null` in place of a number.
             return asked(message).filter(|_| has_version).unwrap_or(Incoming::Noise);
         }
         let id = message.get("id").and_then(request_id);
@@ -129,7 +129,8 @@ impl Known<'_> {
     }
 }
 
-/// A request or a notification. A request whose parameters the SDK does not read is one without: it gets a reply.
+/// A request or a notification. Parameters that the SDK cannot read are dropped from a request, so that it gets a
+/// reply.
 fn asked(mut message: Map<String, Value>) -> Option<Incoming> {
     let is_request = message.get("id").is_some_and(|id| request_id(id).is_some());
     typed(message.clone(), Vec::new()).or_else(|| {
@@ -144,7 +145,7 @@ fn typed(message: Map<String, Value>, flaws: Vec<Flaw>) -> Option<Incoming> {
     Some(Incoming::Message(message, within))
 }
 
-/// An error with the code and the message that it has to have.
+/// A conforming error with a code and a message.
 fn proper(error: &Value) -> Value {
     let (code, message) = loosely(error);
     let mut proper = json!({"code": code, "message": message});
@@ -154,7 +155,7 @@ fn proper(error: &Value) -> Value {
     proper
 }
 
-/// The id, if it can be one: a number or a text. `7.0` is 7.
+/// The id, if it is valid: a number or a text. `7.0` is 7.
 fn request_id(id: &Value) -> Option<RequestId> {
     match id {
         Value::Number(number) => {
@@ -168,13 +169,13 @@ fn request_id(id: &Value) -> Option<RequestId> {
     }
 }
 
-/// Whether a text that is no JSON was meant as an answer, and not as a log line or something that the server says unasked.
+/// Whether an invalid text was meant as an answer, and not as a log line, request or notification.
 fn is_like_an_answer(text: &[u8]) -> bool {
     let begins = matches!(text.first(), Some(b'{' | b'['));
     begins && contains(text, b"\"jsonrpc\"") && member(text, "method").is_none()
 }
 
-/// The id of a message in a text that is no JSON. An id at its very end may be half of one.
+/// The id of a message in an invalid text. An id at the very end may be incomplete and does not count.
 fn salvaged_id(text: &[u8]) -> Option<RequestId> {
     let value = member(text, "id")?;
     let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
@@ -182,8 +183,8 @@ fn salvaged_id(text: &[u8]) -> Option<RequestId> {
     request_id(&id).filter(|_| values.byte_offset() < value.len())
 }
 
-/// What follows the colon of a member in a text that is no JSON. Only the members of the message itself count: content has
-/// ids too.
+/// The text after the colon of a member in an invalid text. Only members of the message itself count: content has ids
+/// too.
 fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let key = format!("\"{name}\"");
     let level = if text.starts_with(b"[") { 2 } else { 1 };
@@ -205,8 +206,8 @@ fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
 
-    /// What a text is while the requests 1 and 7 are in flight: the messages in their proper form, and how the others are
-    /// called.
+    /// The result of parsing a text while the requests 1 and 7 are in flight: messages in their conforming form, and
+    /// the kinds of the others.
     fn told(text: &str) -> Vec<String> {
         told_bytes(text.as_bytes())
     }
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_as_it_should_be_passes_as_it_is() {
+    fn a_conforming_message_passes_unchanged() {
         for message in [
             r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_noise() {
+    fn a_text_that_is_not_a_message_is_noise() {
         for noise in [
             "ready",
             "[]",
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_one_meaning_is_put_into_its_proper_form() {
+    fn an_unambiguous_answer_is_put_into_conforming_form() {
         let answer = |text: &str| told(text).join(" ");
         let empty = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(answer(r#"{"id":1,"result":{}}"#), empty, "a request in flight is answered without `jsonrpc`");
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_is_none_to_the_letter_is_an_error() {
+    fn a_nonconforming_error_is_an_error() {
         for (error, code, message) in [
             (r#"{"code":-32000}"#, -32000, r#"no message, only {"code":-32000}"#),
             (r#"{"message":"the till is closed"}"#, NO_CODE, "the till is closed"),
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_meaning_is_told_with_its_id_and_its_bytes() {
+    fn an_ambiguous_answer_is_reported_with_its_id_and_its_bytes() {
         for (text, id, why) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"no"}}"#,

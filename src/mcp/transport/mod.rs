@@ -1,12 +1,12 @@
 //! Tolerant transport layer: bytes of a server in, messages of the SDK out.
 //!
-//! The SDK drops an answer that it cannot read, and the request waits until its time limit. Servers send such answers: half
-//! of a surrogate pair in a truncated text, `NaN`, a batch, indented JSON. So the bytes are read here first ([`json`],
-//! [`message`]). An answer that has one meaning reaches the SDK in its proper form. An answer that has none becomes an error
-//! of the request that it answers ([`requests`]), with the bytes quoted.
+//! The SDK drops an answer that it cannot read, and the request waits until its time limit. Servers send such answers:
+//! half of a surrogate pair in a truncated text, `NaN`, a batch, indented JSON. So this layer reads the bytes first
+//! ([`json`], [`message`]). An unambiguous answer reaches the SDK in conforming form. An ambiguous answer becomes an
+//! error of its request ([`requests`]), with the bytes quoted.
 //!
-//! Both directions are bounded ([`outbox`]): a server that asks without reading the replies is cut with a reason.
-//! Decision 0018 has the choices.
+//! Both directions are bounded ([`outbox`]): a server that sends requests without reading the replies is disconnected
+//! with a reason. Decision 0018 explains the choices.
 
 mod frames;
 mod json;

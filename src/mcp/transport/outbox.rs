@@ -1,7 +1,7 @@
 //! Bounded writer: messages on their way to a server that reads a stream.
 //!
-//! A server that does not read leaves what it is sent in memory here. So what waits is counted, and replies to what the
-//! server itself asks have a smaller bound than requests, because the server decides how many there are.
+//! Messages to a server that does not read pile up in memory. So waiting messages are counted, and replies to the
+//! server's own requests have a lower limit than requests, because the server decides how many there are.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,18 +12,18 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// How many messages may wait, and how many bytes they may have.
+/// The limits of waiting messages: their number, and their bytes.
 const MAX_WAITING: usize = 4096;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
-/// How many replies may wait before nothing more is read of the server.
+/// How many replies may wait before reading from the server pauses.
 pub(super) const MAX_REPLIES: usize = 256;
 /// How long a server may read nothing while that many replies wait.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a server may take to read what waits when the stream is closed.
+/// How long a server may take to read the waiting messages when the stream is closed.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// The end of a connection that the transport decided on, with its reason. Clones are the same end.
+/// A disconnection by the transport, with its reason. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct Cut(Arc<Ending>);
 
@@ -34,7 +34,7 @@ struct Ending {
 }
 
 impl Cut {
-    /// Why, for a sentence "the server broke off the connection: ...".
+    /// The reason, for a sentence "the server broke off the connection: ...".
     pub(in crate::mcp) fn reason(&self) -> Option<&str> {
         self.0.reason.get().map(String::as_str)
     }
@@ -54,7 +54,7 @@ impl Cut {
     }
 }
 
-/// The messages that wait, and the stream that they wait for.
+/// The waiting messages, and their stream.
 #[derive(Debug)]
 pub(super) struct Outbox<W> {
     stream: Arc<tokio::sync::Mutex<Option<W>>>,
@@ -65,7 +65,7 @@ pub(super) struct Outbox<W> {
 #[derive(Debug)]
 struct Queue {
     waiting: Mutex<Waiting>,
-    /// Rings whenever bytes were taken.
+    /// Notified whenever bytes were taken.
     taken: Notify,
 }
 
@@ -74,20 +74,20 @@ struct Waiting {
     messages: usize,
     replies: usize,
     bytes: usize,
-    /// When bytes were taken last, or nothing waited.
+    /// The last time that bytes were taken, or nothing waited.
     moved: Instant,
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The server asked for it.
+    /// An answer to a request of the server.
     Reply,
-    /// toolgate sends it by itself.
+    /// A message that toolgate sends on its own.
     Own,
 }
 
-/// A message that waits. Dropping it ends that.
+/// A waiting message. Dropping it ends the wait.
 #[derive(Debug)]
 struct Place {
     queue: Arc<Queue>,
@@ -96,14 +96,14 @@ struct Place {
 }
 
 impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
-    /// Nothing waits for this stream yet.
+    /// An empty outbox for this stream.
     pub(super) fn to(stream: W, cut: Cut) -> Self {
         let waiting = Waiting { messages: 0, replies: 0, bytes: 0, moved: Instant::now() };
         let queue = Arc::new(Queue { waiting: Mutex::new(waiting), taken: Notify::new() });
         Self { stream: Arc::new(tokio::sync::Mutex::new(Some(stream))), queue, cut }
     }
 
-    /// Sends a message, which has its line end, behind those that wait.
+    /// Sends a message, with its line end, after the waiting ones.
     pub(super) fn send(&self, message: Vec<u8>, kind: Kind) -> impl Future<Output = io::Result<()>> + Send + use<W> {
         let place = self.enter(message.len(), kind);
         let (stream, queue, cut) = (self.stream.clone(), self.queue.clone(), self.cut.clone());
@@ -131,7 +131,8 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
         }
     }
 
-    /// Waits until the server may ask for more. The error is that it does not read, for which it was cut.
+    /// Waits until there is room for more requests of the server. The error is that it does not read and was
+    /// disconnected.
     pub(super) async fn has_room(&self) -> Result<(), ()> {
         loop {
             let taken = self.queue.taken.notified();
@@ -158,7 +159,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
         }
     }
 
-    /// Closes the stream. What waits is sent if the server takes it at once.
+    /// Closes the stream. Waiting messages are sent if the server takes them at once.
     pub(super) async fn close(&self) {
         let _ = timeout(GOODBYE, async { drop(self.stream.lock().await.take()) }).await;
         self.cut.0.happened.cancel();
@@ -215,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// An outbox, and the server's side of its stream, which takes 8 bytes before they are read.
+    /// An outbox, and the server's side of its stream, with a buffer of 8 bytes.
     fn outbox() -> (Outbox<DuplexStream>, DuplexStream, Cut) {
         let (writing, reading) = tokio::io::duplex(8);
         let cut = Cut::default();
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn closing_gives_up_what_a_server_does_not_take() {
+    async fn closing_drops_messages_that_the_server_does_not_take() {
         let (outbox, mut server, _) = outbox();
         let mut sending = Box::pin(outbox.send(vec![b'o'; 9], Kind::Own));
         assert!((&mut sending).now_or_never().is_none());

@@ -1,18 +1,18 @@
-//! Excerpts of bytes for messages: escaped, and bounded.
+//! Excerpts of bytes for messages: escaped and bounded.
 
 /// How many bytes of the beginning are shown.
 const BEGINNING: usize = 200;
-/// How many bytes are shown in front of the place that matters, where that is further away.
+/// How many bytes are shown before a position that is further away.
 const BEFORE: usize = 60;
 
-/// The beginning of the bytes in backquotes. Bytes that are no UTF-8 and control characters are escaped.
+/// The beginning of the bytes in backquotes. Bytes that are not UTF-8 and control characters are escaped.
 pub(in crate::mcp) fn quoted(bytes: &[u8]) -> String {
     let beginning = bytes.get(..BEGINNING).unwrap_or(bytes);
     let rest = if beginning.len() < bytes.len() { "..." } else { "" };
     format!("`{}{rest}`", escaped(beginning))
 }
 
-/// The same, with what stands in front of the byte at `place`.
+/// The same, starting shortly before the byte at `place`.
 pub(super) fn quoted_at(bytes: &[u8], place: usize) -> String {
     let place = place.min(bytes.len());
     if place <= BEGINNING {
@@ -24,7 +24,7 @@ pub(super) fn quoted_at(bytes: &[u8], place: usize) -> String {
     format!("`{}...{}{rest}`", escaped(beginning), escaped(before))
 }
 
-/// Whether the bytes hold these somewhere.
+/// Whether the bytes contain these bytes.
 pub(in crate::mcp) fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len().max(1)).any(|window| window == wanted)
 }

@@ -1,18 +1,18 @@
-//! Requests in flight, and which of them an answer belongs to.
+//! Requests in flight, and the matching of answers to them.
 //!
-//! The id decides; `"7"` is 7, because servers are known to turn numbers into text. Over HTTP an answer that names no
-//! request in flight belongs to the one whose response it came in. Over a stream that all requests share:
+//! The id decides; `"7"` is 7, because some servers turn numbers into text. Over HTTP an answer that names no request
+//! in flight belongs to the request whose response carries it. Over a stream that all requests share:
 //!
-//! - An answer under the id of a request in flight is its answer. If it cannot be read, the request fails at once.
-//! - An answer under an id that was in use before is late, or comes twice. The SDK passes over it.
-//! - An answer under an id that was never in use is ignored, with a warning. It fails no request: a server that several
-//!   clients share sends each of them the answers of all, and a call that goes on must not be reported as failed.
-//! - *Anonymous* are an answer without a usable id, a text that cannot be read and has none, and an error whose id is a word
-//!   (`"server-error"`). Such an answer can be meant for the only request in flight. It fails that request unless the right
-//!   answer comes within [`GRACE`]. In the handshake nothing else can be meant, and it fails at once. With several requests
-//!   in flight it is ignored, with a warning.
-//! - Some servers answer notifications, and replies to their own requests, with an anonymous error. Such an error fails no
-//!   call that was under way with one of those: the effects of the call are real, and its answer comes.
+//! - An answer with the id of a request in flight is its answer. If it cannot be read, the request fails at once.
+//! - An answer with an id that was used before is late, or a duplicate. The SDK skips it.
+//! - An answer with an id that was never used is ignored, with a warning. It fails no request: a server that several
+//!   clients share sends each of them the answers of all, and a call that continues must not be reported as failed.
+//! - *Anonymous* answers are an answer without a usable id, a text that cannot be read and has none, and an error
+//!   whose id is a word (`"server-error"`). Such an answer can be meant for the only request in flight. It fails that
+//!   request unless the right answer arrives within [`GRACE`]. In the handshake it fails the request at once, because
+//!   nothing else can be meant. With several requests in flight it is ignored, with a warning.
+//! - Some servers answer notifications, and replies to their own requests, with an anonymous error. Such an error
+//!   fails no call that was in flight with one of those: the effects of the call are real, and its answer follows.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -30,12 +30,12 @@ use super::json::Flaw;
 use super::message::Incoming;
 use crate::mcp::fault::NO_CODE;
 
-/// How many remarks are kept. A remark that is not read belongs to a request that nothing waits for.
+/// How many remarks are kept. An unread remark belongs to a request whose caller stopped waiting.
 const MAX_REMARKS: usize = 256;
-/// How long the right answer may come after an anonymous one.
+/// How long the right answer may follow an anonymous one.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The requests of one connection. Clones are the same requests.
+/// The requests of one connection. Clones share the same requests.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct Requests(Arc<Mutex<State>>);
 
@@ -43,13 +43,13 @@ pub(in crate::mcp) struct Requests(Arc<Mutex<State>>);
 struct State {
     in_flight: HashMap<RequestId, Request>,
     remarks: VecDeque<(RequestId, Remark)>,
-    /// The numbers that were in use as ids, as ranges. The SDK counts, and so does the handshake.
+    /// The numeric ids that were used, as ranges. The SDK counts, and so does the handshake.
     used: Vec<RangeInclusive<i64>>,
     /// How many messages were sent.
     sent: u64,
-    /// The number of the last message that wants no answer: a notification or a reply.
+    /// The number of the last message without an answer: a notification or a reply.
     unasked: u64,
-    /// The highest number among requests that were answered.
+    /// The highest number among answered requests.
     settled: u64,
     /// The first anonymous answer to the only request in flight.
     anonymous: Option<Anonymous>,
@@ -59,31 +59,31 @@ struct State {
 /// An answer that names no request.
 #[derive(Debug)]
 struct Anonymous {
-    /// The request that can be meant.
+    /// The request that it may answer.
     request: RequestId,
     failure: Failure,
-    /// When it counts.
+    /// When it takes effect.
     due: Instant,
 }
 
-/// What an answer says that fails a request.
+/// The part of an answer that fails a request.
 #[derive(Debug)]
 enum Failure {
-    /// It is an error.
+    /// An error.
     Error(ErrorData),
-    /// It cannot be read, for the reason in words.
+    /// An unreadable answer, with the reason.
     Unreadable(String),
 }
 
-/// Where an answer belongs.
+/// The addressee of an answer.
 enum Address {
-    /// To this request, which is in flight, or was.
+    /// This request, which is or was in flight.
     Request(RequestId),
-    /// To the request whose response it came in, although it names another one.
+    /// The request whose response carries it, although it names another one.
     Response(RequestId),
-    /// To a request that was never made.
+    /// A request that was never made.
     Stranger(RequestId),
-    /// It does not say.
+    /// Unknown.
     Anonymous,
 }
 
@@ -93,7 +93,7 @@ struct Request {
     kind: Kind,
 }
 
-/// What a request is, as far as anonymous answers are concerned.
+/// The kind of a request, for the rule about anonymous answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// It begins the connection.
@@ -102,20 +102,20 @@ enum Kind {
     Call,
     /// It stays open for as long as the connection.
     Subscription,
-    /// It can be asked again.
+    /// It can be repeated.
     Question,
 }
 
-/// What the transport found in an answer besides what the SDK makes of it.
+/// A finding of the transport about an answer, besides the SDK's result.
 #[derive(Debug, PartialEq)]
 pub(in crate::mcp) enum Remark {
-    /// It could not be read, for the reason in words.
+    /// The answer could not be read, for this reason.
     Unreadable(String),
-    /// Parts of it are no JSON values.
+    /// Parts of the answer are not JSON values.
     Flaws(Vec<Flaw>),
 }
 
-/// The stream on which something came in.
+/// The stream that carries a message.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) enum Stream {
     /// All requests share it.
@@ -124,19 +124,19 @@ pub(in crate::mcp) enum Stream {
     Of(RequestId),
 }
 
-/// What becomes of something that came in.
+/// The disposition of an incoming item.
 #[derive(Debug)]
 pub(in crate::mcp) enum Admitted {
-    /// The SDK gets it.
+    /// It is passed to the SDK.
     Message(Box<ServerJsonRpcMessage>),
-    /// Nothing that is done depends on it.
+    /// It has no effect.
     Ignored,
-    /// It is no message, or names no request.
+    /// It is not a message, or names no request.
     Noise,
 }
 
 impl Requests {
-    /// A message is about to be sent.
+    /// Records a message that is about to be sent.
     pub(in crate::mcp) fn sending(&self, message: &ClientJsonRpcMessage) {
         let mut state = self.lock();
         state.sent += 1;
@@ -158,7 +158,7 @@ impl Requests {
         }
     }
 
-    /// A request is over, answered or not.
+    /// Records the end of a request, answered or not.
     pub(in crate::mcp) fn over(&self, id: &RequestId) {
         let mut state = self.lock();
         if let Some(request) = state.remove(id) {
@@ -166,12 +166,12 @@ impl Requests {
         }
     }
 
-    /// Whether a request of this id waits for its answer.
+    /// Whether a request with this id is in flight.
     pub(in crate::mcp) fn is_in_flight(&self, id: &RequestId) -> bool {
         self.lock().in_flight.contains_key(&canonical(id))
     }
 
-    /// Says what the SDK gets of something that came in.
+    /// Decides whether an incoming item is passed to the SDK, and in which form.
     pub(in crate::mcp) fn admit(&self, incoming: Incoming, stream: &Stream) -> Admitted {
         match incoming {
             Incoming::Noise => Admitted::Noise,
@@ -219,7 +219,7 @@ impl Requests {
         }
     }
 
-    /// Fails a request for the reason.
+    /// Fails a request with this reason.
     pub(in crate::mcp) fn fail(&self, id: RequestId, why: String) -> ServerJsonRpcMessage {
         let words = format!("its answer cannot be read: {why}");
         self.remark(id.clone(), Remark::Unreadable(why));
@@ -227,19 +227,19 @@ impl Requests {
         JsonRpcMessage::error(ErrorData::new(ErrorCode(NO_CODE), words, None), Some(id))
     }
 
-    /// What was found in the answer to a request.
+    /// Takes the finding about the answer to a request.
     pub(in crate::mcp) fn take_remark(&self, id: &RequestId) -> Option<Remark> {
         let mut state = self.lock();
         let place = state.remarks.iter().position(|(request, _)| request == id)?;
         state.remarks.remove(place).map(|(_, remark)| remark)
     }
 
-    /// When the anonymous answer counts.
+    /// When the anonymous answer takes effect.
     pub(in crate::mcp) fn due(&self) -> Option<Instant> {
         self.lock().anonymous.as_ref().map(|anonymous| anonymous.due)
     }
 
-    /// The failure that an anonymous answer is, if the right answer did not come in time, or cannot come any more.
+    /// The failure of an anonymous answer, if the right answer is late, or cannot arrive any more.
     pub(in crate::mcp) fn take_due(&self, is_over: bool) -> Option<ServerJsonRpcMessage> {
         let is_due = |anonymous: &mut Anonymous| is_over || anonymous.due <= Instant::now();
         let Anonymous { request, failure, .. } = self.lock().anonymous.take_if(is_due)?;
@@ -282,11 +282,11 @@ impl Requests {
         Admitted::Noise
     }
 
-    /// Says once for each connection that an answer was ignored: a server may send any number of them.
+    /// Logs an ignored answer, at `warn` only once a connection: a server may send any number of them.
     fn warn(&self, why: &str) {
         match std::mem::replace(&mut self.lock().has_warned, true) {
-            false => tracing::warn!(why, "ignored an answer of an MCP server"),
-            true => tracing::debug!(why, "ignored an answer of an MCP server"),
+            false => tracing::warn!(why, "answer of an MCP server ignored"),
+            true => tracing::debug!(why, "answer of an MCP server ignored"),
         }
     }
 
@@ -314,7 +314,7 @@ impl Requests {
 }
 
 impl State {
-    /// The request that an anonymous answer can be meant for.
+    /// The request that an anonymous answer may be meant for.
     fn only_one_in_flight(&self) -> Option<(RequestId, Kind)> {
         let mut candidates = self.in_flight.iter().filter(|(_, request)| request.kind != Kind::Subscription);
         match (candidates.next(), candidates.next()) {
@@ -375,7 +375,7 @@ fn canonical(id: &RequestId) -> RequestId {
     }
 }
 
-/// Whether anything is done about a notification. Servers write their logs as notifications, without measure.
+/// Whether a notification has an effect. Servers send their logs as notifications, without limit.
 fn is_of_use(notification: &ServerNotification) -> bool {
     !matches!(
         notification,
@@ -399,7 +399,7 @@ mod tests {
     use crate::mcp::era;
     use crate::mcp::transport::message;
 
-    /// Requests of which these are in flight.
+    /// A tracker with these requests in flight.
     fn in_flight(ids: &[i64]) -> Requests {
         let requests = Requests::default();
         ids.iter().for_each(|id| send(&requests, *id));
@@ -424,7 +424,7 @@ mod tests {
         requests.sending(&JsonRpcMessage::notification(done));
     }
 
-    /// What the SDK gets of a text: the message as JSON, or `null`.
+    /// The item that the SDK gets for a text: the message as JSON, or `null`.
     fn admitted(requests: &Requests, text: &str, stream: &Stream) -> Value {
         let [incoming] = &mut message::read(text.as_bytes(), |id| requests.is_in_flight(id))[..] else {
             panic!("{text}")
@@ -435,7 +435,7 @@ mod tests {
         }
     }
 
-    /// What the SDK gets of a text on a stream that all requests share, at once and when the grace is over.
+    /// The items that the SDK gets for a text on a shared stream, at once and after the grace period.
     async fn in_the_end(requests: &Requests, text: &str) -> (Value, Value) {
         let at_once = admitted(requests, text, &Stream::Shared);
         let before = requests.take_due(false);
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_anonymous_answer_fails_the_only_request_in_flight_once_the_right_one_had_its_time() {
+    async fn an_anonymous_answer_fails_the_only_request_after_the_grace_period() {
         for (text, why) in ANONYMOUS {
             let requests = in_flight(&[7]);
             let (at_once, later) = in_the_end(&requests, text).await;
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_in_an_answer_is_kept_for_its_request_alone() {
+    fn a_finding_about_an_answer_is_kept_for_its_request_alone() {
         let requests = in_flight(&[7]);
         admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":"#, &Stream::Shared);
         assert_eq!(requests.take_remark(&RequestId::Number(6)), None);
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_is_done_about_does_not_reach_the_sdk() {
+    fn a_notification_without_an_effect_does_not_reach_the_sdk() {
         let requests = in_flight(&[7]);
         for (method, is_of_use) in [
             ("notifications/message", false),

@@ -1,5 +1,5 @@
-//! A content block as its pieces arrive. It stays JSON, as the API writes it, so that it can be sent back as it was;
-//! what the conversation needs of it is read at the end.
+//! Streamed content block. It stays JSON, as the API sends it, so that it can be replayed unchanged; the parts for the
+//! conversation are read at the end.
 
 use serde_json::{Map, Value};
 
@@ -7,33 +7,33 @@ use crate::core::chat::Part;
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
 use crate::core::tool::Arguments;
 
-/// Kinds of block whose fields are known: a piece of an unknown kind does not belong in them.
+/// Block types whose fields are known: a delta of an unknown type is not merged into them.
 const KNOWN: [&str; 5] = ["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"];
 
-/// A block that may still be growing.
+/// A block that may be incomplete.
 #[derive(Debug)]
 pub(super) struct Growing {
     block: Map<String, Value>,
-    /// Streamed arguments, which are JSON only once they are whole.
+    /// Streamed arguments, which are valid JSON only when complete.
     arguments: String,
 }
 
-/// A piece that people may watch.
+/// A fragment for live output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// Of the answer.
+    /// A fragment of the answer.
     Text(String),
-    /// Of the reasoning.
+    /// A fragment of the reasoning.
     Reasoning(String),
 }
 
 impl Growing {
-    /// A block that begins like this, or is whole already.
+    /// A block with this start, or a complete block.
     pub(super) fn new(block: Map<String, Value>) -> Self {
         Self { block, arguments: String::new() }
     }
 
-    /// What it says so far.
+    /// Its text so far.
     pub(super) fn said(&self) -> Option<Said> {
         let text = |field: &str| Some(string(&self.block, field)).filter(|text| !text.is_empty());
         match self.kind() {
@@ -43,7 +43,7 @@ impl Growing {
         }
     }
 
-    /// Takes a piece.
+    /// Adds a delta.
     pub(super) fn grow(&mut self, mut delta: Map<String, Value>) -> Option<Said> {
         let text = |field: &str| Some(string(&delta, field).to_owned()).filter(|text| !text.is_empty());
         match string(&delta, "type") {
@@ -74,22 +74,21 @@ impl Growing {
         None
     }
 
-    /// Whether it asks for a tool of ours.
+    /// Whether it calls one of our tools.
     pub(super) fn is_call(&self) -> bool {
         self.kind() == "tool_use"
     }
 
-    /// Whether no arguments have come, or none that say anything.
+    /// Whether the arguments are missing or empty.
     pub(super) fn has_no_arguments(&self) -> bool {
         let begins_with = self.block.get("input").and_then(Value::as_object);
         self.arguments.trim().is_empty() && begins_with.is_none_or(Map::is_empty)
     }
 
-    /// The part of the reply that it stands for, and the block for the replay. `is_cut` says that the answer ended
-    /// inside of it.
+    /// The part of the reply, and the block for the replay. `is_cut` means that the answer ended inside the block.
     pub(super) fn end(mut self, is_cut: bool) -> (Option<Part>, Value) {
         if !self.arguments.is_empty() {
-            // What is no object stays in the neutral form alone.
+            // Arguments that are not an object stay only in the neutral form.
             let input = serde_json::from_str::<Map<String, Value>>(&self.arguments).unwrap_or_default();
             self.block.insert("input".into(), Value::Object(input));
         }
@@ -110,7 +109,7 @@ impl Growing {
         let input = match (is_cut, self.arguments.is_empty()) {
             (false, true) => Arguments::from_value(input),
             (false, false) => Arguments::parse(&self.arguments),
-            // However whole they look: an empty object is also what a block begins with.
+            // Even if they look complete: a block also starts with an empty object.
             (true, false) => Arguments::Malformed(self.arguments.clone()),
             (true, true) => Arguments::Malformed(input.to_string()),
         };
@@ -125,7 +124,7 @@ impl Growing {
         }
     }
 
-    /// An unknown piece of an unknown block: text grows, anything else is as the piece has it.
+    /// Merges an unknown delta into an unknown block: text is appended, other fields are replaced.
     fn merge(&mut self, delta: Map<String, Value>) {
         for (field, value) in delta.into_iter().filter(|(field, _)| field != "type") {
             if let Value::String(text) = value {
@@ -141,7 +140,7 @@ impl Growing {
     }
 }
 
-/// Whether a block can be kept in a journal.
+/// Whether a block can be stored in a journal.
 pub(super) fn can_be_kept(block: &Value) -> bool {
     !is_deeper_than(block, MAX_DEPTH)
 }
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The block that comes of these pieces.
+    /// The block that results from these deltas.
     fn grown(begin: Value, pieces: &[Value]) -> (Option<Part>, Value) {
         let object = |value: &Value| value.as_object().unwrap().clone();
         let mut block = Growing::new(object(&begin));
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_nobody_knows_belongs_only_in_a_block_that_nobody_knows() {
+    fn an_unknown_delta_is_merged_only_into_an_unknown_block() {
         let piece = |text: &str| json!({"type": "future_delta", "content": text, "n": 1});
         let (_, block) = grown(json!({"type": "future", "content": null}), &[piece("a"), piece("b")]);
         assert_eq!(block, json!({"type": "future", "content": "ab", "n": 1}));
@@ -184,14 +183,14 @@ mod tests {
     }
 
     #[test]
-    fn the_arguments_of_a_tool_of_the_server_are_read_but_not_asked_for() {
+    fn arguments_of_server_tools_are_kept_but_not_called() {
         let begin = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
         let (part, block) = grown(begin, &[json!({"type": "input_json_delta", "partial_json": "{\"q\":1}"})]);
         assert_eq!((part, &block["input"]), (None, &json!({"q": 1})));
     }
 
     #[test]
-    fn arguments_that_are_no_object_stand_in_the_call_and_not_in_the_block() {
+    fn non_object_arguments_are_in_the_call_not_in_the_block() {
         let begin = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
         let (part, block) = grown(begin, &[json!({"type": "input_json_delta", "partial_json": "[1"})]);
         assert!(matches!(part, Some(Part::ToolUse { input: Arguments::Malformed(text), .. }) if text == "[1"));
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_nested_too_deep_for_a_journal_are_not_kept_in_it() {
+    fn arguments_nested_too_deep_are_not_kept_in_the_journal() {
         let deep = format!("{{\"x\":{}{}}}", "[".repeat(110), "]".repeat(110));
         let begin = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
         let (part, block) = grown(begin, &[json!({"type": "input_json_delta", "partial_json": deep})]);

@@ -1,10 +1,9 @@
-//! What a server sends, as far as it is read. Content blocks stay JSON: they are kept for the replay as they came.
+//! API responses, as far as they are read. Content blocks stay JSON: they are kept for the replay unchanged.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// One event of a stream. The kinds that are not listed (`ping`, `content_block_stop`, future ones) say nothing that is
-/// needed.
+/// One event of a stream. Types that are not listed (`ping`, `content_block_stop`, future ones) hold no needed data.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Event {
@@ -33,7 +32,7 @@ pub(super) enum Event {
     Other,
 }
 
-/// A whole answer, or the empty one that a stream begins with.
+/// A complete answer, or the empty one at the start of a stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Answer {
@@ -44,7 +43,7 @@ pub(super) struct Answer {
     pub(super) usage: Option<Value>,
 }
 
-/// How a streamed answer ends.
+/// The end of a streamed answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Ending {

@@ -1,5 +1,5 @@
-//! The fold of an answer's events into a reply. A whole answer begins and ends at once, so streamed and unstreamed
-//! replies obey one set of rules.
+//! Answer fold: folds the events of an answer into a reply. A complete answer starts and ends in one step, so streamed
+//! and unstreamed replies follow the same rules.
 
 use super::WIRE;
 use super::block::{Growing, Said, can_be_kept};
@@ -10,14 +10,14 @@ use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
-/// A reply with more blocks than this is taken for a broken one.
+/// The most blocks of a reply; a reply with more is treated as broken.
 const MAX_BLOCKS: usize = 4096;
 
-/// An answer as far as it has arrived.
+/// The part of an answer received so far.
 #[derive(Debug, Default)]
 pub(super) struct MessageFold {
     asked: String,
-    /// Each with the index that its pieces name.
+    /// Each block with the index that its deltas name.
     blocks: Vec<(u64, Growing)>,
     has_message: bool,
     is_whole: bool,
@@ -28,7 +28,7 @@ pub(super) struct MessageFold {
 }
 
 impl MessageFold {
-    /// The beginning of an answer of this model.
+    /// The start of an answer of this model.
     pub(super) fn new(asked: &str) -> Self {
         Self { asked: asked.to_owned(), ..Self::default() }
     }
@@ -91,7 +91,7 @@ impl Fold for MessageFold {
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
         if !self.has_message {
-            return Err(Fault::NoMessage("it never began"));
+            return Err(Fault::NoMessage("the message never started"));
         }
         let usage = self.usage();
         let Self { asked, blocks, stop_reason, model, response_id, .. } = *self;
@@ -100,7 +100,7 @@ impl Fold for MessageFold {
         let last = blocks.len().saturating_sub(1);
         let (mut content, mut items) = (Vec::new(), Vec::with_capacity(blocks.len()));
         for (position, (_, block)) in blocks.into_iter().enumerate() {
-            // What follows another block may have been whole; an empty object is also what a block begins with.
+            // A call before the last block may be complete; a block also starts with an empty object.
             let is_in_doubt = Some(position) == last_call && (position == last || block.has_no_arguments());
             let (part, item) = block.end(is_cut(stop) && is_in_doubt);
             content.extend(part);
@@ -144,7 +144,7 @@ fn tell(said: Option<Said>, deltas: &mut dyn FnMut(Delta)) {
     }
 }
 
-/// Calls decide, unless the answer was cut or refused.
+/// The stop reason: calls decide it, unless the answer was cut or refused.
 fn stop(reason: Option<&str>, has_calls: bool) -> Stop {
     match reason {
         Some("max_tokens") => Stop::MaxTokens,

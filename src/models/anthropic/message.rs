@@ -1,9 +1,8 @@
-//! One neutral message as the message that the API reads.
+//! Message translation: one neutral message in the form of the API.
 //!
-//! All results stand at the beginning of one user message. A turn that this very model wrote is replayed as it wrote
-//! it; any other is told in neutral form, without its reasoning. What the API cannot carry degrades to a note in
-//! brackets, never to silence. It refuses blank text and empty messages, so none is sent: a message that says nothing is
-//! a note that it does.
+//! All results are at the start of one user message. A turn of the same model is replayed unchanged; any other turn is
+//! sent in neutral form, without its reasoning. Content that the API cannot carry becomes a note in brackets and is
+//! never dropped silently. The API rejects blank text and empty messages, so an empty message becomes a note.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,8 +18,8 @@ use crate::models::attachment::{self, ImageFormat, Limits, Unfit, is_image, is_p
 use crate::models::http::MediaKind;
 
 const PDF: &str = "application/pdf";
-/// The API measures the base64 of an image; a document has to leave room in a request of 32 MB. Some of the clouds that
-/// serve the API take no image beyond 5 MiB, whatever Anthropic itself takes.
+/// The API measures the base64 of an image; a document must leave room in a request of 32 MB. Some clouds that serve
+/// the API reject images beyond 5 MiB, even where Anthropic itself accepts them.
 const LIMITS: Limits = Limits {
     images: &[ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP],
     max_image: 5 << 20,
@@ -28,7 +27,7 @@ const LIMITS: Limits = Limits {
 };
 const MAX_TITLE_CHARS: usize = 500;
 
-/// A message on the wire.
+/// A message in the API's form.
 #[derive(Debug, Serialize)]
 pub(super) struct WireMessage<'a> {
     role: Role,
@@ -49,33 +48,33 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "String::is_empty")]
         title: String,
     },
-    /// A call.
+    /// A tool call.
     ToolUse { id: Cow<'a, str>, name: Cow<'a, str>, input: Cow<'a, Map<String, Value>> },
-    /// Its result.
+    /// The result of a call.
     ToolResult {
         tool_use_id: Cow<'a, str>,
         content: Vec<Block<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
-    /// A block as the API wrote it.
+    /// A block as the API sent it.
     #[serde(untagged)]
     Raw(Cow<'a, Value>),
 }
 
-/// Where the bytes of a block are.
+/// The source of a block's data.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Source<'a> {
-    /// Here.
+    /// Inline, in base64.
     Base64 { media_type: &'a str, data: &'a str },
-    /// Here, and they are text.
+    /// Inline, as text.
     Text { media_type: &'static str, data: &'a str },
-    /// There.
+    /// By URL.
     Url { url: &'a str },
 }
 
-/// Translates a message. `model` is the one that is asked, `media` what goes along as it is.
+/// Translates a message. `model` is the model to call; `media` lists the kinds sent natively.
 pub(super) fn translate<'a>(message: &'a Message, model: &str, media: &BTreeSet<MediaKind>) -> WireMessage<'a> {
     let parts = &message.content;
     let mut content = match message.role {
@@ -107,7 +106,7 @@ fn user<'a>(parts: &'a [Part], media: &BTreeSet<MediaKind>) -> Vec<Block<'a>> {
     blocks
 }
 
-/// The result of an error is text and there is some: the API takes no other.
+/// The result of a call. The API accepts only non-empty text as an error.
 fn result<'a>(id: &'a CallId, content: &'a [Part], is_error: bool, media: &BTreeSet<MediaKind>) -> Block<'a> {
     let mut blocks: Vec<Block<'_>> = if is_error {
         content.iter().filter_map(|part| text_block(as_text(part))).collect()
@@ -133,7 +132,7 @@ fn assistant<'a>(parts: &'a [Part]) -> Vec<Block<'a>> {
     parts.iter().filter_map(block).collect()
 }
 
-/// A part as it is where it may go like that, else as text.
+/// A part in its native form if the API accepts it, else as text.
 fn block<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Option<Block<'a>> {
     match native(part, media) {
         Ok(Some(block)) => Some(block),
@@ -186,12 +185,12 @@ fn text_block(text: Cow<'_, str>) -> Option<Block<'_>> {
     (!is_blank(&text)).then_some(Block::Text { text })
 }
 
-/// Whether text is such that the API refuses it.
+/// Whether the API rejects the text as blank.
 pub(super) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Any part as text, if only as a note that it is there.
+/// Any part as text, at least as a note that it exists.
 fn as_text(part: &Part) -> Cow<'_, str> {
     told(part, None)
 }

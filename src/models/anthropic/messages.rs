@@ -1,4 +1,4 @@
-//! What is sent: the body around the conversation, and the settings in the words of this API.
+//! Messages request: the body around the conversation, and the settings under this API's names.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ use crate::models::http::{
 };
 use crate::ports::ModelRequest;
 
-/// Fields that the loop sets.
+/// Fields that toolgate sets.
 const RESERVED: [&str; 6] = ["model", "messages", "system", "stream", "tools", "tool_choice"];
 const DEFAULT_MAX_TOKENS: u64 = 16_384;
-/// The API takes no smaller one.
+/// The smallest budget that the API accepts.
 const MIN_THINKING_BUDGET: u64 = 1024;
 
 /// The Messages wire format, for one model.
@@ -38,7 +38,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// The format as this provider's server speaks it.
+    /// The format for the server of this provider.
     pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
         settings.reserve(&RESERVED)?;
         let media = settings.media.clone().unwrap_or_else(|| [MediaKind::Images, MediaKind::Files].into());
@@ -50,7 +50,7 @@ impl Messages {
             return unsupported("media of kind audio");
         }
         check_thinking(settings)?;
-        // An `output_config` of the operator's own wins as a whole.
+        // The operator's own `output_config` replaces ours as a whole.
         let is_ours = !settings.extra.contains_key("output_config");
         Ok(Self {
             opening: Opening::new(fields(settings, provider)),
@@ -131,7 +131,8 @@ impl Wire for Messages {
 }
 
 impl Messages {
-    /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+    /// The tool choice. Tools that may not be called stay listed, because the prefix that the server caches must not
+    /// change with the tool access.
     fn choice(&self, offer: Offer, choice: &ToolChoice) -> Option<Map<String, Value>> {
         let (kind, name) = match (offer, choice) {
             (Offer::NoTools | Offer::LastWord, _) => return Some(Map::from_iter([("type".into(), json!("none"))])),
@@ -157,7 +158,7 @@ impl Messages {
     }
 }
 
-/// Combinations that the API refuses whatever the conversation says.
+/// Rejects combinations that the API rejects for every conversation.
 fn check_thinking(settings: &Settings) -> Result<(), SettingsError> {
     let (asked_by, budget) = match (settings.reasoning.budget_tokens, settings.reasoning.show) {
         (Some(budget), _) => ("reasoning.budget_tokens", Some(budget)),
@@ -166,17 +167,17 @@ fn check_thinking(settings: &Settings) -> Result<(), SettingsError> {
     };
     let refused = |why: String| Err(SettingsError::Unusable(format!("{asked_by} {why}")));
     if budget.is_some_and(|budget| budget < MIN_THINKING_BUDGET) {
-        return refused(format!("has to be at least {MIN_THINKING_BUDGET} for Anthropic"));
+        return refused(format!("must be at least {MIN_THINKING_BUDGET} for Anthropic"));
     }
     let limit = settings.max_tokens.zip(budget);
     if limit.is_some_and(|(max_tokens, budget)| max_tokens <= budget) {
-        return refused("counts towards max_tokens for Anthropic and has to be smaller".into());
+        return refused("counts towards max_tokens for Anthropic and must be smaller".into());
     }
     if settings.tool_choice != ToolChoice::Auto {
-        return refused("does not go with a tool_choice that forces a call, says Anthropic".into());
+        return refused("cannot be combined with a tool_choice that forces a call for Anthropic".into());
     }
     if settings.temperature.is_some_and(|temperature| temperature != 1.0) {
-        return refused("does not go with a temperature, says Anthropic".into());
+        return refused("cannot be combined with a temperature other than 1 for Anthropic".into());
     }
     Ok(())
 }
@@ -196,7 +197,8 @@ fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
     fields
 }
 
-/// Written apart from the other fields: not every request can have it. A field of the operator's own wins.
+/// Manual thinking. It is separate from the other fields, because not every request can have it. The operator's own
+/// field wins.
 fn manual_thinking(settings: &Settings) -> Option<Value> {
     let Reasoning { effort: _, budget_tokens, show } = &settings.reasoning;
     let budget = budget_tokens.filter(|_| !settings.extra.contains_key("thinking"))?;
@@ -210,7 +212,7 @@ fn manual_thinking(settings: &Settings) -> Option<Value> {
 fn adaptive_thinking(reasoning: &Reasoning) -> Option<Value> {
     match (reasoning.budget_tokens, reasoning.show) {
         (None, Some(true)) => Some(json!({"type": "adaptive", "display": display(true)})),
-        // Not to show any is no wish for thoughts.
+        // `show: false` alone does not ask for thinking.
         (Some(_), _) | (None, Some(false) | None) => None,
     }
 }
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn only_anthropic_itself_is_sent_what_other_servers_may_not_know() {
+    fn fields_that_other_servers_may_not_know_go_to_anthropic() {
         let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
         let settings = || Settings::new("http://h", "m");
         let own = body("anthropic", settings(), &schema);

@@ -1,20 +1,19 @@
-//! Models behind the Anthropic Messages API: Anthropic itself and servers that speak the same format.
+//! Models behind the Anthropic Messages API: Anthropic itself and servers with the same API.
 //!
-//! Decisions that the API leaves open:
+//! Choices that the API leaves open:
 //!
-//! - **Version.** `anthropic-version: 2023-06-01`. The newer `2026-10-21` has no sampling settings; nothing else that is
-//!   sent differs between the two. A header of the settings overrules it.
-//! - **Output limit.** The API wants one: 16,384 tokens unless the settings say otherwise, plus the thinking budget,
+//! - **Version.** `anthropic-version: 2023-06-01`. The newer `2026-10-21` has no sampling settings; no other field that
+//!   is sent differs between the two. A header in the settings overrides it.
+//! - **Output limit.** The API requires one: 16,384 tokens unless the settings say otherwise, plus the thinking budget,
 //!   which counts towards it.
-//! - **Thinking.** `reasoning.budget_tokens` asks for manual thinking, which models from Claude 4.7 on refuse,
-//!   and is left away where another model began the turn; `reasoning.show: true` alone asks for adaptive thinking,
-//!   `false` alone for nothing.
-//!   `reasoning.effort` is the effort of the whole answer.
-//! - **Prompt cache.** Anthropic caches nothing that is not marked, and a loop sends its conversation again every turn.
-//!   So `automatic` marks the end of the request on anthropic.com; elsewhere only what is asked for is sent.
-//! - **Output schema.** Sent where it lies in the subset that the API can enforce, on anthropic.com by default.
-//! - **Strict tools.** The same subset. The API takes at most 20 of them in a request.
-//! - **What it does not have.** `seed`, and audio.
+//! - **Thinking.** `reasoning.budget_tokens` requests manual thinking, which models from Claude 4.7 on reject; it is
+//!   omitted where another model started the turn. `reasoning.show: true` alone requests adaptive thinking, `false`
+//!   alone adds no field. `reasoning.effort` is the effort of the whole answer.
+//! - **Prompt cache.** Anthropic caches only marked content, and a loop sends its conversation again every turn. So
+//!   `automatic` marks the end of the request on anthropic.com; for other servers only explicit settings are sent.
+//! - **Output schema.** Sent if it is in the subset that the API can enforce, on anthropic.com by default.
+//! - **Strict tools.** The same subset. The API accepts at most 20 of them in a request.
+//! - **Unsupported.** `seed`, and audio.
 
 mod block;
 mod errors;
@@ -36,9 +35,9 @@ use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 /// The name of this wire format.
 pub const WIRE: &str = "anthropic";
 
-/// A model on a server that speaks the Messages API. Checks the settings; sends nothing.
+/// A model on a server with the Messages API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
-    // Anthropic's own tools leave the version out of the address, other providers' have it in.
+    // Anthropic's own clients omit the version from the base address, other providers include it.
     let has_version = settings.base_url.trim_end_matches('/').ends_with("/v1");
     let address = Address {
         path: if has_version { &["messages"] } else { &["v1", "messages"] },

@@ -1,5 +1,5 @@
-//! Ids, names and arguments of calls as the API takes them back. It refuses the whole conversation for one that it does
-//! not like, and models and other providers write what they please.
+//! Valid call ids, names and arguments. The API rejects the whole conversation for a single invalid one, and models and
+//! other providers produce arbitrary ones.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::core::tool::Arguments;
 const MAX_NAME_CHARS: usize = 128;
 const HASH_CHARS: usize = 8;
 
-/// The id, or one made of it that is as unlike any other.
+/// The id, or a valid one derived from it that stays unique.
 pub(super) fn accepted_id(id: &CallId) -> Cow<'_, str> {
     let id = id.as_str();
     if !id.is_empty() && id.chars().all(is_safe) {
@@ -23,7 +23,7 @@ pub(super) fn accepted_id(id: &CallId) -> Cow<'_, str> {
     Cow::Owned(format!("{}_{hash}", safe(id)))
 }
 
-/// The name as the model wrote it, or the nearest that is accepted.
+/// The name that the model wrote, or the nearest valid one.
 pub(super) fn accepted_name(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
         return Cow::Borrowed("unnamed");
@@ -34,7 +34,8 @@ pub(super) fn accepted_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(safe(name).chars().take(MAX_NAME_CHARS).collect())
 }
 
-/// The arguments. Only an object is taken, so what the model wrote instead stands inside one, where it can read it.
+/// The arguments. The API accepts only an object, so any other text of the model is put inside one, where the model can
+/// read it.
 pub(super) fn accepted_input(arguments: &Arguments) -> Cow<'_, Map<String, Value>> {
     match arguments {
         Arguments::Object(object) => Cow::Borrowed(object),
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_that_are_refused_are_replaced_and_stay_apart() {
+    fn invalid_ids_are_replaced_and_stay_unique() {
         assert_eq!(accepted_id(&"toolu_01-A".into()), "toolu_01-A");
         let (a, b) = ("functions.look:0".into(), "functions:look.0".into());
         assert!(accepted_id(&a).starts_with("functions_look_0_") && accepted_id(&a).chars().all(is_safe));
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_refused_become_the_nearest_that_are_not() {
+    fn invalid_names_become_the_nearest_valid_ones() {
         assert_eq!(accepted_name("no such.tool"), "no_such_tool");
         assert_eq!(accepted_name(""), "unnamed");
         assert_eq!(accepted_name(&"é".repeat(200)).len(), 128);

@@ -1,5 +1,5 @@
-//! A turn that this model wrote, sent back as it wrote it: the API checks the signatures of the reasoning, and other
-//! blocks of its own say more than the neutral form can. Mended is only what it would refuse to read again.
+//! Turn replay: sends a turn of this model back unchanged. The API checks the signatures of the reasoning, and other
+//! blocks carry more than the neutral form. Only blocks that the API would reject are fixed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::names::{accepted_id, accepted_input, accepted_name};
 use crate::core::chat::{Message, Part, ProviderState, Role};
 use crate::core::tool::{Arguments, ToolCall};
 
-/// The blocks of a turn; `None` if another model wrote it, or if its calls are not those of the message.
+/// The blocks of a turn; `None` if another model wrote it, or if its calls differ from those of the message.
 pub(super) fn blocks<'a>(message: &'a Message, model: &str) -> Option<Vec<Block<'a>>> {
     let state = own_state(message, model)?;
     let mut calls = message.content.iter().filter_map(ToolCall::from_part);
@@ -21,7 +21,7 @@ pub(super) fn blocks<'a>(message: &'a Message, model: &str) -> Option<Vec<Block<
         let text = |field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default();
         match text("type") {
             "tool_use" => blocks.push(Block::Raw(tool_use(item, calls.next()?))),
-            // The API itself writes blank text at times, and ends its reasoning without a signature when it is cut.
+            // The API itself sometimes writes blank text, and reasoning without a signature when it is cut.
             "text" if is_blank(text("text")) => {}
             "thinking" if !is_reasoning(item) => {}
             _ => blocks.push(Block::Raw(Cow::Borrowed(item))),
@@ -30,8 +30,8 @@ pub(super) fn blocks<'a>(message: &'a Message, model: &str) -> Option<Vec<Block<
     calls.next().is_none().then_some(blocks)
 }
 
-/// Whether thinking with a budget can be asked for. The API then wants the turn that is under way, with all the calls
-/// in it, to begin with reasoning that it signed; if another model began it, it has to be ended without thinking.
+/// Whether the request may ask for thinking with a budget. The API then requires that the open turn, with all its
+/// calls, starts with reasoning that it signed. A turn that another model started must end without thinking.
 pub(super) fn may_think(messages: &[Arc<Message>], model: &str) -> bool {
     let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
     let is_prompt = |message: &Arc<Message>| message.role == Role::User && !message.content.iter().any(is_result);
@@ -56,7 +56,7 @@ fn is_reasoning(item: &Value) -> bool {
     text("type") == "redacted_thinking" || (text("type") == "thinking" && !text("signature").is_empty())
 }
 
-/// A call under the id that it has in the conversation, with arguments that are an object.
+/// A call under its id in the conversation, with an object as arguments.
 fn tool_use(item: &Value, call: ToolCall) -> Cow<'_, Value> {
     let (id, name) = (accepted_id(&call.id), accepted_name(&call.name));
     let says = |field: &str, text: &str| item.get(field).and_then(Value::as_str) == Some(text);

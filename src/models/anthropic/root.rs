@@ -1,22 +1,23 @@
-//! The root of a tool's argument schema as the API takes it: of type object, without alternatives, with plain property
-//! names. It is lenient about all that lies deeper. Only the declaration is changed: arguments are checked against the
-//! tool's own schema, so whatever is lost here is still enforced.
+//! Schema root: adapts the root of a tool's argument schema to the API, which requires type object, no alternatives and
+//! plain property names. It accepts almost anything below the root. Only the declaration changes: arguments are
+//! validated with the tool's own schema, so every rule is still enforced.
 
 use serde_json::{Map, Value, json};
 
 const MAX_KEY_CHARS: usize = 64;
 
-/// The schema with a root that is accepted, and a sentence for each rule that had to go; else why there is none.
+/// The schema with a valid root, and a sentence for each rule that was dropped; or the reason why there is no such
+/// schema.
 pub(super) fn fit(schema: &Value) -> Result<(Value, Vec<String>), String> {
     let mut root = match schema {
         Value::Object(root) => root.clone(),
         Value::Bool(true) => Map::new(),
         Value::Null | Value::Bool(false) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            return Err("its argument schema is no JSON object".into());
+            return Err("its argument schema is not a JSON object".into());
         }
     };
     if !allows_objects(root.get("type")) {
-        return Err("its arguments are no object, and the API takes nothing else".into());
+        return Err("its arguments are not an object, which the API requires".into());
     }
     root.insert("type".into(), json!("object"));
     // The API reads every schema as draft 2020-12.
@@ -31,7 +32,7 @@ pub(super) fn fit(schema: &Value) -> Result<(Value, Vec<String>), String> {
         }
     }
     if let Some(key) = keys(&root).find(|key| !is_plain(key)) {
-        return Err(format!("the API does not take {key:?} as the name of an argument"));
+        return Err(format!("the API does not accept {key:?} as an argument name"));
     }
     Ok((Value::Object(root), lost))
 }
@@ -44,13 +45,13 @@ fn allows_objects(kind: Option<&Value>) -> bool {
     }
 }
 
-/// A branch, or what it refers to within the schema.
+/// A branch, or the schema that it refers to.
 fn resolved<'a>(schema: &'a Value, branch: &'a Value) -> Option<&'a Map<String, Value>> {
     let reference = branch.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
     reference.map_or(Some(branch), |pointer| schema.pointer(pointer))?.as_object()
 }
 
-/// Tells of the properties of all branches at the root, where the model sees them. Says what this loses.
+/// Merges the properties of all branches into the root, where the model sees them. Returns what is lost.
 fn flatten(root: &mut Map<String, Value>, keyword: &str, branches: &[&Map<String, Value>]) -> Option<String> {
     let applies_all = keyword == "allOf";
     let mut found: Map<String, Value> = Map::new();
@@ -67,7 +68,7 @@ fn flatten(root: &mut Map<String, Value>, keyword: &str, branches: &[&Map<String
         let mut schemas = schemas.as_array().cloned().unwrap_or_default();
         match properties.get(&key) {
             Some(own) if applies_all => schemas.insert(0, own.clone()),
-            // Its own is the wider one.
+            // The root's own schema is wider.
             Some(_) => continue,
             None => {}
         }
@@ -85,7 +86,7 @@ fn flatten(root: &mut Map<String, Value>, keyword: &str, branches: &[&Map<String
     })
 }
 
-/// What all branches require, or any of them where all apply.
+/// The properties that all branches require; with `applies_all`, those that any branch requires.
 fn required_by(branches: &[&Map<String, Value>], applies_all: bool) -> Vec<Value> {
     let required = |branch: &Map<String, Value>| branch.get("required").and_then(Value::as_array).cloned();
     let lists: Vec<Vec<Value>> = branches.iter().map(|branch| required(branch).unwrap_or_default()).collect();
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_allows_objects_becomes_one_of_objects() {
+    fn a_root_that_allows_objects_becomes_an_object() {
         for kind in [json!(null), json!("object"), json!(["object", "null"])] {
             let mut schema = json!({"type": kind, "properties": {"a": {"oneOf": []}}});
             if kind.is_null() {
@@ -141,16 +142,16 @@ mod tests {
     }
 
     #[test]
-    fn names_of_arguments_that_the_api_refuses_refuse_the_tool_unless_they_lie_deeper() {
+    fn an_invalid_argument_name_at_the_root_rejects_the_tool() {
         for key in ["filter[id]", "", "$top", &"x".repeat(65)] {
             let schema = json!({"type": "object", "properties": {key: {}}});
-            assert!(fit(&schema).unwrap_err().contains("name of an argument"), "{key}");
+            assert!(fit(&schema).unwrap_err().contains("argument name"), "{key}");
             whole(json!({"type": "object", "properties": {"a": schema}}));
         }
     }
 
     #[test]
-    fn what_all_branches_say_together_is_said_at_the_root_without_loss() {
+    fn a_conjunction_is_merged_into_the_root_without_loss() {
         let schema = json!({"$schema": "s", "$defs": {"b": {"properties": {"b": {"minimum": 1}}, "required": ["b"]}},
             "properties": {"a": {}, "b": {"type": "integer"}}, "required": ["a"],
             "allOf": [{"$ref": "#/$defs/b"}, {"properties": {"c": {}}}]});
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_are_offered_together_and_what_that_loses_is_said() {
+    fn alternatives_are_merged_and_the_loss_is_reported() {
         let schema = json!({"type": "object", "oneOf": [
             {"properties": {"kind": {"const": "a"}, "x": {}}, "required": ["kind", "x"]},
             {"properties": {"kind": {"const": "b"}}, "required": ["kind"]},

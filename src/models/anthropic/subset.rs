@@ -1,12 +1,12 @@
-//! The part of JSON Schema that the API can enforce while it writes. A request with any other schema in that place is
-//! refused, so such a schema is not sent there. Patterns and `allOf` are in the API's subset only in part, here not at
-//! all.
+//! Enforceable schemas: the part of JSON Schema that the API can enforce during generation. The API rejects a request
+//! with any other schema in that place, so such a schema is not sent there. Of patterns and `allOf` the API supports
+//! only a part; here they are not sent at all.
 
 use serde_json::Value;
 
 const FORMATS: [&str; 10] =
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
-/// References can multiply a schema; one that takes more steps than this to walk through is left out.
+/// The most steps to walk a schema, because references can multiply it; a schema that takes more is left out.
 const MAX_STEPS: usize = 10_000;
 
 /// Whether the API can enforce this schema.
@@ -14,7 +14,7 @@ pub(super) fn holds(schema: &Value) -> bool {
     Walk { root: schema, steps: 0, within: Vec::new() }.holds(schema)
 }
 
-/// The schema of the final answer as it is sent; `None` if the API cannot enforce it.
+/// The schema of the final answer for the request; `None` if the API cannot enforce it.
 pub(super) fn output_schema(schema: &Value) -> Option<Value> {
     let mut schema = schema.clone();
     // The API reads every schema as draft 2020-12.
@@ -25,7 +25,7 @@ pub(super) fn output_schema(schema: &Value) -> Option<Value> {
 struct Walk<'a> {
     root: &'a Value,
     steps: usize,
-    /// The references that are being followed: none may lead back into itself.
+    /// The references being followed; a reference must not lead back into itself.
     within: Vec<&'a str>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether an array has such a member.
+/// Whether an array has a member with this property.
 fn has(value: &Value, is_such: impl Fn(&Value) -> bool) -> bool {
     value.as_array().is_some_and(|members| members.iter().any(is_such))
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_references_multiply_beyond_measure_is_left_out() {
+    fn a_schema_multiplied_by_references_is_left_out() {
         let mut definitions = json!({"n0": {"type": "string"}});
         for n in 1..40 {
             let below = json!({"$ref": format!("#/$defs/n{}", n - 1)});

@@ -1,4 +1,4 @@
-//! Tools as this API declares them.
+//! Tool declarations for this API.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,10 +12,10 @@ use crate::core::chat::{Message, Part};
 use crate::core::tool::Tool;
 use crate::models::http::{Declaration, Declared};
 
-/// The API refuses a request with more strict tools.
+/// The most strict tools of a request; the API rejects more.
 const MOST_STRICT: usize = 20;
 
-/// The declaration of a tool; strict where that is wanted and its schema allows it.
+/// The declaration of a tool; strict if that is requested and its schema allows it.
 pub(super) fn declare(tool: &Tool, strict: bool) -> Declared {
     let Tool { name, description, input_schema, .. } = tool;
     match root::fit(input_schema) {
@@ -31,8 +31,8 @@ pub(super) fn declare(tool: &Tool, strict: bool) -> Declared {
     }
 }
 
-/// Declarations for the calls of a conversation that has tools no more; none if it holds no call. The API takes calls
-/// and results only beside tools, whatever they are.
+/// Declarations for the calls of a conversation without tools; `None` if it has no call. The API accepts calls and
+/// results only in a request that declares tools, whatever their names.
 pub(super) fn stubs<'a>(messages: &'a [Arc<Message>]) -> Option<Vec<Value>> {
     let called = |part: &'a Part| match part {
         Part::ToolUse { name, .. } => Some(accepted_name(name)),
@@ -49,7 +49,7 @@ pub(super) fn stubs<'a>(messages: &'a [Arc<Message>]) -> Option<Vec<Value>> {
     (!names.is_empty()).then(|| names.into_iter().map(stub).collect())
 }
 
-/// Leaves as many tools strict as one request may have.
+/// Keeps as many tools strict as one request may have.
 pub(super) fn bound(declarations: &mut [Declaration]) {
     let strict = declarations.iter_mut().filter_map(|declaration| declaration.json.as_object_mut());
     let strict = strict.filter(|json| json.get("strict") == Some(&Value::Bool(true)));
@@ -59,6 +59,6 @@ pub(super) fn bound(declarations: &mut [Declaration]) {
         loosened += 1;
     }
     if loosened > 0 {
-        tracing::warn!(most = MOST_STRICT, loosened, "the server takes no more strict tools, so the last ones are not");
+        tracing::warn!(most = MOST_STRICT, loosened, "strict tools beyond the server's limit declared without strict");
     }
 }

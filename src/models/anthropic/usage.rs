@@ -1,29 +1,29 @@
-//! What a call cost. Lenient: a reply is never lost for its bill.
+//! Usage of a call. Lenient: invalid usage never fails a reply.
 
 use serde_json::{Map, Value};
 
 use crate::core::chat::Usage;
 
-/// The figures as they came. Each is cumulative, so its latest value counts, and one that is left out stays.
+/// The counts received so far. Each is cumulative, so the latest value counts, and an omitted count keeps its value.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Map<String, Value>);
 
 impl Tally {
-    /// Takes a `usage` object.
+    /// Adds a `usage` object.
     pub(super) fn note(&mut self, usage: Option<Value>) {
         if let Some(Value::Object(figures)) = usage {
             self.0.extend(figures.into_iter().filter(|(_, figure)| !figure.is_null()));
         }
     }
 
-    /// Takes the `usage` object that a stream begins with. What it says of the output is the one token that there is
-    /// by then, and a stream that breaks off would be priced at it.
+    /// Adds the `usage` object at the start of a stream. Its output count covers only the first token, and an
+    /// interrupted stream would be priced at it, so it is ignored.
     pub(super) fn note_beginning(&mut self, usage: Option<Value>) {
         self.note(usage);
         self.0.shift_remove("output_tokens");
     }
 
-    /// The sum so far. The API counts cached tokens beside its `input_tokens`, we count them within.
+    /// The sum so far. The API counts cached tokens apart from `input_tokens`, toolgate counts them within.
     pub(super) fn usage(&self) -> Usage {
         let count = |name: &str| self.0.get(name).and_then(Value::as_u64);
         let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_output_is_unknown_until_more_than_the_beginning_is_told() {
+    fn output_usage_is_unknown_at_the_start_of_a_stream() {
         let mut tally = Tally::default();
         tally.note_beginning(Some(json!({"input_tokens": 5, "output_tokens": 1})));
         assert_eq!(tally.usage(), Usage { input_tokens: Some(5), ..Usage::default() });
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_figure_counts_and_what_nobody_said_stays_unknown() {
+    fn the_latest_count_wins_and_missing_counts_stay_unknown() {
         let mut tally = Tally::default();
         tally.note(Some(json!({"input_tokens": 5, "output_tokens": 1, "cache_read_input_tokens": 2})));
         tally.note(Some(

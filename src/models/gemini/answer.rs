@@ -1,12 +1,12 @@
-//! What the API sends, as far as it is read. A whole answer and a chunk of a stream have one shape; parts stay as they
-//! are, because they are sent back.
+//! API responses, as far as they are read. A complete answer and a chunk of a stream have the same form. Parts stay
+//! JSON, because they are sent back.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::core::chat::Usage;
 
-/// A whole answer, or one chunk of it.
+/// A complete answer, or one chunk of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Chunk {
@@ -18,7 +18,7 @@ pub(super) struct Chunk {
     pub(super) error: Option<Value>,
 }
 
-/// One of several answers; only the first is asked for.
+/// One of several answers; only the first is requested.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Candidate {
@@ -29,21 +29,21 @@ pub(super) struct Candidate {
     pub(super) continuation_token: Option<String>,
 }
 
-/// What was said. A reply that was cut off while it was thought about has no parts.
+/// The content. A reply that was cut off during thinking has no parts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Content {
     pub(super) parts: Option<Vec<Value>>,
 }
 
-/// Why nothing was said.
+/// Why the prompt was blocked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PromptFeedback {
     pub(super) block_reason: Option<String>,
 }
 
-/// Reads `usageMetadata`; whatever is missing or no number stays unknown.
+/// Reads `usageMetadata`; a count that is missing or not a number stays unknown.
 pub(super) fn usage(metadata: &Value) -> Usage {
     let count = |name: &str| metadata.get(name).and_then(Value::as_u64);
     let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_tools_of_the_server_read_is_input_and_what_is_missing_stays_unknown() {
+    fn server_tool_tokens_are_input_and_missing_ones_unknown() {
         let metadata = json!({"promptTokenCount": 5, "toolUsePromptTokenCount": 2, "candidatesTokenCount": null});
         assert_eq!(usage(&metadata), Usage { input_tokens: Some(7), ..Usage::default() });
     }

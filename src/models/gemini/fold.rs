@@ -1,6 +1,6 @@
-//! The fold of an answer's chunks into a reply. A whole answer is a fold over one chunk, so streamed and unstreamed
-//! replies obey one set of rules: calls decide, not the finish reason; the last usage counts; an error anywhere wins.
-//! Parts are kept one by one as they came; only the neutral form joins neighbouring text.
+//! Answer fold: folds the chunks of an answer into a reply. A complete answer is a fold over one chunk, so streamed and
+//! unstreamed replies follow the same rules: calls decide, not the finish reason; the last usage counts; any error
+//! wins. Parts are kept unchanged; only the neutral form joins adjacent text.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::ports::Delta;
 const NO_MESSAGE: Fault = Fault::NoMessage("`candidates` is empty");
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// An answer as far as it has arrived.
+/// The part of an answer received so far.
 #[derive(Debug)]
 pub(super) struct GeminiFold {
     model: String,
@@ -42,7 +42,7 @@ impl Fold for GeminiFold {
     }
 
     fn is_done(&self) -> bool {
-        // Nothing says that no usage follows.
+        // A usage chunk may always follow.
         false
     }
 
@@ -82,7 +82,7 @@ impl Fold for GeminiFold {
 }
 
 impl GeminiFold {
-    /// The beginning of an answer of this model.
+    /// The start of an answer of this model.
     pub(super) fn new(model: &str) -> Self {
         Self {
             model: model.to_owned(),
@@ -99,7 +99,7 @@ impl GeminiFold {
         }
     }
 
-    /// Takes a chunk, or several in an array: that is how errors come in a stream, and streams without `alt=sse`.
+    /// Adds a chunk, or an array of chunks: errors in a stream and streams without `alt=sse` come as arrays.
     fn chunks(&mut self, json: &[u8], deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         if json.trim_ascii_start().starts_with(b"[") {
             let chunks: Vec<Chunk> = read(json)?;
@@ -140,8 +140,8 @@ impl GeminiFold {
         }
     }
 
-    /// Takes what a part means to everybody; of what else there is (code that ran on the server, and so on) only the
-    /// replay knows.
+    /// Reads the neutral content of a part. Other content (such as code that ran on the server) exists only in the
+    /// replay.
     fn say(&mut self, part: &Value, deltas: &mut dyn FnMut(Delta)) {
         let is_thought = part.get("thought") == Some(&Value::Bool(true));
         if let Some(call) = part.get("functionCall") {
@@ -186,23 +186,23 @@ impl GeminiFold {
                 | "PUP_LIMITED_DISABLED",
             ) => Stop::ContentFilter,
             _ if calls => Stop::ToolCalls,
-            // The limit of one request, not of the answer: the token asks for the rest.
+            // The limit of one request, not of the answer: the token requests the rest.
             Some("CONTINUATION") if self.continuation_token.is_some() => Stop::Pause,
             Some("CONTINUATION") => Stop::MaxTokens,
             Some(_) | None => Stop::End,
         }
     }
 
-    /// Finish reasons that mean that there is no reply.
+    /// Fails on the finish reasons of an answer without a reply.
     fn fail_on_finish(&self) -> Result<(), Fault> {
         let Some(reason) = self.finish_reason.as_deref() else { return Ok(()) };
         match reason {
-            // Our request was wrong, and would be again.
+            // Our request was invalid, and would be again.
             "MISSING_THOUGHT_SIGNATURE" => {
                 let error = json!({"code": 400, "status": reason, "message": self.finish_message});
                 Err(Fault::Provider(Box::new(ErrorBody::of_error(&error))))
             }
-            // The model may do better next time.
+            // The model may succeed on a retry.
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE" => {
                 Err(self.unusable(reason))
             }
@@ -220,8 +220,8 @@ impl GeminiFold {
     }
 }
 
-/// The last call of an answer that was cut does not run if it says nothing it would run on, or if the cut came directly
-/// behind it: the arguments come parsed, so nothing shows whether they are all.
+/// Marks the last call of a cut answer as malformed if its arguments are empty or the cut came directly after it:
+/// arguments arrive parsed, so it is unknown whether they are complete.
 fn doubt_last_call(content: &mut [Part]) {
     let last = content.len().saturating_sub(1);
     let Some(place) = content.iter().rposition(|part| matches!(part, Part::ToolUse { .. })) else { return };
@@ -233,7 +233,7 @@ fn doubt_last_call(content: &mut [Part]) {
     }
 }
 
-/// An empty text without a signature says nothing, and the API would refuse it.
+/// Whether a part is empty text without a signature, which the API would reject.
 fn is_nothing(part: &Value) -> bool {
     let is_rest = |(name, value): (&String, &Value)| name == "thought" || (name == "text" && value == "");
     part.as_object().is_some_and(|fields| fields.iter().all(is_rest))

@@ -1,4 +1,4 @@
-//! What is sent: the body around the conversation.
+//! `generateContent` request: the body around the conversation.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ use crate::models::http::{
 };
 use crate::ports::ModelRequest;
 
-/// Fields of `generationConfig` that say what form the answer has.
+/// Fields of `generationConfig` that set the form of the answer.
 const OUTPUT_FORM: [&str; 4] = ["responseMimeType", "responseSchema", "responseJsonSchema", "responseFormat"];
 
 /// The `generateContent` wire format, for one model.
@@ -31,7 +31,7 @@ pub(super) struct Generate {
 }
 
 impl Generate {
-    /// The format as these settings want it.
+    /// The format with these settings.
     pub(super) fn new(settings: &Settings) -> Result<Self, SettingsError> {
         settings::check(settings)?;
         let generation = settings::generation(settings);
@@ -65,11 +65,11 @@ impl Wire for Generate {
     ) -> Result<(), serde_json::Error> {
         let is_continued = |message: &Message| replay::continued_by(message, &self.turns.model).is_some();
         match message.role {
-            // The token of the request stands for it.
+            // The token of the request replaces it.
             Role::Assistant if is_continued(message) => Ok(()),
             Role::Assistant => members.push(&self.turns.of_model(message)),
             Role::User => {
-                // Somebody spoke before it went on, so now it has to be told.
+                // The user added a message before the continuation, so the interrupted turn must be sent.
                 if let Some(before) = before.filter(|before| is_continued(before)) {
                     members.push(&self.turns.of_model(before))?;
                 }
@@ -127,25 +127,26 @@ impl Wire for Generate {
         Box::new(GeminiFold::new(&self.turns.model))
     }
 
-    /// A bad key is a bad request here.
+    /// An invalid key is a bad request in this API.
     fn classify(&self, error: &ErrorBody) -> Option<ErrorCode> {
         error.says("API_KEY_INVALID").then_some(ErrorCode::ProviderAuth)
     }
 }
 
 impl Generate {
-    /// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+    /// The calling mode. Tools that may not be called stay listed, because the prefix that the server caches must not
+    /// change with the tool access.
     fn calling(&self, offer: Offer, choice: &ToolChoice) -> Option<Value> {
         match (offer, choice) {
             (Offer::NoTools | Offer::LastWord, _) => Some(json!({"mode": "NONE"})),
-            // Calls that are forced are held to their schema anyway.
+            // Forced calls are validated by their schema in any case.
             (Offer::Tools, ToolChoice::Auto) => self.strict_tools.then(|| json!({"mode": "VALIDATED"})),
             (Offer::Tools, ToolChoice::Required) => Some(json!({"mode": "ANY"})),
             (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"mode": "ANY", "allowedFunctionNames": [name]})),
         }
     }
 
-    /// Models before Gemini 3 refuse a response format beside tools.
+    /// Models before Gemini 3 reject a response format together with tools.
     fn sends_schema(&self, rendered: &Rendered<'_>) -> bool {
         self.structured_output.unwrap_or(rendered.tools.is_none() || self.turns.is_gemini_3)
     }

@@ -1,5 +1,5 @@
-//! What goes along as it is, and what becomes a note. Only types that Google lists are sent: one that the API does not
-//! take costs the whole conversation.
+//! Media of a request: parts that are sent natively and parts that become a note. Only types that Google documents are
+//! sent, because one unsupported type fails the whole conversation.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use crate::core::chat::Part;
 use crate::models::attachment::{self, ImageFormat, Limits, Unfit, is_image};
 use crate::models::http::MediaKind;
 
-/// What a request may hold inline, and so the most that one piece of it can have.
+/// The inline limit of a request, and so of each piece in it.
 const MAX_INLINE: usize = 20 << 20;
 const LIMITS: Limits = Limits {
     images: &[ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Heic, ImageFormat::Heif],
@@ -17,11 +17,11 @@ const LIMITS: Limits = Limits {
     max_file: MAX_INLINE,
 };
 
-/// The kinds that are sent.
+/// The kinds that are sent natively.
 #[derive(Debug)]
 pub(super) struct Media(BTreeSet<MediaKind>);
 
-/// Bytes of a type that the API knows.
+/// Data of a type that the API supports.
 struct Known<'a> {
     mime_type: &'static str,
     kind: MediaKind,
@@ -30,19 +30,19 @@ struct Known<'a> {
 }
 
 impl Media {
-    /// These kinds, or all that the API takes.
+    /// These kinds, or all that the API supports.
     pub(super) fn new(kinds: Option<&BTreeSet<MediaKind>>) -> Self {
         let all = || [MediaKind::Images, MediaKind::Files, MediaKind::Audio].into();
         Self(kinds.cloned().unwrap_or_else(all))
     }
 
-    /// The part as media, if it is of a kind that is sent and fit for it; else as text, if only as a note.
+    /// The part as media if its kind is enabled and its data valid; else as text, at least as a note.
     pub(super) fn part<'a>(&self, part: &'a Part) -> Result<WirePart<'a>, Cow<'a, str>> {
         let known = self.known(part).map_err(|why| told(part, Some(why)))?;
         let Known { mime_type, kind, data, url } = known.ok_or_else(|| note(part))?;
         match (data, url) {
             (Some(data), _) => Ok(WirePart::InlineData { mime_type, data }),
-            // The API fetches documents and images from elsewhere, but no audio.
+            // The API fetches documents and images by URL, but not audio.
             (None, Some(url)) if kind != MediaKind::Audio && url.starts_with("https://") => {
                 Ok(WirePart::FileData { mime_type, file_uri: url })
             }
@@ -50,7 +50,7 @@ impl Media {
         }
     }
 
-    /// The part as media within a function's response, where only images and PDF may stand, and only as bytes.
+    /// The part as media within a function response, which accepts only images and PDF, and only inline.
     pub(super) fn within_response<'a>(&self, part: &'a Part) -> Option<WirePart<'a>> {
         let known = self.known(part).ok()??;
         let may_stand = matches!(known.mime_type, "image/png" | "image/jpeg" | "image/webp" | "application/pdf");
@@ -61,7 +61,7 @@ impl Media {
     fn known<'a>(&self, part: &'a Part) -> Result<Option<Known<'a>>, Unfit> {
         let (media_type, data, url) = match part {
             Part::Image(media) | Part::Audio(media) => (&media.media_type, media.data.as_deref(), media.url.as_deref()),
-            // The address of a resource is its server's and means nothing elsewhere.
+            // The URI of a resource is valid only for its own server.
             Part::Resource { media_type: Some(media_type), data: Some(data), .. } => (media_type, Some(&**data), None),
             Part::Resource { .. }
             | Part::Text { .. }
@@ -71,7 +71,7 @@ impl Media {
         };
         let is_image = matches!(part, Part::Image(_)) || is_image(media_type);
         if let Some(bytes) = data.filter(|_| is_image) {
-            // Of an image the bytes say what it is, whatever it is called.
+            // The type of an image follows from its bytes, not from its claimed type.
             let known = |mime_type| Known { mime_type, kind: MediaKind::Images, data, url };
             let is_sent = self.0.contains(&MediaKind::Images);
             return is_sent.then(|| LIMITS.image(bytes).map(known)).transpose();
@@ -108,7 +108,7 @@ fn known_type(media_type: &str) -> Option<(&'static str, MediaKind)> {
     })
 }
 
-/// Any part as text, if only as a note that it is there.
+/// Any part as text, at least as a note that it exists.
 pub(super) fn note(part: &Part) -> Cow<'_, str> {
     told(part, None)
 }

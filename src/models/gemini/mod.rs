@@ -18,7 +18,7 @@ use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 /// The name of this wire format.
 pub const WIRE: &str = "gemini";
 
-/// A model of the Gemini API. Checks the settings; sends nothing.
+/// A model of the Gemini API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
     let resource = names::resource(&settings.model, settings.stream);
     let path: Vec<&str> = resource.split('/').collect();

@@ -1,4 +1,4 @@
-//! What a conversation is made of on the wire.
+//! Request types: turns and their parts.
 
 use std::borrow::Cow;
 
@@ -16,11 +16,11 @@ pub(super) struct Content<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(super) enum WirePart<'a> {
-    /// Text; the API refuses it empty.
+    /// Text; the API rejects empty text.
     Text(Cow<'a, str>),
     /// Media as base64.
     InlineData { mime_type: &'static str, data: &'a str },
-    /// Media by address.
+    /// Media by URL.
     FileData { mime_type: &'static str, file_uri: &'a str },
     /// The result of a call.
     FunctionResponse {
@@ -51,7 +51,7 @@ pub(super) struct Call<'a> {
     pub(super) args: Cow<'a, Map<String, Value>>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Response<'a> {
@@ -59,7 +59,7 @@ pub(super) enum Response<'a> {
     Error(Said<'a>),
 }
 
-/// What a tool said.
+/// The output of a tool.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Said<'a> {

@@ -1,7 +1,7 @@
-//! References within a schema. Gemini follows those to the root and into `$defs`, and refuses the whole request for a
-//! loop in which every step is needed: "ref loops are only supported if they include optional or nullable property
-//! values, or a potentially-zero-length array items". (Of nullable ones its reference says the opposite, so those count
-//! as needed here.)
+//! Schema references. Gemini follows references to the root and into `$defs`, and rejects the whole request for a loop
+//! in which every step is required: "ref loops are only supported if they include optional or nullable property values,
+//! or a potentially-zero-length array items". (On nullable ones its reference says the opposite, so they count as
+//! required here.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,15 @@ use serde_json::{Map, Value};
 
 const ROOT: &str = "#";
 
-/// From a place that references can lead to, to where it has to lead on.
+/// For each place that references can target, the places it requires.
 type Needs = BTreeMap<String, BTreeSet<String>>;
 
-/// Sees a reference, the place it stands in (the root or a definition), and whether a value of that place cannot do
-/// without it.
+/// Called with a reference, the place that contains it (the root or a definition), and whether a value of that place
+/// requires it.
 type Visit<'a> = &'a mut dyn FnMut(&str, &mut Map<String, Value>, bool);
 
-/// Makes every reference one that Gemini follows; what cannot be is told as any value and adds a sentence to `lost`.
+/// Rewrites every reference to one that Gemini follows; one that cannot be rewritten becomes any value and adds a
+/// sentence to `lost`.
 pub(super) fn settle(schema: &mut Value, lost: &mut Vec<String>) {
     let moved = move_into_definitions(schema);
     let mut needs = Needs::new();
@@ -24,7 +25,7 @@ pub(super) fn settle(schema: &mut Value, lost: &mut Vec<String>) {
         let Some(target) = target(reference) else { return };
         match moved.get(&target) {
             Some(None) => {
-                lost.push(format!("{place} is told without {target}, which is not there"));
+                lost.push(format!("{place} is sent without {target}, which does not exist"));
                 reference.clear();
                 return;
             }
@@ -38,13 +39,14 @@ pub(super) fn settle(schema: &mut Value, lost: &mut Vec<String>) {
     });
     each_reference(schema, &mut |place, reference, is_needed| {
         if let Some(target) = target(reference).filter(|target| is_needed && leads_to(&needs, target, place)) {
-            lost.push(format!("{place} is told with any value for {target}, which needs itself"));
+            lost.push(format!("{place} is sent with any value for {target}, which requires itself"));
             reference.clear();
         }
     });
 }
 
-/// References to other places get a definition to lead to: where they lead now, or `None` if there is nothing.
+/// Moves the targets of other references into definitions. Returns their new places, or `None` for a target that does
+/// not exist.
 fn move_into_definitions(schema: &mut Value) -> BTreeMap<String, Option<String>> {
     let mut moved = BTreeMap::new();
     let mut targets = BTreeSet::new();
@@ -138,13 +140,13 @@ mod tests {
         (schema, lost)
     }
 
-    /// `{child: …}`, needed or not, beside the definitions.
+    /// `{child: …}`, required or not, next to the definitions.
     fn tree(child: Value, required: Value) -> Value {
         json!({"$ref": "#/$defs/Tree", "$defs": {"Tree": {"properties": {"child": child}, "required": required}}})
     }
 
     #[test]
-    fn a_loop_that_may_end_stays() {
+    fn a_finite_loop_is_kept() {
         let reference = json!({"$ref": "#/$defs/Tree"});
         for schema in [
             tree(reference.clone(), json!([])),
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_cannot_end_is_cut() {
+    fn an_infinite_loop_is_cut() {
         let reference = json!({"$ref": "#/$defs/Tree"});
         for (child, cut) in [
             (reference.clone(), json!({})),
@@ -168,7 +170,7 @@ mod tests {
         ] {
             let (schema, lost) = settled(tree(child, json!(["child"])));
             assert_eq!(schema, tree(cut, json!(["child"])));
-            assert_eq!(lost, ["#/$defs/Tree is told with any value for #/$defs/Tree, which needs itself"]);
+            assert_eq!(lost, ["#/$defs/Tree is sent with any value for #/$defs/Tree, which requires itself"]);
         }
         let (schema, lost) = settled(json!({"required": ["a"], "properties": {"a": {"$ref": "#/$defs/A"}},
             "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/B"}]}, "B": {"anyOf": [{"$ref": "#/$defs/A"}]}}}));
@@ -185,6 +187,6 @@ mod tests {
         let expected = json!({"properties": {"data": {"type": "array", "items": item},
             "more": {"$ref": "#/$defs/part_1"}, "gone": {}}, "$defs": {"part_1": item}});
         assert_eq!(schema, expected);
-        assert_eq!(lost, ["# is told without #/$defs/Gone, which is not there"]);
+        assert_eq!(lost, ["# is sent without #/$defs/Gone, which does not exist"]);
     }
 }

@@ -1,5 +1,5 @@
-//! A turn of this very model, kept and sent back as it wrote it: a thought signature is only good on the very part it
-//! came on, and its thoughts are in no other form.
+//! Turn replay: keeps a turn of this model and sends it back unchanged. A thought signature is valid only on its own
+//! part, and the thoughts exist in no other form.
 
 use std::borrow::Cow;
 
@@ -11,34 +11,34 @@ use crate::core::chat::{Message, Part, ProviderState};
 use crate::core::id::CallId;
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
 
-/// The field of the last item of a turn that is to be continued. Such an item is no part and never sent as one.
+/// The field of the last item of a turn that is to be continued. Such an item is not a part and is never sent as one.
 const TOKEN: &str = "continuationToken";
 
-/// A call that was made, as its result has to name it.
+/// A call of a turn, as its result must name it.
 pub(super) struct Asked<'a> {
     /// Its id in the conversation.
     pub(super) id: &'a CallId,
-    /// Its name on the wire.
+    /// Its name in the API.
     pub(super) name: Cow<'a, str>,
-    /// Its id on the wire; Gemini often gives none.
+    /// Its id in the API; Gemini often sends no id.
     pub(super) wire_id: Option<&'a str>,
 }
 
-/// What is kept of a turn, with the token that continues it, if it is to be continued.
+/// The state to keep of a turn, with its continuation token if there is one.
 pub(super) fn keep(model: &str, parts: Vec<Value>, token: Option<String>) -> Option<ProviderState> {
     let token = token.map(|token| json!({ (TOKEN): token }));
     let items: Vec<Value> = parts.into_iter().chain(token).collect();
-    // Arguments nested this deep are malformed in the neutral form; here, no journal could give them back.
+    // Arguments nested this deep are malformed in the neutral form; a journal could not restore them here.
     let is_kept = !items.is_empty() && !items.iter().any(|item| is_deeper_than(item, MAX_DEPTH));
     is_kept.then(|| ProviderState { wire: WIRE.into(), model: model.to_owned(), origin: None, items })
 }
 
-/// The token that continues this turn: the same request has to be sent again with it, without the turn.
+/// The token that continues this turn: the same request is sent again with it, without the turn.
 pub(super) fn continued_by<'a>(message: &'a Message, model: &str) -> Option<&'a str> {
     own(message, model)?.last()?.get(TOKEN)?.as_str()
 }
 
-/// The turn as it was written, if this model wrote it. A turn of nothing but thoughts would count as empty.
+/// The turn unchanged, if this model wrote it. A turn with only thoughts counts as empty.
 pub(super) fn parts<'a>(message: &'a Message, model: &str) -> Option<Vec<Cow<'a, Value>>> {
     let mut calls = calls(&message.content);
     let written = own(message, model)?.iter().filter(|item| item.get(TOKEN).is_none());
@@ -51,7 +51,7 @@ pub(super) fn parts<'a>(message: &'a Message, model: &str) -> Option<Vec<Cow<'a,
     parts.iter().any(|part| !is_bare_thought(part)).then_some(parts)
 }
 
-/// The calls of a turn. Only a call that came with an id is sent with one, whoever made it.
+/// The calls of a turn. Only a call that came with an id is sent with one.
 pub(super) fn asked<'a>(message: &'a Message, model: &str) -> Vec<Asked<'a>> {
     let mut written = own(message, model).unwrap_or_default().iter().filter(|part| part.get("functionCall").is_some());
     let asked = |(id, name): (&'a CallId, &'a str)| Asked {
@@ -79,7 +79,7 @@ fn calls(content: &[Part]) -> impl Iterator<Item = (&CallId, &str)> {
     })
 }
 
-/// The call as it was written, except that the conversation has another id for it, or that its name is none.
+/// The call unchanged, except for the conversation's id and an invalid name.
 fn as_sendable<'a>(part: &'a Value, id: &CallId, name: &str) -> Cow<'a, Value> {
     let mut part = Cow::Borrowed(part);
     if written_id(&part).is_some_and(|written| written != id.as_str()) {

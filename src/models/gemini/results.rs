@@ -1,4 +1,4 @@
-//! What came of the calls of a turn. The API wants exactly as many responses as there were calls.
+//! Results of the calls of a turn. The API requires exactly one response for each call.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use crate::core::json::is_deeper_than;
 
 const NO_RESULT: &str = "There is no result of this call.";
 
-/// Deeper than this an object goes as text: protobuf readers stop somewhere below 100 levels, of which each level of
-/// JSON takes several.
+/// The deepest object sent as an object; a deeper one becomes text. Protobuf readers stop somewhere below 100 levels,
+/// and each level of JSON takes several of them.
 const MAX_OBJECT_DEPTH: usize = 25;
 
-/// Numbers in an object are doubles to the API; beyond this they would lose digits.
+/// The largest exact number: the API reads numbers as doubles, and larger ones would lose digits.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The responses to these calls, in their order, and the media in the results that have to stand after all of them.
+/// The responses to these calls, in order, and the media of the results that must follow all of them.
 pub(super) fn answer<'a>(
     asked: &[Asked<'a>],
     said: &'a [Part],
@@ -59,7 +59,7 @@ fn result_of<'a>(call: &Asked<'_>, said: &'a [Part]) -> Option<(&'a [Part], bool
     })
 }
 
-/// The text of a result; its media goes to `shown`, within the response, or to `attached`, behind all responses.
+/// The text of a result. Its media goes to `shown`, within the response, or to `attached`, after all responses.
 fn read<'a>(
     content: &'a [Part],
     media: &Media,
@@ -91,7 +91,7 @@ fn read<'a>(
     }
 }
 
-/// Text that is a JSON object goes as one, if nothing of it would be lost.
+/// Text that is a JSON object, as an object, if that loses no data.
 fn object(text: &str) -> Option<Map<String, Value>> {
     let text = text.trim();
     let object: Value = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()?;

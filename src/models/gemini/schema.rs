@@ -1,13 +1,14 @@
-//! JSON Schema as far as this API takes it: "While the full JSON Schema may be sent, not all features are supported",
-//! with a list of what is (`GenerationConfig.responseJsonSchema`, which says the same of schemas in general; also
-//! "If `$ref` is set on a sub-schema, no other properties, except for those starting as a `$`, may be set"). What can be
-//! said in other words is; the rest is left out, since a later version may refuse what this one ignores.
+//! Schema adaptation: the part of JSON Schema that this API supports. "While the full JSON Schema may be sent, not all
+//! features are supported", with a list of the supported ones (`GenerationConfig.responseJsonSchema`, which says the
+//! same of schemas in general; also "If `$ref` is set on a sub-schema, no other properties, except for those starting
+//! as a `$`, may be set"). Rules with an equivalent supported form are rewritten. The rest is left out, because a later
+//! version may reject keywords that this one ignores.
 
 use serde_json::{Map, Value, json};
 
 use super::references::settle;
 
-/// Keywords that stand as they are.
+/// Keywords that are sent unchanged.
 const PLAIN: [&str; 12] = [
     "$id",
     "$anchor",
@@ -23,10 +24,11 @@ const PLAIN: [&str; 12] = [
     "propertyOrdering",
 ];
 
-/// Keywords that say nothing about a value.
+/// Keywords that do not constrain values.
 const SILENT: [&str; 3] = ["$schema", "$comment", "$vocabulary"];
 
-/// The schema of a tool's arguments, and what had to go, each a sentence; `None` if it does not describe an object.
+/// The schema of a tool's arguments, and a sentence for each rule that was dropped; `None` if it does not describe an
+/// object.
 pub(super) fn of_arguments(schema: &Value) -> Option<(Value, Vec<String>)> {
     let mut root = schema.as_object()?.clone();
     match root.get("type") {
@@ -42,7 +44,7 @@ pub(super) fn of_arguments(schema: &Value) -> Option<(Value, Vec<String>)> {
     Some((schema, lost))
 }
 
-/// The schema of an answer. It is a hint: answers are checked against the whole one.
+/// The schema of an answer. It is a hint: answers are validated with the original schema.
 pub(super) fn of_output(schema: &Value) -> Value {
     let mut lost = Vec::new();
     let mut schema = fit(schema, "#", &mut lost);
@@ -53,10 +55,10 @@ pub(super) fn of_output(schema: &Value) -> Value {
 fn fit(schema: &Value, path: &str, lost: &mut Vec<String>) -> Value {
     match schema {
         Value::Object(fields) => object(fields, path, lost),
-        // Anything goes; that nothing does cannot be said.
+        // `true` allows any value; `false` has no equivalent.
         Value::Bool(true) => json!({}),
         Value::Null | Value::Bool(false) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            lost.push(format!("{path} is told as any value"));
+            lost.push(format!("{path} is sent as any value"));
             json!({})
         }
     }
@@ -77,7 +79,7 @@ fn object(fields: &Map<String, Value>, path: &str, lost: &mut Vec<String>) -> Va
             }
             // A tuple before 2020.
             ("items", Value::Array(schemas)) => put(&mut out, "prefixItems", list(schemas, &at, lost)),
-            // All of one is any of one: this is how a reference is given a description.
+            // An `allOf` of one schema equals an `anyOf` of one. Schemas use it to add a description to a reference.
             ("allOf", Value::Array(schemas)) if schemas.len() == 1 && !fields.contains_key("anyOf") => {
                 put(&mut out, "anyOf", list(schemas, &at, lost));
             }
@@ -89,7 +91,7 @@ fn object(fields: &Map<String, Value>, path: &str, lost: &mut Vec<String>) -> Va
             ("$ref", Value::String(target)) if target.starts_with('#') => {
                 put(&mut out, "$ref", target.replacen("#/definitions/", "#/$defs/", 1).into());
             }
-            _ => lost.push(format!("{at} is left out: Gemini does not take it")),
+            _ => lost.push(format!("{at} is left out: Gemini does not support it")),
         }
     }
     if !out.contains_key("type") && all_strings(out.get("enum")) {
@@ -98,25 +100,25 @@ fn object(fields: &Map<String, Value>, path: &str, lost: &mut Vec<String>) -> Va
     Value::Object(alone(out, path, lost))
 }
 
-/// Only strings and numbers can be told; that null is a choice too is told by the type.
+/// The enum. The API supports only strings and numbers in it; the type expresses a null.
 fn choices(values: &[Value], at: &str, out: &mut Map<String, Value>, lost: &mut Vec<String>) {
     let told: Vec<&Value> = values.iter().filter(|value| value.is_string() || value.is_number()).collect();
     if told.len() < values.len() {
-        lost.push(format!("{at} is told without what is neither a string nor a number"));
+        lost.push(format!("{at} is sent with only its strings and numbers"));
     }
     if !told.is_empty() {
         put(out, "enum", json!(told));
     }
 }
 
-/// A reference has nothing beside it but keywords with a `$`, so here it steps down one level.
+/// Moves a reference down one level if other keywords are next to it: only keywords with a `$` may be.
 fn alone(mut out: Map<String, Value>, path: &str, lost: &mut Vec<String>) -> Map<String, Value> {
     if out.keys().all(|keyword| keyword.starts_with('$')) {
         return out;
     }
     let Some(target) = out.shift_remove("$ref") else { return out };
     if out.contains_key("anyOf") {
-        lost.push(format!("{path}/$ref is left out: Gemini takes nothing beside it"));
+        lost.push(format!("{path}/$ref is left out: Gemini allows no keywords next to it"));
     } else {
         put(&mut out, "anyOf", json!([{ "$ref": target }]));
     }
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gemini_takes_stays_as_it_is() {
+    fn supported_keywords_stay_unchanged() {
         let schema = json!({"type": "object", "title": "T", "additionalProperties": false, "required": ["a"],
             "properties": {
                 "a": {"type": ["string", "null"], "format": "date", "enum": ["2026-01-01"]},
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_take_is_named_with_its_place() {
+    fn dropped_keywords_are_reported_with_their_path() {
         let (schema, lost) = arguments(json!({"$schema": "x", "type": "object", "not": {}, "properties": {
             "a": {"type": "string", "pattern": "^a", "default": "a"},
             "pattern": {"type": "array", "items": {"type": "string", "minLength": 2}},
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_said_in_other_words_is() {
+    fn rules_with_an_equivalent_are_rewritten() {
         for (schema, expected) in [
             (json!({"const": "x"}), json!({"enum": ["x"], "type": "string"})),
             (json!({"type": "integer", "const": 3}), json!({"type": "integer", "enum": [3]})),
@@ -213,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_of_null_is_told_by_the_type_alone() {
+    fn null_in_an_enum_is_expressed_by_the_type() {
         let (schema, lost) = arguments(json!({"properties": {"a": {"type": ["string", "null"], "enum": ["x", null]}}}));
         assert_eq!(schema["properties"]["a"], json!({"type": ["string", "null"], "enum": ["x"]}));
-        assert_eq!(lost, ["#/properties/a/enum is told without what is neither a string nor a number"]);
+        assert_eq!(lost, ["#/properties/a/enum is sent with only its strings and numbers"]);
     }
 
     #[test]
-    fn arguments_are_an_object_or_nothing() {
+    fn arguments_must_be_an_object() {
         assert_eq!(arguments(json!({})).0, json!({"type": "object"}));
         assert_eq!(arguments(json!({"type": ["object", "null"]})).0, json!({"type": "object"}));
         assert_eq!(arguments(json!({"$ref": "#/$defs/A"})).0, json!({"type": "object", "anyOf": [{}]}));

@@ -1,10 +1,10 @@
-//! The settings in the words of this API.
+//! Settings under this API's names.
 
 use serde_json::{Map, Value, json};
 
 use crate::models::http::{PromptCache, Settings, SettingsError};
 
-/// Fields that the loop sets, in both spellings that the API reads.
+/// Fields that toolgate sets, in both spellings that the API reads.
 const RESERVED: [&str; 9] = [
     "model",
     "contents",
@@ -19,7 +19,7 @@ const RESERVED: [&str; 9] = [
 
 const GENERATION_CONFIG: &str = "generationConfig";
 
-/// Refuses what this API does not have.
+/// Rejects settings that this API does not support.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     settings.reserve(&RESERVED)?;
     let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Gemini", setting });
@@ -45,21 +45,21 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     }
 }
 
-/// The extra fields that go into the body beside what the loop sets.
+/// The extra fields of the body, next to the ones that toolgate sets.
 pub(super) fn beside(settings: &Settings) -> Map<String, Value> {
     let mut extra = settings.extra.clone();
     extra.remove(GENERATION_CONFIG);
     extra
 }
 
-/// `generationConfig`, less the output schema. What `extra` says of it is merged into it, however deep, and wins.
+/// `generationConfig` without the output schema. Fields of `extra` are merged into it at any depth, and win.
 pub(super) fn generation(settings: &Settings) -> Map<String, Value> {
     let mut thinking = Map::new();
     let mut config = Map::new();
     let set = |fields: &mut Map<String, Value>, name: &str, value: Option<Value>| {
         fields.extend(value.map(|value| (name.to_owned(), value)));
     };
-    // The API's own spelling of the levels is in capitals.
+    // The API spells the levels in capitals.
     let level = settings.reasoning.effort.as_ref().map(|effort| json!(effort.to_ascii_uppercase()));
     set(&mut thinking, "thinkingLevel", level);
     set(&mut thinking, "thinkingBudget", settings.reasoning.budget_tokens.map(Value::from));

@@ -1,9 +1,9 @@
-//! One neutral message as a turn of this API.
+//! Turn translation: one neutral message as a turn of this API.
 //!
-//! A turn of this very model goes back as it was written. A turn of another goes as text and calls, without thoughts.
-//! The results of a turn's calls are one `user` turn, as many and in the order of the calls; whatever else the user said
-//! follows in it. What this API cannot carry degrades to a note in brackets, and a turn of nothing to one that says so:
-//! the API refuses empty turns.
+//! A turn of the same model is sent back unchanged. A turn of another model is sent as text and calls, without
+//! thoughts. The results of a turn's calls form one `user` turn, in the number and order of the calls; other user
+//! content follows in it. Content that this API cannot carry becomes a note in brackets, and so does an empty turn: the
+//! API rejects empty turns.
 
 use std::borrow::Cow;
 
@@ -17,14 +17,14 @@ use crate::core::chat::{Message, Part};
 use crate::core::tool::Arguments;
 use crate::models::http::Settings;
 
-/// Stands for a turn of nothing.
+/// The note for an empty turn.
 const NOTHING: &str = "[nothing was said]";
 
-/// Gemini 3 refuses a turn whose first call has no signature, and documents this one for calls it did not make itself
-/// (<https://ai.google.dev/gemini-api/docs/thought-signatures>, "FAQs").
+/// Gemini 3 rejects a turn whose first call has no signature, and documents this value for calls that it did not make
+/// itself (<https://ai.google.dev/gemini-api/docs/thought-signatures>, "FAQs").
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 
-/// How turns are written for one model.
+/// Writes turns for one model.
 #[derive(Debug)]
 pub(super) struct Turns {
     pub(super) model: String,
@@ -33,7 +33,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// As the settings say.
+    /// Configured by the settings.
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             model: settings.model.clone(),
@@ -74,7 +74,7 @@ impl Turns {
         let wire = |part: &'a Part| match part {
             Part::ToolUse { name, input, .. } => Some(WirePart::Call {
                 function_call: Call { name: accepted_name(name), args: arguments(input) },
-                // Of parallel calls the first one is signed.
+                // Only the first of parallel calls has a signature.
                 thought_signature: signature.take(),
             }),
             Part::Reasoning { .. } => None,
@@ -97,7 +97,7 @@ fn text(text: Cow<'_, str>) -> Option<WirePart<'_>> {
     (!text.is_empty()).then_some(WirePart::Text(text))
 }
 
-/// Arguments are an object here; what another model wrote instead is told within one.
+/// The arguments as an object; any other text of another model is put inside one.
 fn arguments(input: &Arguments) -> Cow<'_, Map<String, Value>> {
     match input {
         Arguments::Object(object) => Cow::Borrowed(object),

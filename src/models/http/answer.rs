@@ -1,5 +1,5 @@
-//! An HTTP answer as it arrives, without a network: status and headers first, then bytes in whatever pieces, then the
-//! reply or the failure. Decides by status and content type what the bytes are, and bounds how many there may be.
+//! HTTP answer parser, without a network: it takes status and headers, then bytes in any pieces, and returns the reply
+//! or the failure. Status and content type select the format, and the size is limited.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
 use crate::ports::{Delta, ModelFailure};
 
-/// Of an error body this much is read.
+/// The most bytes read of an error body.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// What is known before the body.
+/// The status and headers of an answer.
 #[derive(Clone, Debug)]
 pub struct Head {
     server: String,
@@ -36,16 +36,16 @@ enum Form {
     Events,
 }
 
-/// Whether more bytes are wanted.
+/// Whether more bytes are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// They are.
+    /// More bytes are needed.
     More,
-    /// What came is enough.
+    /// The answer is complete.
     Enough,
 }
 
-/// An answer as far as it has arrived.
+/// The part of an answer received so far.
 #[derive(Debug)]
 pub struct Answer {
     head: Head,
@@ -62,8 +62,8 @@ enum Body {
 }
 
 impl Head {
-    /// The head of an answer of `server` (its name, for people). `streaming` is what was asked for; what came is told
-    /// by the content type, and only where that says nothing by what was asked for. `now` dates a `retry-after`.
+    /// The head of an answer of `server` (its display name). The content type selects the format; without a known
+    /// content type, `streaming` (the requested format) does. `now` resolves a `retry-after` date.
     pub fn new<'a>(
         server: &str,
         status: u16,
@@ -84,7 +84,7 @@ impl Head {
 }
 
 impl Answer {
-    /// An answer of which the head is known.
+    /// An answer with this head and no body yet.
     pub(super) fn new(head: Head, wire: &Arc<dyn Wire>) -> Self {
         let body = match head.form {
             Form::Error => Body::Error(Vec::new()),
@@ -94,7 +94,7 @@ impl Answer {
         Self { head, body, seen: 0, wire: Arc::clone(wire) }
     }
 
-    /// Takes the next bytes; what they say of the reply goes to `deltas`, if the answer is streamed.
+    /// Adds bytes. Fragments of a streamed reply go to `deltas`.
     pub fn push(&mut self, bytes: &[u8], deltas: &mut dyn FnMut(Delta)) -> Result<Progress, Failure> {
         self.seen = self.seen.saturating_add(bytes.len());
         let limit = self.wire.max_answer_bytes();
@@ -112,7 +112,7 @@ impl Answer {
             }
             Body::Events(decoder, fold) => {
                 let pushed = decoder.push(bytes);
-                // Events before a fault count, wherever the network cut.
+                // Events before an error count, independent of how the network splits bytes.
                 while let Some(data) = decoder.next_event() {
                     fold.event(&data, deltas).map_err(|fault| self.head.failure(fault, self.wire.as_ref()))?;
                     if fold.is_done() {
@@ -128,7 +128,7 @@ impl Answer {
         }
     }
 
-    /// Whether the outcome is certain, although more might come: the model finished, or the server answered an error.
+    /// Whether the outcome is certain before the end of the body: the model finished, or the server returned an error.
     pub fn is_settled(&self) -> bool {
         match &self.body {
             Body::Error(_) => true,
@@ -142,7 +142,7 @@ impl Answer {
         matches!(self.body, Body::Events(..))
     }
 
-    /// Whether the model has said or asked for anything yet.
+    /// Whether the reply has any content or call yet.
     pub fn has_begun(&self) -> bool {
         match &self.body {
             Body::Error(_) => false,
@@ -151,7 +151,7 @@ impl Answer {
         }
     }
 
-    /// What the answer used, as far as it is known by now.
+    /// The usage, as far as it is known.
     pub fn usage(&self) -> Usage {
         match &self.body {
             Body::Error(_) | Body::Whole(_) => Usage::default(),
@@ -159,7 +159,7 @@ impl Answer {
         }
     }
 
-    /// The reply or the failure, now that no more bytes come. `known` are the ids that the conversation has already.
+    /// The reply or the failure, after the last bytes. `known` holds the call ids of the conversation.
     pub fn end(self, known: &CallIds) -> Result<Reply, ModelFailure> {
         let Self { head, body, wire, .. } = self;
         match body {
@@ -186,7 +186,7 @@ fn read_whole(fold: &mut dyn Fold, body: &[u8]) -> Result<(), Fault> {
         return Err(Fault::Unreadable("the answer is empty".into()));
     }
     fold.whole(body).map_err(|fault| match (&fault, ErrorBody::of_body(body)) {
-        // Errors with status 200 come in every shape.
+        // Errors with status 200 come in many forms.
         (Fault::NoMessage(_) | Fault::Unreadable(_), Some(error)) => Fault::Provider(Box::new(error)),
         _ => fault,
     })
@@ -203,7 +203,7 @@ impl Head {
         let usage = fold.usage();
         let reply = arrived.and_then(|()| fold.into_reply(known));
         let reply = reply.map_err(|fault| ModelFailure { failure: self.failure(fault, wire), usage })?;
-        // What is nested too deep could be journaled and never read back.
+        // State nested too deep could be journaled but not read back.
         let is_readable = |state: &ProviderState| !state.items.iter().any(|item| is_deeper_than(item, MAX_DEPTH));
         let provider_state = reply.provider_state.filter(is_readable);
         Ok(Reply { provider_state, ..reply })
@@ -219,7 +219,7 @@ impl Head {
         }
     }
 
-    /// Asking again would only bring as much again.
+    /// Fails without retry: the same request would return as much again.
     fn too_large(&self, why: &str) -> Failure {
         self.invalid(why).retryable(false)
     }

@@ -1,5 +1,5 @@
-//! Who writes the turns of a conversation. What a turn keeps for replay is for its author alone: reasoning that one account
-//! may read must not go to another host, even where the model has the same name.
+//! Turn author: the model that wrote a turn. The replay state of a turn is for its author only: reasoning that one
+//! account may read must not go to another host, even if the model has the same name.
 
 use crate::core::chat::{Message, ProviderState};
 
@@ -15,14 +15,14 @@ pub(super) struct Author {
 }
 
 impl Author {
-    /// Whether this author wrote the message, and it can be replayed.
+    /// Whether this author wrote the message and can replay it.
     pub(super) fn wrote(&self, message: &Message) -> bool {
         message.provider_state.as_ref().is_some_and(|state| {
             (state.wire.as_str(), &state.model, state.origin.as_ref()) == (self.wire, &self.model, Some(&self.origin))
         })
     }
 
-    /// The state of a turn that this author wrote, with the server's name on it.
+    /// The state of a turn of this author, with the server's name added.
     pub(super) fn sign(&self, state: ProviderState) -> ProviderState {
         ProviderState { origin: Some(self.origin.clone()), ..state }
     }

@@ -1,30 +1,30 @@
-//! Ids for calls whose server gave none, or one that the conversation already has. Some servers count from zero in
-//! every reply, and a call id has to be unique within a run.
+//! Call ids: replaces missing and duplicate ids of a server's calls. Some servers count from zero in every reply, and a
+//! call id must be unique within a run.
 
 use std::collections::HashSet;
 
 use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
 
-/// The ids that the calls of a conversation have.
+/// The call ids of a conversation.
 #[derive(Clone, Debug, Default)]
 pub struct CallIds(HashSet<CallId>);
 
 impl CallIds {
-    /// Takes note of a message's calls.
+    /// Adds the ids of a message's calls.
     pub(super) fn add(&mut self, message: &Message) {
         self.0.extend(ids(message).cloned());
     }
 
-    /// Forgets a message's calls.
+    /// Removes the ids of a message's calls.
     pub(super) fn remove(&mut self, message: &Message) {
         for id in ids(message) {
             self.0.remove(id);
         }
     }
 
-    /// Gives every call of a reply an id of its own. What is given depends on the conversation alone, so another
-    /// process arrives at the same.
+    /// Gives every call of a reply a unique id. New ids depend only on the conversation, so another process assigns the
+    /// same ones.
     pub(in crate::models) fn assign(&self, parts: &mut [Part]) {
         let mut fresh: HashSet<CallId> = HashSet::new();
         for part in parts {

@@ -1,4 +1,4 @@
-//! The shell around the pure parts: sends the body, waits within the deadlines, feeds what arrives to the answer.
+//! HTTP conversation: sends the request, enforces the deadlines, and feeds the response to the parser.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::trace::SpanContext;
 use crate::ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 
-/// How long the end of a stream may take after its last event; a connection that was read to its end is used again.
+/// How long to read after the last event of a stream; only a connection that was read to its end is reused.
 const DRAIN: Duration = Duration::from_millis(10);
 
-/// The turns of one run with one model, with everything that was rendered for them.
+/// The conversation of one run with one model, with all rendered content.
 #[derive(Debug)]
 pub(super) struct HttpConversation {
     endpoint: Arc<Endpoint>,
@@ -59,14 +59,14 @@ impl Conversation for HttpConversation {
             Failure::new(ErrorCode::Internal, format!("the conversation cannot be written as JSON: {error}"))
         })?;
         let key = self.endpoint.keys().current().await?;
-        // Kept only where a refused key may be followed by another.
+        // The body is kept only if another key may follow a rejected one.
         let again = self.endpoint.keys().may_change().then(|| body.clone());
         let refused = match (self.exchange(body, request.trace, key.as_ref(), deltas).await, again) {
             (Err(refused), Some(body)) if refused.failure.code == ErrorCode::ProviderAuth => (refused, body),
             (outcome, _) => return outcome,
         };
         let (refused, body) = refused;
-        // Nothing was done with what was sent under a key that is refused, so this is still the same attempt.
+        // The server did not process a request with a rejected key, so this is still the same attempt.
         match self.endpoint.keys().instead_of(key.as_ref()).await? {
             Some(fresh) => self.exchange(body, request.trace, Some(&fresh), deltas).await,
             None => Err(refused),
@@ -75,7 +75,7 @@ impl Conversation for HttpConversation {
 }
 
 impl HttpConversation {
-    /// Sends the body under this key, and reads the answer.
+    /// Sends the body with this key, and reads the answer.
     async fn exchange(
         &self,
         body: Vec<u8>,
@@ -111,7 +111,7 @@ impl HttpConversation {
         Ok(Reply { first_token_ms, provider_state, ..reply })
     }
 
-    /// Feeds the answer until it has enough or nothing more comes; returns when the first fragment came.
+    /// Reads until the answer is complete or the response ends; returns the time of the first fragment.
     async fn receive(
         &self,
         mut response: Response,
@@ -132,7 +132,7 @@ impl HttpConversation {
             };
             let piece = match deadlines.wait(awaited, response.chunk()).await {
                 Ok(Ok(piece)) => piece,
-                // The model finished before the connection did; what is missing is at most the bill.
+                // The model finished before the connection did; at most the usage is missing.
                 Ok(Err(_)) | Err(_) if answer.is_settled() => None,
                 Ok(Err(error)) => return Err(self.broken(error)),
                 Err(late) => return Err(late),
@@ -174,14 +174,14 @@ impl HttpConversation {
     }
 }
 
-/// Reads past the end of a stream, if that is there already.
+/// Reads the end of a stream, if it is already there.
 async fn drain(response: &mut Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-    // Nothing depends on it: a connection with something left is closed instead of kept.
+    // The result does not matter: a connection with unread bytes is closed instead of reused.
     let _ = timeout(DRAIN, rest).await;
 }
 
-/// The innermost cause: the outer ones name the address, which may hold credentials.
+/// The innermost cause: the outer ones contain the address, which may hold credentials.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     while let Some(inner) = cause.and_then(|cause| cause.source()) {

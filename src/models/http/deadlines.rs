@@ -1,4 +1,4 @@
-//! How long one request may wait for what.
+//! Request deadlines.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use tokio::time::{Instant, timeout_at};
 use super::settings::Timeouts;
 use crate::core::error::{ErrorCode, Failure};
 
-/// Some servers keep a finished stream open, and keep it alive with comments; nobody is to wait long for a mark that never
-/// comes.
+/// How long to wait after the outcome is settled. Some servers keep a finished stream open and send comments, and never
+/// send the end mark.
 const REST: Duration = Duration::from_secs(2);
 
-/// What is being waited for.
+/// The event that the request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// The first token of a streamed reply.
     FirstToken,
-    /// The next piece of an answer that has begun.
+    /// The next bytes of an answer that has started.
     NextPiece,
-    /// What may follow when the outcome is certain, as it has been since then: the bill, the end mark.
+    /// The rest after the outcome was settled at that time: usage and the end mark.
     Rest(Instant),
-    /// The head of an answer that is not streamed: it comes when the model is done.
+    /// The head of an unstreamed answer, which comes when the model is done.
     WholeReply,
 }
 
@@ -43,7 +43,7 @@ impl Deadlines {
         u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Waits for something, but not longer than is set for it and for the whole request.
+    /// Waits for an event within its own deadline and the total one.
     pub(super) async fn wait<T>(&self, awaited: Awaited, future: impl Future<Output = T>) -> Result<T, Failure> {
         let Timeouts { first_token, idle, total, connect: _ } = self.timeouts;
         let whole = (after(self.sent, total), "no complete reply", total);
@@ -58,12 +58,12 @@ impl Deadlines {
     }
 }
 
-/// A moment so far away that the addition overflows is a day away.
+/// A sum that overflows becomes a day from now.
 fn after(moment: Instant, duration: Duration) -> Instant {
     moment.checked_add(duration).unwrap_or(moment + Duration::from_secs(86_400))
 }
 
-/// The failure of a wait that was too long.
+/// The failure of an expired wait.
 fn timed_out(what: &str, limit: Duration) -> Failure {
     Failure::new(ErrorCode::ProviderTimeout, format!("the model server sent {what} within {limit:?}"))
 }
@@ -74,7 +74,7 @@ mod tests {
     use tokio::time::sleep;
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_goes_on_sending_does_not_put_off_the_end_of_a_settled_answer() {
+    async fn a_chatty_server_does_not_delay_a_settled_answer() {
         let deadlines = Deadlines::start(Timeouts::default());
         let settled = Instant::now();
         let comment = || deadlines.wait(Awaited::Rest(settled), sleep(Duration::from_millis(600)));

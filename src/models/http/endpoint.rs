@@ -1,4 +1,4 @@
-//! The server's address, the headers that go along, and the connection pool.
+//! Model endpoint: the server's address, request headers and connection pool.
 
 use std::fmt;
 
@@ -14,28 +14,28 @@ use crate::core::trace::{Propagation, SpanContext};
 
 const OLLAMA_PORT: u16 = 11434;
 
-/// Where a wire's requests go, below the base address.
+/// The address of a wire's requests, below the base address.
 pub(in crate::models) struct Address<'a> {
-    /// The path, segment by segment.
+    /// The path, by segment.
     pub(in crate::models) path: &'a [&'a str],
-    /// What the query has to say.
+    /// The query parameter, if there is one.
     pub(in crate::models) query: Option<(&'a str, &'a str)>,
-    /// How the key is shown.
+    /// The header for the key.
     pub(in crate::models) key: KeyHeader,
-    /// Headers that every request has, unless the settings say otherwise.
+    /// Headers of every request, unless the settings override them.
     pub(in crate::models) headers: &'a [(&'static str, &'static str)],
 }
 
-/// The header that shows the key.
+/// The header that carries the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::models) enum KeyHeader {
-    /// `authorization: Bearer …`; Azure wants a key that stays the same as `api-key`.
+    /// `authorization: Bearer …`; Azure expects a fixed key in `api-key`.
     Bearer,
-    /// This header, and nothing but the key in it.
+    /// This header, with only the key as its value.
     Named(&'static str),
 }
 
-/// One model server, ready to be sent to.
+/// One model server, with its connection pool.
 pub(super) struct Endpoint {
     client: Client,
     url: Url,
@@ -55,7 +55,7 @@ impl Endpoint {
         let origin = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
         let provider = provider(&host, url.port());
         let key_header = match (address.key, &settings.api_key) {
-            // Keys that change are tokens of Entra, Azure's directory.
+            // Azure's changing keys are tokens of Entra, its directory.
             (KeyHeader::Bearer, Some(Key::Fixed(_))) if provider == "azure" => KeyHeader::Named("api-key"),
             (KeyHeader::Bearer | KeyHeader::Named(_), _) => address.key,
         };
@@ -66,7 +66,7 @@ impl Endpoint {
             .default_headers(headers(settings, address)?)
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(settings.timeouts.connect)
-            // A redirect would carry the key to an address nobody configured.
+            // A redirect could carry the key to an address that is not configured.
             .redirect(redirect::Policy::none());
         let client = through(client, &settings.proxy)?
             .build()
@@ -77,7 +77,7 @@ impl Endpoint {
         Ok(Self { client, url, origin, provider, key_header, keys, secrets, timeouts, propagation })
     }
 
-    /// A request with this body, under this span, showing this key.
+    /// A request with this body and key, in this span's trace.
     pub(super) fn post(
         &self,
         body: Vec<u8>,
@@ -98,7 +98,7 @@ impl Endpoint {
         Ok(request.body(body))
     }
 
-    /// Where keys come from.
+    /// The source of keys.
     pub(super) fn keys(&self) -> &Keys {
         &self.keys
     }
@@ -108,30 +108,30 @@ impl Endpoint {
         &self.origin
     }
 
-    /// Who serves the model, as far as the address tells.
+    /// The provider, according to the address.
     pub(super) fn provider(&self) -> &str {
         &self.provider
     }
 
-    /// What must never be shown.
+    /// The secrets that must never be shown.
     pub(super) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// How long to wait for what.
+    /// The deadlines.
     pub(super) fn timeouts(&self) -> &Timeouts {
         &self.timeouts
     }
 }
 
 impl fmt::Debug for Endpoint {
-    /// The server alone: address and headers hold credentials.
+    /// Only the server: address and headers hold credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").field("server", &self.origin).finish_non_exhaustive()
     }
 }
 
-/// The base address with the wire's path and query; a query it has already (`?api-version=`) stays.
+/// The base address with the wire's path and query; its own query (`?api-version=`) is kept.
 fn request_url(base_url: &str, address: &Address<'_>) -> Result<Url, SettingsError> {
     let mut url = Url::parse(base_url).map_err(|error| SettingsError::BaseUrl(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {

@@ -1,5 +1,5 @@
-//! From what a server says went wrong to one of our codes: by code, status and type, never by the words of a message.
-//! A message is passed on only from where one is expected and only in part; other bodies may echo anything.
+//! Provider error classification: maps a server's error to one of our codes by its code, status and type, never by the
+//! text of a message. A message is passed on only from known fields and only in part; other bodies may echo any data.
 
 use serde_json::Value;
 
@@ -9,22 +9,22 @@ use crate::core::error::{ErrorCode, Failure};
 const MAX_TEXT_CHARS: usize = 300;
 const MAX_WORD_CHARS: usize = 64;
 
-/// What an error body says.
+/// The content of an error body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::models) struct ErrorBody {
-    /// `code`, `type`, `status` and the reasons of Google's `details`, where they are plain identifiers.
+    /// `code`, `type`, `status` and the reasons of Google's `details`, if they are plain identifiers.
     pub(in crate::models) words: Vec<String>,
     /// The HTTP status, or a `code` that is one.
     pub(in crate::models) status: Option<u16>,
     /// The message.
     pub(in crate::models) text: Option<String>,
-    /// How long the body asks to wait (Google's `RetryInfo`), in milliseconds.
+    /// The delay that the body requests (Google's `RetryInfo`), in milliseconds.
     pub(super) delay_ms: Option<u64>,
 }
 
 impl ErrorBody {
-    /// Reads a body of any known shape: `{error: {…}}` or `{error: "…"}`, FastAPI's `{detail}`, the bare
-    /// `{message, type, code}` of others, or one of these in an array.
+    /// Reads a body of any known form: `{error: {…}}` or `{error: "…"}`, FastAPI's `{detail}`, the plain `{message,
+    /// type, code}` of other servers, or one of these in an array.
     pub(super) fn of_body(body: &[u8]) -> Option<Self> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let body = body.get(0).unwrap_or(&body);
@@ -56,13 +56,13 @@ impl ErrorBody {
         }
     }
 
-    /// Whether the error says this of itself.
+    /// Whether the error has this word.
     pub(in crate::models) fn says(&self, word: &str) -> bool {
         self.words.iter().any(|said| said == word)
     }
 }
 
-/// The failure that an error of `server` stands for; `status` is that of the HTTP answer, unless that was a success.
+/// The failure for an error of `server`; `status` is the HTTP status, unless it was a success.
 pub(super) fn failure(server: &str, status: Option<u16>, body: Option<ErrorBody>, wire: &dyn Wire) -> Failure {
     let body = body.unwrap_or_default();
     let as_code = || body.status.map(|code| format!("code {code}"));
@@ -76,7 +76,7 @@ pub(super) fn failure(server: &str, status: Option<u16>, body: Option<ErrorBody>
     if !facts.is_empty() {
         message.push_str(&format!(" ({})", facts.join(", ")));
     }
-    // Refused credentials are what servers quote when they refuse them. A permission that is missing has to be named.
+    // Servers quote rejected credentials when they reject them. The message about a missing permission is needed.
     let quotes_key = code == ErrorCode::ProviderAuth && status != Some(403);
     if let Some(text) = body.text.as_deref().filter(|_| !quotes_key) {
         message.push_str(": ");
@@ -97,7 +97,7 @@ fn classify(status: Option<u16>, words: &[String]) -> ErrorCode {
         "invalid_api_key" => Some(ErrorCode::ProviderAuth),
         _ => None,
     });
-    // An error that says nothing of itself is the server's.
+    // An error without details is the server's fault.
     decisive
         .or_else(|| status.map(by_status))
         .or_else(|| words.iter().find_map(|word| by_word(word)))
@@ -108,7 +108,7 @@ fn by_status(status: u16) -> ErrorCode {
     match status {
         401 | 403 | 407 => ErrorCode::ProviderAuth,
         402 => ErrorCode::ProviderBilling,
-        // 524 is what a CDN answers for a server that is too slow.
+        // A CDN answers 524 for a server that is too slow.
         408 | 504 | 524 => ErrorCode::ProviderTimeout,
         429 => ErrorCode::ProviderRateLimit,
         409 | 425 | 500.. => ErrorCode::ProviderUnavailable,
@@ -116,7 +116,7 @@ fn by_status(status: u16) -> ErrorCode {
     }
 }
 
-/// Words that only count where there is no status: servers put `invalid_request_error` beside any.
+/// Words that count only without a status: servers combine `invalid_request_error` with any status.
 fn by_word(word: &str) -> Option<ErrorCode> {
     match word {
         "invalid_request_error" | "not_found_error" | "model_not_found" => Some(ErrorCode::ProviderRejected),
@@ -130,10 +130,10 @@ fn by_word(word: &str) -> Option<ErrorCode> {
 
 fn remedy(code: ErrorCode, status: Option<u16>) -> Option<&'static str> {
     match (code, status) {
-        (ErrorCode::ProviderAuth, _) => Some("Check the API key of this model and what it may be used for"),
+        (ErrorCode::ProviderAuth, _) => Some("Check the API key of this model and its permissions"),
         (ErrorCode::ProviderBilling, _) => Some("Check the plan and the balance of the account"),
         (ErrorCode::ContextWindow, _) => Some("Shorten the conversation or choose a model with a larger window"),
-        (ErrorCode::ProviderRejected, Some(300..400)) => Some("It redirects elsewhere: check base_url"),
+        (ErrorCode::ProviderRejected, Some(300..400)) => Some("The server redirects: check base_url"),
         (ErrorCode::ProviderRejected, Some(404)) => Some("Check base_url and the name of the model"),
         (ErrorCode::ProviderRejected, Some(413)) => Some("The request is too large: shorten the conversation"),
         _ => None,
@@ -145,7 +145,7 @@ fn is_identifier(word: &str) -> bool {
     !word.is_empty() && word.len() <= MAX_WORD_CHARS && word.bytes().all(is_plain)
 }
 
-/// FastAPI's first finding, place and text; it also holds the input, which is not ours to repeat.
+/// FastAPI's first problem, with location and text. It also holds the input, which is not repeated.
 fn fastapi_text(detail: &Value) -> Option<String> {
     if let Some(text) = detail.as_str() {
         return Some(text.to_owned());
@@ -156,7 +156,7 @@ fn fastapi_text(detail: &Value) -> Option<String> {
     Some(format!("{}: {}", place.join("."), first.get("msg").and_then(Value::as_str).unwrap_or_default()))
 }
 
-/// A duration as protobuf writes it: `17s`, `0.5s`.
+/// A duration in protobuf's form: `17s`, `0.5s`.
 fn seconds_ms(text: &str) -> Option<u64> {
     let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
     // The cast saturates.

@@ -1,4 +1,4 @@
-//! Keys that do not stay the same: short-lived tokens that somebody else hands out.
+//! Changing API keys: short-lived tokens from an external source.
 
 use std::fmt;
 use std::io;
@@ -16,19 +16,19 @@ use tokio::time::timeout;
 use super::settings::Key;
 use crate::core::error::{ErrorCode, Failure};
 
-/// Whoever hands out keys may take this long.
+/// The time limit of a key source.
 const KEY_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_KEY_BYTES: usize = 64 << 10;
 
-/// Hands out keys. The host application's own way to its credentials (FEATURES 3.09).
+/// A source of keys: the host application's access to its credentials (FEATURES 3.09).
 #[async_trait]
 pub trait KeySource: fmt::Debug + Send + Sync {
-    /// The key to send. Asked before the first request, and once more when the provider refuses the key it gave. It is
-    /// dropped when it takes longer than 30 seconds. The error is shown to people and holds no secret.
+    /// The key to send. Called before the first request, and again when the provider rejects a key. The call is dropped
+    /// after 30 seconds. The error is shown to users and must hold no secret.
     async fn key(&self) -> Result<SecretString, String>;
 }
 
-/// A program whose output is the key.
+/// A program that prints the key.
 #[derive(Clone, Debug)]
 pub struct KeyCommand {
     /// The program.
@@ -42,7 +42,7 @@ impl KeySource for KeyCommand {
     async fn key(&self) -> Result<SecretString, String> {
         let program = &self.command;
         let mut command = Command::new(program);
-        // What it complains of may be half a secret.
+        // Its error output may contain part of a secret.
         command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let not_run = |error: io::Error| format!("`{program}` cannot be run: {error}");
         let mut child = command.spawn().map_err(not_run)?;
@@ -54,7 +54,7 @@ impl KeySource for KeyCommand {
         if !status.success() {
             return Err(format!("`{program}` failed: {status}"));
         }
-        let key = String::from_utf8(printed).map_err(|_| format!("`{program}` printed no text"))?;
+        let key = String::from_utf8(printed).map_err(|_| format!("`{program}` printed invalid UTF-8"))?;
         match key.trim() {
             "" => Err(format!("`{program}` printed nothing")),
             key => Ok(key.into()),
@@ -62,7 +62,7 @@ impl KeySource for KeyCommand {
     }
 }
 
-/// What a program printed, but not more than shows that it is no key.
+/// The output of a program, up to one byte more than a key may have.
 async fn read_bounded(stdout: Option<ChildStdout>) -> io::Result<Vec<u8>> {
     let mut printed = Vec::new();
     if let Some(stdout) = stdout {
@@ -71,7 +71,7 @@ async fn read_bounded(stdout: Option<ChildStdout>) -> io::Result<Vec<u8>> {
     Ok(printed)
 }
 
-/// The key of one model, and where a fresh one comes from.
+/// The key of one model, and the source of a new one.
 pub(super) struct Keys {
     source: Source,
 }
@@ -92,7 +92,7 @@ impl Keys {
         Self { source }
     }
 
-    /// Whether a refused key may be followed by another.
+    /// Whether another key may follow a rejected one.
     pub(super) fn may_change(&self) -> bool {
         matches!(self.source, Source::Changing { .. })
     }
@@ -112,8 +112,8 @@ impl Keys {
         }
     }
 
-    /// A key other than the refused one, if there is such a thing. Of several requests that were refused with one key
-    /// only the first asks for another.
+    /// A key other than the rejected one, if the source can provide it. Of several requests with the same rejected key,
+    /// only the first asks the source.
     pub(super) async fn instead_of(&self, refused: Option<&SecretString>) -> Result<Option<SecretString>, Failure> {
         let Source::Changing { source, current } = &self.source else { return Ok(None) };
         let text = |key: Option<&SecretString>| key.map(|key| key.expose_secret().to_owned());
@@ -129,7 +129,7 @@ impl Keys {
 
 async fn fetch(source: &dyn KeySource) -> Result<SecretString, Failure> {
     let asked = timeout(KEY_TIMEOUT, source.key()).await;
-    let key = asked.unwrap_or_else(|_| Err(format!("none came within {KEY_TIMEOUT:?}")));
+    let key = asked.unwrap_or_else(|_| Err(format!("no key came within {KEY_TIMEOUT:?}")));
     key.map_err(|why| Failure::new(ErrorCode::ProviderAuth, format!("there is no key to send: {why}")))
 }
 
@@ -158,18 +158,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_ever_for_a_key() {
+    async fn a_key_source_has_a_time_limit() {
         let keys = Keys::new(Some(&Key::From(Arc::new(Hanging))));
         let asked = timeout(KEY_TIMEOUT * 2, keys.current()).await;
         let failure = asked.expect("the key is waited for").unwrap_err();
         assert_eq!(failure.code, ErrorCode::ProviderAuth);
-        assert_eq!(failure.message, "there is no key to send: none came within 30s");
+        assert_eq!(failure.message, "there is no key to send: no key came within 30s");
         assert_eq!(keys.instead_of(None).await.unwrap_err(), failure);
     }
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn of_a_program_that_prints_for_ever_only_the_beginning_is_read_and_it_is_ended() {
+    async fn an_endless_key_program_is_read_in_part_and_stopped() {
         let endless = KeyCommand { command: "yes".into(), args: vec!["key-canary".into()] };
         assert_eq!(endless.key().await.unwrap_err(), "`yes` printed more than a key");
     }

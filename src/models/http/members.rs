@@ -1,8 +1,8 @@
-//! The members of a JSON array as they are written, one after the other.
+//! JSON array writer: serializes the members of an array one after the other.
 
 use serde::Serialize;
 
-/// Bytes that only grow.
+/// An append-only buffer.
 #[derive(Debug, Default)]
 pub(in crate::models) struct Members(Vec<u8>);
 

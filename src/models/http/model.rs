@@ -1,4 +1,4 @@
-//! A model behind a wire.
+//! HTTP model: a model behind a wire.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ pub struct HttpModel {
 }
 
 impl HttpModel {
-    /// A model that speaks `wire` at `address`; sends nothing. `wire` gets the provider's name, as the address tells it.
+    /// A model that uses `wire` at `address`; sends no request. `wire` gets the provider's name, which follows from the
+    /// address.
     pub(in crate::models) fn new<W: Wire + 'static>(
         settings: &Settings,
         system: &str,
@@ -46,12 +47,12 @@ impl HttpModel {
         })
     }
 
-    /// What a fresh conversation would send for this request.
+    /// The body that a new conversation would send for this request.
     pub fn body(&self, request: &ModelRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
         self.conversation().render(request)
     }
 
-    /// An answer with this head, to be read without a network.
+    /// An answer with this head, to parse without a network.
     pub fn answer(&self, head: Head) -> Answer {
         Answer::new(head, &self.wire)
     }

@@ -1,9 +1,9 @@
-//! A JSON object that is put together from parts which are rendered already: a request costs one copy of its bytes.
+//! JSON object writer: builds an object from rendered parts, so that a request costs one copy of its bytes.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// An object that is being written.
+/// An object under construction.
 #[derive(Debug)]
 pub(in crate::models) struct Object(Vec<u8>);
 
@@ -12,7 +12,7 @@ pub(in crate::models) struct Object(Vec<u8>);
 pub(in crate::models) struct Opening(Vec<u8>);
 
 impl Opening {
-    /// These fields.
+    /// Renders these fields.
     pub(in crate::models) fn new(fields: Map<String, Value>) -> Self {
         let json = Value::Object(fields).to_string();
         Self(json.strip_suffix('}').unwrap_or(&json).as_bytes().to_vec())
@@ -20,7 +20,7 @@ impl Opening {
 }
 
 impl Object {
-    /// An object that begins with `opening` and has room for about `room` bytes more.
+    /// An object that starts with `opening` and reserves about `room` more bytes.
     pub(in crate::models) fn new(opening: &Opening, room: usize) -> Self {
         let mut json = Vec::with_capacity(opening.0.len() + room + 1024);
         json.extend_from_slice(&opening.0);
@@ -33,13 +33,13 @@ impl Object {
         serde_json::to_writer(&mut self.0, value)
     }
 
-    /// Adds a field whose JSON is there already, in pieces.
+    /// Adds a field from rendered JSON, in pieces.
     pub(in crate::models) fn rendered(&mut self, name: &str, json: &[&[u8]]) {
         self.begin(name);
         json.iter().for_each(|piece| self.0.extend_from_slice(piece));
     }
 
-    /// The whole object.
+    /// The complete object.
     pub(in crate::models) fn end(mut self) -> Vec<u8> {
         self.0.push(b'}');
         self.0
@@ -49,7 +49,7 @@ impl Object {
         if self.0 != b"{" {
             self.0.push(b',');
         }
-        // Names are ours: plain words.
+        // The names are our own plain words.
         self.0.push(b'"');
         self.0.extend_from_slice(name.as_bytes());
         self.0.extend_from_slice(b"\":");

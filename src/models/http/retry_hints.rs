@@ -1,10 +1,10 @@
-//! What a server's headers say about trying again.
+//! Retry hints: the headers by which a server controls retries.
 
 use jiff::{Timestamp, fmt::rfc2822};
 
 use crate::core::error::Failure;
 
-/// The server's wishes.
+/// The hints of one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RetryHints {
     delay_ms: Option<u64>,
@@ -12,8 +12,7 @@ pub(super) struct RetryHints {
 }
 
 impl RetryHints {
-    /// Reads `retry-after-ms` (the finer one, so it wins), `retry-after` as seconds or as an HTTP date, and
-    /// `x-should-retry`.
+    /// Reads `retry-after-ms` (finer, so it wins), `retry-after` in seconds or as an HTTP date, and `x-should-retry`.
     pub(super) fn read<'a>(header: impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Self {
         let delay_ms = header("retry-after-ms")
             .and_then(|text| milliseconds(text, 1.0))
@@ -27,7 +26,7 @@ impl RetryHints {
         Self { delay_ms, should_retry }
     }
 
-    /// The failure as the server wants it treated: `x-should-retry` wins over what the code says.
+    /// Applies the hints to a failure: `x-should-retry` overrides the code.
     pub(super) fn apply(&self, failure: Failure) -> Failure {
         let retryable = self.should_retry.unwrap_or(failure.retryable);
         let delay_ms = self.delay_ms.or(failure.retry_after_ms).filter(|_| retryable);
@@ -38,7 +37,7 @@ impl RetryHints {
 /// A decimal number of units, rounded up to whole milliseconds.
 fn milliseconds(text: &str, unit_ms: f64) -> Option<u64> {
     let amount: f64 = text.trim().parse().ok()?;
-    // The cast saturates, and anything negative or not a number is no delay.
+    // The cast saturates, and a negative value or NaN means no delay.
     (amount >= 0.0).then(|| (amount * unit_ms).ceil() as u64)
 }
 

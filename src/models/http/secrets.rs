@@ -1,4 +1,4 @@
-//! What must never be shown, and the gate every failure passes on its way out: servers echo keys, whole or in part.
+//! Secret scrubbing: removes secrets from every failure on its way out, because servers echo keys in whole or in part.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use secrecy::{ExposeSecret, SecretString};
 use super::settings::{Key, Proxy, Settings};
 use crate::core::error::Failure;
 
-/// A piece of a credential that is this long tells it from anything else. Values that are shorter as a whole are
-/// placeholders (`ollama`, `EMPTY`) and flags; blotting those out would only garble messages.
+/// The length from which a piece identifies a credential. Shorter values are placeholders (`ollama`, `EMPTY`) and
+/// flags; redacting those would only garble messages.
 const TELLTALE_CHARS: usize = 8;
 
-/// The names of headers and parameters that hold credentials have one of these in them.
+/// The names of headers and parameters that hold credentials contain one of these words.
 const CREDENTIAL_WORDS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "credential"];
 
-/// The key, the header values, and what the addresses of server and proxy carry besides the address.
+/// The key, the header values, and the secret parts of the addresses of server and proxy.
 #[derive(Default)]
 pub(super) struct Secrets {
-    /// Not even a piece of these may be shown.
+    /// Even a piece of these must not be shown.
     credentials: Vec<SecretString>,
-    /// These may not be shown as a whole; a piece of them may be any word.
+    /// These must not be shown as a whole; a piece of them may be any word.
     values: Vec<SecretString>,
 }
 
@@ -47,7 +47,7 @@ impl Secrets {
         secrets
     }
 
-    /// A header or a parameter.
+    /// Adds a header or a parameter.
     fn add(&mut self, name: &str, value: &str) {
         let name = name.to_ascii_lowercase();
         if CREDENTIAL_WORDS.iter().any(|word| name.contains(word)) {
@@ -57,14 +57,14 @@ impl Secrets {
         }
     }
 
-    /// The failure without any secret, nor the `key` that was sent: a whole one is blotted out, and where a piece of a
-    /// credential is left the message is withheld.
+    /// The failure without secrets and without the `key` that was sent: a whole secret is redacted, and a message with
+    /// a piece of a credential is withheld.
     pub(super) fn scrub(&self, failure: Failure, key: Option<&SecretString>) -> Failure {
         let credentials = self.credentials.iter().chain(key.filter(|key| is_telltale(key)));
         let credentials: Vec<&str> = credentials.map(ExposeSecret::expose_secret).collect();
         let mut whole: Vec<&str> = self.values.iter().map(ExposeSecret::expose_secret).collect();
         whole.extend(&credentials);
-        // One may be a part of another.
+        // One secret may be part of another.
         whole.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         let mut message = failure.message.clone();
         for secret in whole {
@@ -77,7 +77,7 @@ impl Secrets {
     }
 }
 
-/// What an address says of its user, in every form in which it can be met.
+/// The user information of an address, in every form.
 fn of_user(url: &Url) -> Vec<SecretString> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     let (plain_user, plain_password) = (percent_decoded(user), percent_decoded(password));
@@ -87,13 +87,13 @@ fn of_user(url: &Url) -> Vec<SecretString> {
     forms.into_iter().filter(|_| is_given).map(SecretString::from).collect()
 }
 
-/// What a proxy's address says of its user; the scheme may be missing.
+/// The user information of a proxy's address; its scheme may be missing.
 fn of_proxy(address: &str) -> Vec<SecretString> {
     let readings = [Url::parse(address), Url::parse(&format!("http://{address}"))];
     readings.iter().flatten().flat_map(of_user).collect()
 }
 
-/// The credential of `Bearer …`, `Basic …`: the scheme is no secret.
+/// The credential of `Bearer …`, `Basic …`: the scheme is not secret.
 fn without_scheme(value: &str) -> &str {
     match value.split_once(' ') {
         Some((scheme, credential)) if scheme.chars().all(|letter| letter.is_ascii_alphabetic()) => credential.trim(),
@@ -121,7 +121,7 @@ fn is_telltale(secret: &SecretString) -> bool {
 fn shares_a_piece(message: &str, secret: &str) -> bool {
     let characters: Vec<char> = secret.chars().collect();
     let mut pieces = characters.windows(TELLTALE_CHARS).map(|piece| piece.iter().collect::<String>());
-    // The beginning of an address is a piece of every other one.
+    // The start of an address occurs in every other address.
     pieces.any(|piece| !piece.contains("://") && message.contains(&piece))
 }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_no_secrets_and_passwords_in_the_address_are() {
+    fn placeholders_are_not_secret_but_address_passwords_are() {
         let address = "http://u:pass-canary@h/v1?api-version=2024-10-21&key=query-canary";
         let settings = Settings { api_key: Some("ollama".into()), ..Settings::new(address, "m") };
         let scrub = |text: &str| scrubbed(&settings, text);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_whole_key_nor_a_piece_of_one_gets_through() {
+    fn neither_a_key_nor_a_piece_of_it_is_shown() {
         let settings = Settings { api_key: Some("sk-canary-0123456789".into()), ..Settings::new("http://h", "m") };
         let scrub = |text: &str| scrubbed(&settings, text);
         assert_eq!(scrub("bad key sk-canary-0123456789!"), "bad key [redacted]!");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_address_user_and_password_are_secret_in_every_form_and_the_host_is_not() {
+    fn user_and_password_of_an_address_are_secret_its_host_is_not() {
         let user = "account-1:pa%24s-canary@";
         let address = format!("https://{user}gateway.example:8443/v1");
         let of_server = Settings::new(address.clone(), "m");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_looked_for_in_headers_that_hold_credentials_and_in_no_others() {
+    fn pieces_are_matched_only_for_credential_headers() {
         let team = with_header("x-team", "platform-engineering");
         assert_eq!(scrubbed(&team, "platform-engineering is over quota"), "[redacted] is over quota");
         assert_eq!(scrubbed(&team, "no platform-independent engineering"), "no platform-independent engineering");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_the_scheme_of_a_credential_nor_that_of_an_address_is_one() {
+    fn the_scheme_of_a_credential_or_address_is_not_secret() {
         let bearer = with_header("authorization", "Bearer sk-canary-0123");
         assert_eq!(scrubbed(&bearer, "no Bearer scheme, but sk-canary-0123"), "no Bearer scheme, but [redacted]");
         let address = with_header("x-token-url", "https://login.corp/a");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_escape_is_left_as_it_is() {
+    fn text_that_is_not_an_escape_stays_unchanged() {
         assert_eq!(percent_decoded("a%2Fb%zz%4%"), "a/b%zz%4%");
     }
 }

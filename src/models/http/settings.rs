@@ -1,5 +1,5 @@
-//! What an operator says about a model, whatever the provider. A wire refuses what its provider does not have: a setting
-//! without effect would be a lie.
+//! Model settings, independent of the provider. A wire rejects settings that its provider does not support: a setting
+//! without effect would be misleading.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,77 +11,78 @@ use serde_json::{Map, Value, json};
 use super::keys::KeySource;
 use crate::core::trace::Propagation;
 
-/// Where the server is, which model to ask, and how.
+/// The server, the model, and the request options.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address that the provider's paths are appended to, for example `https://api.openai.com/v1`.
+    /// The base address; the provider's paths are appended to it, for example `https://api.openai.com/v1`.
     pub base_url: String,
-    /// Sent the way the provider wants it; local servers need none.
+    /// Sent in the provider's own header; local servers need no key.
     pub api_key: Option<Key>,
-    /// The model that is asked for.
+    /// The model name to request.
     pub model: String,
     /// Further headers; their values are treated as secrets.
     pub headers: BTreeMap<String, SecretString>,
-    /// How the server is reached.
+    /// The proxy to the server.
     pub proxy: Proxy,
     /// Whether replies arrive in fragments.
     pub stream: bool,
-    /// How long to wait for what.
+    /// The deadlines of a request.
     pub timeouts: Timeouts,
     /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// The limit of tokens in a reply.
+    /// The most tokens of a reply.
     pub max_tokens: Option<u64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// Asks for repeatable sampling.
+    /// The seed for repeatable sampling.
     pub seed: Option<i64>,
-    /// How much the model thinks before it speaks.
+    /// The reasoning settings.
     pub reasoning: Reasoning,
-    /// Which tools the model may or must call while tools are on offer.
+    /// The tools that the model may or must call while tools are available.
     pub tool_choice: ToolChoice,
-    /// Whether the model may ask for several tools at once; the server's default if `None`.
+    /// Whether the model may request several tools at once; the server's default if `None`.
     pub parallel_tool_calls: Option<bool>,
     /// Whether tools whose schema allows it are declared strict.
     pub strict_tools: bool,
-    /// Whether the output schema is sent as the provider's own response format; by default where the provider is known
-    /// to take it.
+    /// Whether the output schema is sent as the provider's own response format; by default if the provider is known to
+    /// support it.
     pub structured_output: Option<bool>,
-    /// What goes along as it is instead of as a note; by default what the provider is known to take.
+    /// The media kinds sent natively instead of as a note; by default the ones that the provider is known to support.
     pub media: Option<BTreeSet<MediaKind>>,
-    /// How long the provider is to remember what was sent, where that has to be asked for.
+    /// How long the provider keeps the prompt cache, for providers that require a request for it.
     pub prompt_cache: PromptCache,
-    /// Which parts of a caller's trace context go along as headers; by default not its baggage, which may name users.
+    /// The parts of a caller's trace context that are sent as headers; by default without baggage, which may name
+    /// users.
     pub propagation: Propagation,
-    /// Further fields of the request body. They win over the settings above.
+    /// Further fields of the request body. They override the settings above.
     pub extra: Map<String, Value>,
 }
 
-/// What the server is shown so that it answers.
+/// The credential for the server.
 #[derive(Clone, Debug)]
 pub enum Key {
-    /// A key that stays the same.
+    /// A fixed key.
     Fixed(SecretString),
-    /// A key that is asked for, and asked for once more when it is refused.
+    /// A key from a source, which is asked again when the key is rejected.
     From(Arc<dyn KeySource>),
 }
 
-/// How a server is reached.
+/// The connection to the server.
 #[derive(Clone, Debug, Default)]
 pub enum Proxy {
-    /// As `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say.
+    /// The proxy of `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
     #[default]
     Environment,
-    /// Directly.
+    /// No proxy.
     Direct,
-    /// Through this proxy; the address may hold a password.
+    /// This proxy; the address may hold a password.
     Url(SecretString),
 }
 
-/// How long to wait for what.
+/// The deadlines of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands.
+    /// Until the connection is established.
     pub connect: Duration,
     /// From the request to the first token of a streamed reply.
     pub first_token: Duration,
@@ -91,73 +92,73 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-/// How much a model thinks.
+/// How much a model reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reasoning {
     /// The provider's own word: `minimal`, `low`, `medium`, `high`, …
     pub effort: Option<String>,
-    /// Most tokens of thinking, where the provider counts them.
+    /// The most reasoning tokens, if the provider has such a limit.
     pub budget_tokens: Option<u64>,
-    /// Whether the thinking, or a summary of it, is to be shown; the provider's default if `None`.
+    /// Whether the reply includes the reasoning or a summary of it; the provider's default if `None`.
     pub show: Option<bool>,
 }
 
-/// Which tools a model may or must call.
+/// The tools that a model may or must call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// Those it finds useful.
+    /// The model decides.
     #[default]
     Auto,
-    /// At least one.
+    /// At least one tool.
     Required,
-    /// This one, by the name it is shown under.
+    /// This tool, by its name in the request.
     Tool(String),
 }
 
-/// A kind of content that is not text.
+/// A kind of content other than text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
     /// Images.
     Images,
-    /// Documents, PDF above all.
+    /// Documents, mostly PDF.
     Files,
     /// Audio.
     Audio,
 }
 
-/// How long a provider remembers what was sent.
+/// How long a provider caches the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PromptCache {
-    /// As the provider does by itself; where it does nothing by itself, as it advises.
+    /// The provider's default; for providers without automatic caching, their recommendation.
     #[default]
     Automatic,
-    /// Asked for, for five minutes.
+    /// Requested for five minutes.
     FiveMinutes,
-    /// Asked for, for an hour.
+    /// Requested for one hour.
     OneHour,
-    /// Not asked for.
+    /// Not requested.
     Off,
 }
 
-/// Settings that cannot work.
+/// Invalid settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The address is none.
+    /// The base address is invalid.
     #[error("base_url is not an http or https address: {0}")]
     BaseUrl(String),
-    /// A header that HTTP does not allow. The value is not shown.
+    /// A header that HTTP does not allow. The message does not show its value.
     #[error("the header {0:?} has a name or a value that HTTP does not allow")]
     Header(String),
-    /// The key cannot be a header value. It is not shown.
+    /// The key cannot be a header value. The message does not show it.
     #[error("the API key holds characters that an HTTP header cannot carry; is there a line end in it?")]
     ApiKey,
-    /// The proxy's address is none. It is not shown.
+    /// The proxy address is invalid. The message does not show it.
     #[error("the proxy is not a usable address")]
     Proxy,
-    /// A body field that belongs to the loop.
+    /// A body field that toolgate sets.
     #[error("extra.{0} is set by toolgate itself; remove it")]
     ReservedField(String),
-    /// A setting that this provider does not have.
+    /// A setting that this provider does not support.
     #[error("{wire} has no {setting}; remove it")]
     Unsupported {
         /// The wire format.
@@ -165,16 +166,16 @@ pub enum SettingsError {
         /// The setting.
         setting: &'static str,
     },
-    /// A setting that this provider does not take like that.
+    /// A value that this provider does not support.
     #[error("{0}")]
     Unusable(String),
-    /// The HTTP client cannot be built.
+    /// The HTTP client cannot be created.
     #[error("the HTTP client cannot be built: {0}")]
     Client(String),
 }
 
 impl Settings {
-    /// A streaming model without a key, with default timeouts and the server's own sampling.
+    /// A streaming model without a key, with default deadlines and the server's own sampling.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
@@ -200,7 +201,7 @@ impl Settings {
         }
     }
 
-    /// Refuses an extra field that belongs to the loop: an operator who sets one would break it.
+    /// Rejects an extra field that toolgate sets: an operator's own value would break the loop.
     pub(in crate::models) fn reserve(&self, fields: &[&str]) -> Result<(), SettingsError> {
         match fields.iter().find(|field| self.extra.contains_key(**field)) {
             Some(field) => Err(SettingsError::ReservedField((*field).into())),
@@ -208,7 +209,7 @@ impl Settings {
         }
     }
 
-    /// The settings that spans and listings show: sampling alone, no address, header or extra field.
+    /// The settings that spans and listings show: only sampling, no address, header or extra field.
     pub(super) fn shown(&self) -> Value {
         let mut shown = Map::new();
         let mut show = |name: &str, value: Option<Value>| {
@@ -240,7 +241,7 @@ impl From<&str> for Key {
 }
 
 impl Default for Timeouts {
-    /// 10 s to connect, 120 s to the first token, 60 s between pieces, 600 s in all.
+    /// 10 s to connect, 120 s to the first token, 60 s between pieces, 600 s in total.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),

@@ -1,12 +1,13 @@
-//! Server-sent events: bytes in, the data of whole events out. Bounded, linear in what arrives, and indifferent to
-//! where the network cuts. Event names, ids and retry fields are ignored: this API puts everything into the data.
+//! Server-sent events decoder: turns bytes into the data of complete events. It is bounded, linear in the input, and
+//! independent of how the network splits bytes. Event names, ids and retry fields are ignored, because these APIs put
+//! everything into the data.
 
 use std::collections::VecDeque;
 
-/// One event may hold this many bytes of data: an image comes in one.
+/// The most bytes of data in one event: an image comes in one event.
 pub(super) const MAX_EVENT_BYTES: usize = 16 << 20;
 
-/// Why a stream cannot be read on.
+/// Why a stream cannot be decoded further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SseFault {
     #[error("an event is larger than {} MiB", MAX_EVENT_BYTES >> 20)]
@@ -21,14 +22,14 @@ pub(super) struct SseDecoder {
     line: Vec<u8>,
     data: Option<Vec<u8>>,
     ready: VecDeque<String>,
-    /// The last byte was a carriage return: a line feed that follows belongs to the same line end.
+    /// The last byte was a carriage return: a line feed directly after it belongs to the same line end.
     after_return: bool,
-    /// The first line is behind us; a byte order mark is only one before it.
+    /// The first line was read; a byte order mark is valid only before it.
     begun: bool,
 }
 
 impl SseDecoder {
-    /// Takes the next bytes of the stream.
+    /// Adds bytes of the stream.
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<(), SseFault> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_return) && first == b'\n' {
@@ -47,7 +48,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// The data of the next whole event. What the stream ends in the middle of is no event.
+    /// The data of the next complete event. An event that the stream cuts off is never returned.
     pub(super) fn next_event(&mut self) -> Option<String> {
         self.ready.pop_front()
     }
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_ends_a_line_wherever_the_stream_is_cut() {
+    fn every_line_end_counts_wherever_the_stream_is_split() {
         let stream = "\u{feff}data: a\r\ndata:b\r\n\r\n: note\n\ndata\n\ndata: é\r\revent: x\ndata: cut";
         assert_eq!(events(&[stream.as_bytes()]), ["a\nb", "", "é"]);
         for at in 0..stream.len() {
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_beyond_the_bound_is_refused_in_one_line_or_in_many() {
+    fn an_event_beyond_the_limit_is_rejected() {
         let mut decoder = SseDecoder::default();
         assert_eq!(decoder.push(&vec![b'x'; MAX_EVENT_BYTES + 1]), Err(SseFault::TooLarge));
         let mut decoder = SseDecoder::default();
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_not_utf8_is_refused() {
+    fn data_that_is_not_utf8_is_rejected() {
         assert_eq!(SseDecoder::default().push(b"data: \xff\n\n"), Err(SseFault::NotUtf8));
     }
 }

@@ -1,5 +1,6 @@
-//! The tools as the provider reads them, rendered once per toolset: the block is byte-stable, and prompt caches live on
-//! that. A tool that the provider cannot take is left out alone: one bad schema must not cost the others.
+//! Tool block: the declared tools in the provider's form, rendered once per toolset. The block is byte-stable, which
+//! prompt caches depend on. A tool that the provider rejects is left out alone: one bad schema must not affect the
+//! others.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Once};
@@ -10,7 +11,7 @@ use super::settings::ToolChoice;
 use super::wire::{Declared, Wire};
 use crate::core::tool::Toolset;
 
-/// The rendered tools of the toolset that was offered last.
+/// The rendered tools of the last toolset.
 #[derive(Debug, Default)]
 pub(super) struct ToolBlock {
     toolset: Option<Arc<Toolset>>,
@@ -18,16 +19,16 @@ pub(super) struct ToolBlock {
     json: Option<Vec<u8>>,
 }
 
-/// A tool that is to be declared.
+/// The declaration of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::models) struct Declaration {
     /// The tool's name.
     pub(in crate::models) name: String,
-    /// The declaration, as the provider reads it.
+    /// The declaration in the provider's form.
     pub(in crate::models) json: Value,
 }
 
-/// The names of the tools that are declared.
+/// The names of the declared tools.
 #[derive(Debug)]
 pub(in crate::models) struct Names {
     declared: BTreeSet<String>,
@@ -35,7 +36,7 @@ pub(in crate::models) struct Names {
 }
 
 impl ToolBlock {
-    /// Brings the block up to date.
+    /// Updates the block to the toolset.
     pub(super) fn update(&mut self, wire: &dyn Wire, toolset: &Arc<Toolset>) -> Result<(), serde_json::Error> {
         if self.toolset.as_ref().is_some_and(|known| Arc::ptr_eq(known, toolset)) {
             return Ok(());
@@ -45,7 +46,7 @@ impl ToolBlock {
             match wire.declare(tool) {
                 Declared::As { json, .. } => declarations.push(Declaration { name: tool.name.to_string(), json }),
                 Declared::Refused(why) => {
-                    tracing::warn!(tool = %tool.name, wire = wire.name(), why, "a tool is not offered to the model");
+                    tracing::warn!(tool = %tool.name, wire = wire.name(), why, "tool left out of the model's tools");
                 }
             }
         }
@@ -58,24 +59,23 @@ impl ToolBlock {
         Ok(())
     }
 
-    /// The tools as a JSON array; `None` if there are none.
+    /// The tools as a JSON array; `None` if there are no tools.
     pub(super) fn json(&self) -> Option<&[u8]> {
         self.json.as_deref()
     }
 
-    /// Their names.
+    /// The names of the declared tools.
     pub(super) fn names(&self) -> &Names {
         &self.names
     }
 }
 
-/// Leaves out what is more than a server takes. The order of a toolset is that of its names, so the same are left out
-/// in every request.
+/// Drops the tools beyond a server's limit. A toolset is ordered by name, so every request drops the same ones.
 pub(in crate::models) fn keep_first(most: usize, declarations: &mut Vec<Declaration>) {
     let left_out = declarations.len().saturating_sub(most);
     if left_out > 0 {
         declarations.truncate(most);
-        tracing::warn!(most, left_out, "the server takes no more tools, so the last ones are not offered to the model");
+        tracing::warn!(most, left_out, "tools beyond the server's limit left out");
     }
 }
 
@@ -84,11 +84,11 @@ impl Names {
         Self { declared, complained: Once::new() }
     }
 
-    /// The choice as it can be sent: providers refuse a request that names a tool which it does not declare.
+    /// The tool choice for the request: providers reject a request that names an undeclared tool.
     pub(super) fn sendable<'a>(&self, choice: &'a ToolChoice) -> &'a ToolChoice {
         match choice {
             ToolChoice::Tool(name) if !self.declared.contains(name) => {
-                let complain = || tracing::warn!(tool = name, "the tool that tool_choice names is not on offer");
+                let complain = || tracing::warn!(tool = name, "tool named by tool_choice not available");
                 self.complained.call_once(complain);
                 &ToolChoice::Auto
             }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_more_than_a_server_takes_is_left_out_from_the_end() {
+    fn tools_beyond_the_limit_are_dropped_from_the_end() {
         let all: Vec<Declaration> =
             ["a", "b", "c"].map(|name| Declaration { name: name.into(), json: Value::Null }).into();
         let kept = |most| {

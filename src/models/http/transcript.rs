@@ -1,6 +1,6 @@
-//! The conversation as bytes that only grow: each message is rendered once, appended, and never touched again. What is
-//! unchanged is told by its allocation; from the first message that is another one, the rest is rendered anew. A wire
-//! reads of each message what is meant for it: what another author kept for replay is not.
+//! Rendered transcript: the conversation as bytes that only grow. Each message is rendered once, appended, and not
+//! changed again. Unchanged messages are detected by their allocation; from the first different message on, the rest is
+//! rendered again. A wire reads only its own part of each message: the replay state of another author is left out.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,8 +10,8 @@ use super::members::Members;
 use super::wire::Wire;
 use crate::core::chat::{Message, Role};
 
-/// What is said to a model that is to go on where another one stopped. Many servers refuse a conversation that ends with
-/// the model's own words, or take them for the beginning of a reply.
+/// The user message that asks a model to continue after another model's turn. Many servers reject a conversation that
+/// ends with a model's turn, or treat that turn as the start of the reply.
 static GO_ON: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::user("[continue]")));
 
 /// The rendered part of a conversation.
@@ -19,12 +19,12 @@ static GO_ON: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::user("
 pub(super) struct Transcript {
     members: Members,
     rendered: Vec<Rendered>,
-    /// The messages as the wire reads them, one for each that is rendered.
+    /// The messages as the wire reads them, one for each rendered message.
     read: Vec<Arc<Message>>,
     ids: CallIds,
 }
 
-/// A message and where its bytes begin.
+/// A message and the offset of its bytes.
 #[derive(Debug)]
 struct Rendered {
     message: Arc<Message>,
@@ -32,9 +32,9 @@ struct Rendered {
 }
 
 impl Transcript {
-    /// Brings the bytes up to date, for a wire and a model which replay what `author` wrote; says how many messages had
-    /// to be rendered. After a turn at the end that is not the author's to continue, it is asked to go on: in these
-    /// bytes alone, not in the conversation.
+    /// Updates the bytes for a wire and a model that replay turns of `author`; returns the number of messages rendered.
+    /// A final turn that the author cannot continue gets a request to continue after it: only in these bytes, not in
+    /// the conversation.
     pub(super) fn update(
         &mut self,
         wire: &dyn Wire,
@@ -62,7 +62,7 @@ impl Transcript {
         &self.read
     }
 
-    /// The ids of all calls in it.
+    /// The ids of all calls.
     pub(super) fn ids(&self) -> &CallIds {
         &self.ids
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_is_rendered_and_the_bytes_are_those_of_a_fresh_rendering() {
+    fn only_new_messages_are_rendered_with_identical_bytes() {
         let mut messages = vec![Arc::new(Message::user("a"))];
         let mut transcript = Transcript::default();
         assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 1);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_last_message_is_rendered_again_and_nothing_before_it() {
+    fn only_a_replaced_last_message_is_rendered_again() {
         let mut messages: Vec<_> = ["a", "b", "c"].into_iter().map(|text| Arc::new(Message::user(text))).collect();
         let mut transcript = Transcript::default();
         transcript.update(&wire(), &author(), &messages).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_to_go_on_is_gone_when_the_conversation_does() {
+    fn the_continue_message_goes_away_with_the_next_message() {
         let mut messages = vec![Arc::new(Message::user("a")), Arc::new(Message::assistant("b"))];
         let mut transcript = Transcript::default();
         assert_eq!(transcript.update(&wire(), &author(), &messages).unwrap(), 3);

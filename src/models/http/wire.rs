@@ -1,4 +1,4 @@
-//! What differs between providers: one trait for the way there, one for the way back. Both are pure.
+//! Provider wire format: one trait for requests, one for answers. Both are pure.
 
 use std::fmt;
 
@@ -11,25 +11,24 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Tool;
 use crate::ports::{Delta, ModelRequest};
 
-/// An answer may have this many bytes, unless a wire says otherwise.
+/// The most bytes of an answer, unless a wire sets its own limit.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
 
-/// One provider's wire format, with what the settings say put into it.
+/// One provider's wire format, with its settings.
 pub(in crate::models) trait Wire: fmt::Debug + Send + Sync {
-    /// Its name, as the configuration has it; marks turns that are kept for replay.
+    /// Its name in the configuration; marks turns that are kept for replay.
     fn name(&self) -> &'static str;
 
-    /// Whether replies are asked for in fragments.
+    /// Whether replies are requested in fragments.
     fn streams(&self) -> bool;
 
-    /// What is wrong with a request that this provider has no way to take: found before anything is sent.
+    /// Rejects a request that this provider cannot serve, before it is sent.
     fn check(&self, _request: &ModelRequest<'_>) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Appends a message as what the provider reads. `before` is the message before it: a result may have to say more
-    /// of its call than the id. An assistant message is replayed from its `provider_state` if that is of this wire and
-    /// model.
+    /// Appends a message in the provider's form. `before` is the previous message: a result may need more of its call
+    /// than the id. An assistant message is replayed from its `provider_state` if that is of this wire and model.
     fn message(
         &self,
         message: &Message,
@@ -40,78 +39,78 @@ pub(in crate::models) trait Wire: fmt::Debug + Send + Sync {
     /// Declares a tool.
     fn declare(&self, tool: &Tool) -> Declared;
 
-    /// Puts what is to be declared within the limits that this server has for all tools of a request together.
+    /// Applies this server's limits on all tools of a request together.
     fn bound(&self, _declarations: &mut Vec<Declaration>) {}
 
-    /// The whole body around what is rendered already.
+    /// The complete body around the rendered parts.
     fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
-    /// The beginning of an answer.
+    /// The start of an answer.
     fn fold(&self) -> Box<dyn Fold>;
 
-    /// The code of an error, where this provider has a way of its own to say it; else the status decides.
+    /// The code of an error that this provider reports in its own way; else the status decides.
     fn classify(&self, _error: &ErrorBody) -> Option<ErrorCode> {
         None
     }
 
-    /// How many bytes an answer may have.
+    /// The most bytes of an answer.
     fn max_answer_bytes(&self) -> usize {
         MAX_ANSWER_BYTES
     }
 }
 
-/// What is rendered once and kept from turn to turn.
+/// The parts that are rendered once and kept from turn to turn.
 pub(in crate::models) struct Rendered<'a> {
     /// The members of the array of messages, separated by commas.
     pub(in crate::models) messages: &'a [u8],
-    /// The declared tools as a JSON array; `None` if there are none.
+    /// The declared tools as a JSON array; `None` if there are no tools.
     pub(in crate::models) tools: Option<&'a [u8]>,
     /// The names of the declared tools.
     pub(in crate::models) names: &'a Names,
 }
 
 impl Rendered<'_> {
-    /// The choice as it can be sent with these tools: one that names a tool which is not declared leaves it to the model.
+    /// The tool choice for these tools: one that names an undeclared tool becomes `auto`.
     pub(in crate::models) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
         self.names.sendable(choice)
     }
 }
 
-/// A tool as a provider reads it.
+/// The declaration of a tool in a provider's form.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::models) enum Declared {
-    /// It can be declared.
+    /// The tool can be declared.
     As {
         /// The declaration.
         json: Value,
-        /// What of its schema had to go, each a sentence.
+        /// The dropped rules of its schema, each a sentence.
         lost: Vec<String>,
     },
-    /// It cannot: why.
+    /// The tool cannot be declared, with the reason.
     Refused(String),
 }
 
-/// An answer as far as it has arrived, on its way to a reply. A whole answer obeys the same rules as a stream: calls
-/// decide, not the finish reason; the last usage counts; an error anywhere wins.
+/// An answer on its way to a reply. A complete answer follows the same rules as a stream: calls decide, not the finish
+/// reason; the last usage counts; any error wins.
 pub(in crate::models) trait Fold: fmt::Debug + Send {
-    /// Takes the data of one event of a stream.
+    /// Adds the data of one event of a stream.
     fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault>;
 
-    /// Takes a whole answer.
+    /// Adds a complete answer.
     fn whole(&mut self, body: &[u8]) -> Result<(), Fault>;
 
-    /// Whether nothing more of interest can come.
+    /// Whether no more relevant data can come.
     fn is_done(&self) -> bool;
 
-    /// Whether the answer may count as whole, even if the stream ends here.
+    /// Whether the answer may count as complete, even if the stream ends here.
     fn is_finished(&self) -> bool;
 
-    /// Whether anything was said or asked for yet.
+    /// Whether the answer has any content or call yet.
     fn has_begun(&self) -> bool;
 
-    /// What the answer used, as far as it is known by now.
+    /// The usage, as far as it is known.
     fn usage(&self) -> Usage;
 
-    /// The reply. `known` are the ids that the conversation has already.
+    /// The reply. `known` holds the call ids of the conversation.
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault>;
 }

@@ -1,4 +1,4 @@
-//! Tool calls as their pieces arrive. The book says: one index per call, id and name in its first piece. Servers say:
+//! Streamed tool calls. The specification has one index per call, and id and name in its first piece. Servers deviate:
 //! no index, no id, one index for several calls, an id in every piece, an empty id later, arguments as an object.
 
 use serde_json::Value;
@@ -8,14 +8,14 @@ use crate::core::chat::Part;
 use crate::core::tool::Arguments;
 use crate::models::http::Fault;
 
-/// A reply that asks for more calls than this is taken for a broken one.
+/// The most calls of a reply; a reply with more is treated as broken.
 const MAX_CALLS: usize = 1024;
 
-/// The calls of one reply, in the order in which they began.
+/// The calls of one reply, in the order in which they started.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Draft>);
 
-/// A call that may still be growing.
+/// A call that may be incomplete.
 #[derive(Debug, Default)]
 struct Draft {
     index: u64,
@@ -28,21 +28,21 @@ struct Draft {
 /// Whether the reply reached its own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// It did.
+    /// It is complete.
     No,
-    /// It ran into a limit or was stopped, perhaps inside the last call.
+    /// It hit a limit or was stopped, possibly inside the last call.
     Early,
 }
 
 impl Calls {
-    /// Takes a piece of a streamed call; `position` is its place within the chunk.
+    /// Adds a piece of a streamed call; `position` is its position within the chunk.
     pub(super) fn push_piece(&mut self, position: usize, piece: CallPiece) -> Result<(), Fault> {
         let named = piece.index;
         let index = named.unwrap_or(position as u64);
         let id = piece.id.unwrap_or_default();
         let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
         let (name, arguments) = (name.unwrap_or_default(), arguments_text(arguments));
-        // A name alone at an index that is said is repeated, not called again.
+        // Some servers repeat the name at an explicit index; that does not start another call.
         let is_fresh = !name.is_empty() && (named.is_none() || !arguments.trim().is_empty());
         let place = match self.growing(named, index, &id, is_fresh) {
             Some(place) => place,
@@ -60,7 +60,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Takes a call that is whole.
+    /// Adds a complete call.
     pub(super) fn push_whole(&mut self, piece: CallPiece) -> Result<(), Fault> {
         let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
         self.begin(Draft {
@@ -73,12 +73,12 @@ impl Calls {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Whether there are no calls.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What the server wants back with each call.
+    /// The `extra_content` that the server expects back with each call.
     pub(super) fn extra_contents(&self) -> Vec<Option<Value>> {
         self.0.iter().map(|draft| draft.extra_content.clone()).collect()
     }
@@ -87,7 +87,7 @@ impl Calls {
     pub(super) fn into_parts(self, cut: Cut) -> impl Iterator<Item = Part> {
         let last = self.0.len().saturating_sub(1);
         self.0.into_iter().enumerate().map(move |(position, draft)| {
-            // No text at all means no arguments, unless the reply was cut before they came.
+            // Missing text means empty arguments, unless the reply was cut before them.
             let is_cut = cut == Cut::Early && position == last && !is_whole_object(draft.arguments.trim());
             let Draft { id, name, arguments, .. } = draft;
             let input = if is_cut { Arguments::Malformed(arguments) } else { Arguments::parse(&arguments) };
@@ -98,14 +98,14 @@ impl Calls {
     fn begin(&mut self, draft: Draft) -> Result<usize, Fault> {
         let place = self.0.len();
         if place >= MAX_CALLS {
-            return Err(Fault::Unreadable(format!("it asks for more than {MAX_CALLS} tools at once")));
+            return Err(Fault::Unreadable(format!("it calls more than {MAX_CALLS} tools at once")));
         }
         self.0.push(draft);
         Ok(place)
     }
 
-    /// The call that a piece continues: the one with its id (unless the piece names another index: some servers give all
-    /// calls one id), or the latest one at its index that it does not replace.
+    /// The call that a piece continues: the one with its id (unless the piece names another index, because some servers
+    /// give all calls one id), or the latest one at its index that it does not replace.
     fn growing(&self, named: Option<u64>, index: u64, id: &str, is_fresh: bool) -> Option<usize> {
         let same_id =
             |draft: &Draft| !id.is_empty() && draft.id == id && named.is_none_or(|named| draft.index == named);
@@ -119,8 +119,9 @@ impl Calls {
 }
 
 impl Draft {
-    /// A new id begins a new call even at an index that is taken (Ollama). Among calls without ids a piece that looks
-    /// like a beginning is one, once the arguments are whole. An empty id or name (vLLM) continues.
+    /// Whether the piece starts another call. A new id starts one even at a used index (Ollama). Among calls without
+    /// ids, a piece that looks like a start is one if the arguments so far are complete. An empty id or name (vLLM)
+    /// continues the call.
     fn is_replaced_by(&self, id: &str, is_fresh: bool) -> bool {
         if !self.id.is_empty() {
             return !id.is_empty();
@@ -130,7 +131,7 @@ impl Draft {
 }
 
 fn is_whole_object(text: &str) -> bool {
-    // The first test spares parsing what is plainly still growing.
+    // The first test avoids parsing arguments that are clearly incomplete.
     text.ends_with('}') && serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
 }
 
@@ -148,7 +149,7 @@ mod tests {
     use crate::core::tool::ToolCall;
     use serde_json::json;
 
-    /// The calls that come of these pieces, one chunk each, as id, name and arguments.
+    /// The calls that result from these pieces, one chunk each, as id, name and arguments.
     fn calls(pieces: &[Value], cut: Cut) -> Vec<(String, String, Value)> {
         let mut calls = Calls::default();
         for piece in pieces {
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_comes_late_belongs_to_the_call_that_has_none() {
+    fn a_late_id_belongs_to_the_call_without_one() {
         let pieces = [
             json!({"index": 0, "function": {"name": "look"}}),
             json!({"index": 0, "id": "a", "function": {"arguments": "{\"x\":1}"}}),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn another_id_at_a_taken_index_is_another_call() {
+    fn another_id_at_a_used_index_is_another_call() {
         let piece = |id: &str| json!({"index": 0, "id": id, "function": {"name": "ping", "arguments": ""}});
         assert_eq!(
             calls(&[piece("a"), piece("b")], Cut::No),
@@ -197,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_repeated_while_the_arguments_grow_is_no_new_call() {
+    fn a_name_repeated_during_the_arguments_is_not_a_new_call() {
         let piece = |text: &str| json!({"index": 0, "function": {"name": "look", "arguments": text}});
         assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Cut::No), [call("", "look", json!({"x": 1}))]);
     }
 
     #[test]
-    fn a_name_that_is_repeated_after_the_arguments_is_no_second_call() {
+    fn a_name_repeated_after_the_arguments_is_not_a_new_call() {
         let first = json!({"index": 0, "id": "a", "function": {"name": "pay", "arguments": "{\"x\":1}"}});
         for repeated in [
             json!({"index": 0, "function": {"name": "pay", "arguments": ""}}),
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_were_cut_before_they_began_do_not_pass_as_none() {
+    fn arguments_cut_before_their_start_are_not_empty() {
         for text in ["", " \n", "null"] {
             let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": text}})];
             assert_eq!(calls(&pieces, Cut::No), [call("a", "wipe", json!({}))]);
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_with_absurdly_many_calls_is_refused() {
+    fn a_reply_with_too_many_calls_is_rejected() {
         let mut calls = Calls::default();
         let piece = |index| CallPiece { index: Some(index), ..CallPiece::default() };
         let pushed: Result<Vec<()>, _> = (0..2_000).map(|index| calls.push_piece(0, piece(index))).collect();

@@ -1,4 +1,4 @@
-//! What is sent: the body around the conversation, and the settings in the words of this API.
+//! Chat Completions request: the body around the conversation, and the settings under this API's names.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ use crate::ports::ModelRequest;
 
 const OPENROUTER: &str = "openrouter";
 
-/// Fields that the loop sets.
+/// Fields that toolgate sets.
 const RESERVED: [&str; 7] = ["model", "messages", "stream", "tools", "tool_choice", "parallel_tool_calls", "n"];
 
 /// The Chat Completions wire format, for one model.
@@ -33,11 +33,11 @@ pub(in crate::models) struct Chat {
 }
 
 impl Chat {
-    /// The format as this provider's server speaks it.
+    /// The format for the server of this provider.
     pub(in crate::models) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
         settings.reserve(&RESERVED)?;
         let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Chat Completions", setting });
-        // OpenRouter alone has them; elsewhere they would have no effect.
+        // Only OpenRouter supports them; elsewhere they would have no effect.
         if settings.reasoning.budget_tokens.is_some() && provider != OPENROUTER {
             return unsupported("reasoning.budget_tokens");
         }
@@ -115,7 +115,8 @@ impl Wire for Chat {
     }
 }
 
-/// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+/// The tool choice. Tools that may not be called stay listed, because the prefix that the server caches must not change
+/// with the tool access.
 fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
     match (offer, choice) {
         (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
@@ -125,16 +126,16 @@ fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-/// Whether this provider is known to take a schema as response format. Other servers may refuse the request for it.
+/// Whether this provider is known to support a schema as response format. Other servers may reject the request.
 fn takes_schemas(provider: &str) -> bool {
     matches!(provider, "openai" | "azure" | "openrouter" | "ollama")
 }
 
-/// What this provider's server takes and wants.
+/// The capabilities and requirements of this provider's server.
 fn manner(settings: &Settings, provider: &str) -> Manner {
     use MediaKind::{Files, Images};
-    // Images go to every server: one that cannot see says so. Results hold text alone, so their images need a message
-    // of their own, which some servers refuse after a result.
+    // Images are sent to every server: one without vision reports an error. Results hold only text, so their images
+    // need a message of their own, which some servers reject after a result.
     let (said, results): (&[MediaKind], &[MediaKind]) = match provider {
         "openai" | OPENROUTER => (&[Images, Files], &[Images, Files]),
         "azure" => (&[Images], &[Images]),
@@ -145,13 +146,13 @@ fn manner(settings: &Settings, provider: &str) -> Manner {
     let is_demanding = ["deepseek.com", "moonshot.ai", "moonshot.cn"].iter().any(|domain| within(domain));
     Manner {
         reader: Reader::new(settings, provider, said, results),
-        // In thinking mode they refuse a conversation with tools from which it is missing; elsewhere it is ignored.
+        // In thinking mode they reject a conversation with tools and without reasoning; elsewhere it is ignored.
         wants_reasoning: is_demanding || (provider == OPENROUTER && settings.model.starts_with("deepseek/deepseek-v4")),
         model: settings.model.clone(),
     }
 }
 
-/// OpenRouter's own object for it, which has a budget and can keep the thinking to itself.
+/// OpenRouter's own reasoning object, which has a budget and can exclude the reasoning from the reply.
 fn openrouter_reasoning(reasoning: &Reasoning) -> Option<Value> {
     let Reasoning { effort, budget_tokens, show } = reasoning;
     let fields = [
@@ -171,7 +172,7 @@ fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
             fields.insert(name.into(), value);
         }
     };
-    // OpenAI's newer models refuse the old name, other servers do not know the new one.
+    // OpenAI's newer models reject the old name, other servers do not support the new one.
     let max_tokens = if matches!(provider, "openai" | "azure") { "max_completion_tokens" } else { "max_tokens" };
     set("model", Some(json!(settings.model)));
     set("stream", Some(json!(settings.stream)));
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_output_limit_has_the_name_that_the_server_knows() {
+    fn the_output_limit_has_the_servers_own_name() {
         let settings = Settings { max_tokens: Some(7), ..Settings::new("http://h", "m") };
         assert_eq!(fields(&settings, "openai").get("max_completion_tokens"), Some(&json!(7)));
         assert_eq!(fields(&settings, "openai").get("max_tokens"), None);

@@ -1,5 +1,6 @@
-//! The fold of an answer's chunks into a reply. A whole answer is a fold over one chunk, so streamed and unstreamed
-//! replies obey one set of rules: calls decide, not the finish reason; the last usage counts; an error anywhere wins.
+//! Answer fold: folds the chunks of an answer into a reply. A complete answer is a fold over one chunk, so streamed and
+//! unstreamed replies follow the same rules: calls decide, not the finish reason; the last usage counts; any error
+//! wins.
 
 use serde_json::Value;
 
@@ -11,14 +12,14 @@ use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
-/// The mark that a stream is over.
+/// The end mark of a stream.
 const DONE: &str = "[DONE]";
-/// Finish reasons of a generation that was broken off on the server's side: of OpenRouter for a provider that went
-/// away, of DeepSeek, and of vLLM and SGLang. What came until then is no reply.
+/// Finish reasons of a generation that the server interrupted: OpenRouter for an unavailable provider, DeepSeek, and
+/// vLLM and SGLang. The content before it is not a reply.
 const INTERRUPTED: [&str; 3] = ["error", "insufficient_system_resource", "abort"];
 const NO_MESSAGE: Fault = Fault::NoMessage("`choices` is empty");
 
-/// An answer as far as it has arrived.
+/// The part of an answer received so far.
 #[derive(Debug, Default)]
 pub(super) struct ChatFold {
     asked: String,
@@ -34,7 +35,7 @@ pub(super) struct ChatFold {
     response_id: Option<String>,
 }
 
-/// A run of text or reasoning.
+/// A sequence of text or reasoning.
 #[derive(Debug)]
 enum Spoken {
     Text(String),
@@ -101,12 +102,12 @@ impl Fold for ChatFold {
 }
 
 impl ChatFold {
-    /// An answer of this model, of which nothing has arrived.
+    /// The empty answer of this model.
     pub(super) fn new(asked: String) -> Self {
         Self { asked, ..Self::default() }
     }
 
-    /// Takes a chunk, or a whole answer.
+    /// Adds a chunk, or a complete answer.
     fn chunk(&mut self, chunk: Chunk, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         let Chunk { id, model, choices, usage, error, object: _ } = chunk;
         // Cumulative: the last one counts, they are never summed.
@@ -156,7 +157,7 @@ impl ChatFold {
         Ok(())
     }
 
-    /// Takes what is said and leaves what is asked for.
+    /// Adds text and reasoning; returns the call pieces.
     fn say(&mut self, said: Said, deltas: &mut dyn FnMut(Delta)) -> Vec<CallPiece> {
         if let Some(text) = said.reasoning().filter(|text| !text.is_empty()) {
             deltas(Delta::Reasoning { text: text.to_string() });

@@ -1,13 +1,13 @@
-//! What some servers want back with a turn of theirs and the neutral form does not carry: OpenRouter's
-//! `reasoning_details`, and the `extra_content` of calls, where Google's compatible API puts its signatures. Nothing
-//! else is kept: there are servers that refuse fields which they sent themselves.
+//! Replay state: provider fields that a server expects back with its own turn and that the neutral form lacks. They are
+//! OpenRouter's `reasoning_details`, and the `extra_content` of calls, in which Google's compatible API puts its
+//! signatures. Other fields are not kept: some servers reject fields that they sent themselves.
 
 use serde_json::{Map, Value, json};
 
 use super::WIRE;
 use crate::core::chat::{Message, ProviderState};
 
-/// What goes along with a message.
+/// The replay state of a message.
 #[derive(Debug, Default)]
 pub(super) struct Kept<'a> {
     /// Of the whole turn.
@@ -16,7 +16,7 @@ pub(super) struct Kept<'a> {
     pub(super) extra_contents: Vec<Option<&'a Value>>,
 }
 
-/// What is kept of a message that this model wrote.
+/// The replay state of a message, if this model wrote it.
 pub(super) fn of<'a>(message: &'a Message, model: &str) -> Kept<'a> {
     let state = message.provider_state.as_ref().filter(|state| state.wire == WIRE && state.model == model);
     let mut kept = Kept::default();
@@ -28,7 +28,7 @@ pub(super) fn of<'a>(message: &'a Message, model: &str) -> Kept<'a> {
     kept
 }
 
-/// The state of a turn, if there is anything to keep.
+/// The state of a turn, if there is data to keep.
 pub(super) fn state(model: &str, details: Vec<Value>, extra_contents: Vec<Option<Value>>) -> Option<ProviderState> {
     let mut turn = Map::new();
     if !details.is_empty() {
@@ -45,8 +45,8 @@ pub(super) fn state(model: &str, details: Vec<Value>, extra_contents: Vec<Option
     Some(ProviderState { wire: WIRE.into(), model: model.to_owned(), origin: None, items: vec![turn.into()] })
 }
 
-/// Adds the next list of `reasoning_details`. In a stream, text and summaries come in pieces with one index, which have
-/// to be put together again; whatever stands in one list is apart.
+/// Adds the next list of `reasoning_details`. In a stream, text and summaries come in pieces with one index, which are
+/// joined again; entries of one list stay separate.
 pub(super) fn add_details(details: &mut Vec<Value>, pieces: Option<Value>) {
     let Some(Value::Array(pieces)) = pieces else { return };
     let mut pieces = pieces.into_iter();
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_list_is_kept_as_it_is() {
+    fn a_complete_list_is_kept_unchanged() {
         let list = json!([{"type": "reasoning.text", "text": "a"}, {"type": "reasoning.text", "text": "b"}]);
         let mut details = Vec::new();
         add_details(&mut details, Some(list.clone()));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_one_thought_become_one_and_others_stay_apart() {
+    fn pieces_with_one_index_are_joined() {
         let mut details = Vec::new();
         let text =
             |text: &str, index: u64| json!({"type": "reasoning.text", "text": text, "signature": null, "index": index});

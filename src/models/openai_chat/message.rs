@@ -1,7 +1,7 @@
-//! One neutral message as the messages the server reads.
+//! Message translation: one neutral message as the messages of the API.
 //!
-//! Results come first, one `tool` message each, directly after the assistant message they answer; whatever else the
-//! user said, and the media of results, follow as a `user` message, because `tool` messages hold text alone.
+//! Results come first, one `tool` message each, directly after the assistant message they answer. Other user content
+//! and the media of results follow as a `user` message, because `tool` messages hold only text.
 
 use std::borrow::Cow;
 
@@ -12,28 +12,28 @@ use super::kept;
 use crate::core::chat::{Message, Part, Role};
 use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
 
-/// Stands for a turn of nothing, such as one of reasoning alone: some servers refuse empty ones, and would refuse the
+/// The note for an empty turn, such as one of only reasoning: some servers reject empty ones, and would reject the
 /// conversation from then on.
 const NOTHING: &str = "[nothing was said]";
 
-/// How this server wants to be told.
+/// The message format of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Manner {
-    /// What it takes.
+    /// The media it accepts.
     pub(super) reader: Reader,
-    /// Whether it refuses a conversation without the reasoning that led to it.
+    /// Whether it rejects a conversation without the reasoning that led to it.
     pub(super) wants_reasoning: bool,
-    /// The model that is asked: what it wrote itself is replayed in full.
+    /// The model to call: its own turns are replayed in full.
     pub(super) model: String,
 }
 
-/// A message on the wire.
+/// A message in the API's form.
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub(super) enum WireMessage<'a> {
-    /// What the user said.
+    /// A user message.
     User { content: UserContent<'a> },
-    /// What the model said.
+    /// An assistant message.
     Assistant {
         content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(super) enum WireMessage<'a> {
     Tool { tool_call_id: Cow<'a, str>, content: Cow<'a, str> },
 }
 
-/// Plain text where it will do: not every server takes parts.
+/// Plain text where possible: not every server accepts parts.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum UserContent<'a> {
@@ -55,7 +55,7 @@ pub(super) enum UserContent<'a> {
     Parts(Vec<WirePart<'a>>),
 }
 
-/// A part of what the user said.
+/// A part of a user message.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum WirePart<'a> {
@@ -65,7 +65,7 @@ pub(super) enum WirePart<'a> {
     InputAudio { input_audio: InputAudio<'a> },
 }
 
-/// An address, or a data URL.
+/// A URL or a data URL.
 #[derive(Debug, Serialize)]
 pub(super) struct ImageUrl<'a> {
     url: Cow<'a, str>,
@@ -85,7 +85,7 @@ pub(super) struct InputAudio<'a> {
     format: &'static str,
 }
 
-/// A call the model made.
+/// A tool call of the model.
 #[derive(Debug, Serialize)]
 pub(super) struct WireCall<'a> {
     id: Cow<'a, str>,
@@ -95,7 +95,7 @@ pub(super) struct WireCall<'a> {
     extra_content: Option<&'a Value>,
 }
 
-/// Its name and its arguments, as text.
+/// Its name, and its arguments as text.
 #[derive(Debug, Serialize)]
 pub(super) struct WireFunction<'a> {
     name: Cow<'a, str>,
@@ -135,7 +135,7 @@ impl Manner {
         messages
     }
 
-    /// The text of a result. Its media go to what is said after all results, with the call that they come from.
+    /// The text of a result. Its media are added to the user content after all results, labelled with the call.
     fn result<'a>(&self, id: &str, content: &'a [Part], said: &mut Vec<WirePart<'a>>) -> Cow<'a, str> {
         let mut texts = Vec::new();
         let mut media = Vec::new();

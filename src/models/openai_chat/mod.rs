@@ -1,4 +1,4 @@
-//! Models behind the OpenAI Chat Completions API: OpenAI itself and every server that speaks the same format.
+//! Models behind the OpenAI Chat Completions API: OpenAI itself and every server with the same API.
 
 mod calls;
 mod chat;
@@ -16,7 +16,7 @@ use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 /// The name of this wire format.
 pub const WIRE: &str = "openai_chat";
 
-/// A model on a server that speaks Chat Completions. Checks the settings; sends nothing.
+/// A model on a server with the Chat Completions API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
     let address = Address { path: &["chat", "completions"], query: None, key: KeyHeader::Bearer, headers: &[] };
     HttpModel::new(settings, "openai", &address, |provider| Chat::new(settings, provider))

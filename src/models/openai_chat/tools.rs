@@ -1,4 +1,4 @@
-//! Tools as this API declares them.
+//! Tool declarations for this API.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(super) fn declare(tool: &Tool, strict_tools: bool) -> Declared {
     };
     let is_strict = is_strict(&mut projected, strict_tools);
     let mut function = json!({"name": name, "description": description, "parameters": projected.schema});
-    // Servers that know nothing of it may refuse the word.
+    // Servers that do not support the field may reject it.
     if is_strict && let Value::Object(function) = &mut function {
         function.insert("strict".into(), true.into());
     }

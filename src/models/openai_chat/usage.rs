@@ -1,10 +1,10 @@
-//! What a call cost, from the many shapes in which servers say it. Lenient: a reply is never lost for its bill.
+//! Usage of a call, in the many forms that servers report. Lenient: invalid usage never fails a reply.
 
 use serde_json::Value;
 
 use crate::core::chat::Usage;
 
-/// Reads a `usage` object; whatever is missing or no number stays unknown.
+/// Reads a `usage` object; a count that is missing or not a number stays unknown.
 pub(super) fn read(usage: &Value) -> Usage {
     let count = |path: &str| usage.pointer(path).and_then(Value::as_u64);
     Usage {
@@ -26,7 +26,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_missing_or_odd_stays_unknown() {
+    fn missing_and_invalid_counts_stay_unknown() {
         let usage =
             json!({"prompt_tokens": 5, "completion_tokens": null, "cost": {"total": 1}, "prompt_tokens_details": null});
         assert_eq!(read(&usage), Usage { input_tokens: Some(5), ..Usage::default() });

@@ -1,12 +1,12 @@
-//! What a server sends, as far as it is read. A whole answer and a chunk of a stream have one shape: a choice holds a
-//! `message` or a `delta`. Fields that are not listed are ignored; nothing of them is needed for a replay.
+//! API responses, as far as they are read. A complete answer and a chunk of a stream have the same form: a choice holds
+//! a `message` or a `delta`. Other fields are ignored; a replay does not need them.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A whole answer, or one chunk of it.
+/// A complete answer, or one chunk of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Chunk {
@@ -15,13 +15,13 @@ pub(super) struct Chunk {
     /// Absent or empty in usage chunks, and in Azure's first one.
     pub(super) choices: Option<Vec<Choice>>,
     pub(super) usage: Option<Value>,
-    /// Some servers answer 200 and mean an error.
+    /// Some servers report an error with status 200.
     pub(super) error: Option<Value>,
-    /// `error` in the events of older vLLM, which put what is wrong beside it.
+    /// `error` in the events of older vLLM, which put the details next to it.
     pub(super) object: Option<String>,
 }
 
-/// One of several answers; only the first is asked for.
+/// One of several answers; only the first is requested.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Choice {
@@ -32,7 +32,7 @@ pub(super) struct Choice {
     pub(super) error: Option<Value>,
 }
 
-/// What was said, or a piece of it.
+/// The content, or a piece of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Said {
@@ -42,7 +42,7 @@ pub(super) struct Said {
     pub(super) reasoning_content: Option<String>,
     /// OpenRouter and newer vLLM; some servers send both.
     pub(super) reasoning: Option<Value>,
-    /// OpenRouter and MiniMax: the same with signatures, to be sent back.
+    /// OpenRouter and MiniMax: the same with signatures, to send back.
     pub(super) reasoning_details: Option<Value>,
     pub(super) tool_calls: Option<Vec<CallPiece>>,
 }
@@ -69,7 +69,7 @@ pub(super) struct CallPiece {
     pub(super) index: Option<u64>,
     pub(super) id: Option<String>,
     pub(super) function: Option<FunctionPiece>,
-    /// Google: a signature, to be sent back.
+    /// Google: a signature, to send back.
     pub(super) extra_content: Option<Value>,
 }
 
@@ -78,12 +78,12 @@ pub(super) struct CallPiece {
 #[serde(default)]
 pub(super) struct FunctionPiece {
     pub(super) name: Option<String>,
-    /// A string by the book; an object from some servers.
+    /// A string in the specification; an object from some servers.
     pub(super) arguments: Option<Value>,
 }
 
 impl Content {
-    /// The text of it.
+    /// The content as text.
     pub(super) fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
@@ -93,7 +93,7 @@ impl Content {
 }
 
 impl Said {
-    /// The visible reasoning, from whichever field holds it.
+    /// The visible reasoning, from the field that holds it.
     pub(super) fn reasoning(&self) -> Option<Cow<'_, str>> {
         let plain = self.reasoning_content.as_deref().or_else(|| self.reasoning.as_ref()?.as_str());
         plain.map(Cow::Borrowed).or_else(|| {

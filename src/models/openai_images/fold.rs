@@ -1,4 +1,4 @@
-//! The answer: images, as base64 or as addresses, and what they used.
+//! Images answer: images, as base64 or by URL, and their usage.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,14 +9,14 @@ use crate::ports::Delta;
 
 const NO_IMAGE: Fault = Fault::NoMessage("there is no image in `data`");
 
-/// How base64 of an image begins, and the image's type.
+/// The base64 prefixes of image formats, with their media types.
 const SIGNATURES: [(&str, &str); 4] =
     [("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp")];
 
 /// An answer on its way to a reply.
 #[derive(Debug)]
 pub(super) struct ImagesFold {
-    /// The format that was asked for, if one was.
+    /// The format requested, if any.
     asked: Option<String>,
     answer: Answer,
 }
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Image {
 }
 
 impl ImagesFold {
-    /// The beginning of an answer to a request for this format.
+    /// The start of an answer to a request for this format.
     pub(super) fn new(asked: Option<String>) -> Self {
         Self { asked, answer: Answer::default() }
     }
@@ -50,7 +50,7 @@ impl ImagesFold {
 
 impl Fold for ImagesFold {
     fn event(&mut self, _data: &str, _deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
-        Err(Fault::Unreadable("it is a stream of events, which was not asked for".into()))
+        Err(Fault::Unreadable("it is an event stream, which was not requested".into()))
     }
 
     fn whole(&mut self, body: &[u8]) -> Result<(), Fault> {
@@ -84,7 +84,7 @@ impl Fold for ImagesFold {
 }
 
 impl Answer {
-    /// The images that are there: a place may be empty where a filter took what was in it.
+    /// The images in the answer: an entry is empty if a filter removed its image.
     fn images(&self) -> impl Iterator<Item = &Image> {
         let all = self.data.iter().flatten();
         all.filter(|image| image.data().is_some() || image.url.as_ref().is_some_and(|url| !url.is_empty()))
@@ -101,7 +101,7 @@ impl Image {
         let seen = || self.data().and_then(signed);
         let media_type = told.or_else(seen).or_else(|| asked.and_then(media_type)).unwrap_or("image/png");
         let data = self.data().map(str::to_owned);
-        // An address may end before the run does; the bytes are better wherever both are there.
+        // A URL may expire before the run ends, so inline data is preferred.
         let url = self.url.clone().filter(|_| data.is_none());
         Media { media_type: media_type.to_owned(), data, url }
     }
@@ -119,7 +119,7 @@ fn media_type(format: &str) -> Option<&'static str> {
     }
 }
 
-/// The media type that base64 data shows by its beginning.
+/// The media type according to the start of base64 data.
 fn signed(data: &str) -> Option<&'static str> {
     SIGNATURES.iter().find(|(start, _)| data.starts_with(start)).map(|(_, media_type)| *media_type)
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_of_an_image_is_what_the_answer_says_or_shows_and_only_then_what_was_asked_for() {
+    fn the_answer_decides_the_image_type_before_the_request() {
         let jpeg = || json!([{"b64_json": "/9j/4AAQ"}]);
         let told = images(Some("png"), json!({"data": jpeg(), "output_format": "webp"}));
         let shown = images(Some("png"), json!({"data": jpeg()}));
@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn several_images_are_several_parts_and_an_address_counts_where_there_are_no_bytes() {
+    fn each_image_is_a_part_and_a_url_counts_without_data() {
         let data = json!([{"b64_json": "AAAA", "url": "http://h/1"}, {"url": "http://h/2"}, {"b64_json": null}]);
         let expected = [inline("image/png", "AAAA"), Media::at("image/png", "http://h/2")];
         assert_eq!(images(None, json!({"data": data})), expected);
     }
 
     #[test]
-    fn usage_is_what_is_said_and_nothing_where_nothing_is() {
+    fn missing_usage_stays_unknown() {
         let data = json!([{"b64_json": "AAAA"}]);
         let usage = json!({"input_tokens": 9, "output_tokens": 1056, "total_tokens": 1065});
         let said = read_answer(None, json!({"data": data, "usage": usage})).unwrap().usage;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_an_image_is_none() {
+    fn an_answer_without_an_image_fails() {
         for body in [json!({}), json!({"data": []}), json!({"data": [{"b64_json": ""}]}), json!({"data": null})] {
             assert_eq!(read_answer(None, body), Err(NO_IMAGE));
         }

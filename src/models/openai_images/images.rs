@@ -1,4 +1,4 @@
-//! What is sent: the prompt, and the settings in the words of this API.
+//! Images request: the prompt, and the settings under this API's names.
 
 use serde_json::{Map, Value, json};
 
@@ -14,10 +14,10 @@ use crate::models::http::{
 };
 use crate::ports::ModelRequest;
 
-/// Fields that toolgate sets, or that make an answer it does not read.
+/// Fields that toolgate sets, or that produce an answer it does not read.
 const RESERVED: [&str; 4] = ["model", "prompt", "stream", "partial_images"];
 
-/// An answer may have this many bytes. The images in it are base64, a third larger than their bytes.
+/// The most bytes of an answer. Its images are base64, a third larger than their bytes.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// The wire format of the Images API, for one model.
@@ -28,7 +28,7 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// The format as this provider's server speaks it.
+    /// The format for the server of this provider.
     pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
         settings.reserve(&RESERVED)?;
         if let Some(setting) = unsupported(settings) {
@@ -52,17 +52,17 @@ impl Wire for Images {
         prompt(request).map(drop)
     }
 
-    /// There is no conversation: what was said before is not sent.
+    /// Earlier messages are not sent: the API has no conversation.
     fn message(&self, _: &Message, _: Option<&Message>, _: &mut Members) -> Result<(), serde_json::Error> {
         Ok(())
     }
 
     fn declare(&self, _: &Tool) -> Declared {
-        Declared::Refused("an image model calls no tools".into())
+        Declared::Refused("an image model does not call tools".into())
     }
 
     fn body(&self, request: &ModelRequest<'_>, _: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        // A request without a prompt does not get past the check.
+        // `check` rejects a request without a prompt.
         let prompt = prompt(request).unwrap_or_default();
         let mut body = Object::new(&self.opening, prompt.len());
         body.field("prompt", &prompt)?;
@@ -82,7 +82,7 @@ impl Wire for Images {
     }
 }
 
-/// The first setting that has no meaning for an image model.
+/// The first setting that does not apply to an image model.
 fn unsupported(settings: &Settings) -> Option<&'static str> {
     let caches = matches!(settings.prompt_cache, PromptCache::FiveMinutes | PromptCache::OneHour);
     let said = [
@@ -108,13 +108,13 @@ fn fields(settings: &Settings, provider: &str) -> Map<String, Value> {
         fields.insert("response_format".into(), json!("b64_json"));
     }
     fields.extend(settings.extra.clone());
-    // The way to leave a field out that is sent by default.
+    // A null in `extra` removes a field that is sent by default.
     fields.retain(|_, value| !value.is_null());
     fields
 }
 
-/// Others answer with an address unless they are told otherwise; OpenAI's GPT image models give nothing but base64, and
-/// refuse the field.
+/// Whether to send `response_format`. Other models return a URL without it; OpenAI's GPT image models return only
+/// base64, and reject the field.
 fn takes_response_format(model: &str, provider: &str) -> bool {
     !matches!(provider, "openai" | "azure") && !model.contains("gpt-image")
 }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_asked_for_where_it_is_not_the_only_form() {
+    fn base64_is_requested_unless_it_is_the_only_form() {
         assert_eq!(sent("gpt-image-2", "openai", json!({})), json!({"model": "gpt-image-2"}));
         assert_eq!(sent("openai/gpt-image-2", "gateway", json!({})), json!({"model": "openai/gpt-image-2"}));
         assert_eq!(sent("flux", "localhost", json!({})), json!({"model": "flux", "response_format": "b64_json"}));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_a_language_model_are_refused_by_name() {
+    fn language_model_settings_are_rejected_by_name() {
         let refused = |settings: Settings| Images::new(&settings, "openai").unwrap_err().to_string();
         let plain = || Settings::new("http://h", "m");
         assert_eq!(

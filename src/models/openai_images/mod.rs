@@ -1,7 +1,7 @@
-//! Models that make images: OpenAI's Images API (`POST /images/generations`) and every server that speaks the same format.
+//! Image models: OpenAI's Images API (`POST /images/generations`) and every server with the same API.
 //!
-//! Such a model takes a prompt and gives images. It has no conversation, no tools and no schema, and what it cannot take is
-//! refused before anything is sent, so that nobody pays for an image of half a request.
+//! Such a model takes a prompt and returns images. It has no conversation, no tools and no schema. A request with
+//! unsupported content is rejected before it is sent, so that the user does not pay for an image of half a request.
 
 mod fold;
 mod images;
@@ -14,11 +14,11 @@ use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 /// The name of this wire format.
 pub const WIRE: &str = "openai_images";
 
-/// An image model. Checks the settings; sends nothing. What an image is to be like (`size`, `quality`, `output_format`,
-/// `background`, `n`, …) is said in [`Settings::extra`].
+/// An image model. Validates the settings; sends no request. The options of an image (`size`, `quality`,
+/// `output_format`, `background`, `n`, …) are fields of [`Settings::extra`].
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
     let address = Address { path: &["images", "generations"], query: None, key: KeyHeader::Bearer, headers: &[] };
-    // An image comes whole or not at all; fragments of one are of no use to anybody here.
+    // Images arrive complete; partial images are not used.
     let settings = Settings { stream: false, ..settings.clone() };
     HttpModel::new(&settings, "openai", &address, |provider| Images::new(&settings, provider))
 }

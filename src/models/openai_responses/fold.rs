@@ -1,5 +1,5 @@
-//! The fold of a stream's events, or of a whole response, into a reply. Items count when they are done, and the
-//! response when it has come to its own end: completed, incomplete or failed.
+//! Answer fold: folds the events of a stream, or a complete response, into a reply. Items count when they are done, and
+//! the response when it reached its own end: completed, incomplete or failed.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;
 
-/// The mark that some servers end a stream with.
+/// The end mark of some servers' streams.
 const DONE: &str = "[DONE]";
-/// A response with more items than this is taken for a broken one.
+/// The most items of a response; a response with more is treated as broken.
 const MAX_ITEMS: usize = 1024;
 
-/// A response as far as it has arrived.
+/// The part of a response received so far.
 #[derive(Debug, Default)]
 pub(super) struct ResponseFold {
     asked: String,
@@ -39,7 +39,7 @@ impl Fold for ResponseFold {
                 self.said.push_str(event.delta.as_ref().and_then(Value::as_str).unwrap_or_default());
                 self.say(event.delta, deltas, |text| Delta::Text { text });
             }
-            // The last is the name of it in the Open Responses specification.
+            // The last is its name in the Open Responses specification.
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" | "response.reasoning.delta" => {
                 self.say(event.delta, deltas, |text| Delta::Reasoning { text });
             }
@@ -56,7 +56,7 @@ impl Fold for ResponseFold {
                 self.conclude(event.into_response()?)?;
             }
             "error" => return Err(provider(&event.into_error())),
-            // An event without a type that is an error is one of a proxy.
+            // An error event without a type comes from a proxy.
             "" if event.error.as_ref().is_some_and(|error| !error.is_null()) => {
                 return Err(provider(&event.into_error()));
             }
@@ -94,7 +94,7 @@ impl Fold for ResponseFold {
         let Response { id, model, status, incomplete_details, output, .. } = response.ok_or(Fault::Truncated)?;
         done.sort_by_key(|(index, _)| *index);
         let done: Vec<Value> = done.into_iter().map(|(_, item)| item).collect();
-        // They are the same; but some servers leave out the one, and some the other.
+        // Both lists are the same, but some servers omit one and some the other.
         let items = output.filter(|output| output.len() > done.len()).unwrap_or(done);
         if items.len() > MAX_ITEMS {
             return Err(Fault::Unreadable(format!("it has more than {MAX_ITEMS} items")));
@@ -105,14 +105,14 @@ impl Fold for ResponseFold {
 
         let is_complete = status.as_deref() != Some("incomplete");
         let mut said = Output::of(&items, if is_complete { End::Own } else { End::Early });
-        // Some servers send the text in fragments alone.
+        // Some servers send the text only in fragments.
         if items.is_empty() && !spoken.is_empty() {
             said.content.push(Part::Text { text: spoken });
         }
         let stop = match incomplete_details.and_then(|details| details.reason).as_deref() {
             _ if said.is_refusal => Stop::Refusal,
             Some("content_filter") => Stop::ContentFilter,
-            // Of the other reasons none can come without being asked for; in any case something is missing.
+            // The other reasons do not occur unless requested; in any case the answer is incomplete.
             _ if !is_complete => Stop::MaxTokens,
             _ if said.has_calls() => Stop::ToolCalls,
             Some(_) | None => Stop::End,
@@ -131,7 +131,7 @@ impl Fold for ResponseFold {
 }
 
 impl ResponseFold {
-    /// A response of this model, of which nothing has arrived.
+    /// The empty response of this model.
     pub(super) fn new(asked: String) -> Self {
         Self { asked, ..Self::default() }
     }
@@ -146,7 +146,7 @@ impl ResponseFold {
     }
 
     fn item(&mut self, event: Event) {
-        // Where no index is said, the order of arrival is the order.
+        // Without an index, the order of arrival counts.
         let index = event.output_index.and_then(|index| index.as_u64()).unwrap_or(self.done.len() as u64);
         self.done.extend(event.item.map(|item| (index, item)));
     }
@@ -157,7 +157,7 @@ impl ResponseFold {
         match (response.status.as_deref(), error) {
             (Some("failed" | "cancelled"), error) => Err(provider(error.unwrap_or(&Value::Null))),
             (None, Some(error)) => Err(provider(error)),
-            (Some("queued" | "in_progress"), _) => Err(Fault::NoMessage("the response is still under way")),
+            (Some("queued" | "in_progress"), _) => Err(Fault::NoMessage("the response is still in progress")),
             (Some(_) | None, _) => {
                 self.response = Some(response);
                 Ok(())
@@ -170,7 +170,7 @@ fn provider(error: &Value) -> Fault {
     Fault::Provider(Box::new(ErrorBody::of_error(error)))
 }
 
-/// Reads a `usage` object; whatever is missing or no number stays unknown.
+/// Reads a `usage` object; a count that is missing or not a number stays unknown.
 fn usage(usage: &Value) -> Usage {
     let count = |path: &str| usage.pointer(path).and_then(Value::as_u64);
     Usage {

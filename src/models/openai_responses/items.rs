@@ -1,5 +1,5 @@
-//! One neutral message as the input items the server reads. Results come first, directly after the calls they answer;
-//! whatever else the user said follows as a message.
+//! Message translation: one neutral message as input items of the API. Results come first, directly after the calls
+//! they answer; other user content follows as a message.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,16 @@ use crate::core::tool::Arguments;
 use crate::models::http::Members;
 use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
 
-/// How a conversation is written for one model.
+/// Writes a conversation for one model.
 #[derive(Debug)]
 pub(super) struct Items {
-    /// What its server takes.
+    /// The capabilities of its server.
     pub(super) reader: Reader,
-    /// The model: what it wrote itself is replayed unchanged.
+    /// The model: its own turns are replayed unchanged.
     pub(super) model: String,
 }
 
-/// An item that is written from the neutral form.
+/// An item written from the neutral form.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Item<'a> {
@@ -119,8 +119,8 @@ impl Items {
         Ok(())
     }
 
-    /// The items as they came. Only what the conversation knows better is put right: the id of a call, and arguments
-    /// that the server would not read.
+    /// Replays the items unchanged, except for the conversation's call ids and arguments that the server could not
+    /// read.
     fn replay(&self, message: &Message, state: &ProviderState, members: &mut Members) -> Result<(), serde_json::Error> {
         let mut calls = message.content.iter().filter_map(|part| match part {
             Part::ToolUse { id, input, .. } => Some((id, input)),
@@ -161,7 +161,7 @@ impl<'a> Input<'a> {
             Shown::Text(text) => Self::Text { text },
             Shown::Image(url) => Self::Image { detail: "auto", image_url: url },
             Shown::File { name, data } => Self::File { filename: name, file_data: data },
-            // The API has no part for it, and the settings do not promise one.
+            // The API has no part for audio, and the settings reject it.
             Shown::Audio { .. } => Self::Text { text: as_text(part) },
         }
     }

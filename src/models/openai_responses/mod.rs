@@ -1,5 +1,5 @@
-//! Models behind the OpenAI Responses API: OpenAI itself, Azure, and the servers that speak the same format. Stateless:
-//! nothing is stored there, and each request carries the whole conversation, reasoning in encrypted form included.
+//! Models behind the OpenAI Responses API: OpenAI itself, Azure, and servers with the same API. Stateless: the server
+//! stores no conversation, and each request carries all of it, including encrypted reasoning.
 
 mod fold;
 mod items;
@@ -14,7 +14,7 @@ use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 /// The name of this wire format.
 pub const WIRE: &str = "openai_responses";
 
-/// A model on a server that speaks Responses. Checks the settings; sends nothing.
+/// A model on a server with the Responses API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {
     let address = Address { path: &["responses"], query: None, key: KeyHeader::Bearer, headers: &[] };
     HttpModel::new(settings, "openai", &address, |provider| Responses::new(settings, provider))

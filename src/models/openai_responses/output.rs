@@ -1,4 +1,4 @@
-//! Output items as the parts of a reply, and as what is sent back.
+//! Output items: the parts of a reply, and the state that is sent back.
 
 use serde_json::Value;
 
@@ -6,26 +6,26 @@ use super::WIRE;
 use crate::core::chat::{Part, ProviderState};
 use crate::core::tool::Arguments;
 
-/// How a response came to its end.
+/// The end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// It is complete.
     Own,
-    /// It was stopped.
+    /// It was cut off.
     Early,
 }
 
-/// What the items of a response say.
+/// The content of the items of a response.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     /// Text, reasoning and calls, in order.
     pub(super) content: Vec<Part>,
-    /// Whether the model declined.
+    /// Whether the model refused.
     pub(super) is_refusal: bool,
 }
 
 impl Output {
-    /// Reads the items; what is of no known type says nothing.
+    /// Reads the items; items of unknown types have no content.
     pub(super) fn of(items: &[Value], end: End) -> Self {
         let is_refused = items.iter().any(|item| kind(item) == "message" && refusals(item).next().is_some());
         let is_stopped = end == End::Early || is_refused;
@@ -37,7 +37,7 @@ impl Output {
                 "message" => output.message(item),
                 "reasoning" => output.content.extend(reasoning(item)),
                 "function_call" => {
-                    // A server that does not say so of the item says it of the response.
+                    // Some servers report an incomplete item only on the response.
                     let is_in_doubt = has_no_arguments(item) || (is_last && item.get("status").is_none());
                     let is_cut = is_cut(item) || (is_stopped && Some(index) == last_call && is_in_doubt);
                     output.content.push(call(item, is_cut));
@@ -48,7 +48,7 @@ impl Output {
         output
     }
 
-    /// Whether the model asks for anything.
+    /// Whether the model calls tools.
     pub(super) fn has_calls(&self) -> bool {
         self.content.iter().any(|part| matches!(part, Part::ToolUse { .. }))
     }
@@ -64,8 +64,8 @@ impl Output {
     }
 }
 
-/// The state of a turn that can be replayed: every item is whole, and reasoning is there in a form that a server which
-/// stores nothing can read. Else the neutral form is sent, without the ids that would not be found.
+/// The replay state of a turn, if every item is complete and its reasoning is in a form that a stateless server can
+/// read. Otherwise the neutral form is sent, without ids that the server would not find.
 pub(super) fn state(model: &str, items: Vec<Value>) -> Option<ProviderState> {
     let is_readable = |item: &Value| {
         kind(item) != "reasoning"
@@ -85,7 +85,7 @@ fn is_cut(item: &Value) -> bool {
     matches!(item.get("status").and_then(Value::as_str), Some("incomplete" | "in_progress"))
 }
 
-/// Whether a call says nothing that it would run on.
+/// Whether a call has empty arguments.
 fn has_no_arguments(item: &Value) -> bool {
     match item.get("arguments") {
         None | Some(Value::Null) => true,
@@ -103,7 +103,7 @@ fn list<'a>(item: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     item.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The summary of it, or the thoughts themselves from servers that show them.
+/// The summary of the reasoning, or the reasoning itself from servers that return it.
 fn reasoning(item: &Value) -> Option<Part> {
     let texts = |name: &str| {
         let texts: Vec<&str> = list(item, name).filter_map(|part| part.get("text")?.as_str()).collect();

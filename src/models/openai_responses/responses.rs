@@ -1,4 +1,4 @@
-//! What is sent: the body around the conversation, and the settings in the words of this API.
+//! Responses request: the body around the conversation, and the settings under this API's names.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ use crate::models::openai_content::{Reader, answer_format};
 use crate::models::openai_schema::{is_strict, project};
 use crate::ports::ModelRequest;
 
-/// Fields that the loop sets, and those that would make the server keep the conversation.
+/// Fields that toolgate sets, and those that would make the server store the conversation.
 const RESERVED: [&str; 11] = [
     "model",
     "input",
@@ -32,7 +32,7 @@ const RESERVED: [&str; 11] = [
     "background",
 ];
 
-/// Codes that say that what was asked for breaks a rule.
+/// Error codes of a policy violation in the request.
 const FLAGGED: [&str; 4] =
     ["invalid_prompt", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation"];
 
@@ -50,7 +50,7 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    /// The format as this provider's server speaks it.
+    /// The format for the server of this provider.
     pub(super) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
         settings.reserve(&RESERVED)?;
         let unsupported = |setting| Err(SettingsError::Unsupported { wire: "The Responses API", setting });
@@ -108,7 +108,7 @@ impl Wire for Responses {
             Ok(projected) => projected,
             Err(why) => return Declared::Refused(why),
         };
-        // Said in any case: without it a tool is strict here.
+        // Always sent: a tool without it is strict in this API.
         let strict = is_strict(&mut projected, self.strict_tools);
         let json = json!({"type": "function", "name": name, "description": description,
             "parameters": projected.schema, "strict": strict});
@@ -156,13 +156,14 @@ impl Wire for Responses {
         if says(&FLAGGED) {
             return Some(ErrorCode::ContentFilter);
         }
-        // What is wrong with an image stays wrong.
+        // A request with an invalid image fails again on every retry.
         let is_of_image = error.words.iter().any(|word| word.contains("image"));
         (is_of_image || says(&["data_residency_mismatch"])).then_some(ErrorCode::ProviderRejected)
     }
 }
 
-/// Tools that may not be called stay listed: the prefix that the server caches must not change with the offer.
+/// The tool choice. Tools that may not be called stay listed, because the prefix that the server caches must not change
+/// with the tool access.
 fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
     match (offer, choice) {
         (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
@@ -190,7 +191,7 @@ fn fields(settings: &Settings) -> Map<String, Value> {
     reasoning.extend(settings.reasoning.effort.clone().map(|effort| ("effort".to_owned(), effort.into())));
     reasoning.extend((settings.reasoning.show == Some(true)).then(|| ("summary".to_owned(), "auto".into())));
     let mut extra = settings.extra.clone();
-    // It becomes one with the format of the answer.
+    // It is merged with the format of the answer.
     extra.shift_remove("text");
     if let Some(Value::Object(more)) = extra.get("reasoning").cloned() {
         reasoning.extend(more);
@@ -201,7 +202,7 @@ fn fields(settings: &Settings) -> Map<String, Value> {
     fields
 }
 
-/// Whether the model may reason. Those of OpenAI that do not refuse a request which asks for their reasoning.
+/// Whether the model may reason. OpenAI's other models reject a request for reasoning.
 fn reasons(model: &str) -> bool {
     let name = model.strip_prefix("openai/").unwrap_or(model);
     let name = name.strip_prefix("ft:").unwrap_or(name);
@@ -215,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_that_do_not_reason_are_not_asked_for_their_reasoning() {
+    fn models_without_reasoning_get_no_request_for_it() {
         for model in
             ["gpt-4o", "gpt-4.1-mini", "ft:gpt-4o:me", "chatgpt-4o-latest", "gpt-5-chat-latest", "openai/gpt-4o"]
         {

@@ -1,11 +1,11 @@
-//! What a server sends, as far as it is read. Items stay JSON: they are sent back as they came.
+//! API responses, as far as they are read. Items stay JSON: they are sent back unchanged.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::models::http::Fault;
 
-/// A response, whole or as an event of a stream holds it.
+/// A response, complete or as part of a stream event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Response {
@@ -18,14 +18,14 @@ pub(super) struct Response {
     pub(super) usage: Option<Value>,
 }
 
-/// Why a response is not complete.
+/// Why a response is incomplete.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct IncompleteDetails {
     pub(super) reason: Option<String>,
 }
 
-/// An event of a stream. One struct for all: which fields there are, and what they hold, follows from `type`.
+/// An event of a stream. One struct for all types: `type` decides which fields are present, and their meaning.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Event {
@@ -42,12 +42,12 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Whether another part of a summary begins.
+    /// Whether another part of a summary starts.
     pub(super) fn is_further_summary(&self) -> bool {
         self.summary_index.as_ref().and_then(Value::as_u64).is_some_and(|index| index > 0)
     }
 
-    /// The response that a last event holds. The event says how it ended, should the response not.
+    /// The response of a final event. The event decides the status if the response has none.
     pub(super) fn into_response(self) -> Result<Response, Fault> {
         let unreadable = |_| Fault::Unreadable("`response` is not of the expected type".into());
         let response: Option<Response> = self.response.map(serde_json::from_value).transpose().map_err(unreadable)?;
@@ -56,7 +56,7 @@ impl Event {
         Ok(Response { status, ..response })
     }
 
-    /// The error that an `error` event stands for, nested or not.
+    /// The error of an `error` event, nested or not.
     pub(super) fn into_error(self) -> Value {
         match self.error {
             Some(error @ (Value::Object(_) | Value::String(_))) => error,

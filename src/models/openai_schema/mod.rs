@@ -1,6 +1,6 @@
-//! JSON Schemas as OpenAI's APIs and those that imitate them take them. One schema that is refused costs the whole
-//! request, so what cannot be sent is rewritten to the nearest that can, and what that loses is told. The original
-//! stays the one that arguments are validated with.
+//! JSON Schemas for OpenAI's APIs and compatible ones. One rejected schema fails the whole request, so an unsupported
+//! schema is rewritten to the nearest supported one, and the loss is reported. Arguments are always validated with the
+//! original.
 
 mod nested;
 mod root;
@@ -12,16 +12,16 @@ use root::Root;
 
 pub(in crate::models) use strict::why_not_strict;
 
-/// A schema as it is sent.
+/// A schema in the form in which it is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::models) struct Projected {
     /// The schema; its root is an object.
     pub(in crate::models) schema: Value,
-    /// What it no longer says, each a sentence.
+    /// The dropped rules, each a sentence.
     pub(in crate::models) lost: Vec<String>,
 }
 
-/// The schema of an object as it can be sent, or why there is none.
+/// The supported form of an object's schema, or why there is none.
 pub(in crate::models) fn project(schema: &Value) -> Result<Projected, String> {
     let object = match schema {
         Value::Object(object) => object.clone(),
@@ -46,7 +46,8 @@ pub(in crate::models) fn project(schema: &Value) -> Result<Projected, String> {
     Ok(Projected { schema, lost })
 }
 
-/// Whether the schema is sent as a strict one, which then binds the model. If that was asked for in vain, `lost` says why.
+/// Whether the schema is sent as strict, which binds the model. If strict is wanted but impossible, `lost` gets the
+/// reason.
 pub(in crate::models) fn is_strict(projected: &mut Projected, wanted: bool) -> bool {
     match why_not_strict(&projected.schema) {
         _ if !wanted => false,

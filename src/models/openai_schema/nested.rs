@@ -1,9 +1,9 @@
-//! Below the root nearly everything is taken. Arrays have to say what their items are, and tuples are written the new
-//! way; both change nothing of what the schema means. References have to lead somewhere within the schema.
+//! Nested schemas. Below the root nearly all schemas are supported. Arrays must declare their items, and tuples use the
+//! newer form; neither changes the meaning of the schema. References must point to a place within the schema.
 
 use serde_json::{Map, Value, json};
 
-/// Mends this schema and those in it.
+/// Fixes this schema and those in it.
 pub(super) fn mend(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     if let Some(Value::Array(tuple)) = object.get_mut("items") {
@@ -18,7 +18,7 @@ pub(super) fn mend(schema: &mut Value) {
     each_in(object, &mut mend);
 }
 
-/// Drops references that lead nowhere, be it since the root was rewritten or all along; says so once each.
+/// Drops dangling references, whether or not the rewritten root caused them; reports each once.
 pub(super) fn drop_dangling(schema: &mut Value, lost: &mut Vec<String>) {
     let whole = schema.clone();
     drop_dangling_in(schema, &whole, lost);

@@ -1,15 +1,15 @@
-//! The root: it has to be an object, without `$ref`, `allOf`, `anyOf`, `oneOf`, `enum`, `const` and `not`. References and
-//! conjunctions are written out; of alternatives remains what is common, with everything else optional.
+//! Schema root: the API requires an object without `$ref`, `allOf`, `anyOf`, `oneOf`, `enum`, `const` and `not`.
+//! References and conjunctions are expanded; alternatives keep what they have in common, with everything else optional.
 
 use serde_json::{Map, Value, json};
 
 type Object = Map<String, Value>;
 
-/// Schemas may refer to themselves, and one that was written to do harm does so many times over.
+/// The deepest expansion. Schemas may refer to themselves, and a hostile one does so many times.
 const MAX_DEPTH: usize = 16;
 const MAX_PARTS: usize = 256;
 
-/// A root on its way to what may be sent.
+/// A root being rewritten.
 pub(super) struct Root<'a> {
     whole: &'a Value,
     parts: usize,
@@ -22,7 +22,7 @@ impl<'a> Root<'a> {
         Self { whole, parts: 0, lost: Vec::new() }
     }
 
-    /// The object without what must not stand at the root, and what that loses.
+    /// The object without keywords that are unsupported at the root, and the dropped rules.
     pub(super) fn flatten(mut self, object: Object) -> (Object, Vec<String>) {
         let object = self.part(object, 0);
         self.lost.dedup();
@@ -32,7 +32,7 @@ impl<'a> Root<'a> {
     fn part(&mut self, mut object: Object, depth: usize) -> Object {
         self.parts += 1;
         if depth > MAX_DEPTH || self.parts > MAX_PARTS {
-            self.lost.push("Its root refers to itself or to too much: some of that is left out.".into());
+            self.lost.push("Its root refers to itself or to too many schemas: some of them are left out.".into());
             return Object::new();
         }
         if let Some(reference) = object.remove("$ref") {
@@ -41,7 +41,7 @@ impl<'a> Root<'a> {
                     let target = self.part(target, depth + 1);
                     self.conjoin(&mut object, target);
                 }
-                None => self.lost.push(format!("`$ref` at the root leads nowhere: {reference}.")),
+                None => self.lost.push(format!("`$ref` at the root has no target: {reference}.")),
             }
         }
         for branch in branches(&mut object, "allOf") {
@@ -54,8 +54,9 @@ impl<'a> Root<'a> {
                 alternatives.into_iter().map(|branch| self.part(branch, depth + 1)).collect();
             alternatives.retain(|branch| branch.get("type").is_none_or(allows_object));
             if alternatives.len() > 1 {
-                self.lost
-                    .push(format!("`{word}` at the root is merged: which arguments go together is no longer said."));
+                self.lost.push(format!(
+                    "`{word}` at the root is merged: the rules on which arguments go together are lost."
+                ));
             }
             if let Some(merged) = disjoin(alternatives) {
                 self.conjoin(&mut object, merged);
@@ -74,12 +75,12 @@ impl<'a> Root<'a> {
         self.whole.pointer(pointer)?.as_object().cloned()
     }
 
-    /// Adds what else has to hold.
+    /// Adds a further schema that must hold.
     fn conjoin(&mut self, object: &mut Object, other: Object) {
         let is_alone = !object.contains_key("properties");
         for (word, said) in other {
             match (word.as_str(), object.get_mut(&word), said) {
-                // Of a part's own definitions none is reachable from here, unless it was meant as one of the root.
+                // Definitions of a part are not reachable from here, unless they were meant as the root's own.
                 ("$defs" | "definitions", Some(Value::Object(known)), Value::Object(more)) => {
                     more.into_iter().for_each(|(name, schema)| add_definition(known, name, schema));
                 }
@@ -89,7 +90,7 @@ impl<'a> Root<'a> {
                 ("required", Some(Value::Array(known)), Value::Array(more)) => {
                     known.extend(more.into_iter().filter(|name| !known.contains(name)).collect::<Vec<_>>());
                 }
-                // It speaks of the properties beside it, and those are more now.
+                // It applies to the properties next to it, and the merge adds properties.
                 ("additionalProperties", None, said) if !is_alone && said != true => {
                     self.lost.push("`additionalProperties` of a part of the root is left out.".into());
                 }
@@ -104,12 +105,12 @@ impl<'a> Root<'a> {
     }
 }
 
-/// Whether a `type` has room for objects.
+/// Whether a `type` allows objects.
 pub(super) fn allows_object(types: &Value) -> bool {
     types == "object" || types.as_array().is_some_and(|types| types.iter().any(|one| one == "object"))
 }
 
-/// Takes the schemas out of a combination; `true` and `{}` say nothing.
+/// Removes the schemas from a combination; `true` and `{}` are ignored.
 fn branches(object: &mut Object, word: &str) -> Vec<Object> {
     let Some(Value::Array(branches)) = object.remove(word) else { return Vec::new() };
     let as_object = |branch| match branch {
@@ -120,7 +121,7 @@ fn branches(object: &mut Object, word: &str) -> Vec<Object> {
     branches.into_iter().filter_map(as_object).collect()
 }
 
-/// Adds members; one that is there with another schema has to fulfil both.
+/// Adds members; one that exists with another schema must match both.
 fn add_members(known: &mut Object, more: Object) {
     for (name, schema) in more {
         match known.get_mut(&name) {
@@ -137,7 +138,7 @@ fn add_definition(known: &mut Object, name: String, schema: Value) {
     known.entry(name).or_insert(schema);
 }
 
-/// What is common to all branches, with everything else that any of them speaks of as optional.
+/// The common part of all branches, with all other properties as optional.
 fn disjoin(mut branches: Vec<Object>) -> Option<Object> {
     if branches.len() < 2 {
         return branches.pop();
@@ -176,7 +177,7 @@ fn disjoin(mut branches: Vec<Object>) -> Option<Object> {
     Some(merged)
 }
 
-/// Adds a property that may also be what another branch says of it.
+/// Adds a property that may also match another branch's schema.
 fn add_alternative(properties: &mut Object, name: String, schema: Value) {
     let Some(known) = properties.get_mut(&name) else {
         properties.insert(name, schema);

@@ -1,5 +1,5 @@
-//! The subset of JSON Schema that a strict declaration is held to: every object closed and all of its properties
-//! required, a short list of keywords, and bounds on the whole.
+//! Strict schemas: the subset of JSON Schema for strict declarations. Every object is closed and requires all of its
+//! properties, and only some keywords and limited sizes are allowed.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ const MAX_ENUM_VALUES: usize = 1_000;
 const MAX_NAME_CHARS: usize = 120_000;
 const MAX_LEVELS: usize = 10;
 
-/// What may stand in a schema.
+/// The allowed keywords.
 const KEYWORDS: [&str; 22] = [
     "type",
     "properties",
@@ -34,7 +34,7 @@ const KEYWORDS: [&str; 22] = [
     "$schema",
 ];
 
-/// Formats of text that are known.
+/// The supported text formats.
 const FORMATS: [&str; 9] = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// Why this schema cannot be declared strict; `None` if it can.
@@ -44,7 +44,7 @@ pub(in crate::models) fn why_not_strict(schema: &Value) -> Option<String> {
         Some(_) | None => return Some("its root is not an object".into()),
     }
     if schema.get("anyOf").is_some() {
-        return Some("`anyOf` stands at its root".into());
+        return Some("`anyOf` is at its root".into());
     }
     let mut seen = Seen::default();
     seen.schema(schema, "the root", 0).err().or_else(|| seen.excess())
@@ -67,14 +67,14 @@ impl Seen {
         bounds.into_iter().find(|(_, seen, most)| seen > most).map(|(what, _, most)| format!("more than {most} {what}"))
     }
 
-    /// Looks at a schema and those in it; `place` is what it is called.
+    /// Checks a schema and those in it; `place` names it in errors.
     fn schema(&mut self, schema: &Value, place: &str, level: usize) -> Result<(), String> {
         let Value::Object(object) = schema else { return Err(format!("{place} is not a plain schema")) };
         if level > MAX_LEVELS {
             return Err(format!("it is nested deeper than {MAX_LEVELS} levels"));
         }
         if object.contains_key("$ref") {
-            return if object.len() == 1 { Ok(()) } else { Err(format!("`$ref` of {place} does not stand alone")) };
+            return if object.len() == 1 { Ok(()) } else { Err(format!("`$ref` of {place} has sibling keywords")) };
         }
         if let Some(word) = object.keys().find(|word| !KEYWORDS.contains(&word.as_str())) {
             return Err(format!("{place} has `{word}`"));
@@ -90,7 +90,7 @@ impl Seen {
         self.values(object);
         self.object(object, place, level)?;
         if is_of_type(object, "array") || object.contains_key("items") {
-            let items = object.get("items").ok_or_else(|| format!("{place} does not say what its items are"))?;
+            let items = object.get("items").ok_or_else(|| format!("{place} does not declare its items"))?;
             self.schema(items, &format!("an item of {place}"), level + 1)?;
         }
         for alternative in object.get("anyOf").and_then(Value::as_array).into_iter().flatten() {

@@ -7,14 +7,14 @@ fn projected(schema: Value) -> (Value, Vec<String>) {
 }
 
 #[test]
-fn a_root_that_is_fine_stays_as_it_is() {
+fn a_valid_root_stays_unchanged() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
         "additionalProperties": false, "$defs": {"x": {"type": "integer"}}});
     assert_eq!(projected(schema.clone()), (schema, vec![]));
 }
 
 #[test]
-fn the_root_is_said_to_be_an_object_with_properties() {
+fn the_root_becomes_an_object_with_properties() {
     let empty = json!({"type": "object", "properties": {}});
     for schema in [json!({}), json!(true), json!({"type": "object"}), json!({"type": ["object", "null"]})] {
         assert_eq!(projected(schema), (empty.clone(), vec![]));
@@ -22,7 +22,7 @@ fn the_root_is_said_to_be_an_object_with_properties() {
 }
 
 #[test]
-fn what_is_no_schema_of_an_object_is_refused_with_the_reason() {
+fn a_schema_of_a_non_object_is_rejected_with_the_reason() {
     assert_eq!(project(&json!(false)).unwrap_err(), "its schema allows nothing at all");
     assert_eq!(project(&json!("x")).unwrap_err(), "its schema is not a JSON Schema");
     let of_a_string = project(&json!({"type": "string"})).unwrap_err();
@@ -30,7 +30,7 @@ fn what_is_no_schema_of_an_object_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_reference_at_the_root_is_written_out() {
+fn a_reference_at_the_root_is_expanded() {
     let definitions = json!({"Args": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
         "additionalProperties": false}});
     let (schema, lost) = projected(json!({"$ref": "#/definitions/Args", "definitions": definitions.clone()}));
@@ -40,7 +40,7 @@ fn a_reference_at_the_root_is_written_out() {
 }
 
 #[test]
-fn a_reference_that_leads_nowhere_or_in_a_circle_is_dropped_and_told() {
+fn a_dangling_or_circular_root_reference_is_dropped() {
     for reference in ["#/$defs/none", "#", "https://elsewhere.example/schema"] {
         let (schema, lost) = projected(json!({"$ref": reference}));
         assert_eq!(schema, json!({"type": "object", "properties": {}}), "{reference}");
@@ -49,7 +49,7 @@ fn a_reference_that_leads_nowhere_or_in_a_circle_is_dropped_and_told() {
 }
 
 #[test]
-fn a_schema_that_was_written_to_grow_without_end_is_cut_short_and_told() {
+fn a_schema_that_expands_without_end_is_cut_short() {
     let twice =
         |name: &str| json!({"allOf": [{"$ref": format!("#/$defs/{name}")}, {"$ref": format!("#/$defs/{name}")}]});
     let mut definitions: Map<String, Value> =
@@ -57,11 +57,11 @@ fn a_schema_that_was_written_to_grow_without_end_is_cut_short_and_told() {
     definitions.insert("d30".into(), json!({}));
     let (schema, lost) = projected(json!({"$ref": "#/$defs/d0", "$defs": definitions.clone()}));
     assert_eq!(schema, json!({"$defs": definitions, "type": "object", "properties": {}}));
-    assert_eq!(lost, ["Its root refers to itself or to too much: some of that is left out."]);
+    assert_eq!(lost, ["Its root refers to itself or to too many schemas: some of them are left out."]);
 }
 
 #[test]
-fn a_reference_below_the_root_that_leads_nowhere_is_dropped_and_told() {
+fn a_dangling_nested_reference_is_dropped_and_reported() {
     let (schema, lost) = projected(json!({"type": "object", "$defs": {"x": {"type": "string"}},
         "allOf": [{"properties": {"moved": {"$ref": "#/allOf/0/$defs/y"}}, "$defs": {"x": true, "y": true}}],
         "properties": {"fine": {"$ref": "#/$defs/x"}, "far": {"$ref": "https://e.example/s", "title": "t"}}}));
@@ -89,7 +89,7 @@ fn a_conjunction_at_the_root_is_merged_without_loss() {
 }
 
 #[test]
-fn of_alternatives_at_the_root_remains_what_is_common() {
+fn alternatives_at_the_root_keep_their_common_part() {
     for word in ["anyOf", "oneOf"] {
         let (schema, lost) = projected(json!({"type": "object", word: [
             {"properties": {"kind": {"const": "a"}, "x": {"type": "string"}}, "required": ["kind", "x"]},
@@ -100,25 +100,28 @@ fn of_alternatives_at_the_root_remains_what_is_common() {
             "kind": {"anyOf": [{"const": "a"}, {"const": "b"}]},
             "x": {"type": "string"}, "y": {"type": "string"}}});
         assert_eq!(schema, expected);
-        assert_eq!(lost, [format!("`{word}` at the root is merged: which arguments go together is no longer said.")]);
+        assert_eq!(
+            lost,
+            [format!("`{word}` at the root is merged: the rules on which arguments go together are lost.")]
+        );
     }
 }
 
 #[test]
-fn a_single_alternative_is_no_loss() {
+fn a_single_alternative_loses_no_rule() {
     let (schema, lost) = projected(json!({"anyOf": [{"type": "null"}, {"type": "object", "properties": {"a": true}}]}));
     assert_eq!((schema, lost), (json!({"type": "object", "properties": {"a": true}}), vec![]));
 }
 
 #[test]
-fn what_else_must_not_stand_at_the_root_is_left_out_and_told() {
+fn unsupported_root_keywords_are_dropped_and_reported() {
     let (schema, lost) = projected(json!({"type": "object", "not": {"required": ["a"]}, "enum": [{}]}));
     assert_eq!(schema, json!({"type": "object", "properties": {}}));
     assert_eq!(lost, ["`enum` at the root is left out.", "`not` at the root is left out."]);
 }
 
 #[test]
-fn arrays_say_what_their_items_are_wherever_they_stand() {
+fn nested_arrays_declare_their_items() {
     let (schema, lost) = projected(json!({"type": "object", "properties": {
         "bare": {"type": "array"},
         "maybe": {"type": ["array", "null"]},
@@ -137,7 +140,7 @@ fn arrays_say_what_their_items_are_wherever_they_stand() {
 }
 
 #[test]
-fn a_schema_that_keeps_to_the_subset_is_strict() {
+fn a_schema_within_the_subset_is_strict() {
     for schema in [
         json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false}),
         json!({"type": "object", "properties": {
@@ -152,7 +155,7 @@ fn a_schema_that_keeps_to_the_subset_is_strict() {
 }
 
 #[test]
-fn a_schema_that_does_not_is_told_why() {
+fn a_schema_outside_the_subset_is_reported_with_the_reason() {
     let closed = |properties: Value, required: Value| {
         json!({"type": "object", "properties": properties,
         "required": required, "additionalProperties": false})
@@ -164,7 +167,7 @@ fn a_schema_that_does_not_is_told_why() {
     let many: Vec<String> = (0..1_001).map(|value| value.to_string()).collect();
     for (schema, why) in [
         (json!({"type": "array", "items": {}}), "its root is not an object"),
-        (json!({"type": "object", "anyOf": []}), "`anyOf` stands at its root"),
+        (json!({"type": "object", "anyOf": []}), "`anyOf` is at its root"),
         (json!({"type": "object", "properties": {}}), "the root has no `additionalProperties: false`"),
         (json!({"type": "object", "additionalProperties": false}), "the root has no `properties`"),
         (closed(json!({"a": {"type": "string"}}), json!([])), "`a` is not required"),
@@ -175,8 +178,8 @@ fn a_schema_that_does_not_is_told_why() {
         (closed(json!({"a": {"oneOf": []}}), json!(["a"])), "`a` has `oneOf`"),
         (closed(json!({"a": {"type": "string", "minLength": 1}}), json!(["a"])), "`a` has `minLength`"),
         (closed(json!({"a": {"type": "string", "format": "uri"}}), json!(["a"])), "`a` has the format \"uri\""),
-        (closed(json!({"a": {"$ref": "#", "title": "t"}}), json!(["a"])), "`$ref` of `a` does not stand alone"),
-        (closed(json!({"a": {"type": "array"}}), json!(["a"])), "`a` does not say what its items are"),
+        (closed(json!({"a": {"$ref": "#", "title": "t"}}), json!(["a"])), "`$ref` of `a` has sibling keywords"),
+        (closed(json!({"a": {"type": "array"}}), json!(["a"])), "`a` does not declare its items"),
         (closed(json!({"a": {"type": "object"}}), json!(["a"])), "`a` has no `additionalProperties: false`"),
         (closed(json!({"a": {"enum": ["x"]}}), json!(["a"])), "`a` has no `type`"),
         (closed(json!({"a": {"type": "string", "enum": many}}), json!(["a"])), "more than 1000 values of enums"),
@@ -190,7 +193,7 @@ mod laws {
     use super::*;
     use proptest::prelude::*;
 
-    /// Schemas of any shape, with combinations at the root.
+    /// Arbitrary schemas, with combinations at the root.
     fn schemas() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(json!({"type": "string"})),
@@ -213,7 +216,7 @@ mod laws {
         })
     }
 
-    /// Schemas of objects that combine others by `allOf` and `$ref` alone.
+    /// Schemas of objects that combine others only by `allOf` and `$ref`.
     fn conjunctions() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(json!({"type": "string"})),
@@ -248,7 +251,7 @@ mod laws {
 
     proptest! {
         #[test]
-        fn whatever_is_sent_has_a_root_that_is_taken(schema in schemas()) {
+        fn every_sent_schema_has_a_supported_root(schema in schemas()) {
             if let Ok(Projected { schema, .. }) = project(&schema) {
                 prop_assert_eq!(&schema["type"], "object");
                 prop_assert!(schema["properties"].is_object());
@@ -260,7 +263,7 @@ mod laws {
         }
 
         #[test]
-        fn without_alternatives_whatever_was_allowed_stays_allowed(schema in conjunctions(), given in arguments()) {
+        fn without_alternatives_allowed_values_stay_allowed(schema in conjunctions(), given in arguments()) {
             if let Ok(Projected { schema: sent, .. }) = project(&schema) {
                 let (was, is) = (jsonschema::is_valid(&schema, &given), jsonschema::is_valid(&sent, &given));
                 prop_assert!(!was || is, "{} was allowed, but is not by {}", given, sent);
@@ -268,7 +271,7 @@ mod laws {
         }
 
         #[test]
-        fn what_is_sent_once_stays_the_same_when_it_is_sent_again(schema in schemas()) {
+        fn projection_is_idempotent(schema in schemas()) {
             if let Ok(first) = project(&schema) {
                 let again = project(&first.schema);
                 prop_assert_eq!(again, Ok(Projected { lost: vec![], ..first }));

@@ -1,4 +1,4 @@
-//! The list: `prices.json`, which says where its figures are from.
+//! Price list: `prices.json`, which names the sources of its figures.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,15 +14,15 @@ struct List {
     providers: Prices,
 }
 
-// A list that cannot be read knows no price; a test reads it.
+// An unreadable list has no prices; a test reads it.
 static LIST: LazyLock<Prices> = LazyLock::new(|| read().map(|list| list.providers).unwrap_or_default());
 
 fn read() -> serde_json::Result<List> {
     serde_json::from_str(include_str!("prices.json"))
 }
 
-/// What a provider charges for a model, if the list knows: under the model's own name, or else that of the model of
-/// which it is a dated snapshot. Providers are those of [`ModelIdentity`](crate::ports::ModelIdentity).
+/// The price of a provider's model, if listed: under the model's own name, or under the name of the model of which it
+/// is a dated snapshot. Providers are those of [`ModelIdentity`](crate::ports::ModelIdentity).
 pub fn price_of(provider: &str, model: &str) -> Option<Price> {
     let prices = LIST.get(provider)?;
     let name = model.strip_prefix("models/").unwrap_or(model);
@@ -30,7 +30,7 @@ pub fn price_of(provider: &str, model: &str) -> Option<Price> {
     price.copied()
 }
 
-/// The name without `-2026-05-13` or `-20260513` at its end.
+/// The name without a trailing `-2026-05-13` or `-20260513`.
 fn undated(name: &str) -> Option<&str> {
     let ends_with = |pattern: &str| {
         let at = name.len().checked_sub(pattern.len())?;
@@ -47,7 +47,7 @@ mod tests {
     use crate::core::chat::Rates;
 
     #[test]
-    fn the_list_can_be_read_and_no_figure_in_it_is_absurd() {
+    fn the_list_is_readable_and_its_figures_are_plausible() {
         let list = read().expect("it is JSON of the right shape");
         assert_eq!(list.providers.keys().collect::<Vec<_>>(), ["anthropic", "google", "openai"]);
         for (name, price) in list.providers.values().flatten() {
@@ -61,7 +61,7 @@ mod tests {
                 assert!(cache_write.is_none_or(|rate| rate >= input), "{name}");
             }
             assert!(long.is_none_or(|long| long.rates.input > price.rates.input), "{name}");
-            assert!(price.rates.input > 0.0 || price.image.is_some(), "{name} is not for nothing");
+            assert!(price.rates.input > 0.0 || price.image.is_some(), "{name} is not free");
         }
     }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_guessed() {
+    fn prices_are_never_guessed() {
         for (provider, model) in [
             ("openai", "gpt-5-minister"),
             ("openai", "gpt-5-mini-latest"),

@@ -1,4 +1,4 @@
-//! A model whose every attempt has a cost.
+//! Priced model: adds a cost to every attempt of a model.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::core::chat::{Part, Price, Reply};
 use crate::core::tool::Tool;
 use crate::ports::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 
-/// Another model, with the cost filled in on replies and failed attempts that tell their tokens but not their price.
-/// It stands for the model in everything: a method that [`Model`] gains is passed on here.
+/// A model decorator that adds the cost to replies and failed attempts that report tokens without a cost. It replaces
+/// the model everywhere: a method added to [`Model`] must be forwarded here.
 pub struct Priced {
     model: Arc<dyn Model>,
     price: Price,
@@ -45,7 +45,7 @@ struct PricedConversation {
 impl Conversation for PricedConversation {
     async fn reply(&mut self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
         let mut answer = self.conversation.reply(request, deltas).await;
-        // What the provider says it charged is what it charged.
+        // The provider's own cost wins.
         match &mut answer {
             Ok(reply) => {
                 let images = reply.content.iter().filter(|part| matches!(part, Part::Image(_))).count();

@@ -1,9 +1,9 @@
-//! A model that plays a conversation file: for tests, demonstrations, and replaying an agent against an MCP server
-//! without paying anybody.
+//! Scripted model: plays a conversation file, for tests, demonstrations, and replaying an agent against an MCP server
+//! without model costs.
 //!
-//! It is deterministic: the turn follows from the number of assistant messages in the transcript, so a run that is
-//! resumed in another process goes on where it was. It is strict: a transcript that a real provider would refuse is
-//! refused. It never guesses: a script that has run out is a failure, not an empty answer.
+//! It is deterministic: the number of assistant messages in the transcript selects the turn, so a run that another
+//! process resumes continues at the same turn. It is strict: it rejects every transcript that a real provider would
+//! reject. It never guesses: the end of the script is a failure, not an empty answer.
 
 mod reply;
 mod script;
@@ -24,10 +24,10 @@ use crate::core::chat::{Message, Reply, Role};
 use crate::core::error::{ErrorCode, Failure};
 use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
-/// Of an unexpected message a failure shows this much.
+/// The most characters of an unexpected message that a failure shows.
 const SHOWN_CHARS: usize = 300;
 
-/// A model whose every reply is written down beforehand.
+/// A model whose replies come from a script.
 #[derive(Clone, Debug)]
 pub struct ScriptedModel {
     identity: Arc<ModelIdentity>,
@@ -35,7 +35,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// A model called `name` that plays `script` in every conversation from its beginning.
+    /// A model named `name` that plays `script` from the start in every conversation.
     pub fn new(name: impl Into<String>, script: Script) -> Self {
         let identity = ModelIdentity {
             system: "scripted".into(),
@@ -57,7 +57,7 @@ impl Model for ScriptedModel {
     }
 }
 
-/// One run's view of the script. Holds only how often each turn was tried; the transcript says everything else.
+/// One run's view of the script. It holds only the number of attempts of each turn; the transcript holds the rest.
 struct ScriptedConversation {
     model: ScriptedModel,
     attempts: HashMap<usize, u32>,
@@ -89,7 +89,7 @@ impl Conversation for ScriptedConversation {
         let mut reply = turn.reply(number, request);
         reply.model = Some(self.model.identity.model.clone());
         if let Some(streaming) = turn.stream {
-            // As written in the script, not as measured: two runs of one script leave the same journal.
+            // The scripted value instead of a measured one: two runs of one script write the same journal.
             reply.first_token_ms = Some(turn.latency_ms.saturating_add(streaming.delay_ms));
             stream(&reply, streaming, deltas).await;
         }

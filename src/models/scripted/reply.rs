@@ -1,4 +1,4 @@
-//! A turn of the script as a reply. Pure.
+//! Scripted replies: turns a script turn into a reply. Pure.
 
 use super::{ScriptedCall, Turn};
 use crate::core::chat::{Media, Message, Part, Reply, Stop};
@@ -9,7 +9,7 @@ use crate::ports::{Delta, ModelRequest};
 const LAST_RESULT: &str = "{{last_result}}";
 
 impl Turn {
-    /// The reply of turn `number` (from 1) to what was asked.
+    /// The reply of turn `number` (from 1) to a request.
     pub(super) fn reply(&self, number: usize, request: &ModelRequest<'_>) -> Reply {
         let fill = |text: &str| fill_in(text, request.messages.iter().map(|message| message.as_ref()));
         if let (Offer::NoTools | Offer::LastWord, Some(text)) = (request.offer, &self.final_text) {
@@ -54,7 +54,7 @@ impl ScriptedCall {
     }
 }
 
-/// All text of these parts, that inside tool results included, one piece a line.
+/// All text of these parts, including text inside tool results, one piece per line.
 pub(super) fn all_text(parts: &[Part]) -> String {
     let mut pieces = Vec::new();
     for part in parts {

@@ -1,5 +1,5 @@
-//! The conversation file: what a scripted model says, turn by turn. These are plain serde types, so YAML and JSON read
-//! into the same thing; unknown fields are refused, because a mistyped one would silently change a test.
+//! Conversation file of a scripted model, turn by turn. Its plain serde types make YAML and JSON equivalent. Unknown
+//! fields are rejected, because a typo would silently change a test.
 
 use serde::Deserialize;
 
@@ -7,45 +7,45 @@ use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Arguments;
 
-/// A whole conversation, from the model's side.
+/// A conversation, from the model's side.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The replies, in order. Turn `n` answers a transcript that holds `n` assistant messages.
+    /// The replies, in order. Turn `n` answers a transcript with `n` assistant messages.
     pub turns: Vec<Turn>,
 }
 
-/// One reply, and how it comes about.
+/// One reply, with its timing and failures.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Turn {
-    /// What must have been said to the model, or the reply is a failure that names the turn.
+    /// The expected content of the last user message; without it the reply is a failure that names the turn.
     pub expect: Option<Expectation>,
-    /// Visible reasoning; comes first in the reply.
+    /// Visible reasoning; first in the reply.
     pub reasoning: Option<String>,
-    /// The text; comes before the calls. `{{last_result}}` stands for the text of the latest tool result.
+    /// The text, before the calls. `{{last_result}}` is replaced by the text of the latest tool result.
     pub say: Option<String>,
-    /// Media the model produces, after the text: images and audio by their type, anything else as a resource.
+    /// Media of the model, after the text: images and audio by type, any other as a resource.
     pub media: Vec<Media>,
-    /// The tools asked for, in this order.
+    /// The tool calls, in this order.
     pub calls: Vec<ScriptedCall>,
-    /// The whole reply when no tools are on offer. Without it the turn is played as written, tools or not.
+    /// The whole reply when no tools are available. Without it the turn is played unchanged, with or without tools.
     pub final_text: Option<String>,
-    /// Why the model stopped; by default what the content says.
+    /// The stop reason; by default it follows from the content.
     pub stop: Option<Stop>,
-    /// What the reply cost; by default unknown.
+    /// The usage of the reply; by default unknown.
     pub usage: Usage,
-    /// Hands the text out in fragments before the reply is complete.
+    /// Streams the text in fragments before the reply is complete.
     pub stream: Option<Streaming>,
-    /// Milliseconds before anything happens.
+    /// Milliseconds before the reply starts.
     pub latency_ms: u64,
     /// Fails instead of replying.
     pub fail: Option<ScriptedFailure>,
-    /// Never replies, so that something else has to end the wait.
+    /// Never replies, so that a deadline or a cancellation must end the wait.
     pub hang: bool,
 }
 
-/// A call the model makes.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedCall {
@@ -54,12 +54,12 @@ pub struct ScriptedCall {
     pub id: Option<String>,
     /// The tool's name, as the model writes it.
     pub name: String,
-    /// An object, or a string that stands for arguments no JSON parser accepts. Default: `{}`.
+    /// An object, or a string for arguments that are not valid JSON. Default: `{}`.
     #[serde(default = "no_arguments")]
     pub arguments: Arguments,
 }
 
-/// What the last user message has to hold, tool results included.
+/// The expected content of the last user message, including tool results.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
@@ -67,38 +67,38 @@ pub struct Expectation {
     pub contains: String,
 }
 
-/// How text is handed out.
+/// How the text is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Streaming {
-    /// Into how many pieces the text is split; never more than it has characters.
+    /// The number of pieces; never more than the characters of the text.
     pub fragments: usize,
     /// Milliseconds before each piece.
     #[serde(default)]
     pub delay_ms: u64,
 }
 
-/// A failure on demand.
+/// A scripted failure.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedFailure {
-    /// The code.
+    /// The error code.
     pub code: ErrorCode,
     /// The message; by default one that names the turn.
     #[serde(default)]
     pub message: Option<String>,
-    /// Whether a retry may help; by default what the code says.
+    /// Whether a retry may help; by default the code decides.
     #[serde(default)]
     pub retryable: Option<bool>,
-    /// The delay asked for, in milliseconds.
+    /// The requested delay, in milliseconds.
     #[serde(default)]
     pub retry_after_ms: Option<u64>,
-    /// How many attempts of a conversation fail before the turn is played; absent means every one.
+    /// The number of attempts of a conversation that fail before the turn is played; without it, all fail.
     #[serde(default)]
     pub times: Option<u32>,
 }
 
-/// A conversation file that cannot be read.
+/// An invalid conversation file.
 #[derive(Debug, thiserror::Error)]
 #[error("the script is not valid: {0}")]
 pub struct ScriptError(#[from] serde_json::Error);

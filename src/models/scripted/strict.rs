@@ -1,5 +1,5 @@
-//! What every provider refuses, refused here as well: the scripted model is the fake that the whole test suite talks
-//! to, so a transcript that would fail at a real provider has to fail at it.
+//! Transcript rules: rejects what every provider rejects. The scripted model is the fake of the whole test suite, so a
+//! transcript that fails at a real provider must fail here.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::CallId;
 
-/// Why a transcript is unacceptable.
+/// Why a transcript is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptFault {
-    /// There is nothing to answer.
+    /// The transcript is empty.
     #[error("the transcript is empty; it must begin with a user message")]
     Empty,
-    /// Two messages of one role in a row, or a transcript that begins with the assistant.
+    /// Two messages of one role in a row, or a transcript that starts with the assistant.
     #[error("message {index}: the roles do not alternate, expected {expected:?}")]
     BrokenAlternation {
         /// The message, from 0.
         index: usize,
-        /// The role that had to speak.
+        /// The role expected.
         expected: Role,
     },
-    /// The assistant spoke last.
+    /// The last message is the assistant's.
     #[error("the last message is the assistant's; there is nothing to reply to")]
     AssistantLast,
     /// A call in a user message, or a result in an assistant message.
@@ -29,12 +29,12 @@ pub enum TranscriptFault {
     Misplaced {
         /// The message, from 0.
         index: usize,
-        /// Who speaks.
+        /// The role of the message.
         role: Role,
-        /// What was found.
+        /// The misplaced content.
         what: &'static str,
     },
-    /// An id that an earlier call has.
+    /// A call id that an earlier call uses.
     #[error("message {index}: the call id {id} was used before")]
     DuplicateCall {
         /// The message, from 0.
@@ -47,18 +47,18 @@ pub enum TranscriptFault {
     Unanswered {
         /// The message that holds the call, from 0.
         index: usize,
-        /// The call.
+        /// The call without a result.
         id: CallId,
     },
-    /// A result for a call that the message before does not make, or a second result for one.
-    #[error("message {index}: a result for {id}, which is not an open call of the message before")]
+    /// A result for a call that the previous message does not make, or a second result for one.
+    #[error("message {index}: a result for {id}, which is not an open call of the previous message")]
     Orphan {
         /// The message, from 0.
         index: usize,
-        /// The call it names.
+        /// The call id that the result names.
         id: CallId,
     },
-    /// All results are there, in another order than the calls.
+    /// The results are complete, but not in the order of the calls.
     #[error("message {index}: the results are not in the order of the calls")]
     OutOfOrder {
         /// The message, from 0.

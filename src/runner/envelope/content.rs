@@ -1,4 +1,4 @@
-//! What is sealed in a token: the journal, and the bytes that it names.
+//! Sealed content of a token: the journal, and the blobs that it refers to.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -11,7 +11,7 @@ use crate::core::json;
 use crate::core::run::Recorded;
 use crate::ports::Blob;
 
-/// Everything a node needs that has never seen the run.
+/// Everything that a node needs to resume a run it has never stored.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Content {
     pub(super) journal: Vec<Recorded>,
@@ -19,7 +19,7 @@ pub(super) struct Content {
     blobs: Vec<Carried>,
 }
 
-/// A blob in JSON.
+/// A blob as JSON.
 #[derive(Serialize, Deserialize)]
 struct Carried {
     media_type: String,
@@ -36,7 +36,7 @@ impl Content {
         serde_json::to_vec(self).map_err(|_| EnvelopeError::Sealing)
     }
 
-    /// Reads what was sealed for these claims.
+    /// Parses the content and checks it against the claims.
     pub(super) fn read(bytes: &[u8], claims: &Claims) -> Result<Self, EnvelopeError> {
         let content: Self = serde_json::from_slice(bytes).map_err(|_| EnvelopeError::Unreadable)?;
         let in_order = content.journal.iter().zip(0..).all(|(recorded, seq)| recorded.seq == seq);
@@ -53,11 +53,11 @@ impl Content {
     }
 }
 
-/// The hash of a journal, or of the beginning of one: of its facts as JSON, one a line.
+/// The hash of a journal or of a prefix: of its events as JSON, one per line.
 pub(super) fn head<'a>(journal: impl IntoIterator<Item = &'a Recorded>) -> String {
     let mut hash = Sha256::new();
     for recorded in journal {
-        // A fact that could not be written would not be in a journal.
+        // A journal contains only serializable events.
         hash.update(serde_json::to_vec(recorded).unwrap_or_default());
         hash.update(b"\n");
     }

@@ -1,25 +1,25 @@
-//! Why an envelope was not made, or not taken. Each refusal has its own name, and says no more than its bearer knows.
+//! Errors of envelopes. Each rejection has its own variant, and reveals nothing that its bearer does not know.
 
 use jiff::Timestamp;
 
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
 
-/// An envelope that was refused, or could not be made. Nothing was written.
+/// An error of making or accepting an envelope. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// The runner has no keys.
     #[error("this runner has no keys for envelopes; configure `envelope.keys`")]
     NotConfigured,
-    /// Only what waits can be handed to somebody.
+    /// Only a pending run can be handed over.
     #[error("run `{run}` is {status}; only a pending run can be exported as an envelope")]
     NotPending {
         /// The run.
         run: RunId,
-        /// Where it stands.
+        /// Its status.
         status: &'static str,
     },
-    /// The run has become too large to be carried.
+    /// The run is too large for an envelope.
     #[error(
         "run `{run}` is too large for an envelope, whose token has at most {most} bytes; resume it where it is stored"
     )]
@@ -29,51 +29,51 @@ pub enum EnvelopeError {
         /// The limit.
         most: usize,
     },
-    /// The system has no random numbers, or refuses to sign.
+    /// The system's cryptography fails: no random numbers, or no signature.
     #[error("the envelope could not be sealed; the system's cryptography does not work")]
     Sealing,
-    /// What was given is larger than anything made here.
+    /// The input is larger than any envelope.
     #[error("the envelope is larger than any that is accepted ({most} bytes)")]
     Oversized {
         /// The limit.
         most: usize,
     },
-    /// It is no envelope: cut off, or of another form.
+    /// Not an envelope: truncated, or of another format.
     #[error("this is no envelope, or only a part of one; give it back as it was exported")]
     Malformed,
-    /// The key that signed it is not known here, or no longer.
+    /// This node does not have the key of the signature.
     #[error("the envelope is signed with a key that is not accepted here; the run has to be exported again")]
     UnknownKey,
-    /// The signature is of another kind than its key makes.
+    /// The algorithm of the signature is not that of its key.
     #[error("the envelope is not signed the way its key signs")]
     WrongAlgorithm,
-    /// The signature does not fit.
+    /// The signature is invalid.
     #[error("the signature of the envelope does not fit")]
     Forged,
     /// The token was made for another run.
     #[error("the token of this envelope belongs to another run")]
     AnotherRun,
-    /// Something beside the token is not as it was exported.
+    /// A part of the envelope outside the token was changed.
     #[error("the envelope is not as it was exported; give messages and pending back unchanged, answers go beside them")]
     Altered,
-    /// It is too old.
+    /// The envelope has expired.
     #[error("the envelope expired at {at}")]
     Expired {
-        /// When.
+        /// The expiry time.
         at: Timestamp,
     },
-    /// The signature fits, and what is sealed cannot be read here.
+    /// The signature is valid, but the sealed content cannot be read.
     #[error(
         "what is sealed in the envelope cannot be read here; nodes that exchange envelopes need the same keys and version"
     )]
     Unreadable,
-    /// It was used before, or the run went on without it.
+    /// The envelope was used before, or the run continued without it.
     #[error("the envelope is spent: run `{run}` has moved on since it was exported; look at the run as it is now")]
     Spent {
         /// The run.
         run: RunId,
     },
-    /// The store has another past under the run's id.
+    /// The store has a different history of the run.
     #[error("the store knows run `{run}` with another past than the envelope's; nothing was taken")]
     Diverged {
         /// The run.
@@ -100,7 +100,7 @@ impl EnvelopeError {
         }
     }
 
-    /// Whether the same request may succeed later. What is spent stays spent, and a past does not change.
+    /// Whether the same request may succeed later. A spent envelope stays spent, and a history does not change.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Spent { .. } | Self::Diverged { .. } => false,

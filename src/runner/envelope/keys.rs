@@ -1,7 +1,7 @@
-//! The keys of envelopes. What a key does is fixed by the key, never by what a token says about itself.
+//! Envelope keys. The key determines the algorithm, never the token.
 //!
-//! A configured secret is never held: it is turned into keys at once, by HKDF-SHA256 under labels of their own, so that
-//! what signs is not what seals.
+//! The runner does not keep configured secrets. It derives keys from them by HKDF-SHA256 with different labels, so that
+//! signing and sealing use different keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,23 +15,23 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::error::EnvelopeError;
 
-/// A secret shorter than this can be guessed.
+/// The minimum length of a secret; shorter ones can be guessed.
 pub const LEAST_SECRET_BYTES: usize = 32;
 
-/// How long an envelope is good for, unless something else is said.
+/// The default lifetime of an envelope.
 pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The longest id a key may have.
+/// The maximum length of a key id.
 const LONGEST_ID: usize = 64;
 
-/// The bytes of a key, private or public, without a form around it.
+/// The length of a raw private or public key.
 const RAW_KEY_BYTES: usize = 32;
 
-/// What stands before the 32 bytes of a public Ed25519 key in its DER form (RFC 8410).
+/// The DER prefix of the 32 bytes of a public Ed25519 key (RFC 8410).
 const PUBLIC_KEY_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The keys that this runner accepts, and the one it signs with. Rotation: add the new key everywhere, then sign with it
-/// everywhere, then take the old one away when its last envelope has expired.
+/// The accepted keys, and the one that signs. To rotate: add the new key on all nodes, sign with it on all nodes, and
+/// remove the old key when its last envelope has expired.
 #[derive(Debug)]
 pub struct EnvelopeKeys {
     sign_with: String,
@@ -39,7 +39,7 @@ pub struct EnvelopeKeys {
     lifetime: Duration,
 }
 
-/// One key: it verifies and opens, and all but a public one sign.
+/// One key. It verifies and opens; all keys except public ones also sign.
 pub struct EnvelopeKey {
     signing: Signing,
     seal: hkdf::Prk,
@@ -51,31 +51,32 @@ enum Signing {
     Ed25519Public([u8; 32]),
 }
 
-/// Why keys cannot be used. No message shows any of a key.
+/// Errors of keys. No message contains any part of a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The id cannot stand in a token.
+    /// The id cannot be part of a token.
     #[error("a key's id is 1 to {LONGEST_ID} of the letters, digits, `-` and `_`; `{0}` is not")]
     Id(String),
     /// Two keys have one id.
     #[error("two keys have the id `{0}`; give each its own")]
     Twice(String),
-    /// Envelopes are to be signed with a key that is not there.
+    /// The signing key is not among the keys.
     #[error("envelopes are to be signed with `{0}`, which is not among the keys")]
     Missing(String),
-    /// Envelopes are to be signed with the public half of a key.
+    /// The signing key is a public key.
     #[error("envelopes are to be signed with `{0}`, which is a public key; it can only verify")]
     Public(String),
-    /// A secret can be guessed.
+    /// The secret is too short.
     #[error("a secret needs at least {LEAST_SECRET_BYTES} bytes, as `openssl rand -base64 48` prints them")]
     Short,
-    /// It is no Ed25519 key.
+    /// Not an Ed25519 key.
     #[error(
         "this is no Ed25519 key; give it as `openssl genpkey -algorithm ed25519` prints it, or its public half as \
          `openssl pkey -pubout` does"
     )]
     NotEd25519,
-    /// It may be a private key or a public one: a public key that is taken for a private one signs with what everybody knows.
+    /// Raw bytes may be a private or a public key: a public key that is used as a private one signs with a value that
+    /// is public.
     #[error(
         "32 bytes do not say whether they are a private or a public key; give PEM or DER, which do: as `openssl genpkey \
          -algorithm ed25519` prints a private key, and `openssl pkey -pubout` its public half"
@@ -84,7 +85,7 @@ pub enum KeyError {
 }
 
 impl EnvelopeKeys {
-    /// Keys by their ids, and the id of the one to sign with.
+    /// Creates the keys by their ids, with the id of the signing key.
     pub fn new(
         sign_with: impl Into<String>,
         keys: impl IntoIterator<Item = (String, EnvelopeKey)>,
@@ -108,19 +109,19 @@ impl EnvelopeKeys {
         }
     }
 
-    /// The same keys for envelopes that are good for so long.
+    /// Sets the lifetime of envelopes.
     #[must_use]
     pub fn lasting(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// How long an envelope is good for.
+    /// The lifetime of envelopes.
     pub fn lifetime(&self) -> Duration {
         self.lifetime
     }
 
-    /// The key that signs, by its id.
+    /// The signing key and its id.
     pub(super) fn signer(&self) -> Option<(&str, &EnvelopeKey)> {
         self.keys.get(&self.sign_with).map(|key| (self.sign_with.as_str(), key))
     }
@@ -131,7 +132,7 @@ impl EnvelopeKeys {
 }
 
 impl EnvelopeKey {
-    /// A secret that all nodes share: whoever resumes can also make envelopes.
+    /// A secret that all nodes share: every node that resumes envelopes can also make them.
     pub fn hmac(secret: &[u8]) -> Result<Self, KeyError> {
         let root = root(secret)?;
         let label = [b"sign".as_slice()];
@@ -139,8 +140,8 @@ impl EnvelopeKey {
         Ok(Self { signing: Signing::Hmac(Box::new(signing.into())), seal: root })
     }
 
-    /// An Ed25519 key, private (PKCS #8) or public (SPKI), in PEM or in DER as base64, and the secret that hides what the
-    /// signed content is.
+    /// An Ed25519 key, private (PKCS #8) or public (SPKI), in PEM or in DER as base64, and the secret that encrypts the
+    /// sealed content.
     pub fn ed25519(key: &str, seal: &[u8]) -> Result<Self, KeyError> {
         let lines = key.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
         let bytes = STANDARD.decode(lines.collect::<String>()).map_err(|_| KeyError::NotEd25519)?;
@@ -167,7 +168,7 @@ impl EnvelopeKey {
         }
     }
 
-    /// Compares in constant time.
+    /// Verifies a signature; compares in constant time.
     pub(super) fn verify(&self, text: &[u8], signature: &[u8]) -> Result<(), EnvelopeError> {
         if signature.len() != self.signature_length() {
             return Err(EnvelopeError::WrongAlgorithm);
@@ -188,7 +189,7 @@ impl EnvelopeKey {
         }
     }
 
-    /// Encrypts in place, as content of a token that says this. `salt` is never used twice.
+    /// Encrypts in place, and authenticates the claims in `said`. A `salt` must never be used twice.
     pub(super) fn seal(&self, salt: &[u8], said: &[u8], content: &mut Vec<u8>) -> Result<(), EnvelopeError> {
         let key = self.one_time_key(salt)?;
         key.seal_in_place_append_tag(only_nonce(), Aad::from(said), content).map_err(|_| EnvelopeError::Sealing)
@@ -208,7 +209,7 @@ impl EnvelopeKey {
     }
 }
 
-/// A key that seals once needs one nonce.
+/// The nonce of a key that seals only once.
 fn only_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; 12])
 }
@@ -220,7 +221,7 @@ fn root(secret: &[u8]) -> Result<hkdf::Prk, KeyError> {
     Ok(hkdf::Salt::new(hkdf::HKDF_SHA256, b"toolgate envelope 1").extract(secret))
 }
 
-/// Whether a text can be the id of a key.
+/// Whether text is a valid key id.
 pub(super) fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(fits)

@@ -1,6 +1,6 @@
-//! The signed envelope: a pending run for callers who keep the state themselves. What is owed is shown to them, and the
-//! token beside it brings the run back to life on a node that may never have seen it. Decision 0011 says what it is
-//! bound to, what is hidden in it and why, and what it cannot prevent.
+//! Signed envelope: a pending run for callers that keep the state themselves. It shows the pending items, and its token
+//! restores the run on a node that may never have stored it. Decision 0011 describes what the token is bound to, what
+//! it hides and why, and what it cannot prevent.
 
 mod content;
 mod error;
@@ -26,29 +26,29 @@ use crate::core::id::RunId;
 use crate::core::json;
 use crate::core::run::Debt;
 
-/// The largest envelope that is read, in bytes: a token, and as much again that is shown.
+/// The maximum size of an envelope, in bytes: a token, and as much visible content.
 pub const MOST_ENVELOPE_BYTES: usize = 2 * MOST_TOKEN_BYTES;
 
-/// A pending run in the hands of its caller. It is given back exactly as it was; answers go beside it.
+/// A pending run that the caller keeps. The caller sends it back unchanged, with the answers next to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Once")]
 pub struct Envelope {
     /// The run.
     pub run_id: RunId,
-    /// The conversation so far, the open turn included.
+    /// The conversation so far, including the open turn.
     pub messages: Vec<Arc<Message>>,
-    /// What the run is owed.
+    /// The pending items.
     pub pending: Vec<Debt>,
     /// Turns with tools, and rejected answers.
     pub tool_interactions: u32,
-    /// Vouches for the rest, and holds what else the run needs to go on.
+    /// Authenticates the other members, and contains the rest of the run's state.
     pub token: String,
-    /// Until when it can be given back.
+    /// The expiry time.
     pub expires_at: Timestamp,
 }
 
 impl Envelope {
-    /// Reads an envelope. What is too large is not looked at.
+    /// Parses an envelope. An input that is too large is not parsed.
     pub fn from_json(text: &[u8]) -> Result<Self, EnvelopeError> {
         if text.len() > MOST_ENVELOPE_BYTES {
             return Err(EnvelopeError::Oversized { most: MOST_ENVELOPE_BYTES });
@@ -70,7 +70,7 @@ impl Envelope {
 }
 
 impl EnvelopeKeys {
-    /// Checks everything about an envelope that needs neither a store nor what is sealed in it.
+    /// Verifies everything about an envelope that needs neither a store nor the sealed content.
     pub fn verify(&self, envelope: &Envelope, now: Timestamp) -> Result<Claims, EnvelopeError> {
         self.verified(envelope, now).map(|verified| verified.claims)
     }
@@ -103,7 +103,7 @@ struct Members {
     expires_at: Timestamp,
 }
 
-/// What we would not read must not be there: a person may have been shown it.
+/// An unknown member is an error, because a user may have seen it.
 impl TryFrom<Once> for Envelope {
     type Error = EnvelopeError;
 

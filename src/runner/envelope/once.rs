@@ -1,12 +1,12 @@
-//! JSON in which no object has a member twice. Readers differ in which of the two they take; a person may have been shown the
-//! one, and we would act on the other.
+//! JSON without duplicate members. Parsers differ in which duplicate they take: a user may have seen one, and toolgate
+//! would act on the other.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A value of which each member stands there once.
+/// A JSON value without duplicate members.
 pub(super) struct Once(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Once {

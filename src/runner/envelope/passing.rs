@@ -1,4 +1,4 @@
-//! Handing a run to its caller, and taking it back.
+//! Export of a run as an envelope, and resume from an envelope.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::ports::{Blob, BlobError, StoreError};
 use crate::runner::given::{gives, require_servers};
 use crate::runner::{AgentRunner, Execution, Report, RunnerError};
 
-/// How the journal in the store stands to the one in an envelope.
+/// The stored journal compared with the journal in an envelope.
 enum Standing {
-    /// It is the same, but for what time wrote; it is so long now.
+    /// It is the same, apart from expiry events; this is its length now.
     Same(u64),
-    /// It went on from there with the very answers that are given now.
+    /// It continued from there with the same answers as the ones given now.
     Answered,
 }
 
 impl AgentRunner {
-    /// A pending run as an envelope for its caller.
+    /// Exports a pending run as an envelope for its caller.
     pub async fn export(&self, run: &RunId) -> Result<Envelope, RunnerError> {
         let keys = self.envelope_keys()?;
         let (journal, history) = self.open_waiting(run).await?;
@@ -52,7 +52,7 @@ impl AgentRunner {
         Ok(envelope)
     }
 
-    /// Opens a run that waits by now, and has everything in its journal that was not answered in time.
+    /// Opens a run that is pending now, after the expiry of overdue items was written to its journal.
     async fn open_waiting(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
         loop {
             let (journal, history) = self.open_unless_over(run).await?;
@@ -68,13 +68,13 @@ impl AgentRunner {
         }
     }
 
-    /// Takes a run back, gives it what it is owed, drives it on, and waits until it rests again.
+    /// Resumes a run from an envelope and waits until it is idle again.
     pub async fn resume_from(&self, envelope: &Envelope, resume: Resume) -> Result<Report, RunnerError> {
         self.take_up_from(envelope, resume, None).await?.rest().await
     }
 
-    /// Takes a run back, gives it what it is owed, and drives it on. An envelope is good for one resume; the very same
-    /// one repeated changes nothing. What is refused writes nothing.
+    /// Resumes a run from an envelope. An envelope is valid for one resume; repeating the same resume changes nothing.
+    /// A rejected envelope writes nothing.
     pub async fn take_up_from(
         &self,
         envelope: &Envelope,
@@ -91,14 +91,14 @@ impl AgentRunner {
             };
             let given = Input::Resume(bound(&resume, claims, version));
             match self.take_up(&claims.run, given, trace.clone()).await {
-                // Somebody was quicker, or time was: look again at what is there now.
+                // Another writer was faster, or an item expired: compare again with the current journal.
                 Err(RunnerError::Refused(_)) if self.length(&claims.run).await? != version => {}
                 done => return done,
             }
         }
     }
 
-    /// The journal in an envelope, if everything about the envelope is as it has to be.
+    /// The journal in an envelope, after full verification.
     pub fn journal_in(&self, envelope: &Envelope) -> Result<Vec<Recorded>, RunnerError> {
         Ok(self.opened(envelope)?.1.journal)
     }
@@ -110,7 +110,7 @@ impl AgentRunner {
         Ok((verified.claims, content))
     }
 
-    /// How a run goes on that has what it was owed. Nothing is given to it.
+    /// Continues a run that already has its answers. Adds no input.
     async fn follow(&self, run: &RunId, trace: Option<Trace>) -> Result<Execution, RunnerError> {
         match self.take_up(run, Input::Resume(Resume::default()), trace).await {
             Err(RunnerError::DrivenElsewhere { run, .. }) => Ok(self.follow_elsewhere(&run)),
@@ -122,7 +122,7 @@ impl AgentRunner {
         self.inner.envelopes.clone().ok_or(EnvelopeError::NotConfigured)
     }
 
-    /// Where the run stands in our store, which has it when this returns.
+    /// Compares the stored journal with the envelope. The store has the run when this returns.
     async fn standing(&self, claims: &Claims, content: &Content, resume: &Resume) -> Result<Standing, RunnerError> {
         let run = &claims.run;
         loop {
@@ -146,7 +146,7 @@ impl AgentRunner {
         }
     }
 
-    /// Whether a run that moved on was given the very same before.
+    /// Whether a run that continued already received the same input.
     async fn repeats(&self, run: &RunId, resume: &Resume) -> Result<bool, RunnerError> {
         let bare = Resume { seen: Vec::new(), expected_version: None, ..resume.clone() };
         let journal = self.open_unless_over(run).await?.0;
@@ -155,8 +155,8 @@ impl AgentRunner {
         Ok(gives(&input) && received.is_ok_and(|events| events.is_empty()))
     }
 
-    /// Writes what our store lacks of the run, in one append, if what is given with it would be taken. Whoever was
-    /// quicker is looked at by the caller.
+    /// Writes the events that the store lacks, in one append, if the input would be accepted. The caller handles a
+    /// faster writer.
     async fn import(
         &self,
         claims: &Claims,
@@ -169,7 +169,7 @@ impl AgentRunner {
         let mut journal = Journal::handed_over(run, history, stored, ports.store.clone(), ports.clock.clone())?;
         let agent = self.agent_of(&journal.run().started().spec)?;
         require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
-        // What time has come to say of the run is not in the envelope, and is written by whoever takes the run up.
+        // Expiry events since the export are not in the envelope. The resume writes them.
         let (by_now, _) = journal.by_now()?;
         let given = bound(resume, claims, by_now.length());
         self.examined(&journal, &by_now, &Input::Resume(given)).await?;
@@ -182,7 +182,7 @@ impl AgentRunner {
         Ok(())
     }
 
-    /// The bytes that the run's own facts name, as far as they are still there.
+    /// The blobs that the run's own events refer to, as far as they still exist.
     async fn carried(&self, run: &RunId, state: &Run) -> Result<Vec<Blob>, RunnerError> {
         let Some(blobs) = &self.inner.ports.blobs else { return Ok(Vec::new()) };
         let (mut carried, mut room) = (Vec::new(), MOST_TOKEN_BYTES);
@@ -204,7 +204,7 @@ impl AgentRunner {
     }
 }
 
-/// Whoever names a version means that of the envelope.
+/// A version in the request refers to the envelope.
 fn stands_at(resume: &Resume, length: u64) -> Result<(), RunnerError> {
     match resume.expected_version {
         Some(expected) if expected != length => {
@@ -215,7 +215,7 @@ fn stands_at(resume: &Resume, length: u64) -> Result<(), RunnerError> {
     }
 }
 
-/// What is given, on condition that the journal is so long, and that decisions are about what the envelope showed.
+/// The input, bound to this length of the journal, with decisions bound to what the envelope showed.
 fn bound(resume: &Resume, claims: &Claims, version: u64) -> Resume {
     let mut resume = Resume { expected_version: Some(version), ..resume.clone() };
     let shown =
@@ -232,7 +232,7 @@ fn bindings(run: &RunId, state: &Run, pending: &[Debt]) -> BTreeMap<CallId, Stri
     pending.iter().filter_map(binding).collect()
 }
 
-/// Whether a fact answers nothing: the deadline of something passed, or was put off.
+/// Whether an event only concerns a deadline: it passed, or it was extended.
 fn is_of_time(recorded: &Recorded) -> bool {
     match &recorded.event {
         Event::Expired { .. } | Event::Extended { .. } => true,
@@ -267,7 +267,7 @@ fn too_large(run: &RunId) -> RunnerError {
 fn unavailable(error: BlobError) -> StoreError {
     match error {
         BlobError::Store(error) => error,
-        // It came out of a store, so that it is not too large for one.
+        // The blob came out of a store, so it is not too large for one.
         BlobError::TooLarge { .. } => StoreError::Unavailable(error.to_string()),
     }
 }

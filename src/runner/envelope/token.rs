@@ -1,8 +1,8 @@
-//! The token of an envelope: `tge1.KEY.CLAIMS.SEALED.SIGNATURE`. Claims can be read by anybody and changed by nobody;
-//! what is sealed can be read by nodes alone. Decision 0011 has the reasons.
+//! Token of an envelope: `tge1.KEY.CLAIMS.SEALED.SIGNATURE`. Everyone can read the claims, and any change invalidates
+//! the signature. Only nodes can read the sealed part. Decision 0011 has the reasons.
 //!
-//! Whatever is read here may come from an attacker: sizes first, then the shape, the key, the signature. Nothing is
-//! parsed before it is verified.
+//! Input may come from an attacker. Verification checks sizes first, then the format, the key and the signature.
+//! Nothing is parsed before it is verified.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use super::error::EnvelopeError;
 use super::keys::{EnvelopeKey, EnvelopeKeys, is_id};
 use crate::core::id::{CallId, RunId};
 
-/// The largest token, in bytes.
+/// The maximum size of a token, in bytes.
 pub const MOST_TOKEN_BYTES: usize = 16 * 1024 * 1024;
 
-/// Names every algorithm but the signature's, which belongs to the key.
+/// The format version. It names every algorithm except the signature's, which belongs to the key.
 const FORM: &str = "tge1";
 
-/// Random bytes from which the one-time key is made; they stand before what it sealed.
+/// The length of the random bytes that derive the one-time key; they precede the sealed content.
 const SALT_BYTES: usize = 32;
 
-/// What a token vouches for.
+/// The claims of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
@@ -34,17 +34,17 @@ pub struct Claims {
     pub length: u64,
     /// The hash of its journal.
     pub head: String,
-    /// The hash of everything that stands beside the token.
+    /// The hash of everything outside the token.
     pub shown: String,
-    /// What each decision that is owed would be about: the digest of the binding.
+    /// For each pending decision, the digest of the binding it would apply to.
     pub bindings: BTreeMap<CallId, String>,
-    /// Since when.
+    /// The time of the export.
     pub issued_at: Timestamp,
-    /// Until when.
+    /// The expiry time.
     pub expires_at: Timestamp,
 }
 
-/// A token whose signature fits.
+/// A token with a valid signature.
 pub(super) struct Verified<'a> {
     pub(super) claims: Claims,
     key: &'a EnvelopeKey,
@@ -52,7 +52,7 @@ pub(super) struct Verified<'a> {
     sealed: &'a str,
 }
 
-/// Makes a token. `None` if it would be too large.
+/// Creates a token. `None` if it would be too large.
 pub(super) fn mint(
     keys: &EnvelopeKeys,
     claims: &Claims,
@@ -73,7 +73,7 @@ pub(super) fn mint(
     Ok((token.len() <= MOST_TOKEN_BYTES).then_some(token))
 }
 
-/// Reads a token as far as it can be read without opening it.
+/// Verifies a token without opening it.
 pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<Verified<'a>, EnvelopeError> {
     if token.len() > MOST_TOKEN_BYTES {
         return Err(EnvelopeError::Oversized { most: MOST_TOKEN_BYTES });
@@ -94,7 +94,7 @@ pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<Verif
 }
 
 impl Verified<'_> {
-    /// What is sealed.
+    /// Decrypts the sealed content.
     pub(super) fn open(&self) -> Result<Vec<u8>, EnvelopeError> {
         let mut bytes = decode(self.sealed)?;
         let (salt, sealed) = bytes.split_at_mut_checked(SALT_BYTES).ok_or(EnvelopeError::Unreadable)?;

@@ -1,25 +1,26 @@
-//! The line in front of a turnstile. Pure: who may go, and who is next. After each change nobody waits who could go.
+//! Fair admission queue: decides which runs are admitted and which is next. Pure. After each change no run waits that
+//! could be admitted.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Activity, Capacity};
 use crate::core::id::Tenant;
 
-/// Somebody who waits.
+/// A queued run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ticket(u64);
 
-/// Who is through and who waits.
+/// The admitted and the queued runs.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     capacity: Capacity,
     driven: usize,
-    /// How many each tenant has of them; tenants without any are not in it.
+    /// The number of admitted runs of each tenant; tenants without any are absent.
     driven_of: BTreeMap<Tenant, usize>,
     waiting: usize,
-    /// What each tenant waits with, first come first; tenants without anything are not in it.
+    /// The queued runs of each tenant, first in, first out; tenants without any are absent.
     waiting_of: BTreeMap<Tenant, VecDeque<Ticket>>,
-    /// The tenants that wait, in the order of their turns.
+    /// The tenants with queued runs, in round-robin order.
     turns: VecDeque<Tenant>,
     tickets: u64,
 }
@@ -29,13 +30,13 @@ impl Line {
         Self { capacity, ..Self::default() }
     }
 
-    /// Other bounds. Says who may go by them.
+    /// Sets new limits. Returns the runs that are admitted by them.
     pub(super) fn set_capacity(&mut self, capacity: Capacity) -> Vec<Ticket> {
         self.capacity = capacity;
         self.admit()
     }
 
-    /// One more. `None`: it may go at once.
+    /// Adds a run. `None` if it is admitted at once.
     pub(super) fn enter(&mut self, tenant: &Tenant) -> Option<Ticket> {
         if self.has_room_for(tenant) {
             self.go(tenant);
@@ -52,7 +53,7 @@ impl Line {
         Some(ticket)
     }
 
-    /// One of a tenant that was let through is done. Says who may go now.
+    /// Removes an admitted run of a tenant. Returns the runs that are admitted now.
     pub(super) fn leave(&mut self, tenant: &Tenant) -> Vec<Ticket> {
         if let Some(driven) = self.driven_of.get_mut(tenant) {
             self.driven -= 1;
@@ -64,7 +65,7 @@ impl Line {
         self.admit()
     }
 
-    /// Somebody does not want to wait any more. `false`: it does not wait, it was let through.
+    /// Removes a queued run. `false` if it is not queued because it was admitted.
     pub(super) fn give_up(&mut self, tenant: &Tenant, ticket: Ticket) -> bool {
         let Some(line) = self.waiting_of.get_mut(tenant) else { return false };
         let Some(place) = line.iter().position(|waiting| *waiting == ticket) else { return false };
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_at_its_own_limit_holds_nobody_else_up() {
+    fn a_tenant_at_its_own_limit_delays_no_other_tenant() {
         let mut line = line(2, 1);
         assert_eq!(line.enter(&"a".into()), None);
         let second = line.enter(&"a".into()).unwrap();
@@ -167,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_more_than_may_nobody_is_lost_and_everybody_comes_through(acts in acts()) {
+        fn limits_hold_no_ticket_is_lost_and_all_are_admitted(acts in acts()) {
             let mut line = line(3, 2);
             let (mut capacity, mut through, mut waits) = ((3, 2), Vec::new(), Vec::new());
             let mut arrived = BTreeMap::new();
@@ -212,7 +213,7 @@ mod tests {
                     prop_assert!(through.iter().all(|tenant| of(tenant) <= capacity.1));
                 }
                 let could_go = |tenant: &Tenant| through.len() < capacity.0 && of(tenant) < capacity.1;
-                prop_assert!(!waits.iter().any(|(_, tenant)| could_go(tenant)), "nobody waits who could go");
+                prop_assert!(!waits.iter().any(|(_, tenant)| could_go(tenant)), "a run waits that could be admitted");
             }
             let mut waits: BTreeSet<Ticket> = waits.into_iter().map(|(ticket, _)| ticket).collect();
             while let Some(tenant) = through.pop() {
@@ -221,7 +222,7 @@ mod tests {
                     through.push(arrived[&ticket].clone());
                 }
             }
-            prop_assert!(waits.is_empty(), "nobody starves");
+            prop_assert!(waits.is_empty(), "no tenant starves");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Poller of watched runs. Other processes write to the same store, and it does not tell; so one task looks at the positions of
-//! all watched runs at once, and wakes the watchers of those that moved. Its pace is jittered, so that processes on one store which
-//! began together do not poll it together.
+//! Poller of watched runs. Other processes write to the same store, which sends no notifications. One task therefore
+//! queries the positions of all watched runs at once, and wakes the watchers of those that changed. Its interval has
+//! jitter, so that processes that started together do not poll in lockstep.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -14,7 +14,7 @@ use crate::core::id::{NodeId, RunId};
 use crate::ports::{RunPosition, RunStore};
 use crate::runner::driving::Driving;
 
-/// The task, while runs are watched. It ends with the last watch, and at once when this is dropped.
+/// The task, which exists while runs are watched. It ends with the last watch, and at once when this is dropped.
 #[derive(Debug)]
 pub(super) struct Poller {
     node: NodeId,
@@ -34,7 +34,7 @@ struct Task {
     tasks: JoinSet<()>,
 }
 
-/// Starts the task unless it runs.
+/// Starts the task unless it is running.
 pub(super) fn start(hub: &Arc<Hub>, runs: &Arc<dyn RunStore>, driving: &Arc<Driving>, interval: Duration) {
     let mut task = hub.poller.task();
     if std::mem::replace(&mut task.is_polling, true) {
@@ -51,7 +51,7 @@ async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, mu
     loop {
         tokio::time::sleep(pace.pause()).await;
         let Some(watched) = hub.upgrade().and_then(|hub| hub.watched_or_end()) else { return };
-        // What is driven here is seen here.
+        // This process sees the updates of its own active runs without polling.
         let elsewhere: Vec<RunId> = watched.into_iter().filter(|run| driving.driven(run).is_none()).collect();
         if elsewhere.is_empty() {
             known.clear();
@@ -61,7 +61,7 @@ async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, mu
             Ok(positions) => {
                 is_failing = false;
                 let Some(hub) = hub.upgrade() else { return };
-                // A run that was not looked at before may have moved since its watcher read it.
+                // A run that was not polled before may have changed since its watcher read it.
                 for position in positions.iter().filter(|position| known.get(&position.run) != Some(position)) {
                     hub.set_behind(&position.run);
                 }
@@ -77,9 +77,9 @@ async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, mu
 }
 
 impl Hub {
-    /// The runs that are watched; `None` if there are none, and the task has to end.
+    /// The watched runs; `None` if there are none, in which case the task must end.
     fn watched_or_end(&self) -> Option<Vec<RunId>> {
-        // A watch that is registered after this look starts the task again.
+        // A watch that is registered after this check starts the task again.
         let mut task = self.poller.task();
         let watched: Vec<RunId> = self.watched().keys().cloned().collect();
         task.is_polling = !watched.is_empty();
@@ -88,8 +88,8 @@ impl Hub {
 }
 
 impl Pace {
-    /// The next pause: the interval, give or take a fifth. The node and the number of the poll decide, and no random source, so
-    /// that a node has the same pace each time.
+    /// The next pause: the interval, plus or minus a fifth. It depends on the node and the number of the poll and not
+    /// on random numbers, so that it is reproducible.
     fn pause(&mut self) -> Duration {
         self.polls += 1;
         let mut hasher = DefaultHasher::new();

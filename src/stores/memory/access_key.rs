@@ -1,4 +1,4 @@
-//! Keys that let applications in, for as long as the process lasts.
+//! Access keys in memory, for the lifetime of the process.
 
 use std::cmp::Reverse;
 

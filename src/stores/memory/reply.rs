@@ -1,4 +1,4 @@
-//! Answers to requests with an idempotency key, for as long as the process lasts.
+//! Idempotency records in memory, for the lifetime of the process.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -7,10 +7,10 @@ use super::MemoryStore;
 use crate::core::id::{RunId, Tenant};
 use crate::ports::{Asked, Begun, Fate, Replies, StoreError};
 
-/// What one key of one caller stands for.
+/// Tenant, caller and idempotency key.
 pub(super) type Place = (Tenant, String, String);
 
-/// A request, and until when it is remembered.
+/// A request and the time its record expires.
 #[derive(Debug)]
 pub(super) struct Noted {
     begun: Begun,
@@ -18,7 +18,7 @@ pub(super) struct Noted {
 }
 
 impl Noted {
-    /// Keeps that it was answered, and not what with, if that quotes the run.
+    /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
     pub(super) fn forget_answer(&mut self, run: &RunId) {
         if matches!(&self.begun.fate, Fate::Answered(reply) if reply.run.as_ref() == Some(run)) {
             self.begun.fate = Fate::Unkept;

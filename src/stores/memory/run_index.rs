@@ -8,7 +8,7 @@ use crate::core::id::{AgentName, RunId, SessionId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{Owing, RunFilter, RunRow};
 
-/// Index of runs. It is derived from their rows and changes with them.
+/// Index of runs. It is derived from the rows of the runs and changes with them.
 #[derive(Debug, Default)]
 pub(super) struct RunIndex {
     lists: BTreeMap<ListKey, BTreeSet<RunId>>,
@@ -46,7 +46,7 @@ impl RunIndex {
         }
     }
 
-    /// The runs that may pass a filter, newest first; `None` if only all runs are known to hold them.
+    /// The runs that may match a filter, newest first; `None` if no index narrows the filter.
     pub(super) fn candidates<'a>(&'a self, filter: &RunFilter) -> Option<Box<dyn Iterator<Item = &'a RunId> + 'a>> {
         if let Some(by) = filter.due_by {
             let due = self.by_deadline.iter().take_while(|(due_at, _)| *due_at <= by);
@@ -65,7 +65,7 @@ impl RunIndex {
         })
     }
 
-    /// The runs that are driven, or should be, oldest first.
+    /// The runs with status `running`, whether a driver has claimed them or not, oldest first.
     pub(super) fn running(&self) -> impl Iterator<Item = &RunId> {
         let key = ListKey { status: Some(Status::Running.as_str()), ..ListKey::default() };
         self.lists.get(&key).into_iter().flatten()
@@ -88,8 +88,8 @@ impl RunIndex {
 }
 
 impl ListKey {
-    /// The list that a filter asks for; `None` if there is no list of those. Lists of all tenants are for sweeps, which look
-    /// for a status.
+    /// The list that answers a filter; `None` if no list does. Lists of all tenants exist for sweeps, which filter by
+    /// status.
     fn of(filter: &RunFilter) -> Option<Self> {
         let RunFilter { tenant, status, agent, session, owing, purged, .. } = filter;
         let is_listed = match tenant {
@@ -106,7 +106,7 @@ impl ListKey {
     }
 }
 
-/// The lists a run is in; a deleted one is in none.
+/// The lists that contain a run. A deleted run is in no list.
 fn keys(row: &RunRow) -> Vec<ListKey> {
     let either = [false, true];
     let mut keys = Vec::new();
@@ -133,7 +133,7 @@ fn keys(row: &RunRow) -> Vec<ListKey> {
     keys
 }
 
-/// Whether two rows of one run are in the same lists, as those of most appends are.
+/// Whether two rows of one run belong to the same lists. This holds for most appends.
 fn has_same_entries(previous: &RunRow, row: &RunRow) -> bool {
     let values = |row: &RunRow| {
         (row.status, row.owes.approvals > 0, row.owes.tasks > 0, row.owes.due_at, row.purged_at.is_some())

@@ -1,4 +1,4 @@
-//! Webhooks in memory: endpoints, deliveries, and how far each run was told of.
+//! Webhooks in memory: endpoints, deliveries, and the announced journal position of each run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(super) struct Kept {
     endpoints: BTreeMap<EndpointId, WebhookEndpoint>,
     deliveries: BTreeMap<MessageId, WebhookDelivery>,
     told: BTreeMap<RunId, u64>,
-    /// Runs at rest that may be further on than was told of them.
+    /// Idle or ended runs that may have events past the announced position.
     changed: BTreeSet<RunId>,
 }
 

@@ -1,4 +1,4 @@
-//! Keys that let applications in: found by the hash of their secret, taken back once.
+//! Access keys: looked up by the hash of their secret, revoked once.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ const REVOKE: &str =
 const TOUCH: &str = "UPDATE access_key SET used_at = max(coalesce(used_at, ''), ?2) WHERE id = ?1";
 const BY_HASH: &str = "SELECT body, used_at, revoked FROM access_key WHERE hash = ?1";
 
-/// The key as it was made, when it was used, and how it was revoked.
+/// The key as it was created, its last use, and its revocation.
 type Row = (String, Option<String>, Option<String>);
 
 #[async_trait]
@@ -60,12 +60,12 @@ pub(super) fn select(filter: &KeyFilter) -> QueryBuilder<Sqlite> {
     query
 }
 
-/// With all its digits: text without them does not sort by time.
+/// A timestamp with all its digits. Timestamps with fewer digits do not sort by time.
 fn sortable(at: Timestamp) -> String {
     format!("{at:.9}")
 }
 
-/// A row as a key again.
+/// Parses a row.
 fn read((body, used_at, revoked): Row) -> Result<AccessKey, StoreError> {
     let unreadable = |error: String| StoreError::Corrupt(format!("an access key is unreadable: {error}"));
     let key: AccessKey = serde_json::from_str(&body).map_err(|error| unreadable(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! An append: the index row moves from `at` to its new version if it stands there, then the events follow it.
+//! Append: moves the index row from `at` to its new version if it is at `at`, then inserts the events.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -21,7 +21,7 @@ const CREATE: &str = concat!(
      ON CONFLICT (id) DO NOTHING"
 );
 
-/// Agent, session, tenant and creation are fixed by the first event.
+/// The first event fixes agent, session, tenant and creation time.
 const ADVANCE: &str = concat!(
     "UPDATE run SET status = ?3, version = ?4, title = ?5, updated_at = ?6,
         approvals = ?9, asked_at = ?10, due_at = ?11, results = ?12, answers = ?13, tasks = ?14,
@@ -36,7 +36,7 @@ const ADVANCE: &str = concat!(
 
 const RECORD: &str = "INSERT INTO journal (run, seq, at, commit_id, event) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-/// An append with its events in JSON, and an id by which it knows itself again.
+/// An append with its events as JSON, and an id that identifies a second attempt at the same append.
 pub(super) struct Appending {
     append: Append,
     events: Vec<String>,
@@ -44,21 +44,21 @@ pub(super) struct Appending {
 }
 
 impl Appending {
-    /// Renders the events; outside the writing task, which has other things to do.
+    /// Serializes the events. The caller does this, because the writing task is the bottleneck.
     pub(super) fn new(append: Append) -> Result<Self, StoreError> {
         let json = append.events.iter().map(|recorded| serde_json::to_string(&recorded.event));
         let events: Vec<String> = json.collect::<Result<_, _>>().map_err(|error| {
-            StoreError::Corrupt(format!("an event for run {} has no JSON form: {error}", append.run))
+            StoreError::Corrupt(format!("an event for run {} cannot be serialized: {error}", append.run))
         })?;
         if let Some((recorded, _)) = append.events.iter().zip(&events).find(|(_, json)| !can_be_read(json)) {
             let (run, seq) = (&append.run, recorded.seq);
-            let why = "is nested so deeply that it could be written, and never read again";
+            let why = "is nested too deeply to be read back";
             return Err(StoreError::Corrupt(format!("event {seq} for run {run} {why}")));
         }
         Ok(Self { append, events, commit: Uuid::now_v7() })
     }
 
-    /// Writes the index row of a new run; false if there is one.
+    /// Inserts the index row of a new run; false if the row exists.
     async fn create(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
         let Append { run, row, owner, lease, .. } = &self.append;
         let insert = sqlx::query(CREATE)
@@ -82,7 +82,7 @@ impl Appending {
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
 
-    /// Moves the index row on; false if it stands elsewhere, or somebody else drives the run.
+    /// Advances the index row; false if it is at another version, or if another driver owns the run.
     async fn advance(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
         let Append { run, at, row, owner, lease, .. } = &self.append;
         let update = sqlx::query(ADVANCE)
@@ -126,7 +126,7 @@ impl Appending {
         let length = u64::try_from(version).unwrap_or_default();
         match owner {
             Some(owner) if length == self.append.at => Ok(Err(AppendError::Owned(owner.into()))),
-            // A commit that reported a failure and took place all the same: this is its second attempt.
+            // The first attempt reported a failure but was committed. This is the second attempt.
             Some(_) | None if self.is_recorded(db).await? => Ok(Ok(())),
             Some(_) | None => Ok(Err(AppendError::Conflict { length })),
         }
@@ -156,7 +156,7 @@ impl Write for Appending {
     }
 }
 
-/// Whether a reader of this JSON stays within its limit of nesting, which a writer does not have.
+/// Whether a JSON parser accepts the nesting depth. Parsers limit the depth, serializers do not.
 fn can_be_read(json: &str) -> bool {
     const LIMIT: usize = 127;
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
@@ -176,12 +176,12 @@ fn can_be_read(json: &str) -> bool {
     true
 }
 
-/// A time that is compared, as SQLite keeps it: text of different precision has no order. Good until 2262.
+/// A time as SQLite stores it for comparison. Text with different precision does not sort by time. Valid until 2262.
 pub(super) fn nanos(at: Timestamp) -> i64 {
     i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// A position as SQLite keeps it. No journal comes near the limit.
+/// A position as SQLite stores it. No journal comes near the limit.
 pub(super) fn integer(position: u64) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }

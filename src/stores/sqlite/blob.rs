@@ -1,4 +1,4 @@
-//! Blobs: kept once under their hash, with a note for each run that uses them.
+//! Blobs: stored once under their hash, with a row for each run that uses them.
 
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
@@ -12,18 +12,18 @@ const PUT: &str = "INSERT INTO blob (sha256, media_type, bytes) VALUES (?1, ?2, 
 const USE: &str = "INSERT INTO blob_use (run, sha256) SELECT ?1, sha256 FROM blob WHERE sha256 = ?2
     ON CONFLICT DO NOTHING";
 
-/// Those that no other run uses.
+/// The blobs that no other run uses.
 const DROP: &str = "DELETE FROM blob WHERE sha256 IN (SELECT sha256 FROM blob_use WHERE run = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_use WHERE blob_use.sha256 = blob.sha256 AND blob_use.run <> ?1)";
 const FORGET: &str = "DELETE FROM blob_use WHERE run = ?1";
 
-/// The blob with that hash.
+/// The blob with this hash.
 pub(super) const GET: &str = "SELECT media_type, bytes FROM blob WHERE sha256 = ?1";
 
 /// SQLite knows the length of a blob without reading it.
 pub(super) const DESCRIBE: &str = "SELECT media_type, length(bytes) FROM blob WHERE sha256 = ?1";
 
-/// A blob that a run brings.
+/// A blob that a run adds.
 pub(super) struct Putting {
     pub(super) run: RunId,
     pub(super) handle: BlobHandle,
@@ -46,7 +46,7 @@ impl Write for Putting {
     }
 }
 
-/// Blobs that a run uses although others brought them.
+/// Existing blobs that another run starts to use.
 pub(super) struct Sharing {
     pub(super) run: RunId,
     pub(super) handles: Vec<BlobHandle>,
@@ -64,7 +64,7 @@ impl Write for Sharing {
     }
 }
 
-/// A run that uses nothing any more.
+/// A run that releases all its blobs.
 pub(super) struct Forgetting {
     pub(super) run: RunId,
 }
@@ -81,20 +81,20 @@ impl Write for Forgetting {
     }
 }
 
-/// Notes that the run uses the blob, if there is one.
+/// Records that the run uses the blob, if the blob exists.
 async fn note(run: &RunId, handle: &BlobHandle, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     sqlx::query(USE).bind(run.as_str()).bind(handle.digest().as_slice()).execute(db).await?;
     Ok(())
 }
 
-/// The blob; `None` if it is not there.
+/// The blob; `None` if it does not exist.
 pub(super) async fn get(db: &SqlitePool, handle: &BlobHandle) -> Result<Option<Blob>, sqlx::Error> {
     let row: Option<(String, Vec<u8>)> =
         sqlx::query_as(GET).bind(handle.digest().as_slice()).fetch_optional(db).await?;
     Ok(row.map(|(media_type, bytes)| Blob { media_type, bytes }))
 }
 
-/// Its type and size; `None` if it is not there.
+/// Type and size of a blob; `None` if it does not exist.
 pub(super) async fn describe(db: &SqlitePool, handle: &BlobHandle) -> Result<Option<BlobInfo>, sqlx::Error> {
     let row: Option<(String, i64)> =
         sqlx::query_as(DESCRIBE).bind(handle.digest().as_slice()).fetch_optional(db).await?;

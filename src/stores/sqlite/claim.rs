@@ -1,4 +1,4 @@
-//! Ownership: claims and renewals. Leases are told by the database's clock, the one clock its processes share.
+//! Claims and lease renewals. Leases use the clock of the database, because its processes share that clock.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ macro_rules! now_ms {
 }
 pub(super) use now_ms;
 
-/// Running runs without an owner, or whose owner's lease has run out, oldest first.
+/// Running runs without an owner, or with an expired lease, oldest first.
 macro_rules! orphaned {
     ($limit:literal) => {
         concat!(
@@ -77,19 +77,17 @@ impl Write for Claim {
             None => statement.bind(integer(self.limit as u64)),
         };
         let mut ids: Vec<String> = statement.fetch_all(db).await?;
-        // RETURNING promises no order.
+        // RETURNING guarantees no order.
         ids.sort_unstable();
         Ok(ids.into_iter().map(RunId::from).collect())
     }
 }
 
-/// An owner's leases of some runs, from now on.
+/// The renewal of an owner's leases, starting now.
 pub(super) struct Renewal {
-    /// The owner.
     pub(super) owner: NodeId,
-    /// The runs.
     pub(super) runs: Vec<RunId>,
-    /// How long they last.
+    /// The duration of the renewed leases.
     pub(super) lease: Duration,
 }
 
@@ -104,7 +102,7 @@ impl Write for Renewal {
     }
 }
 
-/// A lease in milliseconds; one that is longer than a century is a century, so that the sum stays an integer.
+/// A lease in milliseconds, capped at a century so that the sum stays an integer.
 pub(super) fn millis(lease: Duration) -> i64 {
     const CENTURY: i64 = 100 * 366 * 24 * 60 * 60 * 1000;
     i64::try_from(lease.as_millis()).unwrap_or(CENTURY).min(CENTURY)

@@ -1,10 +1,10 @@
-//! What SQLite's result codes mean to whoever has to do something about them.
+//! SQLite result codes as store errors that name a remedy.
 
 use std::path::Path;
 
 use crate::ports::StoreError;
 
-/// The error in words: which file, what happened, what helps.
+/// The error as text: which file, what happened, how to fix it.
 pub(super) fn fault(file: &Path, error: &sqlx::Error) -> StoreError {
     let file = file.display();
     match primary_code(error) {
@@ -24,12 +24,12 @@ pub(super) fn fault(file: &Path, error: &sqlx::Error) -> StoreError {
     }
 }
 
-/// Whether another connection holds a lock that may be gone in a moment.
+/// Whether another connection holds a lock that it may release soon.
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     primary_code(error) == Some(5)
 }
 
-/// Whether the file, its disk or its locks are at fault, and not what was to be written.
+/// Whether the error comes from the file, its disk or its locks, and not from the data to write.
 pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
     match primary_code(error) {
         Some(code) => [5, 6, 8, 10, 11, 13, 14, 26].contains(&code),
@@ -37,7 +37,7 @@ pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
     }
 }
 
-/// The result code without the bits that extend it (<https://www.sqlite.org/rescode.html>).
+/// The result code without its extended bits (<https://www.sqlite.org/rescode.html>).
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
     let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
     Some(code & 0xff)

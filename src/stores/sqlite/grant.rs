@@ -1,4 +1,4 @@
-//! Standing approvals: written once however often they are given, revoked once, found by the definition they cover.
+//! Grants: stored once however often they are given, revoked once, looked up by the definition they cover.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -22,16 +22,16 @@ pub(super) const NAMED: &str =
     "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
     ON given.id = asked.value";
 
-/// The grant as it was given, and how it was revoked, both JSON.
+/// The grant as it was given and its revocation, both as JSON.
 pub(super) type Row = (String, Option<String>);
 
-/// That a grant is to be taken back.
+/// The revocation of a grant.
 pub(super) struct Revoking {
     pub(super) grant: GrantId,
     pub(super) revoked: Revoked,
 }
 
-/// The grants of a tenant for any of these definitions that were not revoked, in this conversation or in all.
+/// The active grants of a tenant for any of these definitions, in this conversation or in all.
 pub(super) async fn covering(db: &SqlitePool, asker: &Asker, tools: &[Guarded]) -> Result<Vec<Row>, sqlx::Error> {
     let mut asked: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
     asked.sort_unstable();
@@ -40,7 +40,7 @@ pub(super) async fn covering(db: &SqlitePool, asker: &Asker, tools: &[Guarded]) 
     query.bind(asker.tenant.as_str()).bind(asker.session.as_str()).fetch_all(db).await
 }
 
-/// The grants with these ids.
+/// Looks up grants by id.
 pub(super) async fn named(db: &SqlitePool, grants: &[GrantId]) -> Result<Vec<Row>, sqlx::Error> {
     sqlx::query_as(NAMED).bind(serde_json::json!(grants).to_string()).fetch_all(db).await
 }
@@ -48,7 +48,7 @@ pub(super) async fn named(db: &SqlitePool, grants: &[GrantId]) -> Result<Vec<Row
 /// The query for a page of grants, newest first.
 pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlite> {
     let GrantFilter { id, tenant, agent, session, tool, ended, after, limit } = filter;
-    // The index of a tenant alone finds the ids of a page, and only their rows are read.
+    // SQLite finds the ids of a page in the tenant's index alone, and reads only their rows.
     let index = if id.is_none() && tenant.is_some() { " INDEXED BY standing_grant_by_tenant" } else { "" };
     let mut query = QueryBuilder::new("SELECT given.body, given.revoked FROM (SELECT id FROM standing_grant");
     query.push(index).push(" WHERE true");
@@ -56,7 +56,7 @@ pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlit
         query.push(" AND id = ").push_bind(id.as_str());
     }
     if let Some(tenant) = tenant {
-        // It stands in the body, and not where it is the default one.
+        // The body holds the tenant, except for the default tenant.
         query.push(" AND coalesce(body ->> 'tenant', 'default') = ").push_bind(tenant.as_str());
     }
     if let Some(agent) = agent {
@@ -69,7 +69,7 @@ pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlit
         query.push(" AND body ->> 'tool' = ").push_bind(tool.as_str());
     }
     if !ended {
-        // As few digits as the time needs: without the `Z` behind them, such texts sort by time.
+        // Timestamps have as few digits as they need. Without the trailing `Z` they sort by time.
         let now = now.to_string();
         query.push(" AND revoked IS NULL AND (body ->> 'expires_at' IS NULL OR rtrim(body ->> 'expires_at', 'Z') > ");
         query.push_bind(now.trim_end_matches('Z').to_owned()).push(")");
@@ -80,15 +80,14 @@ pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlit
     query
 }
 
-/// With all its digits: text without them does not sort by time.
+/// A timestamp with all its digits. Timestamps with fewer digits do not sort by time.
 fn sortable(at: Timestamp) -> String {
     format!("{at:.9}")
 }
 
-/// Rows as grants again.
+/// Parses rows.
 pub(super) fn read(rows: Vec<Row>) -> Result<Vec<Grant>, StoreError> {
-    let unreadable =
-        |error: serde_json::Error| StoreError::Corrupt(format!("a standing approval is unreadable: {error}"));
+    let unreadable = |error: serde_json::Error| StoreError::Corrupt(format!("a grant is unreadable: {error}"));
     let each = rows.into_iter().map(|(body, revoked)| {
         let grant: Grant = serde_json::from_str(&body).map_err(unreadable)?;
         let revoked = revoked.map(|revoked| serde_json::from_str(&revoked)).transpose().map_err(unreadable)?;

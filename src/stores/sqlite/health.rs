@@ -1,5 +1,5 @@
-//! Write health: whether the file can be written, known from the writes of the store and, where there are none, from a small
-//! write of its own.
+//! Write health: whether the file is writable. The store learns this from its own writes, and from a small test write
+//! when it has not written recently.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::claim::now_ms;
 use super::writer::{Write, Writer};
 use crate::ports::StoreError;
 
-/// How long a successful write counts as the answer.
+/// How long a successful write proves that the file is writable.
 const FRESH: Duration = Duration::from_secs(10);
-/// How long the answer of a failed check counts.
+/// How long the result of a failed check is reused.
 const STALE: Duration = Duration::from_secs(2);
-/// How much must fit before a store that had no room counts as writable: more than one small append.
+/// How much a failing store must be able to write before it counts as writable: more than one small append.
 const ROOM: i64 = 256 * 1024;
 
 const WRITE: &str = concat!(
@@ -25,7 +25,7 @@ const WRITE: &str = concat!(
     ", zeroblob(?1)) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at, filler = excluded.filler"
 );
 
-/// What is known of the last writes.
+/// The state of the last writes.
 #[derive(Debug, Default)]
 pub(super) struct WriteHealth(Mutex<State>);
 
@@ -36,7 +36,7 @@ enum State {
     Healthy {
         since: Instant,
     },
-    /// A small append that happens to fit changes nothing: only a check does.
+    /// A small append that happens to fit does not clear this state. Only a check does.
     Failing {
         error: StoreError,
         checked_at: Option<Instant>,
@@ -44,7 +44,7 @@ enum State {
 }
 
 impl WriteHealth {
-    /// A transaction was committed.
+    /// Records a committed transaction.
     pub(super) fn succeeded(&self) {
         let mut state = self.state();
         if !matches!(*state, State::Failing { .. }) {
@@ -52,7 +52,7 @@ impl WriteHealth {
         }
     }
 
-    /// A transaction failed because of the file, and not because of what it was to write.
+    /// Records a transaction that failed because of the file, and not because of its data.
     pub(super) fn failed(&self, error: &StoreError) {
         let mut state = self.state();
         let checked_at = match &*state {
@@ -65,7 +65,8 @@ impl WriteHealth {
         *state = State::Failing { error: error.clone(), checked_at };
     }
 
-    /// Whether the file can be written. Writes to it at most every few seconds, and only if nothing else did.
+    /// Whether the file is writable. Writes to it at most every few seconds, and only if the store has not written
+    /// itself.
     pub(super) async fn check(&self, writer: &Writer) -> Result<(), StoreError> {
         let state = self.state().clone();
         let filler = match state {
@@ -73,7 +74,7 @@ impl WriteHealth {
             State::Failing { error, checked_at: Some(at) } if at.elapsed() < STALE => return Err(error),
             State::Unknown | State::Healthy { .. } => 0,
             State::Failing { error, .. } => {
-                // Others that ask meanwhile are answered from this.
+                // Concurrent callers get this result.
                 *self.state() = State::Failing { error, checked_at: Some(Instant::now()) };
                 ROOM
             }
@@ -92,7 +93,7 @@ impl WriteHealth {
     }
 }
 
-/// A write of so many bytes to the row that is there for it.
+/// A write of this many bytes to the row reserved for checks.
 struct Check {
     filler: i64,
 }

@@ -1,9 +1,9 @@
-//! One SQLite file that keeps everything: no server, no set-up, and a run survives the process that drove it.
+//! SQLite store: one file that holds everything. It needs no server and no setup, and a run survives its process.
 //!
-//! All changes pass through one task with the only writing connection, which commits whatever has queued up in one
-//! transaction: one `fsync` serves many runs. Readers have connections of their own and never wait for it; lists, lookups, and
-//! what a server needs to let requests in have different ones, so that a slow list delays other lists alone. The file is
-//! for the processes of one machine; SQLite's locks mean nothing on a network file system.
+//! One task with the only writing connection makes all changes. It commits everything in its queue in one transaction,
+//! so one `fsync` serves many runs. Readers have their own connections and never wait for the writer. Lists, lookups
+//! and authentication use separate connections, so that a slow list delays only other lists. Only processes of one
+//! machine may share the file: SQLite's locks do not work on a network file system.
 
 mod access_key;
 mod append;
@@ -48,14 +48,15 @@ use crate::ports::{
     Guarded, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
 };
 
-/// What an acknowledged append survives. Either way nothing is ever half-written, and a killed process loses nothing.
+/// What an acknowledged append survives. With either setting no append is ever half-written, and a killed process loses
+/// no acknowledged append.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// A power cut and a crash of the operating system: every commit waits for the disk (`synchronous = FULL`).
+    /// A power cut or a crash of the operating system: every commit waits for the disk (`synchronous = FULL`).
     #[default]
     PowerCut,
-    /// The end of the process, however sudden (`synchronous = NORMAL`). A power cut may take the last commits along;
-    /// the journals are then shorter, and sound. Several times faster where `fsync` is slow.
+    /// The end of the process, however sudden (`synchronous = NORMAL`). A power cut may lose the last commits; the
+    /// journals are then shorter but consistent. Several times faster where `fsync` is slow.
     ProcessCrash,
 }
 
@@ -67,9 +68,9 @@ pub struct SqliteStore {
     write_health: Arc<WriteHealth>,
     /// For lists and sweeps.
     readers: SqlitePool,
-    /// For what is looked up by its name: a run and its journal, a grant, a blob. No list makes it wait.
+    /// For lookups by id: a run and its journal, a grant, a blob. Lists never delay them.
     lookups: SqlitePool,
-    /// For keys and readiness, which nothing else makes wait.
+    /// For keys and readiness checks, which no other query delays.
     reserved: SqlitePool,
 }
 
@@ -78,12 +79,12 @@ const LOOKUPS: u32 = 4;
 const RESERVED: u32 = 1;
 
 impl SqliteStore {
-    /// Opens the file, after creating it (mode 0600) and its directory (0700) where they are missing, and brings its
-    /// schema up to date. Needs a tokio runtime, which must outlive the store.
+    /// Opens the file and migrates its schema. Creates the file (mode 0600) and its directory (0700) if they are
+    /// missing. Needs a tokio runtime, which must outlive the store.
     ///
     /// # Errors
-    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is no database or a newer toolgate
-    /// wrote it.
+    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is not a database or a newer
+    /// toolgate wrote it.
     pub async fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let options = open::options(path, durability)?;
         Self::open_with(options).await
@@ -97,9 +98,9 @@ impl SqliteStore {
         Ok(Self { options, writer, write_health, readers, lookups, reserved })
     }
 
-    /// Writes what is queued, then closes the file. Whatever is asked afterwards is `Unavailable`. May be called twice.
+    /// Writes the queued changes, then closes the file. Later requests return `Unavailable`. Closing twice is allowed.
     pub async fn close(&self) {
-        // Readers first: the connection that closes last folds the write-ahead log into the file, and must be a writer.
+        // Readers first: the connection that closes last checkpoints the write-ahead log, so it must be a writer.
         tokio::join!(self.readers.close(), self.lookups.close(), self.reserved.close());
         self.writer.close().await;
     }

@@ -1,4 +1,4 @@
-//! Opening: the file with its permissions, the engine's version, the schema.
+//! Opening the file: permissions, the SQLite version, the schema.
 
 use std::io;
 use std::path::{Path, absolute};
@@ -19,12 +19,12 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 const READER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The first release in which a reset of the write-ahead log cannot damage the database.
+/// The first release in which a reset of the write-ahead log cannot corrupt the database.
 const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
 
-/// How the writing connection is opened.
+/// The options of the writing connection.
 pub(super) fn options(path: &Path, durability: Durability) -> Result<SqliteConnectOptions, StoreError> {
-    // SQLite gives names such as `:memory:` and `file:...` a meaning of their own; an absolute path has none.
+    // SQLite interprets names such as `:memory:` and `file:...`; it does not interpret an absolute path.
     let path = absolute(path).map_err(|error| cannot_create(path, &error))?;
     create_private(&path).map_err(|error| cannot_create(&path, &error))?;
     let synchronous = match durability {
@@ -36,11 +36,11 @@ pub(super) fn options(path: &Path, durability: Durability) -> Result<SqliteConne
         .busy_timeout(BUSY_TIMEOUT)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous);
-    // Statements are the same few all day, and what they carry is nobody's business.
+    // The few statements repeat all the time, and their parameters hold private content.
     Ok(options.disable_statement_logging())
 }
 
-/// So many connections for reading, opened when they are first needed.
+/// A pool of reading connections, opened on first use.
 pub(super) fn readers(writing: &SqliteConnectOptions, connections: u32) -> SqlitePool {
     let options = SqliteConnectOptions::new()
         .filename(writing.get_filename())
@@ -54,7 +54,7 @@ pub(super) fn readers(writing: &SqliteConnectOptions, connections: u32) -> Sqlit
         .connect_lazy_with(options)
 }
 
-/// The writing connection, with the schema this version of toolgate knows.
+/// The writing connection, with the schema of this version of toolgate.
 pub(super) async fn connect_and_migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
     let mut connection = connect(options).await.map_err(|error| fault(options.get_filename(), &error))?;
     let migrated = match assert_version(&mut connection).await {
@@ -70,7 +70,7 @@ pub(super) async fn connect_and_migrate(options: &SqliteConnectOptions) -> Resul
     }
 }
 
-/// The switch of a new file to write-ahead logging ignores the busy timeout, hence the patience.
+/// Switching a new file to write-ahead logging ignores the busy timeout, so this retries.
 async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
@@ -85,7 +85,7 @@ async fn assert_version(connection: &mut SqliteConnection) -> Result<(), StoreEr
     let version: String = sqlx::query_scalar("SELECT sqlite_version()")
         .fetch_one(connection)
         .await
-        .map_err(|error| StoreError::Unavailable(format!("SQLite does not tell its version: {error}")))?;
+        .map_err(|error| StoreError::Unavailable(format!("SQLite does not report its version: {error}")))?;
     if is_sound(&version) {
         return Ok(());
     }
@@ -96,7 +96,7 @@ async fn assert_version(connection: &mut SqliteConnection) -> Result<(), StoreEr
     )))
 }
 
-/// Whether an SQLite of this version may be trusted with a write-ahead log.
+/// Whether this version of SQLite is safe with a write-ahead log.
 pub(super) fn is_sound(version: &str) -> bool {
     let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
     numbers.as_slice() >= OLDEST_SQLITE.as_slice()
@@ -123,7 +123,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> 
         migration(14, "write_check", include_str!("schema/0014_write_check.sql")),
         migration(15, "pages", include_str!("schema/0015_pages.sql")),
     ]);
-    // One process migrates, the others wait and find it done.
+    // One process migrates. The others wait, then find the schema up to date.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Not `run`: its bound keeps the future from being `Send` (rust-lang/rust#100013).
     migrator.run_direct(None, &mut *transaction, false).await?;
@@ -150,8 +150,8 @@ fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
     ))
 }
 
-/// Creates the file and its directory where they are missing, for this user alone: journals hold conversations. The
-/// write-ahead log inherits the file's mode.
+/// Creates the file and its directory if they are missing, readable by the current user only, because journals hold
+/// conversations. The write-ahead log inherits the mode of the file.
 fn create_private(path: &Path) -> io::Result<()> {
     let mut directory = std::fs::DirBuilder::new();
     let mut file = std::fs::OpenOptions::new();

@@ -1,18 +1,19 @@
-//! Pages of lists by a keyset: the rows behind one that is named, in the order of an index, so that a page costs its own rows.
+//! Keyset pagination: the rows that follow a cursor row in the order of an index, so that a page reads only its own
+//! rows.
 
 use sqlx::QueryBuilder;
 use sqlx::sqlite::Sqlite;
 
 use super::append::integer;
 
-/// In which order a table is listed: by the time its rows were made, then by id.
+/// The order of a list: by creation time, then by id.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     OldestFirst,
     NewestFirst,
 }
 
-/// Restricts a query, which has a condition already, to a page.
+/// Restricts a query to a page. The query must already have a condition.
 pub(super) fn restrict(
     query: &mut QueryBuilder<Sqlite>,
     table: &str,

@@ -1,4 +1,4 @@
-//! Deleting what a run holds: its facts go, its index row stays and says since when.
+//! Deletion of a run's content: the events are deleted, the index row stays and records the time of the deletion.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -13,11 +13,11 @@ const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, re
         asked_at = NULL, due_at = NULL, told = version
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
-/// Answers that quote the run: that they were given stays known.
+/// Removes stored responses that quote the run. The record that the request was answered stays.
 pub(super) const UNQUOTE: &str = "UPDATE reply SET head = NULL, body = NULL WHERE head ->> 'run' = ?1";
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
-/// A run whose content is to go, if it is over and exactly that long.
+/// A run whose content is deleted if the run has ended and its journal has exactly this length.
 pub(super) struct Purging {
     pub(super) run: RunId,
     pub(super) at: u64,
@@ -26,7 +26,7 @@ pub(super) struct Purging {
 
 #[async_trait]
 impl Write for Purging {
-    /// Since when it is gone.
+    /// The time of the deletion.
     type Answer = Option<String>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {

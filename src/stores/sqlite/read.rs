@@ -1,5 +1,5 @@
-//! What readers ask, and how rows become our types again. A row that cannot is named, and spoils only the answer it
-//! belongs to.
+//! Read queries, and the conversion of rows into domain types. A row that cannot be converted is named in the error,
+//! and fails only the query that reads it.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::core::id::RunId;
 use crate::core::run::{Event, Owes, Recorded, Status};
 use crate::ports::{Owing, RunFilter, RunPosition, RunRow, StoreError};
 
-/// The rows of one journal from a position on.
+/// The rows of one journal, starting at a position.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
 
 /// The columns of an index row.
@@ -23,7 +23,7 @@ const LISTED_BY_DEFAULT: usize = 100;
 /// A row of a journal: position, time, event.
 pub(super) type JournalRow = (i64, String, String);
 
-/// An index row as SQLite has it.
+/// An index row as SQLite returns it.
 #[derive(Debug)]
 pub(super) struct IndexRow {
     id: String,
@@ -65,11 +65,11 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
     }
 }
 
-/// How far the runs of a JSON array of ids are.
+/// The positions of the runs in a JSON array of ids.
 pub(super) const POSITIONS: &str = "SELECT run.id, run.version, run.purged_at IS NOT NULL
     FROM json_each(?1) AS asked CROSS JOIN run ON run.id = asked.value";
 
-/// How far these runs are.
+/// The positions of these runs.
 pub(super) async fn positions(db: &SqlitePool, runs: &[RunId]) -> Result<Vec<RunPosition>, sqlx::Error> {
     let query = sqlx::query_as(POSITIONS).bind(serde_json::json!(runs).to_string());
     let rows: Vec<(String, i64, bool)> = query.fetch_all(db).await?;
@@ -81,17 +81,17 @@ pub(super) async fn positions(db: &SqlitePool, runs: &[RunId]) -> Result<Vec<Run
     Ok(rows.into_iter().map(position).collect())
 }
 
-/// The rows of a journal from a position on, in order.
+/// The rows of a journal, starting at a position, in order.
 pub(super) async fn journal(db: &SqlitePool, run: &RunId, from: u64) -> Result<Vec<JournalRow>, sqlx::Error> {
     sqlx::query_as(JOURNAL).bind(run.as_str()).bind(integer(from)).fetch_all(db).await
 }
 
-/// The index rows that pass a filter, newest first.
+/// The index rows that match a filter, newest first.
 pub(super) async fn index(db: &SqlitePool, filter: &RunFilter) -> Result<Vec<IndexRow>, sqlx::Error> {
     select(filter).build_query_as().fetch_all(db).await
 }
 
-/// The query for a page of index rows. Conditions that the filter leaves out are left out of the query.
+/// The query for a page of index rows. It contains only the conditions that the filter sets.
 pub(super) fn select(filter: &RunFilter) -> QueryBuilder<Sqlite> {
     let mut query = QueryBuilder::new("SELECT ");
     query.push(COLUMNS).push(" FROM ");
@@ -105,8 +105,8 @@ pub(super) fn select(filter: &RunFilter) -> QueryBuilder<Sqlite> {
             restrict(&mut query, filter);
             limit(&mut query, filter);
         }
-        // The index alone finds the ids of the page, and only their rows are read. SQLite by itself would read the row of each
-        // run in the order of ids until the page is full.
+        // SQLite finds the ids of the page in the index alone, and reads only their rows. Without this hint SQLite
+        // would read the row of each run in the order of ids until the page is full.
         Lookup::Tenant(index) => {
             query.push("(SELECT id FROM run INDEXED BY ").push(index);
             restrict(&mut query, filter);
@@ -117,21 +117,21 @@ pub(super) fn select(filter: &RunFilter) -> QueryBuilder<Sqlite> {
     query
 }
 
-/// How a filter is looked up.
+/// The index that a filter uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lookup {
-    /// The one run that is named, by the primary key.
+    /// One run, by the primary key.
     Row,
-    /// Runs of one tenant, by an index that begins with the tenant and has every column of the filter.
+    /// The runs of one tenant, by an index that starts with the tenant and contains every column of the filter.
     Tenant(&'static str),
-    /// Runs of all tenants: sweeps of the server, and the command line.
+    /// The runs of all tenants: for the server's sweeps and for the command line.
     All(Option<&'static str>),
 }
 
 impl Lookup {
     fn of(filter: &RunFilter) -> Self {
         let RunFilter { tenant, status, agent, session, owing, due_by, .. } = filter;
-        // These two have few runs at any time, whichever tenant they belong to.
+        // Both conditions match few runs at any time, whatever their tenant.
         match (due_by, owing) {
             _ if filter.run.is_some() => return Self::Row,
             (Some(_), _) => return Self::All(Some("run_by_due")),
@@ -149,14 +149,14 @@ impl Lookup {
         let of_all = match (owing, session, status, agent) {
             (Some(_), ..) => Some("run_by_approvals"),
             (None, Some(_), ..) => Some("run_by_session"),
-            // Few runs have not ended; an agent may have run most of them.
+            // Few runs are active; one agent may have most of the ended runs.
             (None, None, Some(status), Some(_)) if status.is_ended() => Some("run_by_agent"),
             (None, None, Some(_), _) => Some("run_by_status"),
             (None, None, None, Some(_)) => Some("run_by_agent"),
             (None, None, None, None) => None,
         };
         match tenant {
-            // The indices of a tenant leave out deleted runs, unless they cannot wait for anything anyway.
+            // The indexes of a tenant exclude deleted runs. A run that waits for approval is never deleted.
             Some(_) if !filter.purged || owing.is_some() => Self::Tenant(of_tenant),
             Some(_) | None => Self::All(of_all),
         }
@@ -188,7 +188,7 @@ fn restrict(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
     if let Some(session) = &filter.session {
         query.push(" AND session = ").push_bind(session.as_str());
     }
-    // A run that waits for an approval is not deleted, and the index of those has no column that says so.
+    // A run that waits for approval is not deleted, and the index of such runs does not contain `purged_at`.
     if !filter.purged && filter.owing != Some(Owing::Approval) {
         query.push(" AND purged_at IS NULL");
     }
@@ -202,7 +202,7 @@ fn limit(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
     query.push(" ORDER BY id DESC LIMIT ").push_bind(integer(limit as u64));
 }
 
-/// The fact that belongs at position `seq`.
+/// The event at position `seq`.
 pub(super) fn fact(run: &RunId, seq: u64, row: JournalRow) -> Result<Recorded, StoreError> {
     let (stored, at, event) = row;
     if stored != integer(seq) {
@@ -214,12 +214,12 @@ pub(super) fn fact(run: &RunId, seq: u64, row: JournalRow) -> Result<Recorded, S
             type_of(&event)
         ))
     };
-    let at = at.parse().map_err(|_| unreadable(format!("`{at}` is no time")))?;
+    let at = at.parse().map_err(|_| unreadable(format!("`{at}` is not a timestamp")))?;
     let event: Event = serde_json::from_str(&event).map_err(|error| unreadable(error.to_string()))?;
     Ok(Recorded { seq, at, event })
 }
 
-/// What an event says it is, if it says so.
+/// The `type` of an event's JSON, if it has one.
 fn type_of(event: &str) -> String {
     #[derive(Deserialize)]
     struct Typed {
@@ -228,7 +228,7 @@ fn type_of(event: &str) -> String {
     serde_json::from_str(event).map_or_else(|_| "unknown".to_owned(), |typed: Typed| typed.r#type)
 }
 
-/// The index row as our type.
+/// Parses an index row.
 pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
     let IndexRow { id, tenant, agent, session, status, version, title, created_at, updated_at, owes, purged_at } = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
@@ -249,7 +249,7 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
     })
 }
 
-/// A time of an index row.
+/// Parses a time of an index row.
 pub(super) fn time(run: &RunId, text: &str) -> Result<Timestamp, StoreError> {
     text.parse().map_err(|_| StoreError::Corrupt(format!("the index row of run {run} has `{text}` for a time")))
 }

@@ -1,4 +1,4 @@
-//! Answers to requests with an idempotency key. Noting one forgets a few that have expired, so that nobody has to sweep.
+//! Idempotency records. Each insert deletes a few expired records, so no separate sweep is needed.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use crate::ports::{Asked, Begun, Fate, Replies, Reply, StoreError};
 
 const SWEEP: &str =
     "DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 64)";
-/// One that has expired and was not swept yet is overwritten.
+/// Overwrites a record that has expired and was not deleted yet.
 const BEGIN: &str = "INSERT INTO reply (tenant, caller, key, fingerprint, run, held_until, expires_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT (tenant, caller, key) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run,
@@ -52,7 +52,7 @@ impl Replies for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Whether there was one to change.
+    /// Whether the record existed.
     async fn change(&self, asked: &Asked, change: Change) -> Result<bool, StoreError> {
         self.writer.make(Changing { asked: asked.clone(), change }).await
     }
@@ -123,9 +123,9 @@ impl Write for Changing {
     }
 }
 
-/// A row as what is known again.
+/// Parses a row.
 fn read((fingerprint, run, held_until, head, body): Row) -> Result<Begun, StoreError> {
-    let unreadable = |error: String| StoreError::Corrupt(format!("a kept answer is unreadable: {error}"));
+    let unreadable = |error: String| StoreError::Corrupt(format!("a stored response is unreadable: {error}"));
     let fate = match (held_until, head) {
         (Some(at), _) => {
             let held_until = Timestamp::from_millisecond(at).map_err(|error| unreadable(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What only shows from inside: faults that a setting provokes, and the second attempt of one append.
+//! Tests that need access to internals: errors that a setting provokes, and the second attempt of one append.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn impatient(directory: &TempDir) -> SqliteConnectOptions {
     open::options(&file(directory), Durability::ProcessCrash).unwrap().busy_timeout(Duration::from_millis(10))
 }
 
-/// One message of so many bytes.
+/// An append with one message of this many bytes.
 fn append(run: &str, at: u64, bytes: usize) -> Append {
     let message = json!({"role": "user", "content": [{"type": "text", "text": "x".repeat(bytes)}]});
     let event = Event::MessageAdded { message: serde_json::from_value(message).unwrap() };
@@ -48,7 +48,7 @@ fn unavailable(outcome: Result<(), AppendError>) -> String {
 }
 
 #[tokio::test]
-async fn the_setting_decides_what_a_commit_waits_for() {
+async fn durability_decides_what_a_commit_waits_for() {
     let directory = TempDir::new().unwrap();
     for (durability, synchronous) in [(Durability::PowerCut, 2), (Durability::ProcessCrash, 1)] {
         let options = open::options(&file(&directory), durability).unwrap();
@@ -84,7 +84,7 @@ async fn when_the_disk_is_full_an_append_fails_whole_and_smaller_ones_still_fit(
 }
 
 #[tokio::test]
-async fn a_store_without_room_says_that_it_cannot_be_written_until_there_is_room() {
+async fn a_full_store_is_not_writable_until_there_is_room() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "60")).await.unwrap();
     store.check_write().await.unwrap();
@@ -100,7 +100,7 @@ async fn a_store_without_room_says_that_it_cannot_be_written_until_there_is_room
 
     let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "300")).await.unwrap();
     unavailable(store.append(append("run_a", 0, 2_000_000)).await);
-    store.check_write().await.expect("a large append did not fit, and others do");
+    store.check_write().await.expect("other appends still fit");
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_read_only_file_can_be_read_and_says_so_when_appended_to() {
 }
 
 #[tokio::test]
-async fn a_second_attempt_at_an_append_that_took_place_succeeds_without_repeating_it() {
+async fn a_second_attempt_at_a_committed_append_changes_nothing() {
     let directory = TempDir::new().unwrap();
     let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
     for at in 0..2 {
@@ -164,7 +164,7 @@ async fn a_second_attempt_at_an_append_that_took_place_succeeds_without_repeatin
 }
 
 #[tokio::test]
-async fn a_store_whose_caller_stopped_waiting_appends_all_the_same() {
+async fn an_append_happens_even_if_its_caller_stops_waiting() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory)).await.unwrap();
     let mut impatient = Box::pin(store.append(append("run_a", 0, 10)));
@@ -190,7 +190,7 @@ async fn a_blob_is_kept_once_with_a_note_for_each_run_that_uses_it() {
 }
 
 #[tokio::test]
-async fn a_blob_for_which_there_is_no_room_is_refused_and_the_store_goes_on() {
+async fn a_blob_that_does_not_fit_is_rejected_alone() {
     let directory = TempDir::new().unwrap();
     let store = SqliteStore::open_with(impatient(&directory).pragma("max_page_count", "50")).await.unwrap();
     let huge = Blob { media_type: "text/plain".into(), bytes: vec![0; 1_000_000] };
@@ -203,7 +203,7 @@ async fn a_blob_for_which_there_is_no_room_is_refused_and_the_store_goes_on() {
 }
 
 #[tokio::test]
-async fn whatever_is_looked_up_has_an_index() {
+async fn every_lookup_uses_an_index() {
     let directory = TempDir::new().unwrap();
     let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
     let run = |condition: &str| format!("SELECT title FROM run WHERE {condition}");
@@ -236,7 +236,7 @@ async fn whatever_is_looked_up_has_an_index() {
     ] {
         let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut db).await.unwrap();
-        // What is sorted afterwards was found before.
+        // A sort step follows the step that reads the index.
         let (.., last) = steps.iter().rfind(|(.., step)| !step.starts_with("USE TEMP B-TREE FOR ORDER BY")).unwrap();
         assert_eq!(last, plan, "{sql}");
     }
@@ -284,12 +284,12 @@ async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
     }
 }
 
-/// The steps of SQLite's plan for a filter.
+/// The steps of SQLite's query plan for a filter.
 async fn plan(db: &mut sqlx::sqlite::SqliteConnection, filter: &RunFilter) -> Vec<String> {
     steps(db, &read::select(filter).into_string()).await
 }
 
-/// The steps of SQLite's plan for a query.
+/// The steps of SQLite's query plan for a query.
 async fn steps(db: &mut sqlx::sqlite::SqliteConnection, select: &str) -> Vec<String> {
     let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
     let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(db).await.unwrap();
@@ -363,7 +363,7 @@ async fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
 }
 
 #[test]
-fn an_sqlite_that_damages_its_log_is_refused() {
+fn an_sqlite_that_corrupts_its_log_is_rejected() {
     for version in ["3.40.1", "3.51.2", "3.9.0", "", "unknown"] {
         assert!(!open::is_sound(version), "{version}");
     }

@@ -1,5 +1,5 @@
-//! The one task that writes. What queued up while the last transaction was committed is the next transaction, so the
-//! busier the store, the more appends share one `fsync`, and a lone append never waits for company.
+//! Writing task: the only task that writes. Changes that queue up during one transaction form the next one. A busy
+//! store therefore shares each `fsync` among more appends, and a single append never waits for others.
 
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,15 +20,15 @@ const TOGETHER: usize = 256;
 /// One change to the database.
 #[async_trait]
 pub(super) trait Write: Send + Sync + 'static {
-    /// What whoever asked for the change is told once it is durable.
+    /// The result that the caller receives once the change is durable.
     type Answer: Send;
 
-    /// Makes the change within an open transaction. A refusal is an answer, and must have changed nothing; an error
-    /// undoes the whole transaction, after which the change may be made again.
+    /// Makes the change within an open transaction. A rejection is an answer, and must not have changed anything. An
+    /// error rolls back the whole transaction, after which the change may be retried.
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error>;
 }
 
-/// The way to the writing task.
+/// A handle to the writing task.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
@@ -43,7 +43,7 @@ impl Writer {
         Self { queue: Mutex::new(Some(queue)), task: tokio::sync::Mutex::new(Some(task)) }
     }
 
-    /// Makes one change and returns when it is durable. It is made even if the caller stops waiting.
+    /// Makes one change and returns when it is durable. The change happens even if the caller stops waiting.
     pub(super) async fn make<W: Write>(&self, write: W) -> Result<W::Answer, StoreError> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (done, answer) = oneshot::channel();
@@ -55,14 +55,14 @@ impl Writer {
         answer.await.map_err(|_| stopped())?
     }
 
-    /// Makes what is queued, then closes the connection.
+    /// Makes the queued changes, then closes the connection.
     pub(super) async fn close(&self) {
         drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut task = self.task.lock().await;
         if let Some(task) = task.as_mut()
             && let Err(error) = task.await
         {
-            tracing::error!(%error, "the task that writes to the store did not end well");
+            tracing::error!(%error, "store writer failed");
         }
         *task = None;
     }
@@ -72,12 +72,12 @@ fn stopped() -> StoreError {
     StoreError::Unavailable("its writing task is gone; the runtime it was opened in has ended".to_owned())
 }
 
-/// A change whose type the queue need not know, with the answer it will be given.
+/// A queued change with its answer, independent of the type of the change.
 #[async_trait]
 trait Job: Send {
     async fn apply(&mut self, db: &mut SqliteConnection) -> Result<(), sqlx::Error>;
 
-    /// Gives the answer: the change's own if it is durable.
+    /// Sends the answer: that of the change if it is durable, otherwise the error.
     fn settle(self: Box<Self>, fate: Result<(), StoreError>);
 }
 
@@ -96,7 +96,7 @@ impl<W: Write> Job for Asked<W> {
 
     fn settle(self: Box<Self>, fate: Result<(), StoreError>) {
         let Self { answer, done, .. } = *self;
-        // Whoever asked may have stopped waiting; the change stands.
+        // The caller may have stopped waiting. The change stands.
         drop(done.send(fate.and_then(|()| answer.ok_or_else(stopped))));
     }
 }
@@ -109,14 +109,14 @@ async fn write_until_closed(mut session: Session, mut jobs: mpsc::Receiver<Box<d
     session.close().await;
 }
 
-/// The writing connection. After an error it is replaced: what is left of its transaction is nobody's to guess.
+/// The writing connection. It is replaced after an error, because the state of its transaction is unknown.
 struct Session {
     options: SqliteConnectOptions,
     connection: Option<SqliteConnection>,
     health: Arc<WriteHealth>,
 }
 
-/// Why a transaction was not committed.
+/// The point at which a transaction failed.
 enum Halt {
     /// It could not begin.
     AtTheDoor(sqlx::Error),
@@ -127,7 +127,7 @@ enum Halt {
 impl Session {
     async fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
         match self.commit(&mut batch).await {
-            // One append that does not fit must not fail those that would.
+            // An append that does not fit must not fail the others.
             Err(Halt::Inside(_)) if batch.len() > 1 => self.write_one_by_one(batch).await,
             Ok(()) => settle(batch, Ok(())),
             Err(Halt::AtTheDoor(error) | Halt::Inside(error)) => settle(batch, Err(self.fault(&error))),
@@ -141,7 +141,7 @@ impl Session {
                 Ok(()) => job.settle(Ok(())),
                 Err(Halt::Inside(error)) => job.settle(Err(self.fault(&error))),
                 Err(Halt::AtTheDoor(error)) => {
-                    // The rest would wait just as long for just as little.
+                    // The remaining jobs would wait as long and fail the same way.
                     let fault = self.fault(&error);
                     job.settle(Err(fault.clone()));
                     return settle(batch, Err(fault));
@@ -168,7 +168,7 @@ impl Session {
         }
     }
 
-    /// Notes a failure that is the file's: what is written next fails as well.
+    /// Records a failure of the file: the next write fails as well.
     fn halted(&self, halt: Halt) -> Halt {
         let (Halt::AtTheDoor(error) | Halt::Inside(error)) = &halt;
         if is_of_the_file(error) {
@@ -205,6 +205,6 @@ fn settle(batch: impl IntoIterator<Item = Box<dyn Job>>, fate: Result<(), StoreE
 
 async fn close(connection: SqliteConnection) {
     if let Err(error) = connection.close().await {
-        tracing::warn!(%error, "a connection to the store did not close cleanly");
+        tracing::warn!(%error, "failed to close store connection");
     }
 }

@@ -1,11 +1,11 @@
-//! How many spans wait and how they are put together, from the `OTEL_BSP_*` variables. Pure.
+//! Batching limits: the bounds of the span queue and of a batch, from the `OTEL_BSP_*` variables. Pure.
 
 use std::time::Duration;
 
 use super::SettingsError;
 use super::variables::Variables;
 
-/// Spans that may wait to be sent. Roots end last, so a short queue loses whole trees when many runs end together.
+/// The most spans that may wait. Root spans end last, so a short queue loses whole trees when many runs end together.
 const QUEUE: usize = 65_536;
 const QUEUE_BYTES: usize = 64 * 1024 * 1024;
 const BATCH: usize = 512;
@@ -15,22 +15,22 @@ const EXPORT_MS: usize = 30_000;
 /// The bounds of the queue and of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Batching {
-    /// Spans that may wait, those on their way included.
+    /// The most spans that may wait, including those in flight.
     pub(super) queue: usize,
-    /// About as many bytes may wait.
+    /// The most bytes that may wait, approximately.
     pub(super) queue_bytes: usize,
-    /// Spans of one request at most.
+    /// The most spans of one request.
     pub(super) batch: usize,
-    /// About as many bytes of one request; a span beyond that is sent alone.
+    /// The most bytes of one request, approximately; a larger span is sent alone.
     pub(super) batch_bytes: usize,
-    /// How long a span waits for others at most.
+    /// The longest time that a span waits for others.
     pub(super) delay: Duration,
-    /// How long the export of one batch may take, attempts to repeat it included.
+    /// The time limit for the export of one batch, including retries.
     pub(super) timeout: Duration,
 }
 
 impl Batching {
-    /// Reads the variables; `queue_bytes` is what is configured, `batch_bytes` what the transport bears.
+    /// Reads the variables. `queue_bytes` comes from the configuration, `batch_bytes` from the transport.
     pub(super) fn resolve(
         queue_bytes: Option<usize>,
         batch_bytes: usize,

@@ -1,8 +1,8 @@
-//! Who carries spans from the gate to a receiver, on the export's own thread.
+//! Span sender: sends spans from the queue to one receiver, on the export thread.
 //!
-//! While the process lives, a batch is tried for as long as an export may take. Once it is to end, whatever waits is
-//! sent for as long as the receiver takes anything; a receiver that takes nothing is given up after a few seconds, and one
-//! that was never there (`reach`) almost at once.
+//! While the process runs, each batch is tried for the time limit of an export. When the process ends, the remaining
+//! spans are sent as long as the receiver accepts any. The sender gives up a receiver that accepts no spans after a few
+//! seconds, and a receiver that was never reachable (`reach`) almost immediately.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,14 +18,14 @@ use super::reach::Reach;
 use super::rejections::{Rejected, Rejections};
 use super::runtime::ExportRuntime;
 
-/// How long a receiver that takes nothing is waited for at the end: one that is being restarted comes back in that
+/// How long the sender waits at the end for a receiver that accepts no spans: a receiver that restarts is back in that
 /// time.
 const PATIENCE: Duration = Duration::from_secs(7);
 
-/// How long the last spans may take to leave.
+/// The time limit for the last spans.
 const SHUTDOWN: Duration = Duration::from_secs(30);
 
-/// The way of spans to one receiver.
+/// Sends spans to one receiver.
 pub(super) struct Carrier {
     gate: Arc<Gate>,
     address: String,
@@ -35,7 +35,7 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// Starts carrying. `address` is what the receiver is called in complaints.
+    /// Starts the sender. `address` names the receiver in errors.
     pub(super) fn start<E>(
         (exporter, reach): (E, Reach),
         address: String,
@@ -63,7 +63,7 @@ impl Carrier {
         Self { gate, address, reason, ended: Mutex::new(ended), _runtime: runtime }
     }
 
-    /// Hands a span over. Never waits.
+    /// Queues a span. Never waits.
     pub(super) fn offer(&self, span: SpanData) {
         self.gate.offer(span);
     }
@@ -72,18 +72,18 @@ impl Carrier {
         self.gate.tally()
     }
 
-    /// Sends what is left. Blocks, on whatever thread; says what was lost since the start.
+    /// Sends the remaining spans. Blocks, on any thread; an error reports the spans lost since the start.
     pub(super) fn finish(&self) -> Result<(), ExportError> {
         self.gate.close();
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = ended.recv_timeout(SHUTDOWN + PATIENCE); // it comes to an end by itself well before that
+        let _ = ended.recv_timeout(SHUTDOWN + PATIENCE); // the sender ends by itself well before that
         let tally = self.gate.tally();
         let lost = tally.lost() + tally.queued;
         if lost == 0 {
             return Ok(());
         }
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let reason = reason.unwrap_or_else(|| "they came faster than they could be sent".to_owned());
+        let reason = reason.unwrap_or_else(|| "they were produced faster than they could be sent".to_owned());
         Err(ExportError::Lost { spans: lost, address: self.address.clone(), reason })
     }
 }
@@ -135,10 +135,10 @@ impl<E: SpanExporter> Round<E> {
         self.gate.settle(size, delivery);
     }
 
-    /// Told in the log once, while the process lives: its end tells how many there were.
+    /// Logs the loss once while the process runs; the end of the process reports the total.
     fn lost(&mut self, spans: u64, reason: String) {
         if !self.gate.is_closed() && !std::mem::replace(&mut self.has_complained, true) {
-            tracing::warn!(spans, reason, "spans were lost; this is told once");
+            tracing::warn!(spans, reason, "spans lost; further losses are not logged");
         }
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }
@@ -163,9 +163,9 @@ impl<E: SpanExporter> Round<E> {
     }
 }
 
-/// Why a batch was not taken.
+/// Why a batch was not accepted.
 enum Undelivered {
-    /// None is tried any more.
+    /// The receiver was given up.
     GivenUp,
     Because(String),
 }
@@ -176,14 +176,15 @@ impl Undelivered {
     }
 }
 
-/// Comes when a process that is to end has waited long enough for a receiver that took spans last at that time, with why.
+/// Completes when an ending process has waited long enough, with the reason. `last_taken` is the time at which the
+/// receiver last accepted spans.
 async fn out_of_patience(gate: &Gate, reach: &Reach, last_taken: Instant) -> &'static str {
     let closed = gate.closed().await;
     tokio::select! {
         () = sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)) => {
-            "it took nothing for several seconds at the end"
+            "it accepted no spans for several seconds at the end"
         }
-        () = reach.hopeless(closed) => "nobody was ever there",
+        () = reach.hopeless(closed) => "it was never reachable",
     }
 }
 

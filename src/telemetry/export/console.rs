@@ -1,4 +1,4 @@
-//! Spans as lines of JSON on standard error, for a look at them without any receiver.
+//! Console exporter: spans as lines of JSON on standard error, to read without a receiver.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::telemetry::logging::Stderr;
 use crate::telemetry::spans::{Attribute, Span, Status};
 
-/// Writes a span. A terminal that is gone is nobody's failure.
+/// Writes a span. Ignores write errors: a closed terminal is not a failure.
 pub(super) fn write(span: &Span) {
     let _ = Stderr.write_all(format!("{}\n", line(span)).as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Our spans in the SDK's types.
+//! Conversion of our spans into the SDK's types.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use super::limits::LeftOut;
 use crate::core::trace::{SpanId, TraceId};
 use crate::telemetry::spans::{Attribute, Kind, Link, Span, SpanEvent, Status, Value};
 
-/// A span as the SDK's exporters take it, with what the limits left out of it.
+/// A span in the SDK's form, with the counts that the limits removed.
 pub(super) fn span_data(span: Span, left_out: LeftOut, scope: &InstrumentationScope) -> SpanData {
     let state = span.state.as_deref().and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
     let mut events = SpanEvents::default();

@@ -1,10 +1,10 @@
-//! What is wrong with how export is set up, and what became of it. Each message names the setting and says the remedy.
+//! Export errors: invalid settings and lost telemetry. Each message names the setting and the fix.
 
 use std::path::PathBuf;
 
 use opentelemetry_otlp::ExporterBuildError;
 
-/// What is wrong with the settings.
+/// Why the settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// A protocol that OTLP does not have.
@@ -12,20 +12,20 @@ pub enum SettingsError {
     Protocol {
         /// The variable.
         name: String,
-        /// What it is set to.
+        /// Its value.
         value: String,
     },
-    /// An address that cannot be sent to. It may hold secrets, so it is not repeated.
+    /// An invalid address. It may contain secrets, so the message does not repeat it.
     #[error("the address in {name} {why}; give one such as http://localhost:4318, or http://localhost:4317 for gRPC")]
     Endpoint {
         /// The variable or key.
         name: String,
-        /// What is wrong with it.
+        /// The problem of the address.
         why: &'static str,
     },
-    /// A header that cannot be sent. Its value is a secret, so it is not repeated.
+    /// A header that cannot be sent. Its value is a secret, so the message does not repeat it.
     #[error(
-        "{0} is no header that can be sent: give NAME=VALUE pairs in the variable, separated by commas, \
+        "{0} is not a valid header: give NAME=VALUE pairs in the variable, separated by commas, \
          or `NAME: VALUE` in the file"
     )]
     Header(String),
@@ -34,15 +34,15 @@ pub enum SettingsError {
     Compression {
         /// The variable.
         name: String,
-        /// What it is set to.
+        /// Its value.
         value: String,
     },
-    /// Of a client's certificate and key only one.
-    #[error("{name} is set, but not the file that belongs to it: set OTEL_EXPORTER_OTLP_{other} too")]
+    /// Only one of the client's certificate and key.
+    #[error("{name} is set without its counterpart: set OTEL_EXPORTER_OTLP_{other} too")]
     HalfIdentity {
         /// The variable that is set.
         name: String,
-        /// The end of the one that is not.
+        /// The end of the name of the variable that is not set.
         other: &'static str,
     },
     /// An exporter that is not built in, or `none` with others.
@@ -54,33 +54,33 @@ pub enum SettingsError {
          alone or after `parentbased_`"
     )]
     Sampler(String),
-    /// A switch that is neither on nor off.
+    /// A switch that is neither `true` nor `false`.
     #[error("{name} is `{value}`: set it to `true` or `false`")]
     Switch {
         /// The variable.
         name: String,
-        /// What it is set to.
+        /// Its value.
         value: String,
     },
-    /// A number that is none, or too small.
+    /// A value that is not a number, or a number that is too small.
     #[error("{name} is `{value}`: give a whole number, at least {least}")]
     Number {
         /// The variable.
         name: String,
-        /// What it is set to.
+        /// Its value.
         value: String,
-        /// The smallest that makes sense.
+        /// The smallest number allowed.
         least: usize,
     },
-    /// A length that is none.
+    /// A value that is not a length.
     #[error("OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH is `{0}`: give a number of characters")]
     ImageLength(String),
-    /// A ratio that is none.
+    /// A value that is not a ratio.
     #[error("OTEL_TRACES_SAMPLER_ARG is `{0}`: give a number from 0 to 1")]
     SamplerArgument(String),
 }
 
-/// Why spans cannot be exported, or were not.
+/// Why spans cannot be exported, or were lost.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The exporter cannot be built.
@@ -89,17 +89,17 @@ pub enum ExportError {
     /// The HTTP client cannot be built.
     #[error("telemetry cannot be exported: no HTTP client: {0}")]
     Client(String),
-    /// There is no thread for it.
-    #[error("telemetry cannot be exported: its thread does not start: {0}")]
+    /// The export thread cannot be started.
+    #[error("telemetry cannot be exported: the export thread cannot be started: {0}")]
     Runtime(#[from] std::io::Error),
-    /// A certificate or key is not usable.
+    /// A certificate or key cannot be used.
     #[error("{variable} names `{path}`, which {why}: name a file in PEM")]
     Certificate {
         /// The variable.
         variable: String,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem of the file.
         why: String,
     },
     /// Some spans never arrived.
@@ -108,11 +108,11 @@ pub enum ExportError {
          (`telemetry.otlp_endpoint`, or OTEL_EXPORTER_OTLP_ENDPOINT), with this protocol and these headers."
     )]
     Lost {
-        /// How many.
+        /// The number of lost spans.
         spans: u64,
         /// The receiver.
         address: String,
-        /// Why the last of them were.
+        /// Why the last of them were lost.
         reason: String,
     },
 }

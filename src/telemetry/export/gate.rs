@@ -1,8 +1,7 @@
-//! Where spans wait to be sent, and where every one of them is accounted for.
+//! Bounded span queue: holds spans until they are sent, and counts every one.
 //!
-//! The queue is bounded by spans and by bytes. A span counts as waiting until it has left or was given up, so what is
-//! being sent again and again holds its place. Whoever brings a span never waits: one that finds no place is dropped
-//! and counted.
+//! The queue is bounded by spans and by bytes. A span occupies its place until it is sent or given up, retries
+//! included. Adding a span never waits: a span that finds no place is dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,29 +14,29 @@ use tokio::time::Instant;
 use super::batching::Batching;
 use super::size::size_of;
 
-/// What became of the spans.
+/// The outcomes of the spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// They wait, or are on their way.
+    /// Spans that wait or are in flight.
     pub queued: u64,
-    /// About as many bytes do.
+    /// Their size in bytes, approximately.
     pub queued_bytes: u64,
-    /// A receiver took them.
+    /// Spans that a receiver accepted.
     pub exported: u64,
-    /// They found no place in the queue.
+    /// Spans dropped because the queue was full.
     pub dropped: u64,
-    /// No receiver took them, for as long as it was tried.
+    /// Spans that no receiver accepted, after all retries.
     pub failed: u64,
 }
 
 impl Tally {
-    /// Spans that no receiver will ever see.
+    /// Spans that no receiver will get.
     pub fn lost(&self) -> u64 {
         self.dropped + self.failed
     }
 }
 
-/// The queue between those who make spans and the one who sends them.
+/// The queue between the threads that produce spans and the sender.
 #[derive(Debug)]
 pub(super) struct Gate {
     waiting: Mutex<Waiting>,
@@ -52,24 +51,24 @@ struct Waiting {
     tally: Tally,
 }
 
-/// Spans that leave in one request.
+/// The spans of one request.
 pub(super) struct Batch {
     pub(super) spans: Vec<SpanData>,
     pub(super) size: Size,
 }
 
-/// The place that a batch holds.
+/// The space that a batch occupies in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) spans: u64,
     bytes: u64,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     Taken,
-    /// But for so many.
+    /// Taken, except for that many spans.
     TakenInPart(u64),
     Failed,
 }
@@ -100,12 +99,12 @@ impl Gate {
         }
     }
 
-    /// Waits until there is a whole batch, until what is there has waited long enough, or until the gate is closed.
+    /// Waits until a batch is full, until its spans have waited for `delay`, or until the queue is closed.
     pub(super) async fn ready(&self, delay: Duration) {
         let _ = tokio::time::timeout(delay, self.wake.notified()).await;
     }
 
-    /// The next spans that fit into one request, in order; a span beyond that is sent alone.
+    /// The next spans that fit into one request, in order; a larger span is sent alone.
     pub(super) fn take(&self) -> Option<Batch> {
         let mut waiting = self.waiting();
         let (first, size) = waiting.spans.pop_front()?;
@@ -122,7 +121,7 @@ impl Gate {
         Some(Batch { spans, size })
     }
 
-    /// Gives the place of a batch free.
+    /// Frees the space of a batch and counts its spans by outcome.
     pub(super) fn settle(&self, size: Size, delivery: Delivery) {
         let tally = &mut self.waiting().tally;
         tally.queued -= size.spans;
@@ -138,22 +137,22 @@ impl Gate {
         }
     }
 
-    /// Lets nothing in any more.
+    /// Closes the queue: it accepts no more spans.
     pub(super) fn close(&self) {
         self.closed.send_if_modified(|closed| closed.is_none() && closed.replace(Instant::now()).is_none());
         self.wake.notify_one();
     }
 
-    /// Whether it lets nothing in any more.
+    /// Whether the queue is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.borrow().is_some()
     }
 
-    /// Waits until the gate is closed, and says since when it is.
+    /// Waits until the queue is closed, and returns the time at which it was.
     pub(super) async fn closed(&self) -> Instant {
         let mut closed = self.closed.subscribe();
         let since = closed.wait_for(Option::is_some).await.ok().and_then(|since| *since);
-        since.unwrap_or_else(Instant::now) // the sender is ours: it is there
+        since.unwrap_or_else(Instant::now) // `self` owns the channel, so it is open
     }
 
     pub(super) fn tally(&self) -> Tally {

@@ -1,14 +1,14 @@
-//! The limits of OpenTelemetry on what a span holds, applied before it leaves. Pure.
+//! OpenTelemetry span limits, applied before a span is sent. Pure.
 //!
-//! Nothing is limited unless somebody sets it: 128 attributes, which the specification proposes, cut off a conversation
-//! after a dozen messages. What is left out is counted on the span. The first attributes survive, and ours come with
-//! the essential ones first.
+//! There is no limit unless the operator sets one: the 128 attributes that the specification proposes would cut off a
+//! conversation after a dozen messages. Removed values are counted on the span. The first attributes are kept, and our
+//! spans list the essential ones first.
 
 use super::SettingsError;
 use super::variables::Variables;
 use crate::telemetry::spans::{Span, Value};
 
-/// The limits; `None` for none.
+/// The limits; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Characters of a text.
@@ -19,13 +19,13 @@ pub(super) struct Limits {
     event_attributes: Option<usize>,
 }
 
-/// What the limits cost a span.
+/// The counts of what the limits removed from a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) attributes: u32,
     pub(super) events: u32,
     pub(super) links: u32,
-    /// Of each event that is left.
+    /// For each event that remains.
     pub(super) event_attributes: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Limits {
         let number = |name| variables.number(name, 0);
         let value = number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT")?;
         let count = number("OTEL_ATTRIBUTE_COUNT_LIMIT")?;
-        number("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT")?; // our links have no attributes; a mistake is told all the same
+        number("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT")?; // our links have no attributes; an invalid value is still an error
         Ok(Self {
             value: number("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT")?.or(value),
             attributes: number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT")?.or(count),
@@ -65,7 +65,7 @@ impl Limits {
     }
 }
 
-/// Leaves the first ones and says how many that cost.
+/// Keeps the first values and returns the number removed.
 fn keep<T>(all: &mut Vec<T>, most: Option<usize>) -> u32 {
     let before = all.len();
     all.truncate(most.unwrap_or(before));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cut_unless_somebody_sets_a_limit() {
+    fn nothing_is_cut_without_a_limit() {
         let mut cut = span();
         let left_out = limits(&[]).expect("sound").apply(&mut cut);
         assert_eq!((left_out.attributes, left_out.event_attributes), (0, vec![0, 0, 0]));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_spans_wins_over_the_general_one_and_a_malformed_one_is_refused_by_name() {
+    fn span_limits_win_and_malformed_ones_are_rejected_by_name() {
         let both = [("OTEL_ATTRIBUTE_COUNT_LIMIT", "1"), ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "2")];
         assert_eq!(limits(&both).expect("sound").attributes, Some(2));
         let refused = limits(&[("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "-1")]).expect_err("refused").to_string();

@@ -1,8 +1,8 @@
-//! The way out: spans, and whatever else is told of runs, over OTLP.
+//! Telemetry export over OTLP: spans and metrics.
 //!
-//! The sink folds runs into spans and puts them into a bounded queue, which costs microseconds; a thread of its own
-//! sends them. A full queue drops spans, a dead collector loses them; a run notices neither (law 9), and each loss is
-//! counted.
+//! The span sink folds runs into spans and puts them into a bounded queue, which takes microseconds. A separate thread
+//! sends them. A full queue drops spans, and an unavailable collector loses them. Neither affects a run (law 9), and
+//! each loss is counted.
 
 mod batching;
 mod carrier;

@@ -1,7 +1,7 @@
-//! Whether anybody is there at all. A receiver that was there once and is restarted is worth waiting for when the process
-//! ends; a port where nobody ever listened, left in the environment by somebody, is not.
+//! Receiver reachability. When the process ends, it waits for a receiver that was reachable once and is restarting. It
+//! does not wait for a port without a listener, such as one left over in the environment.
 //!
-//! What was learned holds for the process: whoever opens another way to the same receiver does not wait again.
+//! The result is kept for the process: a second connection to the same receiver does not wait again.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -16,21 +16,21 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How long a process that ends waits for a receiver that was never there, once.
+/// How long an ending process waits, once, for a receiver that was never reachable.
 pub(super) const GRACE: Duration = Duration::from_millis(1_500);
 
-/// How often one is asked whether it is there, by whoever does not see the attempts.
+/// The interval of connection probes, for transports that do not report their attempts.
 const KNOCKING: Duration = Duration::from_millis(200);
 
-/// What this process knows of each receiver, by scheme, host and port.
+/// The state of each receiver in this process, by scheme, host and port.
 static KNOWN: LazyLock<Mutex<HashMap<String, Arc<Past>>>> = LazyLock::new(Mutex::default);
 
-/// What is known of one receiver. Clones share it.
+/// The reachability of one receiver. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     past: Arc<Past>,
     latest: watch::Sender<Latest>,
-    /// Where to knock, if nobody tells how the attempts went.
+    /// The address to probe, if the transport does not report its attempts.
     door: Option<(String, u16)>,
 }
 
@@ -40,7 +40,7 @@ struct Past {
     given_up: AtomicBool,
 }
 
-/// How the last attempt of this opening went.
+/// The result of the last attempt of this connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Latest {
     #[default]
@@ -50,39 +50,39 @@ enum Latest {
 }
 
 impl Reach {
-    /// Of a receiver with whom every attempt is [noted](Self::note).
+    /// The reachability of a receiver whose every attempt is [noted](Self::note).
     pub(super) fn noted(url: &Url) -> Self {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let past = known.entry(url.origin().ascii_serialization()).or_default().clone();
         Self { past, latest: watch::Sender::default(), door: None }
     }
 
-    /// Of a receiver whose attempts nobody sees: when it matters, somebody knocks.
+    /// The reachability of a receiver whose attempts are not reported: an ending process probes it.
     pub(super) fn knocking(url: &Url) -> Self {
         let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
         Self { door: host.zip(url.port_or_known_default()), ..Self::noted(url) }
     }
 
-    /// How an attempt went.
+    /// Notes the result of an attempt.
     pub(super) fn note(&self, failed: Option<&(dyn Error + 'static)>) {
         match failed {
             None => self.answered(),
             Some(error) if is_absence(error) => {
                 self.latest.send_replace(Latest::Refused);
             }
-            // Somebody may be there, and slow.
+            // The receiver may be reachable and slow.
             Some(_) => {}
         }
     }
 
-    /// Somebody is there.
+    /// Notes that the receiver responded.
     pub(super) fn answered(&self) {
         self.past.was_there.store(true, Ordering::Relaxed);
         self.latest.send_replace(Latest::Answered);
     }
 
-    /// Comes when a process that ends since then need not wait any longer, because nobody was ever there. It does not
-    /// come for a receiver that was.
+    /// Completes when a process that ends at that time may stop waiting, because the receiver was never reachable. It
+    /// never completes for a receiver that was.
     pub(super) async fn hopeless(&self, ending: Instant) {
         tokio::select! {
             () = self.refused_beyond_grace(ending) => self.past.given_up.store(true, Ordering::Relaxed),
@@ -93,7 +93,7 @@ impl Reach {
     async fn refused_beyond_grace(&self, ending: Instant) {
         let mut latest = self.latest.subscribe();
         loop {
-            // The sender is here, so it is not gone.
+            // `self` owns the channel, so it is open.
             let _ = latest.wait_for(|latest| *latest == Latest::Refused).await;
             if self.past.was_there.load(Ordering::Relaxed) {
                 return pending().await;
@@ -107,7 +107,7 @@ impl Reach {
         }
     }
 
-    /// Does not end.
+    /// Probes the address. Never completes.
     async fn knock(&self) {
         let Some((host, port)) = &self.door else { return pending().await };
         loop {
@@ -118,12 +118,13 @@ impl Reach {
     }
 }
 
-/// Whether nobody is there: the port is closed, there is no way to it, or the name is unknown.
+/// Whether the error means that the receiver is absent: the port is closed, the host is unreachable, or the name is
+/// unknown.
 fn is_absence(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
     causes.any(|cause| match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable) => true,
-        // Name resolution has no kind of its own.
+        // Name resolution has no error kind of its own.
         Some(_) | None => {
             let said = cause.to_string();
             said.starts_with("failed to lookup address") || said.starts_with("dns error")
@@ -145,14 +146,14 @@ mod tests {
         Reach::noted(&Url::parse(&format!("http://nobody.test:{port}/v1/traces")).unwrap())
     }
 
-    /// How long it takes until something is hopeless, on time that flies; `None` if it never is.
+    /// The time until the receiver is given up, on paused time; `None` if it never is.
     async fn waited(hopeless: impl Future<Output = ()>) -> Option<Duration> {
         let began = Instant::now();
         tokio::time::timeout(Duration::from_secs(60), hopeless).await.ok().map(|()| began.elapsed())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_was_never_there_is_waited_for_once_in_a_process() {
+    async fn a_process_waits_once_for_an_unreachable_receiver() {
         for expected in [GRACE, Duration::ZERO] {
             let opening = reach(1);
             opening.note(Some(&refusal()));
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_was_there_once_is_never_hopeless_whoever_opens_the_way() {
+    async fn a_receiver_that_was_reachable_is_never_given_up() {
         reach(2).note(None);
         let later = reach(2);
         later.note(Some(&refusal()));
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_attempt_that_fails_in_another_way_says_nothing() {
+    async fn other_failures_do_not_prove_an_absent_receiver() {
         let opening = reach(4);
         opening.note(Some(&io::Error::from(ErrorKind::TimedOut)));
         assert_eq!(waited(opening.hopeless(Instant::now())).await, None);

@@ -1,5 +1,6 @@
-//! What a receiver took only in part. The SDK's exporters call such an export a success and tell the rest in a log record
-//! alone, the same over HTTP and gRPC; so the record is listened for while an export is under way.
+//! Partial rejections: spans that a receiver rejected from an accepted batch. The SDK's exporters report such an export
+//! as a success and the rest only in a log record, the same over HTTP and gRPC. This module captures that record during
+//! an export.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,38 +14,38 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 use crate::core::tool::visible;
 
-/// The most that is repeated of what a receiver says, in characters.
+/// The longest receiver message that is repeated, in characters.
 const LONGEST: usize = 300;
 
-/// Spans that a receiver did not take of a batch, and why by its own account.
+/// The spans of a batch that a receiver rejected, and the receiver's reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rejected {
     pub(super) spans: u64,
     pub(super) message: String,
 }
 
-/// Somebody who listens.
+/// Captures the rejections of exports.
 pub(super) struct Rejections {
     heard: Arc<Mutex<Option<Rejected>>>,
     dispatch: Dispatch,
 }
 
 impl Rejections {
-    /// Listens; whatever else is logged goes to who gets it now.
+    /// Starts capturing; all other records go to the current subscriber.
     pub(super) fn listen() -> Self {
         let heard = Arc::default();
         let others = tracing::dispatcher::get_default(Dispatch::clone);
         Self { dispatch: Dispatch::new(Ear { heard: Arc::clone(&heard), others }), heard }
     }
 
-    /// What an export comes to, and what was rejected in it.
+    /// Runs an export; returns its result and its rejections.
     pub(super) async fn during<T>(&self, export: impl Future<Output = T>) -> (T, Option<Rejected>) {
         let exported = export.with_subscriber(self.dispatch.clone()).await;
         (exported, self.heard.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 }
 
-/// Hears of rejections and hands everything else on.
+/// Captures rejection records and passes all others on.
 struct Ear {
     heard: Arc<Mutex<Option<Rejected>>>,
     others: Dispatch,
@@ -59,7 +60,7 @@ impl Subscriber for Ear {
         if tells_of_rejections(metadata) { Interest::always() } else { self.others.register_callsite(metadata) }
     }
 
-    /// What this one needs; the others said theirs.
+    /// The level that this subscriber needs; the others registered theirs.
     fn max_level_hint(&self) -> Option<LevelFilter> {
         Some(LevelFilter::WARN)
     }
@@ -125,7 +126,7 @@ impl Visit for Rejected {
     fn record_debug(&mut self, _field: &Field, _value: &dyn Debug) {}
 }
 
-/// One line of bounded length in which nothing moves a cursor.
+/// The message as one line of bounded length, without terminal escapes.
 fn shown(message: &str) -> String {
     let mut cut: String = message.chars().take(LONGEST).map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     if cut.len() < message.len() {

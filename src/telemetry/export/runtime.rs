@@ -1,11 +1,11 @@
-//! A runtime for export alone. The process's own may have a single thread, may be busy with runs, and ends before the
-//! last spans have left; a gRPC channel made in it would die with it.
+//! Export runtime: a Tokio runtime only for exports. The process's own runtime may have a single thread, may be busy
+//! with runs, and ends before the last spans are sent. A gRPC channel created in it would end with it.
 
 use std::sync::Arc;
 
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
-/// One thread on which requests to receivers are made. Clones share it; it ends with the last of them.
+/// One thread that sends requests to receivers. Clones share it; it ends with the last clone.
 #[derive(Clone, Debug)]
 pub struct ExportRuntime {
     handle: Handle,
@@ -20,17 +20,17 @@ impl ExportRuntime {
         Ok(Self { handle: runtime.handle().clone(), _owned: Arc::new(Owned(Some(runtime))) })
     }
 
-    /// Makes it the current one for whoever wants one around: gRPC channels do.
+    /// Makes it the current runtime of this thread, which gRPC channels need.
     pub(super) fn enter(&self) -> EnterGuard<'_> {
         self.handle.enter()
     }
 
-    /// Runs something there.
+    /// Runs a task on it.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.handle.spawn(task)); // its end is told through the gate
+        drop(self.handle.spawn(task)); // the queue reports its end
     }
 
-    /// Waits for something that needs it. Not to be called on a thread of any runtime.
+    /// Waits for a task that needs the runtime. Do not call it on a thread of any runtime.
     pub(super) fn block_on<T>(&self, task: impl Future<Output = T>) -> T {
         self.handle.block_on(task)
     }
@@ -40,7 +40,7 @@ impl ExportRuntime {
 struct Owned(Option<Runtime>);
 
 impl Drop for Owned {
-    /// Never waits: a runtime that is dropped within another one would otherwise panic.
+    /// Never waits: a runtime that is dropped within another one would panic otherwise.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

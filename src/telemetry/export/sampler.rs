@@ -1,4 +1,5 @@
-//! Whether the spans of a new trace are recorded. Decided once, when an execution begins, and journaled with it.
+//! Trace sampler: whether the spans of a new trace are recorded. The decision is made once, when an execution starts,
+//! and is journaled with it.
 
 use super::SettingsError;
 use crate::core::trace::TraceId;
@@ -8,7 +9,7 @@ use crate::core::trace::TraceId;
 pub struct Sampler {
     /// The share of traces that is recorded, from 0 to 1.
     ratio: f64,
-    /// Whether the caller's decision, if there is one, wins.
+    /// Whether the caller's decision wins, if there is one.
     follows_parent: bool,
 }
 
@@ -36,7 +37,7 @@ impl Sampler {
         Ok(Self { ratio, follows_parent })
     }
 
-    /// Whether that trace is recorded. `parent` is the caller's decision, where the trace comes from a caller.
+    /// Whether that trace is recorded. `parent` is the caller's decision, if the trace comes from a caller.
     pub fn sampled(&self, trace: &TraceId, parent: Option<bool>) -> bool {
         match parent.filter(|_| self.follows_parent) {
             Some(decided) => decided,
@@ -44,7 +45,7 @@ impl Sampler {
         }
     }
 
-    /// As all OpenTelemetry SDKs draw it, so that every service along a trace draws the same.
+    /// The ratio decision of all OpenTelemetry SDKs, so that every service of a trace decides the same.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn draws(&self, trace: &TraceId) -> bool {
         if self.ratio >= 1.0 {

@@ -1,6 +1,6 @@
-//! Whether spans are exported and how, from the configuration and the standard `OTEL_*` variables.
+//! Span export settings, from the configuration and the standard `OTEL_*` variables.
 //!
-//! Without an endpoint nothing is sent: a run that nobody set up to be traced makes no network attempts.
+//! Without an endpoint no span is sent: a run makes no network requests for tracing unless the operator sets it up.
 
 use super::SettingsError;
 use super::batching::Batching;
@@ -10,27 +10,27 @@ use super::transport::{Destination, Signal, Transport};
 use super::variables::Variables;
 use crate::telemetry::spans::{Redaction, SpanContent};
 
-/// How spans are to be exported, as the configuration says it.
+/// The export settings of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ExportSettings {
-    /// Where they go.
+    /// The receiver.
     pub destination: Destination,
-    /// The name of the service, when the environment gives none; `toolgate` by default.
+    /// The service name if the environment has no name; `toolgate` by default.
     pub service_name: Option<String>,
-    /// How much of what is said spans repeat.
+    /// How much of the content spans include.
     pub content: SpanContent,
-    /// What they do not repeat, wherever it is said.
+    /// Content that spans never include.
     pub redaction: Redaction,
-    /// About how many bytes of spans may wait to be sent; 64 MiB by default.
+    /// The most bytes of spans that may wait, approximately; 64 MiB by default.
     pub queue_bytes: Option<usize>,
 }
 
-/// An export that is wanted: the settings completed by the environment.
+/// An enabled export: the settings completed from the environment.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// `None`: no receiver gets them.
+    /// `None`: no receiver.
     pub(super) transport: Option<Transport>,
-    /// Whether they are written on standard error.
+    /// Whether spans are written to standard error.
     pub(super) console: bool,
     /// `None`: the SDK finds the name in the environment.
     pub(super) service_name: Option<String>,
@@ -41,7 +41,7 @@ pub struct Export {
 }
 
 impl ExportSettings {
-    /// Completes the settings by what the environment says; `env` looks a variable up. `None` if nothing is to be sent.
+    /// Completes the settings from the environment; `env` looks a variable up. `None` if no exporter is in use.
     pub fn resolve(self, env: impl Fn(&str) -> Option<String>) -> Result<Option<Export>, SettingsError> {
         let variables = Variables(&env);
         if variables.sdk_disabled()? {
@@ -67,14 +67,14 @@ impl ExportSettings {
     }
 }
 
-/// Who gets the spans.
+/// The exporters in use.
 struct Exporters {
     otlp: bool,
     console: bool,
 }
 
 impl Exporters {
-    /// As `OTEL_TRACES_EXPORTER` lists them. Whoever lists `otlp` wants it, be an address `named` or not.
+    /// The exporters of `OTEL_TRACES_EXPORTER`. A listed `otlp` is used whether or not an address is `named`.
     fn resolve(named: bool, variables: Variables<'_>) -> Result<Self, SettingsError> {
         let Some(list) = variables.text("OTEL_TRACES_EXPORTER") else {
             return Ok(Self { otlp: named, console: false });
@@ -100,14 +100,14 @@ mod tests {
         settings.resolve(|name| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
-    /// Where spans go: the address, and whether to the console.
+    /// The destinations of spans: the address, and whether the console.
     fn ways(endpoint: Option<&str>, env: &[(&str, &str)]) -> Option<(Option<String>, bool)> {
         let export = resolve(endpoint, env).expect("sound")?;
         Some((export.transport.map(|transport| transport.address()), export.console))
     }
 
     #[test]
-    fn nothing_is_sent_unless_somebody_says_where_to() {
+    fn no_spans_are_sent_without_a_destination() {
         assert_eq!(ways(None, &[]), None);
         assert_eq!(ways(None, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "")]), None);
         let traces = Some("http://x:4318/v1/traces".to_owned());

@@ -1,4 +1,4 @@
-//! The sink that turns runs into spans and hands them over.
+//! Span sink: folds runs into spans and queues them for export.
 
 use jiff::Timestamp;
 use opentelemetry::InstrumentationScope;
@@ -16,7 +16,7 @@ use crate::ports::{EventSink, Update};
 use crate::telemetry::per_run::PerRun;
 use crate::telemetry::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
 
-/// A watcher that exports the spans of every run.
+/// An event sink that exports the spans of every run.
 pub struct SpanSink {
     runs: PerRun<Projector>,
     carrier: Option<Carrier>,
@@ -29,7 +29,7 @@ pub struct SpanSink {
 }
 
 impl SpanSink {
-    /// Starts exporting. May be called anywhere, also within an async runtime.
+    /// Starts exporting. Call it anywhere, also within an async runtime.
     pub fn start(export: &Export, identity_of: IdentityOf) -> Result<Self, ExportError> {
         Ok(Self {
             runs: PerRun::default(),
@@ -43,14 +43,14 @@ impl SpanSink {
         })
     }
 
-    /// Sends what is left and stops. Blocks for as long as a receiver takes spans, up to half a minute, and for a few
-    /// seconds if it takes none. An error says how many spans were lost since the start.
+    /// Sends the remaining spans and stops. Blocks as long as a receiver accepts spans, at most half a minute, or a few
+    /// seconds if it accepts no spans. An error reports the number of spans lost since the start.
     pub fn shutdown(&self) -> Result<(), ExportError> {
         self.carrier.as_ref().map_or(Ok(()), Carrier::finish)
     }
 
-    /// Sends all spans of a run, from its journal. They have the ids they had when the run was driven, so that a receiver
-    /// which has them knows them again. Returns how many there are.
+    /// Sends all spans of a run, from its journal. They have the ids of the original export, so a receiver that has
+    /// them recognizes them. Returns the number of spans.
     pub fn send_again(&self, run: &RunId, journal: &[Recorded]) -> usize {
         let spans = self.projector(run).tell_all(journal);
         let count = spans.len();
@@ -58,7 +58,7 @@ impl SpanSink {
         count
     }
 
-    /// What became of the spans so far.
+    /// The outcomes of the spans so far.
     pub fn tally(&self) -> Tally {
         self.carrier.as_ref().map(Carrier::tally).unwrap_or_default()
     }

@@ -1,10 +1,10 @@
-//! How large a span is. The SDK counts spans, receivers and memory count bytes: LLM spans repeat the conversation, so a
-//! few hundred of them can be far beyond what a receiver takes.
+//! Span size in bytes. The SDK counts spans, but receivers and memory limits count bytes: LLM spans repeat the
+//! conversation, so a few hundred of them can far exceed the limit of a receiver.
 
 use opentelemetry::{Array, KeyValue, Value};
 use opentelemetry_sdk::trace::SpanData;
 
-/// About how many bytes a span is as protobuf.
+/// The approximate size of a span as protobuf, in bytes.
 pub(super) fn size_of(span: &SpanData) -> usize {
     const FRAME: usize = 100;
     let attributes =
@@ -17,6 +17,6 @@ fn value_size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.as_str().len(),
         Value::Array(Array::String(texts)) => texts.iter().map(|text| text.as_str().len() + 4).sum(),
-        Value::Bool(_) | Value::I64(_) | Value::F64(_) | Value::Array(_) | _ => 8, // numbers; the enum is not ours and open
+        Value::Bool(_) | Value::I64(_) | Value::F64(_) | Value::Array(_) | _ => 8, // numbers; a foreign, open enum
     }
 }

@@ -1,6 +1,6 @@
-//! The switches of OpenInference over content, read from the environment. What the configuration hides stays hidden: a
-//! switch only hides more, or repeats under GenAI names what is shown. One that is neither `true` nor `false` is refused,
-//! for whoever set it means to hide.
+//! OpenInference content switches, from the environment. Content that the configuration hides stays hidden: a switch
+//! only hides more, or repeats visible content under GenAI names. A value that is neither `true` nor `false` is an
+//! error, because the operator meant to hide content.
 
 use super::SettingsError;
 use crate::telemetry::spans::SpanContent;
@@ -8,7 +8,7 @@ use crate::telemetry::spans::SpanContent;
 const PREFIX: &str = "OPENINFERENCE_HIDE_";
 const CAPTURE: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
 
-/// What the switches can hide.
+/// The switches that hide content.
 const HIDING: [&str; 14] = [
     "INPUTS",
     "OUTPUTS",
@@ -26,7 +26,7 @@ const HIDING: [&str; 14] = [
     "RETRIEVAL_DOCUMENTS",
 ];
 
-/// The content that spans carry by the configuration and the environment; `env` looks a variable up.
+/// The content of spans according to the configuration and the environment; `env` looks a variable up.
 pub(super) fn switched(
     content: SpanContent,
     env: impl Fn(&str) -> Option<String>,
@@ -50,7 +50,7 @@ pub(super) fn switched(
     mask.input_images |= hides("INPUT_IMAGES")?;
     mask.invocation_parameters |= hides("LLM_INVOCATION_PARAMETERS")?;
     mask.tools |= hides("LLM_TOOLS")?;
-    // Toolgate has no such attributes; a mistake in the value is told all the same.
+    // Toolgate has no such attributes; an invalid value is still an error.
     for without_effect in ["PROMPTS", "CHOICES", "EMBEDDINGS_VECTORS", "EMBEDDINGS_TEXT", "RETRIEVAL_DOCUMENTS"] {
         hides(without_effect)?;
     }
@@ -63,8 +63,8 @@ pub(super) fn switched(
     })
 }
 
-/// Whether content is to be told under its GenAI names as well: by the variable of OpenTelemetry's instrumentations, or by
-/// that of OpenInference's.
+/// Whether content is repeated under its GenAI names, according to the variable of OpenTelemetry's instrumentations or
+/// the one of OpenInference's.
 fn wants_gen_ai(set: impl Fn(&str) -> Option<String>) -> Result<bool, SettingsError> {
     let wanted = |name: &str, yes: &[&str], no: &[&str]| match set(name).map(|value| value.to_ascii_lowercase()) {
         None => Ok(false),
@@ -77,8 +77,8 @@ fn wants_gen_ai(set: impl Fn(&str) -> Option<String>) -> Result<bool, SettingsEr
     Ok(captured || doubled)
 }
 
-/// The variables among these that look like a switch of OpenInference and are none: whoever set one means to hide
-/// something, and nothing would be hidden.
+/// The first variable that looks like an OpenInference switch but is not one. The operator who set it means to hide
+/// content, and no content would be hidden.
 pub fn misspelt(names: impl Iterator<Item = String>) -> Option<String> {
     let is_known = |name: &str| HIDING.iter().any(|what| name.strip_prefix(PREFIX) == Some(what));
     names.into_iter().find(|name| name.starts_with("OPENINFERENCE_HID") && !is_known(name))
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_repeated_under_their_gen_ai_names_if_that_is_asked_for() {
+    fn gen_ai_switches_repeat_content_under_gen_ai_names() {
         let repeated =
             |value| with(&[("OPENINFERENCE_ENABLE_GENAI_SEMCONV", value)]).map(|content| content.gen_ai_content);
         assert_eq!((repeated("true"), repeated("false"), repeated("")), (Ok(true), Ok(false), Ok(false)));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_says_neither_is_refused_by_name() {
+    fn an_invalid_switch_is_rejected_by_name() {
         for value in ["1", "yes"] {
             let error = with(&[("OPENINFERENCE_HIDE_INPUTS", value)]).expect_err("refused").to_string();
             assert!(error.contains("OPENINFERENCE_HIDE_INPUTS") && error.contains("`true` or `false`"), "{error}");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_told_under_its_gen_ai_names_where_somebody_asks_for_it() {
+    fn content_has_gen_ai_names_only_on_request() {
         for (name, value, told) in [
             (CAPTURE, "true", true),
             (CAPTURE, "SPAN_AND_EVENT", true),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_is_misspelt_is_found() {
+    fn a_misspelt_switch_is_found() {
         let names =
             |name: &str| [name.to_owned(), "OPENINFERENCE_HIDE_INPUTS".to_owned(), "PATH".to_owned()].into_iter();
         assert_eq!(misspelt(names("OPENINFERENCE_HIDE_INPUT")).as_deref(), Some("OPENINFERENCE_HIDE_INPUT"));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_configuration_hides_no_switch_shows() {
+    fn no_switch_shows_what_the_configuration_hides() {
         let hidden_already = SpanContent { hide_inputs: true, ..SpanContent::default() };
         let shown = switched(hidden_already, |name| (name == "OPENINFERENCE_HIDE_INPUTS").then(|| "false".to_owned()));
         assert_eq!(shown, Ok(hidden_already));

@@ -1,9 +1,9 @@
-//! The environment, read by type. A variable that is set to what cannot be meant is refused by its name: whoever set it
-//! wants something, and silence would give them something else.
+//! Typed environment variables. An invalid value is rejected by its name: the operator set it on purpose, and ignoring
+//! it would do something else.
 
 use super::SettingsError;
 
-/// Looks variables up. An empty one counts as not set, as OpenTelemetry wants it.
+/// Looks variables up. An empty one counts as unset, as OpenTelemetry specifies.
 #[derive(Clone, Copy)]
 pub(in crate::telemetry) struct Variables<'a>(pub(in crate::telemetry) &'a dyn Fn(&str) -> Option<String>);
 
@@ -23,18 +23,18 @@ impl Variables<'_> {
         }
     }
 
-    /// Whether all of OpenTelemetry is turned off.
+    /// Whether OpenTelemetry is turned off as a whole.
     pub(in crate::telemetry) fn sdk_disabled(self) -> Result<bool, SettingsError> {
         Ok(self.switch("OTEL_SDK_DISABLED")?.unwrap_or_default())
     }
 
-    /// Whether the service has a name already.
+    /// Whether the environment names the service.
     pub(in crate::telemetry) fn name_the_service(self) -> bool {
         self.text("OTEL_SERVICE_NAME").is_some()
             || self.text("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| all.contains("service.name="))
     }
 
-    /// A whole number of something, at least `least`.
+    /// A whole number, at least `least`.
     pub(in crate::telemetry) fn number(self, name: &str, least: usize) -> Result<Option<usize>, SettingsError> {
         let Some(value) = self.text(name) else { return Ok(None) };
         match value.parse().ok().filter(|number| *number >= least) {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_whole_and_large_enough_or_refused_by_its_name() {
+    fn invalid_numbers_are_rejected_by_name() {
         let env = |name: &str| Some(name.to_owned());
         let read = |value: &str, least| Variables(&env).number(value, least);
         assert_eq!(read("7", 7).ok(), Some(Some(7)));

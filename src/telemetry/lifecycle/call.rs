@@ -1,4 +1,4 @@
-//! How events name a call, and what a waiting run is owed.
+//! Call references of lifecycle events, and the pending items of a run.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,46 +8,46 @@ use crate::core::id::{CallId, ServerId};
 use crate::core::run::Debt;
 use crate::core::tool::{Arguments, Origin, Tool};
 
-/// A call as the model asked for it.
+/// A call as the model requested it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallRef {
     /// The call.
     pub call_id: CallId,
     /// The name the model wrote.
     pub name: String,
-    /// What it leads to; `None` when there is no such tool.
+    /// The tool it resolves to; `None` when there is no such tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolRef>,
-    /// Its priority.
+    /// The priority of its tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
-    /// Its arguments.
+    /// Its arguments; only with `Content::Include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
 }
 
-/// Where a tool is.
+/// The location of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolRef {
     /// The server; `None` when the caller runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerId>,
-    /// The name it has there.
+    /// The name of the tool on that server.
     pub name: String,
 }
 
-/// One thing a pending run is owed.
+/// One pending item of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Owed {
     /// `external_result`, `approval`, `input` or `task`.
     pub kind: &'static str,
-    /// The call that is to be settled.
+    /// The call that the item belongs to.
     #[serde(flatten)]
     pub call: CallRef,
 }
 
 impl ToolRef {
-    /// Where that tool is.
+    /// The location of the tool with that origin.
     pub fn new(origin: &Origin) -> Self {
         match origin {
             Origin::Mcp { server, tool } => Self { server: Some(server.clone()), name: tool.clone() },

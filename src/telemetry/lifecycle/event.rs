@@ -1,4 +1,4 @@
-//! Every lifecycle event there is, in one table.
+//! Lifecycle events: every event of the public stream, in one table.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,30 +12,32 @@ use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::Delta;
 
-/// One event of the stream. In JSON one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fact's fields.
+/// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fields of
+/// its kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifecycleEvent {
-    /// Journal position of the fact it tells; `None` for what is not journaled. Several events may tell one fact.
+    /// Journal position of the fact behind the event; `None` if the event is not journaled. Several events may report
+    /// one fact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The run.
     pub run_id: RunId,
-    /// When; `None` for fragments.
+    /// The time of the event; `None` for fragments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// Model turns begun so far; 0 before the first.
+    /// Model turns started so far; 0 before the first.
     pub iteration: u32,
-    /// What happened.
+    /// The kind of the event, with its fields.
     #[serde(flatten)]
     pub fact: Fact,
 }
 
-/// What happened. Fields that quote the conversation are there only with `Content::Include`.
+/// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type")]
 #[allow(missing_docs)] // the fields are named as in the JSON that FEATURES and DESIGN describe
 pub enum Fact {
-    /// The run exists.
+    /// The run was created.
     #[serde(rename = "execution.started")]
     Started {
         agent: AgentName,
@@ -45,13 +47,13 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         input: Option<String>,
     },
-    /// A driver took the run up again.
+    /// A driver resumed the run.
     #[serde(rename = "execution.resumed")]
     Resumed { trace_id: TraceId },
-    /// The run waits for others.
+    /// The run waits for the items listed.
     #[serde(rename = "execution.pending")]
     Pending { pending: Vec<Owed> },
-    /// It ended with a valid answer.
+    /// The run ended with a valid answer.
     #[serde(rename = "execution.completed")]
     Completed {
         tool_interactions: u32,
@@ -61,7 +63,7 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         media: Vec<Media>,
     },
-    /// It ended without one.
+    /// The run ended without a valid answer.
     #[serde(rename = "execution.failed")]
     Failed {
         status: Status,
@@ -73,7 +75,7 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         media: Vec<Media>,
     },
-    /// Somebody stopped it.
+    /// The run was cancelled.
     #[serde(rename = "execution.cancelled")]
     Cancelled {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,51 +83,51 @@ pub enum Fact {
         tool_interactions: u32,
         usage: Usage,
     },
-    /// The context of a turn is about to be built.
+    /// The driver starts to build the context of a turn.
     #[serde(rename = "context.build.started")]
     ContextBuildStarted,
-    /// It was built.
+    /// The context was built.
     #[serde(rename = "context.build.success")]
     ContextBuildSuccess,
-    /// What the model is offered from now on.
+    /// The tools available to the model from now on.
     #[serde(rename = "tools.listed")]
     ToolsListed {
         tools: Vec<ToolName>,
         left_out: Vec<LeftOut>,
-        /// Those whose definition is not what the run was first shown.
+        /// Tools whose definition differs from the one that the run saw first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         changed: Vec<ToolName>,
     },
-    /// Which guarded tools run without a person.
+    /// Guarded tools that are approved in advance.
     #[serde(rename = "approvals.resolved")]
     ApprovalsResolved { granted: Vec<Granted> },
-    /// The model is asked.
+    /// The driver called the model.
     #[serde(rename = "llm.call.started")]
     ModelCalled {
         model: ModelName,
-        /// Whether it stands in for the run's own model.
+        /// Whether it is a fallback for the run's own model.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         fallback: bool,
         attempt: u32,
         offer: Offer,
     },
-    /// It, or another one in its place, is asked once more in the same turn.
+    /// The driver calls a model again in the same turn: the same one or a fallback.
     #[serde(rename = "llm.call.retrying")]
     ModelRetrying {
         model: ModelName,
         attempt: u32,
-        /// The model that was asked before, when it is another one.
+        /// The model called before, if it was a different one.
         #[serde(skip_serializing_if = "Option::is_none")]
         instead_of: Option<ModelName>,
     },
-    /// It answered.
+    /// The model replied.
     #[serde(rename = "llm.call.completed")]
     ModelReplied {
         model: ModelName,
-        /// Whether it stands in for the run's own model.
+        /// Whether it is a fallback for the run's own model.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         fallback: bool,
-        /// What the provider says it was.
+        /// The model name that the provider reports.
         #[serde(skip_serializing_if = "Option::is_none")]
         response_model: Option<String>,
         attempt: u32,
@@ -138,10 +140,10 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// An attempt failed.
+    /// An attempt at the model failed.
     #[serde(rename = "llm.call.failed")]
     ModelFailed { model: ModelName, attempt: u32, error: Failure, usage: Usage, duration_ms: u64 },
-    /// Of the calls in a reply, these run and those wait.
+    /// The calls of a reply that run now, and the ones deferred.
     #[serde(rename = "tool.tier.selected")]
     TierSelected { priority: i32, run: Vec<CallId>, deferred: Vec<CallId> },
     /// A call was sent to its server.
@@ -150,7 +152,7 @@ pub enum Fact {
         #[serde(flatten)]
         call: CallRef,
     },
-    /// It has its end.
+    /// An MCP call ended.
     #[serde(rename = "tool.mcp.completed")]
     McpCompleted {
         #[serde(flatten)]
@@ -160,27 +162,27 @@ pub enum Fact {
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'static str>,
-        /// The bytes of its text, those that are not shown included.
+        /// The size of its text in bytes, including text that is not shown.
         result_bytes: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
-        /// What of it is kept outside the journal.
+        /// Parts of the result that are stored outside the journal.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         kept: Vec<Kept>,
-        /// Where its structured form does not fit the tool's output schema.
+        /// Mismatches of the structured result with the tool's output schema.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         problems: Vec<Problem>,
-        /// What its server wrote to stderr meanwhile, when it failed.
+        /// Lines that its server wrote to stderr during the call, if the call failed.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         stderr: Vec<String>,
     },
-    /// toolgate is about to answer a call itself.
+    /// toolgate starts to answer a call itself.
     #[serde(rename = "tool.builtin.executing")]
     BuiltinExecuting {
         #[serde(flatten)]
         call: CallRef,
     },
-    /// It did.
+    /// toolgate answered the call.
     #[serde(rename = "tool.builtin.completed")]
     BuiltinCompleted {
         #[serde(flatten)]
@@ -194,37 +196,37 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
     },
-    /// Its server asks for input on the open call, which is held for the answer.
+    /// The server requests input on the open call. The call is held open for the answer.
     #[serde(rename = "tool.input.requested")]
     InputRequested {
         #[serde(flatten)]
         call: CallRef,
         /// The server's keys of its questions.
         asks: Vec<String>,
-        /// What it asks, for a person, in the same order.
+        /// The text of the questions, in the same order.
         #[serde(skip_serializing_if = "Option::is_none")]
         messages: Option<Vec<String>>,
-        /// Until when the call is held.
+        /// The time until which the call is held.
         #[serde(skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// Its server wants to know something first.
+    /// The server ended the call with questions that must be answered first.
     #[serde(rename = "tool.input.required")]
     InputRequired {
         #[serde(flatten)]
         call: CallRef,
         /// The server's keys of its questions.
         asks: Vec<String>,
-        /// What it asks, for a person, in the same order.
+        /// The text of the questions, in the same order.
         #[serde(skip_serializing_if = "Option::is_none")]
         messages: Option<Vec<String>>,
-        /// Whether the call is sent again from its beginning with the answers.
+        /// Whether the call is sent again from the start with the answers.
         restarts: bool,
-        /// Whether that wants an explicit yes, because the call had begun.
+        /// Whether sending it again requires an explicit yes, because the call had already started.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         repeats: bool,
     },
-    /// It was told.
+    /// The questions were answered.
     #[serde(rename = "tool.input.given")]
     InputGiven {
         #[serde(flatten)]
@@ -232,7 +234,7 @@ pub enum Fact {
         by: String,
         via: Channel,
     },
-    /// Its server goes on with it by itself.
+    /// The server turned the call into a task.
     #[serde(rename = "tool.task.started")]
     TaskStarted {
         #[serde(flatten)]
@@ -241,13 +243,13 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         poll_ms: Option<u64>,
     },
-    /// The caller is to run a call.
+    /// The caller is asked to run a call.
     #[serde(rename = "tool.external.requested")]
     ExternalRequested {
         #[serde(flatten)]
         call: CallRef,
     },
-    /// The caller returned its result.
+    /// The caller returned the result.
     #[serde(rename = "tool.external.completed")]
     ExternalCompleted {
         #[serde(flatten)]
@@ -255,15 +257,15 @@ pub enum Fact {
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'static str>,
-        /// The bytes of its text, those that are not shown included.
+        /// The size of its text in bytes, including text that is not shown.
         result_bytes: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
-        /// What of it is kept outside the journal.
+        /// Parts of the result that are stored outside the journal.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         kept: Vec<Kept>,
     },
-    /// A call was refused without being run.
+    /// A call was rejected without being run.
     #[serde(rename = "tool.rejected")]
     Rejected {
         #[serde(flatten)]
@@ -272,10 +274,10 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The tool budget is used up; told on every iteration from then on.
+    /// The tool budget is used up; sent on every iteration from then on.
     #[serde(rename = "tool.budget.exhausted")]
     BudgetExhausted { used: u32, max: u32 },
-    /// A person is asked about a call.
+    /// A call requires approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
         #[serde(flatten)]
@@ -285,11 +287,11 @@ pub enum Fact {
         why: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
-        /// Until when there is time for an answer.
+        /// The deadline of the decision.
         #[serde(skip_serializing_if = "Option::is_none")]
         within_s: Option<u64>,
     },
-    /// They decided.
+    /// The approver decided.
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
         #[serde(flatten)]
@@ -299,29 +301,29 @@ pub enum Fact {
         via: Channel,
         scope: Scope,
         covers: Coverage,
-        /// Until when a yes with a wider scope holds.
+        /// The end of a grant that the decision created.
         #[serde(skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
         edited: bool,
-        /// The policy that asked.
+        /// The policy that required the approval.
         #[serde(skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Nobody did in time.
+    /// The approval expired.
     #[serde(rename = "approval.expired")]
     ApprovalExpired {
         #[serde(flatten)]
         call: CallRef,
     },
-    /// A result of the caller's, or an answer, did not come in time.
+    /// An external result or an answer did not arrive in time.
     #[serde(rename = "pending.expired")]
     PendingExpired {
         #[serde(flatten)]
         call: CallRef,
     },
-    /// Somebody gave more time.
+    /// The deadline was extended.
     #[serde(rename = "pending.extended")]
     PendingExtended {
         #[serde(flatten)]
@@ -330,23 +332,23 @@ pub enum Fact {
         by: String,
         via: Channel,
     },
-    /// What a call was cleared for is no longer what would run; it is checked again.
+    /// A call differs from the one that was approved; it is checked again.
     #[serde(rename = "tool.drifted")]
     Drifted {
         #[serde(flatten)]
         call: CallRef,
-        /// What differs, in words.
+        /// The differences, in words.
         changed: Vec<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         differences: Option<Vec<Difference>>,
     },
-    /// The model asks a person something.
+    /// The model asks the user a question.
     #[serde(rename = "question.asked")]
     QuestionAsked {
         #[serde(flatten)]
         call: CallRef,
     },
-    /// They answered.
+    /// The user answered.
     #[serde(rename = "question.answered")]
     QuestionAnswered {
         #[serde(flatten)]
@@ -356,7 +358,7 @@ pub enum Fact {
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
     },
-    /// Arguments or an answer do not fit; `target` is `arguments` or `output`.
+    /// Arguments or an answer do not match their schema; `target` is `arguments` or `output`.
     #[serde(rename = "validation.failed")]
     ValidationFailed {
         target: &'static str,
@@ -364,35 +366,35 @@ pub enum Fact {
         call_id: Option<CallId>,
         problems: Vec<Problem>,
     },
-    /// The answer is valid.
+    /// The answer matches its schema.
     #[serde(rename = "output.validated")]
     OutputValidated,
-    /// Somebody said something to the run.
+    /// A message was added to the run.
     #[serde(rename = "message.added")]
     MessageAdded {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// A fragment, under its own name.
+    /// A streamed fragment, under its own name.
     #[serde(untagged)]
     Fragment(Delta),
 }
 
 impl LifecycleEvent {
-    /// `execution.pending`. It is told by whoever knows that the run waits: the wait itself is never journaled (law 8).
+    /// `execution.pending`. The sender must know that the run waits: waiting is never journaled (law 8).
     pub fn pending(run: &RunId, at: Timestamp, iteration: u32, debts: &[Debt], content: Content) -> Self {
         let pending = debts.iter().map(|debt| Owed::new(debt, content)).collect();
         Self { seq: None, run_id: run.clone(), at: Some(at), iteration, fact: Fact::Pending { pending } }
     }
 
-    /// The name it has in JSON.
+    /// The name of the event in JSON.
     pub fn name(&self) -> &'static str {
         self.fact.name()
     }
 }
 
 impl Fact {
-    /// The name it has in JSON.
+    /// The name of the kind in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Started { .. } => "execution.started",

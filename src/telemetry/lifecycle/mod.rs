@@ -1,4 +1,4 @@
-//! The public lifecycle stream: what a viewer, an SSE client or a log reads while a run goes on.
+//! Public lifecycle stream: the events that a viewer, an SSE client or a log reads while a run is active.
 
 mod call;
 mod event;
@@ -9,12 +9,12 @@ pub use event::{Fact, LifecycleEvent};
 pub use projector::Lifecycle;
 pub(in crate::telemetry) use projector::error_word;
 
-/// Whether events carry what was said: tool arguments, results, answers, and messages that may quote them.
+/// Whether events carry content: tool arguments, results, answers, and messages that may quote them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Content {
-    /// They do not. For everything that leaves the machine.
+    /// Without content. For every event that leaves the machine.
     #[default]
     Omit,
-    /// They do. For the person at the terminal.
+    /// With content. For the user at the terminal.
     Include,
 }

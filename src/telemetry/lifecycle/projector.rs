@@ -1,5 +1,5 @@
-//! Journal in, lifecycle events out. What a run is, the core's fold knows; kept besides is only what it does not tell:
-//! when things were asked for.
+//! Lifecycle projector: folds a run's journal into lifecycle events. It reuses the core's fold for the state of the run
+//! and adds only the times at which requests were made.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +20,15 @@ use crate::ports::Delta;
 pub struct Lifecycle {
     id: RunId,
     content: Content,
-    /// The run before the fact that is being told; `None` before the first.
+    /// The run before the fact in progress; `None` before the first.
     run: Option<Run>,
-    /// Model turns begun; 0 before the first.
+    /// Model turns started; 0 before the first.
     iteration: u32,
     asked: Option<Asked>,
     sent: BTreeMap<CallId, Timestamp>,
 }
 
-/// The attempt at the model that is under way or was made last.
+/// The attempt at the model that is in progress or was made last.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: Timestamp,
@@ -36,38 +36,38 @@ struct Asked {
 }
 
 impl Lifecycle {
-    /// A run nothing has happened to yet.
+    /// A projector of a run without facts.
     pub fn new(run: RunId, content: Content) -> Self {
         Self { id: run, content, run: None, iteration: 0, asked: None, sent: BTreeMap::new() }
     }
 
-    /// What a fact means to a viewer: usually one event, sometimes several or none. Facts come in journal order.
+    /// The events of a fact: usually one, sometimes several or no event. Facts come in journal order.
     pub fn observe(&mut self, recorded: &Recorded) -> Vec<LifecycleEvent> {
         let events = self.tell(recorded);
         self.take_in(recorded);
         events
     }
 
-    /// A fragment as an event; passed on as it is.
+    /// A fragment as an event, unchanged.
     pub fn delta(&self, delta: &Delta) -> LifecycleEvent {
         let fact = Fact::Fragment(delta.clone());
         LifecycleEvent { seq: None, run_id: self.id.clone(), at: None, iteration: self.iteration, fact }
     }
 
-    /// That the run waits, and for what, if it does. Told by whoever knows that nothing more is to come for now.
+    /// `execution.pending`, if the run waits. The caller must know that no more facts follow for now.
     pub fn pending(&self, at: Timestamp) -> Option<LifecycleEvent> {
         let debts = self.run.as_ref().map(Run::pending).filter(|debts| !debts.is_empty())?;
         Some(LifecycleEvent::pending(&self.id, at, self.iteration, &debts, self.content))
     }
 
-    /// What the next fact means, told of the run as that fact finds it.
+    /// The events of the next fact, as seen from the run before that fact.
     pub(in crate::telemetry) fn tell(&mut self, recorded: &Recorded) -> Vec<LifecycleEvent> {
         if let Event::ModelCalled { attempt, .. } = recorded.event {
             self.iteration += u32::from(attempt == 1);
             self.asked = Some(Asked { at: recorded.at, attempt });
         }
         if let Event::Resumed { limits: Some(_), .. } = recorded.event {
-            // A turn that was under way where a fork begins is the one that the fork begins with.
+            // A fork inside an open turn continues that turn instead of starting a new one.
             let is_asking = self.run.as_ref().is_some_and(|run| run.model_asked().is_some());
             self.iteration -= u32::from(is_asking && self.iteration > 0);
         }
@@ -81,15 +81,15 @@ impl Lifecycle {
         self.facts(&recorded.event, recorded.at).into_iter().map(event).collect()
     }
 
-    /// Folds the fact that was told. One that cannot be is passed over, for a watcher must not fail: whoever drives the
-    /// run refuses it louder.
+    /// Folds a fact. A fact that does not fold is skipped, because a projector must not fail: the driver of the run
+    /// reports the error.
     pub(in crate::telemetry) fn take_in(&mut self, recorded: &Recorded) {
         match (&mut self.run, &recorded.event) {
             (None, Event::Started(started)) => self.run = Some(Run::begin(started.clone())),
             (Some(run), event) => {
                 let _ = run.apply(event);
             }
-            (None, _) => {} // told from outside, about a run nobody drives here
+            (None, _) => {} // sent from outside, for a run that is not active here
         }
         if let Event::CallsStarted { calls } = &recorded.event {
             self.sent.extend(calls.iter().map(|id| (id.clone(), recorded.at)));
@@ -99,12 +99,12 @@ impl Lifecycle {
         }
     }
 
-    /// The run, with every fact that was taken in.
+    /// The run, with every fact folded so far.
     pub(in crate::telemetry) fn run(&self) -> Option<&Run> {
         self.run.as_ref()
     }
 
-    /// Model turns begun; 0 before the first.
+    /// Model turns started; 0 before the first.
     pub(in crate::telemetry) fn iteration(&self) -> u32 {
         self.iteration
     }
@@ -184,7 +184,7 @@ impl Lifecycle {
         }
     }
 
-    /// What a server asks, for a person.
+    /// The server's questions, as text.
     fn messages(&self, needed: &InputNeeded) -> Option<Vec<String>> {
         let messages = || needed.questions.values().map(|question| question.message().to_owned()).collect();
         (self.content == Content::Include).then(messages)
@@ -354,7 +354,7 @@ impl Lifecycle {
         self.call_ref_with(id, None)
     }
 
-    /// How the call is named, with the arguments that are put in the place of its own.
+    /// The reference to a call, with edited arguments if there are any.
     fn call_ref_with(&self, id: &CallId, edited: Option<&Arguments>) -> CallRef {
         match self.call(id) {
             Some(call) => {
@@ -373,7 +373,7 @@ impl Lifecycle {
         self.run.as_ref().map(Run::budget)
     }
 
-    /// The model that was asked last in the turn under way.
+    /// The model called last in the open turn.
     fn model(&self) -> ModelName {
         self.run.as_ref().and_then(Run::model_asked).cloned().unwrap_or_else(|| ModelName::new(""))
     }
@@ -390,12 +390,12 @@ impl Lifecycle {
         self.asked.map_or(0, |asked| elapsed_ms(asked.at, at))
     }
 
-    /// Something that was said, if the stream may quote it.
+    /// A text, if the stream may quote it.
     fn said(&self, text: impl FnOnce() -> String) -> Option<String> {
         (self.content == Content::Include).then(text)
     }
 
-    /// Findings; without what was received, and without messages that quote it, unless the stream may.
+    /// Problems. Without `Content::Include` they have neither received values nor messages that quote them.
     fn told(&self, problems: &[Problem]) -> Vec<Problem> {
         match self.content {
             Content::Include => problems.to_vec(),
@@ -407,7 +407,7 @@ impl Lifecycle {
     }
 }
 
-/// The stable word for what went wrong with a call, as in `error.type` of its span.
+/// The stable error word of a call, as in `error.type` of its span.
 pub(in crate::telemetry) fn error_word(outcome: &Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Returned(output) => output.is_error.then_some("tool_error"),

@@ -1,4 +1,4 @@
-//! Log records for the person who operates toolgate: where they go, how they look, which there are.
+//! Log records for the operator: their destination, format and content.
 
 mod place;
 mod sink;

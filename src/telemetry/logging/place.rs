@@ -1,15 +1,15 @@
-//! Where a record belongs: the run, and of its traces the span that stands for what the record tells.
+//! Trace context of a log record: the run, and the span that represents the event.
 
 use crate::core::id::RunId;
 use crate::core::run::{Event, Recorded, Run, Status};
 use crate::core::trace::SpanContext;
 use crate::telemetry::lifecycle::{Fact, Lifecycle, LifecycleEvent};
 
-/// The place of a record.
+/// The trace context of a record.
 #[derive(Clone, Debug)]
 pub(super) struct Place<'a> {
     pub(super) run: &'a RunId,
-    /// `None` of a run that is not known here.
+    /// `None` for a run that is unknown here.
     span: Option<SpanContext>,
 }
 
@@ -27,8 +27,9 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What a fact means, each thing with its place; the fact is folded. A beginning opens its span, so its place is in the run
-/// as it is then; anything else happens in a span that is open already, and may close it.
+/// The events of a fact, each with its trace context; folds the fact. A fact that opens a span belongs to that span, so
+/// it is folded first. Any other fact belongs to a span that is already open and that it may close, so it is folded
+/// last.
 pub(super) fn places<'a>(
     lifecycle: &mut Lifecycle,
     run: &'a RunId,
@@ -60,7 +61,7 @@ fn span_of(run: &Run, fact: &Fact) -> SpanContext {
         | Fact::InputRequested { call, .. }
         | Fact::InputRequired { call, .. }
         | Fact::TaskStarted { call, .. } => run.call_context(&call.call_id),
-        // What comes while the run rests is a span of the execution that goes on with it, and nobody knows that one yet.
+        // A result that comes while the run is idle belongs to a span of the next execution, which is not known yet.
         Fact::ExternalCompleted { .. } if run.status() == Status::Pending => run.execution_context(),
         Fact::ExternalCompleted { call, .. } => run.call_context(&call.call_id),
         Fact::Started { .. }

@@ -1,5 +1,6 @@
-//! Log records at fixed points of every run (FEATURES 2.56). The core never logs; this watcher does, from the lifecycle
-//! events. Records name calls and tools, never arguments or results; each names the trace and the span that tell the rest.
+//! Log sink: writes log records at fixed points of every run (FEATURES 2.56). The core never logs; this sink does, from
+//! the lifecycle events. Records name calls and tools, never arguments or results. Each record names the trace and the
+//! span that hold the rest.
 
 use jiff::Timestamp;
 
@@ -11,21 +12,21 @@ use crate::ports::{EventSink, Update};
 use crate::telemetry::lifecycle::{CallRef, Content, Fact, Lifecycle, LifecycleEvent};
 use crate::telemetry::per_run::PerRun;
 
-/// A watcher that writes log records.
+/// An event sink that writes log records.
 #[derive(Debug, Default)]
 pub struct LogSink {
     runs: PerRun<Lifecycle>,
 }
 
 impl LogSink {
-    /// A sink that has seen nothing yet.
+    /// A sink without runs.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-/// Writes one record: its level, where it belongs, its fields and what it says. Whatever else is said of the run on the way
-/// has a span of `tracing` around it that names the run; these records name it themselves.
+/// Writes one record: its level, trace context, fields and message. Other log lines about the run are inside a
+/// `tracing` span that names the run; these records name it themselves.
 macro_rules! record {
     ($level:ident, $place:expr, { $($fields:tt)* } $($message:literal)?) => {
         tracing::$level!(
@@ -43,7 +44,7 @@ impl EventSink for LogSink {
             self.runs.with_new(run, new, |lifecycle| places(lifecycle, run, recorded))
         } else {
             let known = self.runs.with(run, |lifecycle| places(lifecycle, run, recorded));
-            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, about a run that nobody drives here
+            known.unwrap_or_else(|| places(&mut new(), run, recorded)) // from outside, for a run not active here
         };
         if matches!(recorded.event, Event::Ended { .. }) {
             self.runs.forget(run);
@@ -65,7 +66,7 @@ impl EventSink for LogSink {
             state.map(|state| Place::of(run, Some(state.execution_context())))
         });
         if let Some(place) = waiting.flatten() {
-            record!(info, place, {} "waiting for others");
+            record!(info, place, {} "run pending");
         }
         self.runs.forget(run);
     }
@@ -75,70 +76,70 @@ fn record(place: &Place<'_>, event: &LifecycleEvent) {
     let iteration = event.iteration;
     match &event.fact {
         Fact::Started { agent, model, .. } => {
-            record!(info, place, { %agent, %model, } "started");
+            record!(info, place, { %agent, %model, } "run started");
         }
-        Fact::Resumed { .. } => record!(info, place, {} "resumed"),
+        Fact::Resumed { .. } => record!(info, place, {} "run resumed"),
         Fact::ToolsListed { tools, left_out, changed } => {
-            record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "registration complete");
+            record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "tools registered");
             for tool in changed {
-                record!(warn, place, { %tool, } "its server changed its definition during the run");
+                record!(warn, place, { %tool, } "tool definition changed during the run");
             }
             for left in left_out {
                 let server = left.server.as_ref().map_or("-", |server| server.as_str());
                 let tool = left.tool.as_deref().unwrap_or("*");
-                record!(warn, place, { server, tool, reason = left.reason, } "not offered");
+                record!(warn, place, { server, tool, reason = left.reason, } "tool left out");
             }
         }
         Fact::ModelReplied { tool_calls, .. } if !tool_calls.is_empty() => {
-            record!(info, place, { iteration, calls = named(tool_calls), } "requested tool calls");
+            record!(info, place, { iteration, calls = named(tool_calls), } "tool calls requested");
         }
         Fact::ModelRetrying { model, attempt, instead_of: Some(before) } => {
-            record!(warn, place, { iteration, attempt, %model, instead_of = %before, } "fell back");
+            record!(warn, place, { iteration, attempt, %model, instead_of = %before, } "fallback model called");
         }
         Fact::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
             record!(warn, place, { iteration, attempt, %model, %code, reason = message, } "model call failed");
         }
         Fact::McpExecuting { call } => {
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "invoked MCP");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "MCP call sent");
         }
         Fact::InputRequested { call, asks, .. } | Fact::InputRequired { call, asks, .. } => {
             let asks = asks.len();
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, asks, } "server asks");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, asks, } "input requested");
         }
         Fact::TaskStarted { call, task_id, .. } => {
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, task_id, } "became a task");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, task_id, } "task created");
         }
         Fact::ExternalRequested { call } => {
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "prepared external");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "external result requested");
         }
         Fact::McpCompleted { call, error: Some(kind), duration_ms, .. } => {
             record!(
                 error, place, { iteration, call = %call.call_id, tool = call.name, kind, duration_ms, }
-                "MCP invocation failed"
+                "MCP call failed"
             );
         }
         Fact::McpCompleted { call, problems, .. } if !problems.is_empty() => {
             let problems = problems.len();
             record!(
                 warn, place, { iteration, call = %call.call_id, tool = call.name, problems, }
-                "the result violates MCP, or does not fit the tool's output schema"
+                "result violates MCP, or does not match the tool's output schema"
             );
         }
         Fact::Rejected { call, reason, .. } => {
             let reason = reason.as_str();
-            record!(info, place, { iteration, call = %call.call_id, tool = call.name, reason, } "rejected");
+            record!(info, place, { iteration, call = %call.call_id, tool = call.name, reason, } "call rejected");
         }
         Fact::ValidationFailed { target: "output", problems, .. } => {
-            record!(warn, place, { iteration, problems = problems.len(), } "response invalid");
+            record!(warn, place, { iteration, problems = problems.len(), } "answer invalid");
         }
         Fact::BudgetExhausted { used, max } => {
-            record!(warn, place, { iteration, used, max, } "budget exhausted");
+            record!(warn, place, { iteration, used, max, } "tool budget exhausted");
         }
-        Fact::Completed { .. } => record!(info, place, { iteration, status = "completed", } "finalized"),
-        Fact::Cancelled { .. } => record!(info, place, { iteration, status = "cancelled", } "finalized"),
+        Fact::Completed { .. } => record!(info, place, { iteration, status = "completed", } "run ended"),
+        Fact::Cancelled { .. } => record!(info, place, { iteration, status = "cancelled", } "run ended"),
         Fact::Failed { status, error: Failure { code, message, .. }, .. } => {
             let status = status.as_str();
-            record!(error, place, { iteration, status, %code, reason = message, } "finalized");
+            record!(error, place, { iteration, status, %code, reason = message, } "run ended");
         }
         Fact::Pending { .. }
         | Fact::ContextBuildStarted

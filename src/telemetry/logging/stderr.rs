@@ -1,17 +1,18 @@
-//! Standard error behind a bounded queue, so that a server never waits for the process that reads its log. A thread of its own
-//! writes the lines; those that do not fit are dropped and counted, and the log says so when there is room again.
+//! Standard error behind a bounded queue, so that a server never waits for the process that reads its log. A separate
+//! thread writes the lines. Lines that do not fit are dropped and counted, and the log reports the number when there is
+//! room again.
 //!
-//! Commands write directly: their lines keep their order among what the command itself writes, and a slow reader slows one
-//! command down.
+//! Commands write directly: their log lines keep their order relative to the command's own output, and a slow reader
+//! delays only that one command.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How much may wait to be written. A reader that pauses for a few thousand lines misses none.
+/// The most bytes that may wait. A reader that pauses for a few thousand lines misses no line.
 const QUEUE_BYTES: usize = 1024 * 1024;
-/// How long the end of the process waits for what is queued.
+/// How long the process waits for queued lines when it ends.
 const FLUSH: Duration = Duration::from_secs(1);
 
 static QUEUE: OnceLock<LineQueue> = OnceLock::new();
@@ -37,8 +38,8 @@ impl Write for Stderr {
     }
 }
 
-/// Puts the queue between this process and its standard error, for whatever is written through [`Stderr`] from now on, the
-/// messages of panics included. Does nothing the second time.
+/// Puts the queue between this process and its standard error, for everything written through [`Stderr`] from now on,
+/// including panic messages. A second call does nothing.
 pub(super) fn detach() -> io::Result<()> {
     if QUEUE.get().is_some() {
         return Ok(());
@@ -54,19 +55,19 @@ pub(super) fn detach() -> io::Result<()> {
     Ok(())
 }
 
-/// Lines that were dropped so far.
+/// Lines dropped so far.
 pub fn dropped() -> u64 {
     QUEUE.get().map_or(0, |queue| queue.state().dropped)
 }
 
-/// Waits for what is queued to be written, for as long as a reader may be expected to take.
+/// Waits until the queued lines are written, up to a fixed time.
 pub fn flush() {
     if let Some(queue) = QUEUE.get() {
         queue.flush(FLUSH);
     }
 }
 
-/// The queue. Clones share it.
+/// The line queue. Clones share it.
 #[derive(Clone, Debug)]
 struct LineQueue(Arc<Shared>);
 
@@ -85,7 +86,7 @@ struct State {
     /// Whether a line was taken out and is not written yet.
     is_writing: bool,
     dropped: u64,
-    /// Those among them that the log has not mentioned yet.
+    /// Dropped lines that the log has not reported yet.
     unreported: u64,
 }
 
@@ -94,11 +95,11 @@ impl LineQueue {
         Self(Arc::new(Shared { state: Mutex::default(), filled: Condvar::new(), written: Condvar::new(), capacity }))
     }
 
-    /// Starts the thread that writes. `report` is given the number of lines dropped since it was last called.
+    /// Starts the writer thread. `report` gets the number of lines dropped since its last call.
     fn spawn(&self, to: impl Write + Send + 'static, report: impl Fn(u64) + Send + 'static) -> io::Result<()> {
         let queue = self.clone();
         let thread = std::thread::Builder::new().name("toolgate-log".into());
-        // It ends with the process: it may be waiting for a reader that never comes.
+        // The thread ends with the process: it may wait for a reader that never comes.
         thread.spawn(move || queue.write_to(to, &report)).map(drop)
     }
 
@@ -120,9 +121,9 @@ impl LineQueue {
             let is_written = to.write_all(&line).and_then(|()| to.flush()).is_ok();
             let mut state = self.state();
             state.is_writing = false;
-            // There is no reader, or no room on its disk.
+            // There is no reader, or the disk of the log is full.
             state.dropped += u64::from(!is_written);
-            // With room to spare, so that the report is not dropped itself.
+            // Leaves room, so that the report itself is not dropped.
             let unreported = if state.bytes <= self.0.capacity / 2 { std::mem::take(&mut state.unreported) } else { 0 };
             drop(state);
             self.0.written.notify_all();
@@ -177,13 +178,13 @@ mod tests {
         let line = format!("{}\n", "x".repeat(99));
         (0..LINES).for_each(|_| queue.push(line.as_bytes()));
         let dropped = queue.state().dropped;
-        assert!(dropped > 0, "a pipe that is not read holds no half megabyte");
+        assert!(dropped > 0, "a pipe without a reader cannot hold half a megabyte");
 
         let read = BufReader::new(reader).lines().take(usize::try_from(LINES - dropped).unwrap());
         assert!(read.map(Result::unwrap).all(|line| line.len() == 99), "no line is cut");
         let mut counted = 0;
         while counted < dropped {
-            counted += reported.recv_timeout(Duration::from_secs(20)).expect("the log says what it lost");
+            counted += reported.recv_timeout(Duration::from_secs(20)).expect("the log reports the lost lines");
         }
         queue.flush(Duration::from_secs(20));
         let state = queue.state();
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_stops_nothing() {
+    fn a_closed_reader_stops_nothing() {
         let (reader, writer) = io::pipe().unwrap();
         let queue = LineQueue::new(4096);
         queue.spawn(writer, |_| {}).unwrap();

@@ -1,4 +1,4 @@
-//! The one subscriber of the process: to stderr, as text for people or as JSON for collectors.
+//! The process-wide `tracing` subscriber: writes to stderr, as text for people or as JSON for collectors.
 
 use std::io::IsTerminal as _;
 
@@ -8,51 +8,52 @@ use tracing_subscriber::util::TryInitError;
 
 use super::stderr::{self, Stderr};
 
-/// How records look.
+/// The format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A line for people.
+    /// One line of text.
     #[default]
     Text,
-    /// A JSON object per line.
+    /// One JSON object per line.
     Json,
 }
 
 /// How records reach standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// At once: whatever logs waits for the reader.
+    /// Directly: each log call waits for the reader.
     Direct,
-    /// Through a bounded queue: nothing waits, and lines that do not fit are dropped and counted ([`dropped`](super::dropped)).
+    /// Through a bounded queue: log calls never wait, and lines that do not fit are dropped and counted
+    /// ([`dropped`](super::dropped)).
     Queued,
 }
 
-/// Why there are no log records.
+/// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// The filter cannot be read.
+    /// The filter cannot be parsed.
     #[error(
         "the log filter `{filter}` cannot be read: {source}. Set RUST_LOG to something like `info,toolgate=debug`."
     )]
     Filter {
-        /// As it was given.
+        /// The filter as written.
         filter: String,
-        /// What is wrong with it.
+        /// The parse error.
         source: ParseError,
     },
-    /// No thread can be started to write them.
+    /// The writer thread cannot be started.
     #[error("no thread can be started to write the log: {0}")]
     Thread(#[from] std::io::Error),
-    /// The process has a subscriber already.
+    /// The process already has a subscriber.
     #[error("logging is set up already: {0}")]
     Taken(#[from] TryInitError),
 }
 
-/// Sets up logging to stderr, once per process. `RUST_LOG` wins over `level` (a filter such as `warn`), and
-/// `TOOLGATE_LOG_FORMAT` (`json` or `text`) over `format`; `env` looks a variable up.
+/// Sets up logging to stderr, once per process. `RUST_LOG` overrides `level` (a filter such as `warn`), and
+/// `TOOLGATE_LOG_FORMAT` (`json` or `text`) overrides `format`. `env` looks a variable up.
 ///
 /// # Errors
-/// The filter cannot be read, or the process logs already.
+/// The filter cannot be parsed, or the process already has a subscriber.
 pub fn init(
     level: &str,
     format: Format,
@@ -68,7 +69,7 @@ pub fn init(
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Stderr)
-        // A record that cannot be written is lost. Saying so where it could not be written would be a panic.
+        // A record that cannot be written is lost. Reporting that on the same stream would panic.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match chosen_format(env("TOOLGATE_LOG_FORMAT").as_deref(), format) {
@@ -78,7 +79,7 @@ pub fn init(
     Ok(())
 }
 
-/// What is shown. Libraries that talk a lot are quiet unless the operator names them.
+/// The filter. Verbose libraries log only warnings unless the operator names them.
 fn filter(rust_log: Option<&str>, level: &str) -> Result<EnvFilter, LoggingError> {
     const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=warn,sqlx=warn";
     let filter = match rust_log.map(str::trim).filter(|filter| !filter.is_empty()) {
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rust_log_wins_and_libraries_stay_quiet_until_named() {
+    fn rust_log_wins_and_libraries_log_warnings_until_named() {
         let shown = |rust_log, level| filter(rust_log, level).expect("a filter").to_string();
         assert!(shown(None, "warn").contains("rmcp=warn") && shown(None, "warn").ends_with("warn"));
         assert!(shown(Some("rmcp=trace"), "warn").contains("rmcp=trace"));
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_cannot_be_read_is_refused_by_name() {
+    fn an_invalid_filter_is_rejected_by_name() {
         let refused = filter(Some("toolgate=loud"), "warn").expect_err("refused");
         assert!(refused.to_string().contains("toolgate=loud"), "{refused}");
     }

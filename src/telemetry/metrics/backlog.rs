@@ -1,5 +1,5 @@
-//! What waits in the store. It is the state of the store and not of a run that this process knows, so it is read from the
-//! store's index, in the background: whoever reads metrics never waits for a store.
+//! Store gauges: pending runs and approvals in the store. They describe the store and not the runs of this process, so
+//! they are read from the store's index in the background: a reader of metrics never waits for a store.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,10 +11,10 @@ use super::names::Metric;
 use crate::core::run::Status;
 use crate::ports::{RunFilter, RunStore, StoreError};
 
-/// How many rows of the index are read at a time.
+/// Rows of the index per page.
 const PAGE: usize = 500;
 
-/// What waited when the store was last asked.
+/// The counts of the last refresh.
 #[derive(Debug, Default)]
 pub struct Backlog(Mutex<Option<Waiting>>);
 
@@ -26,7 +26,7 @@ struct Waiting {
 }
 
 impl Backlog {
-    /// Asks the store. While it does not answer, what it said last holds.
+    /// Reads the counts from the store. Until the store answers, the previous counts stay.
     pub async fn refresh(&self, store: &dyn RunStore) -> Result<(), StoreError> {
         let mut filter = RunFilter { status: Some(Status::Pending), limit: PAGE, ..RunFilter::default() };
         let mut waiting = Waiting::default();

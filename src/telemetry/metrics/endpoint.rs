@@ -1,4 +1,4 @@
-//! Where Prometheus reads: `GET /metrics` on a port of its own.
+//! Prometheus endpoint: `GET /metrics` on a port of its own.
 
 use std::io;
 use std::net::{TcpListener, ToSocketAddrs};
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::pipeline::{Metrics, MetricsError, PROMETHEUS_TEXT};
 use super::settings::Listen;
 
-/// Metrics that can be read over HTTP until this is dropped.
+/// Serves metrics over HTTP until it is dropped.
 #[derive(Debug)]
 pub struct MetricsEndpoint {
     addresses: Vec<std::net::SocketAddr>,
@@ -20,8 +20,8 @@ pub struct MetricsEndpoint {
 }
 
 impl MetricsEndpoint {
-    /// Listens at every address of that host: `localhost` is two, and who reads may try either. To be called within an
-    /// async runtime.
+    /// Listens on every address of that host: `localhost` has two, and a reader may try either. Call it within an async
+    /// runtime.
     pub fn open(listen: &Listen, metrics: &Arc<Metrics>) -> Result<Self, MetricsError> {
         let refused = |error: io::Error| MetricsError::Listen {
             address: format!("{}:{}", listen.host, listen.port),
@@ -36,7 +36,7 @@ impl MetricsEndpoint {
         Ok(Self { addresses, _serving: serving })
     }
 
-    /// Where it listens.
+    /// The addresses it listens on.
     pub fn addresses(&self) -> &[std::net::SocketAddr] {
         &self.addresses
     }
@@ -47,7 +47,7 @@ fn router(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(read))
 }
 
-/// A machine without one of the address families goes without it; a port that is taken is taken.
+/// Binds every address of the host. An address family that the machine lacks is skipped; a port in use is an error.
 fn listeners(listen: &Listen) -> io::Result<Vec<TcpListener>> {
     let mut bound = Vec::new();
     let mut missing = io::Error::new(io::ErrorKind::NotFound, "the host has no address");

@@ -1,4 +1,4 @@
-//! What is recorded of requests to the gateway.
+//! Metrics of HTTP requests to the gateway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use super::instruments::Instruments;
 use super::measurement::Measurement;
 use super::names::{self, Metric};
 
-/// Records requests.
+/// Records HTTP requests.
 #[derive(Clone)]
 pub struct HttpMeter(pub(super) Arc<Instruments>);
 
-/// A request that was answered. Nothing of it may be of the client's choice.
+/// An answered request. No field may come from the client as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpAnswer<'a> {
     /// One of the known methods.
     pub method: &'static str,
     /// The template of its path.
     pub route: &'a str,
-    /// The status.
+    /// The HTTP status code.
     pub status: u16,
-    /// From its head to the head of the answer.
+    /// The time from the head of the request to the head of the response.
     pub took: Duration,
 }
 
 impl HttpMeter {
-    /// One more.
+    /// Records an answered request.
     pub fn answered(&self, answer: &HttpAnswer<'_>) {
         let measurement = Measurement::of(Metric::HttpDuration, answer.took.as_secs_f64())
             .fixed(names::HTTP_METHOD, answer.method)

@@ -1,4 +1,4 @@
-//! The instruments of OpenTelemetry, one for each metric that is recorded as it happens.
+//! OpenTelemetry instruments: one for each metric that is recorded as it happens.
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
@@ -7,9 +7,9 @@ use super::measurement::Measurement;
 use super::names::{Metric, Shape};
 use super::vocabulary::Vocabulary;
 
-/// Where measurements are recorded.
+/// The instruments of all metrics.
 pub(super) struct Instruments {
-    /// By the metric's place in the table.
+    /// By the position of the metric in the table.
     instruments: Vec<Instrument>,
     vocabulary: Vocabulary,
 }
@@ -19,7 +19,7 @@ enum Instrument {
     Amount(Counter<f64>),
     Distribution(Histogram<f64>),
     Sizes(Histogram<u64>),
-    /// It is looked up by a callback.
+    /// Read by a callback.
     Observed,
 }
 
@@ -67,7 +67,7 @@ impl Instrument {
     }
 }
 
-/// Has a metric looked up whenever it is read: `None` while nobody knows.
+/// Registers a callback that reads a metric; it returns `None` while the value is unknown.
 pub(super) fn observe(meter: &Meter, metric: Metric, look_up: impl Fn() -> Option<u64> + Send + Sync + 'static) {
     let definition = metric.definition();
     let (name, unit, description) = (definition.name, definition.unit, definition.description);

@@ -1,4 +1,4 @@
-//! One thing to record: which metric, how much, of what.
+//! A measurement: metric, value and attributes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,42 +10,42 @@ use super::names::Metric;
 pub struct Measurement {
     /// The metric.
     pub metric: Metric,
-    /// How much.
+    /// The value, in the unit of the metric.
     pub value: f64,
-    /// Of what.
+    /// The attributes by key.
     pub attributes: Vec<(&'static str, Word)>,
 }
 
-/// The value of an attribute. What decides is who chose it: words of ours are few, names of others may be any number.
+/// The value of an attribute. The source decides the variant: our own words are few, names from others are unbounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// One of a fixed list.
+    /// A word of a fixed list.
     Fixed(&'static str),
-    /// A name that somebody else gave.
+    /// A name chosen by a user, a client, a server or a provider.
     Name(Arc<str>),
 }
 
-/// What stands for names that are not told apart: those a model made up, and those beyond what is kept.
+/// The attribute value for names that are not recorded: names that a model made up, and names beyond the limit.
 pub(super) const OTHER: Word = Word::Fixed("_other");
 
 impl Measurement {
-    /// One more.
+    /// A measurement of 1.
     pub(super) fn one(metric: Metric) -> Self {
         Self::of(metric, 1.0)
     }
 
-    /// So much.
+    /// A measurement of that value.
     pub(super) fn of(metric: Metric, value: f64) -> Self {
         Self { metric, value, attributes: Vec::with_capacity(5) }
     }
 
-    /// With a word of ours.
+    /// Adds a fixed word.
     pub(super) fn fixed(mut self, key: &'static str, word: &'static str) -> Self {
         self.attributes.push((key, Word::Fixed(word)));
         self
     }
 
-    /// With a word of ours, if there is one.
+    /// Adds a fixed word, if there is one.
     pub(super) fn fixed_if(self, key: &'static str, word: Option<&'static str>) -> Self {
         match word {
             Some(word) => self.fixed(key, word),
@@ -53,12 +53,12 @@ impl Measurement {
         }
     }
 
-    /// With a name of somebody's.
+    /// Adds a name.
     pub(super) fn name(self, key: &'static str, name: &str) -> Self {
         self.word(key, Word::Name(name.into()))
     }
 
-    /// With a word.
+    /// Adds a word.
     pub(super) fn word(mut self, key: &'static str, word: Word) -> Self {
         self.attributes.push((key, word));
         self
@@ -66,7 +66,7 @@ impl Measurement {
 }
 
 impl Word {
-    /// The text of it.
+    /// The word as text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Fixed(word) => word,
@@ -75,7 +75,7 @@ impl Word {
     }
 }
 
-/// As in `name{key=value, …} 1`.
+/// The form `name{key=value, …} 1`.
 impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.metric.definition().name)?;

@@ -1,11 +1,11 @@
-//! How much and how long: counts, distributions and levels over all runs, for dashboards and alarms.
+//! Metrics: counts, distributions and levels over all runs, for dashboards and alarms.
 //!
-//! A second projection beside the lifecycle: facts in, measurements out (`meter`, pure), instruments of OpenTelemetry after
-//! that. No attribute ever names a run, a session, a call or a person; names that somebody else chooses are told apart up
-//! to a number (`vocabulary`). What is the state of the store and not of a run is read from its index (`backlog`).
+//! A second projection beside the lifecycle: the fold (`meter`, pure) turns facts into measurements, and OpenTelemetry
+//! instruments record them. No attribute names a run, a session, a call or a person. Names that others choose are
+//! limited in number (`vocabulary`). The state of the store is read from its index (`backlog`).
 //!
-//! Recording never fails and never waits. A fact is counted once, wherever a run goes on: what is history to whoever takes
-//! it up was counted by whoever saw it happen.
+//! Recording never fails and never waits. Each fact is counted once, wherever the run is resumed: the process that
+//! wrote it counts it, and a process that loads it as history does not.
 
 mod backlog;
 mod endpoint;

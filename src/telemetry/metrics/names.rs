@@ -1,40 +1,41 @@
-//! Every metric there is: name, shape, unit, description and buckets, in one table. OpenTelemetry GenAI and MCP 1.41.1;
-//! `toolgate.*` is ours. A test holds the table against a snapshot, for a name is a promise to people's dashboards.
+//! Metric definitions: name, shape, unit, description and buckets of every metric, in one table. They follow
+//! OpenTelemetry GenAI and MCP 1.41.1; `toolgate.*` is our own namespace. A snapshot test holds the table, because
+//! users build dashboards on the names.
 //!
-//! What 1.41.1 does not have is not here: `gen_ai.invoke_agent.*`, `gen_ai.execute_tool.duration` and the counters that are
-//! to follow `gen_ai.client.token.usage` are still being changed.
+//! Metrics that 1.41.1 lacks are left out: `gen_ai.invoke_agent.*`, `gen_ai.execute_tool.duration` and the counters
+//! that will follow `gen_ai.client.token.usage` are still changing.
 
 use crate::telemetry::spans::names as span;
 
-/// What is recorded of a metric.
+/// The kind of instrument of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A sum of whole numbers.
     Count,
-    /// A sum of amounts.
+    /// A sum of fractions.
     Amount,
-    /// The distribution of amounts.
+    /// A distribution of fractions.
     Distribution,
-    /// The distribution of whole numbers.
+    /// A distribution of whole numbers.
     Sizes,
-    /// A sum that is kept elsewhere and looked up.
+    /// A sum kept elsewhere and read by a callback.
     ObservedCount,
-    /// How much there is now, looked up.
+    /// A current value, read by a callback.
     Level,
 }
 
-/// One metric.
+/// The definition of one metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Definition {
-    /// Its name.
+    /// The metric name.
     pub name: &'static str,
-    /// What is recorded of it.
+    /// The kind of instrument.
     pub shape: Shape,
-    /// Its unit, by UCUM.
+    /// The unit, in UCUM.
     pub unit: &'static str,
-    /// What it says.
+    /// The description that readers of metrics show.
     pub description: &'static str,
-    /// The upper bounds of its buckets; empty where it has none.
+    /// The upper bounds of its buckets; empty for a metric without buckets.
     pub buckets: &'static [f64],
 }
 
@@ -42,16 +43,16 @@ macro_rules! metrics {
     ($($metric:ident: $name:literal, $shape:ident, $unit:literal, $buckets:expr, $description:literal;)*) => {
         /// The metrics.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)] // the table below says of each what it is
+        #[allow(missing_docs)] // the table below describes each metric
         pub enum Metric {
             $($metric,)*
         }
 
         impl Metric {
-            /// All of them, in the order of the table.
+            /// All metrics, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$metric,)*];
 
-            /// What is known of it.
+            /// The definition of the metric.
             pub fn definition(self) -> Definition {
                 match self {
                     $(Self::$metric => Definition {
@@ -67,19 +68,19 @@ macro_rules! metrics {
     };
 }
 
-/// As the GenAI conventions want it.
+/// The buckets of the GenAI conventions.
 const SECONDS_OF_MODELS: &[f64] =
     &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-/// As the GenAI conventions want it.
+/// The buckets of the GenAI conventions.
 const TOKENS: &[f64] = &[
     1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0,
     67108864.0,
 ];
-/// As the MCP conventions want it.
+/// The buckets of the MCP conventions.
 const SECONDS_OF_SERVERS: &[f64] = &[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
-/// As the HTTP conventions want it.
+/// The buckets of the HTTP conventions.
 const SECONDS_OF_REQUESTS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
-/// From a quick answer to a week: people are waited for, too.
+/// From a quick answer to a week: runs also wait for people.
 const SECONDS_OF_PEOPLE: &[f64] =
     &[1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 259200.0, 604800.0];
 const SECONDS_OF_RUNS: &[f64] =
@@ -89,69 +90,73 @@ const NONE: &[f64] = &[];
 
 metrics! {
     ModelDuration: "gen_ai.client.operation.duration", Distribution, "s", SECONDS_OF_MODELS,
-        "How long one attempt at a model took.";
+        "Duration of one attempt at a model.";
     TokenUsage: "gen_ai.client.token.usage", Sizes, "{token}", TOKENS,
-        "Tokens that one attempt at a model read and wrote.";
+        "Tokens read and written by one attempt at a model.";
     TimeToFirstChunk: "gen_ai.client.operation.time_to_first_chunk", Distribution, "s", SECONDS_OF_MODELS,
-        "How long a streamed reply took to begin.";
+        "Time to the first chunk of a streamed reply.";
 
     McpDuration: "mcp.client.operation.duration", Distribution, "s", SECONDS_OF_SERVERS,
-        "How long a request to an MCP server took, from its sending to the answer.";
+        "Duration of a request to an MCP server, from sending it to its response.";
     McpSession: "mcp.client.session.duration", Distribution, "s", SECONDS_OF_SERVERS,
-        "How long a connection to an MCP server lasted.";
+        "Duration of a connection to an MCP server.";
 
     HttpDuration: "http.server.request.duration", Distribution, "s", SECONDS_OF_REQUESTS,
-        "How long a request to the gateway took, up to the head of its answer.";
-    HttpStreams: "toolgate.http.streams", Level, "{stream}", NONE, "Streams of events that are open.";
-    RunsDriven: "toolgate.runs.driven", Level, "{run}", NONE, "Runs that this process drives.";
-    RunsQueued: "toolgate.runs.queued", Level, "{run}", NONE, "Runs of this process that wait for their turn.";
+        "Duration of a request to the gateway, up to the head of its response.";
+    HttpStreams: "toolgate.http.streams", Level, "{stream}", NONE, "Open event streams.";
+    RunsDriven: "toolgate.runs.driven", Level, "{run}", NONE, "Runs that this process executes.";
+    RunsQueued: "toolgate.runs.queued", Level, "{run}", NONE, "Runs of this process that wait for a slot.";
 
     Runs: "toolgate.runs", Count, "{run}", NONE, "Runs that ended.";
     RunDuration: "toolgate.run.duration", Distribution, "s", SECONDS_OF_RUNS,
-        "From the first fact of a run to its last, waiting included.";
-    RunTurns: "toolgate.run.turns", Sizes, "{turn}", TURNS, "Turns of a model in a run that ended.";
+        "Time from the first fact of a run to its last, waiting included.";
+    RunTurns: "toolgate.run.turns", Sizes, "{turn}", TURNS, "Model turns of a run that ended.";
 
     Tokens: "toolgate.tokens", Count, "{token}", NONE,
-        "Tokens by type. Those of the cache and of reasoning are counted in input and output as well.";
-    Cost: "toolgate.cost", Amount, "{USD}", NONE, "What models cost, in US dollars, as far as prices are known.";
-    ModelAttempts: "toolgate.model.attempts", Count, "{attempt}", NONE, "Attempts at models, by how they ended.";
-    ModelFallbacks: "toolgate.model.fallbacks", Count, "{fallback}", NONE, "Changes to a model that stands in.";
+        "Tokens by type. Cache and reasoning tokens are counted in input and output as well.";
+    Cost: "toolgate.cost", Amount, "{USD}", NONE, "Cost of models in US dollars, as far as prices are known.";
+    ModelAttempts: "toolgate.model.attempts", Count, "{attempt}", NONE, "Attempts at models, by outcome.";
+    ModelFallbacks: "toolgate.model.fallbacks", Count, "{fallback}", NONE, "Switches to a fallback model.";
 
-    ToolCalls: "toolgate.tool.calls", Count, "{call}", NONE, "Calls that were run, by how they ended.";
-    ToolRejections: "toolgate.tool.rejections", Count, "{call}", NONE, "Calls that were refused without being run.";
+    ToolCalls: "toolgate.tool.calls", Count, "{call}", NONE, "Calls that were run, by outcome.";
+    ToolRejections: "toolgate.tool.rejections", Count, "{call}", NONE, "Calls that were rejected without being run.";
     ToolDeferrals: "toolgate.tool.deferrals", Count, "{call}", NONE,
-        "Calls that gave way to calls of a higher priority.";
+        "Calls deferred in favor of calls of a higher priority.";
     ToolDrifts: "toolgate.tool.drifts", Count, "{call}", NONE,
-        "Calls that were checked again, because what they were cleared for had changed.";
+        "Calls checked again because they changed after their approval.";
     BudgetExhausted: "toolgate.budget.exhausted", Count, "{run}", NONE, "Runs whose tool budget was used up.";
     ValidationFailures: "toolgate.validation.failures", Count, "{failure}", NONE,
-        "Arguments, results and answers that did not fit their schema.";
+        "Arguments, results and answers that do not match their schema.";
 
-    ApprovalsRequested: "toolgate.approvals.requested", Count, "{approval}", NONE, "Calls that people were asked about.";
+    ApprovalsRequested: "toolgate.approvals.requested", Count, "{approval}", NONE, "Calls that required approval.";
     ApprovalsDecided: "toolgate.approvals.decided", Count, "{approval}", NONE,
-        "Calls that were decided about, by the answer; `expired` is nobody's.";
+        "Decisions on calls, by answer; `expired` means that no decision came in time.";
     ApprovalWait: "toolgate.approval.wait", Distribution, "s", SECONDS_OF_PEOPLE,
-        "From the question about a call to its answer.";
-    QuestionsAsked: "toolgate.questions.asked", Count, "{question}", NONE, "Questions of models to people.";
-    QuestionsAnswered: "toolgate.questions.answered", Count, "{question}", NONE, "Questions of models that were answered.";
-    InputsRequested: "toolgate.inputs.requested", Count, "{input}", NONE, "Calls that a server put aside with questions.";
-    InputsGiven: "toolgate.inputs.given", Count, "{input}", NONE, "Calls whose server had its questions answered.";
-    Expired: "toolgate.pending.expired", Count, "{debt}", NONE, "Answers and results that did not come in time.";
+        "Time from an approval request to its decision.";
+    QuestionsAsked: "toolgate.questions.asked", Count, "{question}", NONE, "Questions that models asked users.";
+    QuestionsAnswered: "toolgate.questions.answered", Count, "{question}", NONE,
+        "Questions of models that users answered.";
+    InputsRequested: "toolgate.inputs.requested", Count, "{input}", NONE,
+        "Calls that a server suspended with questions.";
+    InputsGiven: "toolgate.inputs.given", Count, "{input}", NONE, "Calls whose server got answers to its questions.";
+    Expired: "toolgate.pending.expired", Count, "{debt}", NONE, "Pending items that expired.";
 
     ApprovalsPending: "toolgate.approvals.pending", Level, "{approval}", NONE,
-        "Calls in the store that wait for somebody's decision.";
-    OldestApproval: "toolgate.approvals.oldest_age", Level, "s", NONE, "How long the oldest of them has been waiting.";
-    RunsPending: "toolgate.runs.pending", Level, "{run}", NONE, "Runs in the store that wait for others.";
+        "Calls in the store that require approval.";
+    OldestApproval: "toolgate.approvals.oldest_age", Level, "s", NONE, "Age of the oldest call that requires approval.";
+    RunsPending: "toolgate.runs.pending", Level, "{run}", NONE, "Pending runs in the store.";
 
     SpansQueued: "toolgate.telemetry.spans.queued", Level, "{span}", NONE, "Spans that wait to be sent.";
-    SpanBytes: "toolgate.telemetry.spans.queued_bytes", Level, "By", NONE, "The size of the spans that wait to be sent.";
-    SpansExported: "toolgate.telemetry.spans.exported", ObservedCount, "{span}", NONE, "Spans that a receiver took.";
+    SpanBytes: "toolgate.telemetry.spans.queued_bytes", Level, "By", NONE,
+        "The size of the spans that wait to be sent.";
+    SpansExported: "toolgate.telemetry.spans.exported", ObservedCount, "{span}", NONE,
+        "Spans that a receiver accepted.";
     SpansDropped: "toolgate.telemetry.spans.dropped", ObservedCount, "{span}", NONE,
         "Spans that were dropped because the queue was full.";
     SpansFailed: "toolgate.telemetry.spans.failed", ObservedCount, "{span}", NONE,
-        "Spans that no receiver took, however often they were sent.";
+        "Spans that no receiver accepted, after all retries.";
     FactsDropped: "toolgate.telemetry.facts.dropped", ObservedCount, "{fact}", NONE,
-        "Facts that came faster than spans could be made of them.";
+        "Facts dropped because they came faster than they could be turned into spans.";
     LogLinesDropped: "toolgate.log.lines.dropped", ObservedCount, "{line}", NONE,
         "Log lines that were dropped because standard error was not read in time.";
 }

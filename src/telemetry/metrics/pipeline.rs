@@ -1,4 +1,4 @@
-//! From the instruments to whoever reads them: the SDK's provider with a reader for each way out.
+//! Metrics pipeline: the SDK's meter provider with one reader for each exporter.
 
 use std::fmt;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ use crate::telemetry::export::resource::resource;
 use crate::telemetry::logging::Stderr;
 use crate::telemetry::spans::IdentityOf;
 
-/// What `GET /metrics` is answered with.
+/// The content type of `GET /metrics`.
 pub const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The metrics of this process.
@@ -37,10 +37,10 @@ pub struct Metrics {
     hurry: Option<Hurry>,
 }
 
-/// Tells an exporter that the process ends.
+/// Signals an exporter that the process ends.
 type Hurry = Box<dyn Fn() + Send + Sync>;
 
-/// Metrics in the making.
+/// Builder of [`Metrics`].
 pub struct MetricsBuilder {
     provider: MeterProviderBuilder,
     registry: Option<Registry>,
@@ -49,43 +49,43 @@ pub struct MetricsBuilder {
     hurry: Option<Hurry>,
 }
 
-/// Why there are no metrics, or why the last ones are lost.
+/// Why metrics could not be set up, or why the last ones may be lost.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
-    /// They cannot be offered to Prometheus.
-    #[error("metrics cannot be offered to Prometheus: {0}")]
+    /// The Prometheus exporter cannot be registered.
+    #[error("the Prometheus exporter cannot be set up: {0}")]
     Registry(String),
-    /// Nobody can read them where they should be read.
+    /// The Prometheus endpoint cannot listen.
     #[error(
-        "metrics cannot be read at {address}: {reason}. Set OTEL_EXPORTER_PROMETHEUS_HOST and \
-         OTEL_EXPORTER_PROMETHEUS_PORT to an address of this machine that is free."
+        "the metrics endpoint cannot listen on {address}: {reason}. Set OTEL_EXPORTER_PROMETHEUS_HOST and \
+         OTEL_EXPORTER_PROMETHEUS_PORT to a free address of this machine."
     )]
     Listen {
-        /// Where.
+        /// The address.
         address: String,
-        /// Why not.
+        /// The error.
         reason: String,
     },
-    /// The last ones did not leave.
+    /// The last export failed.
     #[error("the last metrics may be lost: {0}. Check the OTLP endpoint.")]
     Flush(String),
 }
 
-/// How a connection to an MCP server, or a question to one, went.
+/// The result of a connection to an MCP server, or of a request to one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpOperation<'a> {
-    /// The configured server.
+    /// The name of the server in the configuration.
     pub server: &'a str,
-    /// The method that was asked for; `None` for the connection as a whole.
+    /// The method that was called; `None` for the connection as a whole.
     pub method: Option<&'static str>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// The stable word for what went wrong, if anything did.
+    /// The stable error word, if it failed.
     pub error: Option<&'static str>,
 }
 
 impl MetricsBuilder {
-    /// With the ways out of that plan that need nobody else: those over OTLP are added.
+    /// A builder with the exporters of the plan that run locally. [`push`](Self::push) adds the ones over OTLP.
     pub fn new(plan: &MetricsPlan) -> Result<Self, MetricsError> {
         let mut provider = SdkMeterProvider::builder().with_resource(resource(plan.service_name.as_deref()));
         let is_read = plan.prometheus.is_some() || plan.console || plan.is_read_here;
@@ -99,7 +99,7 @@ impl MetricsBuilder {
         Ok(Self { provider, registry, interval, exports, hurry: None })
     }
 
-    /// Sends them with that exporter as well, which is told by `hurry` when the process ends.
+    /// Adds an exporter that sends metrics, and `hurry`, which is called when the process ends.
     pub fn push(mut self, exporter: impl PushMetricExporter, hurry: impl Fn() + Send + Sync + 'static) -> Self {
         self.hurry = Some(Box::new(hurry));
         let reader = PeriodicReader::builder(self.exports.of(exporter)).with_interval(self.interval).build();
@@ -128,17 +128,17 @@ impl MetricsBuilder {
 }
 
 impl Metrics {
-    /// A watcher that records what runs do.
+    /// An event sink that records what runs do.
     pub fn sink(&self, identity_of: IdentityOf) -> MetricSink {
         MetricSink::new(self.instruments.clone(), identity_of)
     }
 
-    /// Records requests to the gateway.
+    /// A recorder of requests to the gateway.
     pub fn http(&self) -> HttpMeter {
         HttpMeter(self.instruments.clone())
     }
 
-    /// Records what happened with an MCP server outside of runs.
+    /// Records a result of an MCP server outside of runs.
     pub fn mcp(&self, operation: &McpOperation<'_>) {
         let metric = if operation.method.is_some() { Metric::McpDuration } else { Metric::McpSession };
         let measurement = Measurement::of(metric, operation.took.as_secs_f64())
@@ -148,35 +148,36 @@ impl Metrics {
         self.instruments.record(&measurement);
     }
 
-    /// Has a metric looked up whenever metrics are read; `None` while it is not known.
+    /// Registers a callback that reads a metric; it returns `None` while the value is unknown.
     pub fn observe(&self, metric: Metric, look_up: impl Fn() -> Option<u64> + Send + Sync + 'static) {
         observe(&self.meter, metric, look_up);
     }
 
-    /// What waits in the store, to be kept up to date.
+    /// The store gauges. The caller refreshes them.
     pub fn backlog(&self) -> &Arc<Backlog> {
         &self.backlog
     }
 
-    /// All of them as Prometheus reads them ([`PROMETHEUS_TEXT`]). Empty unless the plan says that somebody reads them.
+    /// All metrics in the Prometheus text format ([`PROMETHEUS_TEXT`]). Empty unless the plan has a reader in this
+    /// process.
     pub fn prometheus(&self) -> String {
         let families = self.registry.as_ref().map(Registry::gather).unwrap_or_default();
-        // The encoder fails on metrics without a name or a value alone.
+        // The encoder fails only on metrics without a name or a value.
         TextEncoder::new().encode_to_string(&families).unwrap_or_default()
     }
 
-    /// Whether [`prometheus`](Self::prometheus) has anything to say.
+    /// Whether [`prometheus`](Self::prometheus) returns metrics.
     pub fn is_readable(&self) -> bool {
         self.registry.is_some()
     }
 
-    /// Writes all of them to standard error, as Prometheus reads them.
+    /// Writes all metrics to standard error in the Prometheus text format.
     pub fn write_to_console(&self) {
-        // Whoever closed standard error does not want them.
+        // The user closed standard error, so the metrics are not wanted.
         let _ = Stderr.write_all(self.prometheus().as_bytes());
     }
 
-    /// Sends them a last time and stops. Blocks: call it where blocking is allowed.
+    /// Exports a last time and stops. Blocks: call it where blocking is allowed.
     pub fn shutdown(&self) -> Result<(), MetricsError> {
         self.exports.end();
         if let Some(hurry) = &self.hurry {

@@ -1,4 +1,4 @@
-//! What is sent on its own accord: an exporter that complains once, and not every minute, of a receiver that is not there.
+//! Push exporter that logs an unavailable receiver once, and not on every interval.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,15 +8,15 @@ use opentelemetry_sdk::metrics::Temporality;
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 
-/// How the exports went.
+/// The results of the exports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Exports(Arc<Mutex<Past>>);
 
 #[derive(Debug, Default)]
 struct Past {
-    /// Why the last one failed.
+    /// The error of the last export, if it failed.
     failed: Option<String>,
-    /// Nothing is told in the log any more: it was told, or whoever ends the process tells it.
+    /// No more failures are logged: one was logged, or the end of the process reports the last one.
     is_quiet: bool,
 }
 
@@ -28,17 +28,17 @@ pub(super) struct Pushed<E> {
 }
 
 impl Exports {
-    /// An exporter whose failures are kept here.
+    /// An exporter that keeps its failures here.
     pub(super) fn of<E>(&self, exporter: E) -> Pushed<E> {
         Pushed { exporter, exports: self.clone() }
     }
 
-    /// The last export follows. How it goes is told by whoever asks.
+    /// Stops logging before the last export: the process that shuts down reports its failure.
     pub(super) fn end(&self) {
         self.past().is_quiet = true;
     }
 
-    /// Why the last export failed, if it did.
+    /// The error of the last export, if it failed.
     pub(super) fn failure(&self) -> Option<String> {
         self.past().failed.clone()
     }
@@ -50,7 +50,7 @@ impl Exports {
             Err(error) => {
                 let reason = reason(error);
                 if !std::mem::replace(&mut past.is_quiet, true) {
-                    tracing::warn!(reason, "metrics could not be sent; this is told once");
+                    tracing::warn!(reason, "failed to send metrics; further failures are not logged");
                 }
                 past.failed = Some(reason);
             }
@@ -63,7 +63,7 @@ impl Exports {
 }
 
 impl<E: PushMetricExporter> PushMetricExporter for Pushed<E> {
-    /// Never fails for the SDK, which would write each failure into the log.
+    /// Never fails for the SDK, which would log every failure.
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
         self.exports.note(&self.exporter.export(metrics).await);
         Ok(())

@@ -1,68 +1,69 @@
-//! Which ways out metrics take, from the configuration and the standard `OTEL_*` variables. Pure.
+//! Metrics settings: the exporters in use, from the configuration and the standard `OTEL_*` variables. Pure.
 //!
-//! Whoever wants them says so. Receivers of traces alone refuse metrics, and of a process that lives for one command
-//! little can be drawn; so that spans are sent somewhere is no reason to send metrics there, except for a server.
+//! Metrics are off until the operator turns them on. Receivers that accept only traces reject metrics, and the metrics
+//! of a process that lives for one command say little. A configured receiver of spans is therefore no reason to send
+//! metrics there, except for a server.
 
 use std::time::Duration;
 
 use crate::telemetry::export::variables::Variables;
 
-/// How metrics are wanted, as the configuration says it.
+/// The metrics settings of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsSettings {
-    /// Whether they are sent over OTLP where spans are sent although nobody says so: for processes that stay.
+    /// Whether metrics follow the spans' OTLP endpoint unless a setting says otherwise: for long-running processes.
     pub like_spans: bool,
-    /// Whether somebody reads [`Metrics::prometheus`](super::Metrics::prometheus) in this process.
+    /// Whether this process reads [`Metrics::prometheus`](super::Metrics::prometheus).
     pub is_read_here: bool,
-    /// The name of the service, when the environment gives none; `toolgate` by default.
+    /// The service name if the environment has no name; `toolgate` by default.
     pub service_name: Option<String>,
 }
 
-/// The ways out that are wanted.
+/// The exporters in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricsPlan {
-    /// Whether they are sent over OTLP.
+    /// Whether metrics are sent over OTLP.
     pub otlp: bool,
-    /// Whether they are written to standard error.
+    /// Whether metrics are written to standard error.
     pub console: bool,
-    /// Where Prometheus may read them, if it may.
+    /// The Prometheus endpoint, if there is one.
     pub prometheus: Option<Listen>,
-    /// How often they are sent and written.
+    /// The interval of exports.
     pub interval: Duration,
-    /// How long sending them may take.
+    /// The time limit of one export.
     pub timeout: Duration,
-    /// Whether somebody reads them in this process.
+    /// Whether this process reads the metrics.
     pub(super) is_read_here: bool,
     /// `None`: the SDK finds the name in the environment.
     pub(super) service_name: Option<String>,
 }
 
-/// An address to listen at.
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// A name or an address of this machine.
+    /// A host name or an address of this machine.
     pub host: String,
-    /// 0 for any that is free.
+    /// The port; 0 selects a free one.
     pub port: u16,
 }
 
-/// What is wrong with the settings.
+/// Why the settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetricsSettingsError {
-    /// A way out that is not built in.
+    /// An exporter that is not built in.
     #[error(
         "metrics exporter `{0}` is not supported: set OTEL_METRICS_EXPORTER to `otlp`, `prometheus`, `console` or `none`, \
          or to several of them with commas"
     )]
     Exporter(String),
-    /// No number where one is needed.
+    /// A value that is not the number required.
     #[error("{name} is `{value}`: give {wanted}")]
     Number {
         /// The variable.
         name: &'static str,
-        /// What it is set to.
+        /// Its value.
         value: String,
-        /// What it should be.
+        /// The values allowed.
         wanted: &'static str,
     },
 }
@@ -72,7 +73,7 @@ const TIMEOUT: &str = "OTEL_METRIC_EXPORT_TIMEOUT";
 const PORT: &str = "OTEL_EXPORTER_PROMETHEUS_PORT";
 
 impl MetricsSettings {
-    /// Completes the settings by what the environment says; `env` looks a variable up. `None` if nobody wants metrics.
+    /// Completes the settings from the environment; `env` looks a variable up. `None` if no exporter is in use.
     pub fn resolve(self, env: impl Fn(&str) -> Option<String>) -> Result<Option<MetricsPlan>, MetricsSettingsError> {
         let variables = Variables(&env);
         let set = |name: &str| variables.text(name);
@@ -120,7 +121,7 @@ impl MetricsSettings {
     }
 }
 
-/// Loopback, unless the host says otherwise: metrics name agents, tools and models.
+/// The Prometheus address. Loopback unless the environment sets a host: metrics name agents, tools and models.
 fn listen(set: &dyn Fn(&str) -> Option<String>) -> Result<Listen, MetricsSettingsError> {
     let host = set("OTEL_EXPORTER_PROMETHEUS_HOST").unwrap_or_else(|| "localhost".to_owned());
     let port = match set(PORT) {
@@ -145,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_recorded_unless_somebody_says_where_to() {
+    fn no_metrics_are_recorded_without_a_destination() {
         assert_eq!(resolve(false, &[]), Ok(None));
         assert_eq!(resolve(true, &[("OTEL_METRICS_EXPORTER", "none")]), Ok(None));
         assert_eq!(resolve(true, &[("OTEL_SDK_DISABLED", "true"), ("OTEL_METRICS_EXPORTER", "prometheus")]), Ok(None));
-        assert_eq!(resolve(false, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4318")]), Ok(None), "that is for spans");
+        assert_eq!(resolve(false, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4318")]), Ok(None), "only for spans");
         let named = resolve(false, &[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://x:4318")]);
         assert!(named.expect("settings").expect("wanted").otlp);
         assert!(resolve(true, &[]).expect("settings").expect("wanted").otlp);
     }
 
     #[test]
-    fn a_list_names_several_ways_and_an_unknown_one_is_refused() {
+    fn a_list_names_several_exporters_and_rejects_unknown_ones() {
         let plan =
             resolve(true, &[("OTEL_METRICS_EXPORTER", "prometheus, console")]).expect("settings").expect("wanted");
         assert_eq!((plan.otlp, plan.console), (false, true));
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_refused_by_name() {
+    fn an_invalid_number_is_rejected_by_name() {
         for (name, value) in [(INTERVAL, "soon"), (INTERVAL, "0"), (TIMEOUT, "-1"), (PORT, "99999")] {
             let env = [("OTEL_METRICS_EXPORTER", "prometheus"), (name, value)];
             let refused = resolve(false, &env).expect_err("refused").to_string();

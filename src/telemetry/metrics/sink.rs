@@ -1,5 +1,5 @@
-//! The watcher that records. It is told of facts directly and not through a queue, so that nothing is lost; what a fact
-//! costs whoever tells of it is measured by `benches/telemetry.rs`.
+//! Metrics sink: records metrics from the facts of runs. It gets facts directly and not through a queue, so that no
+//! fact is lost. `benches/telemetry.rs` measures what a fact costs the driver.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::ports::{EventSink, Update};
 use crate::telemetry::per_run::PerRun;
 use crate::telemetry::spans::IdentityOf;
 
-/// A watcher that records metrics of every run.
+/// An event sink that records metrics of every run.
 ///
-/// Each fact is counted by one process: the one that drives the run, or, of a run that rests, the one that writes to it.
-/// What somebody writes to a run that is driven elsewhere is counted there.
+/// Each fact is counted by one process: the one that drives the run or, for an idle run, the one that writes to it.
+/// A message for a run that another process drives is counted there.
 pub struct MetricSink {
     runs: PerRun<Meter>,
     identity_of: IdentityOf,
@@ -30,7 +30,7 @@ impl MetricSink {
         Self::recording(identity_of, move |measurement| instruments.record(measurement))
     }
 
-    /// A sink that hands every measurement to `record`.
+    /// A sink that passes every measurement to `record`.
     pub fn recording(identity_of: IdentityOf, record: impl Fn(&Measurement) + Send + Sync + 'static) -> Self {
         Self { runs: PerRun::default(), identity_of, record: Box::new(record) }
     }

@@ -1,5 +1,6 @@
-//! The names that are told apart. A metric costs memory, here and at whoever stores it, for every combination of its
-//! attributes; whoever may choose names freely (a caller's tools, a provider's models) must not be able to choose how much.
+//! Cardinality limit: bounds the number of names per attribute. Every combination of attributes costs memory, here and
+//! in the metrics store. Callers and providers choose names freely (tools, models), so they must not be able to choose
+//! the number.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,18 +9,18 @@ use opentelemetry::{KeyValue, Value};
 
 use super::measurement::{OTHER, Word};
 
-/// How many names of one kind are told apart. Those that come later are all called `_other`.
+/// The most names of one attribute. Later names are recorded as `_other`.
 pub(super) const MOST_NAMES: usize = 500;
 
-/// The longest name, in bytes; a longer one is `_other` too.
+/// The longest name, in bytes; a longer one is recorded as `_other` too.
 const LONGEST_NAME: usize = 256;
 
-/// Which names were seen, by attribute.
+/// The names seen so far, by attribute.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary(RwLock<HashMap<&'static str, HashSet<Arc<str>>>>);
 
 impl Vocabulary {
-    /// The attribute as it is recorded.
+    /// The attribute as recorded.
     pub(super) fn attribute(&self, key: &'static str, word: &Word) -> KeyValue {
         match word {
             Word::Fixed(word) => KeyValue::new(key, *word),
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn names_beyond_the_most_are_not_told_apart_and_those_of_before_still_are() {
+    fn names_beyond_the_limit_are_other_and_earlier_names_stay() {
         let vocabulary = Vocabulary::default();
         for number in 0..MOST_NAMES {
             let name = format!("tool_{number}");
@@ -63,11 +64,11 @@ mod tests {
         }
         assert_eq!(said(&vocabulary, "tool", "one_more"), "_other");
         assert_eq!(said(&vocabulary, "tool", "tool_7"), "tool_7");
-        assert_eq!(said(&vocabulary, "model", "one_more"), "one_more", "another attribute has names of its own");
+        assert_eq!(said(&vocabulary, "model", "one_more"), "one_more", "each attribute has its own limit");
     }
 
     #[test]
-    fn a_name_without_end_is_none() {
+    fn a_name_that_is_too_long_is_other() {
         assert_eq!(said(&Vocabulary::default(), "tool", &"x".repeat(LONGEST_NAME + 1)), "_other");
     }
 }

@@ -1,6 +1,6 @@
-//! AGENT spans: the root of an execution, with the run's totals and what happened in it as events.
+//! AGENT spans: the root span of an execution, with the run's totals and its events.
 //!
-//! Totals have names of our own: token counts under the published names would be added up with those of the LLM spans.
+//! Totals use our own names: readers would add token counts under the published names to those of the LLM spans.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -15,19 +15,19 @@ use crate::core::run::{Budget, CallVerdict, Debt, Ending, Event, Rejection, Star
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Fact, LifecycleEvent};
 
-/// How an execution ended.
+/// The end of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Finish<'a> {
-    /// With the run.
+    /// The run ended.
     Ended(&'a Ending),
-    /// The run waits for others.
+    /// The run waits for its pending items.
     Paused,
-    /// In the middle of something: its process died, or could not go on.
+    /// The execution stopped in the middle: its process died or could not continue.
     Interrupted,
 }
 
 impl Finish<'_> {
-    /// The word for `toolgate.run.outcome`.
+    /// The value of `toolgate.run.outcome`.
     pub(super) fn outcome(self) -> &'static str {
         match self {
             Self::Ended(ending) => ending.status().as_str(),
@@ -36,7 +36,7 @@ impl Finish<'_> {
         }
     }
 
-    /// What went wrong, if something did: the word for `error.type`, and a sentence.
+    /// The error, if there is one: the value of `error.type`, and a sentence.
     pub(super) fn failure(self, content: SpanContent) -> Option<(&'static str, String)> {
         match self {
             Self::Ended(ending) => {
@@ -45,12 +45,12 @@ impl Finish<'_> {
             Self::Paused => None,
             Self::Interrupted => {
                 let cut = CutShort::Interrupted;
-                Some((cut.as_str(), "the execution stopped before the run was over or had to wait".to_owned()))
+                Some((cut.as_str(), "the execution stopped before the run ended or paused".to_owned()))
             }
         }
     }
 
-    /// What became of what is still under way.
+    /// The end of everything still open in the execution.
     pub(super) fn cuts_short(self) -> CutShort {
         match self {
             Self::Ended(_) => CutShort::Cancelled,
@@ -59,7 +59,7 @@ impl Finish<'_> {
     }
 }
 
-/// Everything but how it ended and what all spans of an execution share.
+/// All attributes except the outcome and the ones common to all spans of an execution.
 pub(super) fn attributes(
     started: &Started,
     budget: &Budget,
@@ -76,7 +76,7 @@ pub(super) fn attributes(
     to.int(names::BUDGET_USED, u64::from(budget.tool_interactions));
     to.int(names::BUDGET_MAX, u64::from(budget.limits.max_tool_interactions));
     to.int(names::MCP_CALLS, u64::from(budget.mcp_calls));
-    // Of this execution, so that those of a run's executions add up; and of the run so far.
+    // Usage of this execution, so that the executions of a run add up; then usage of the run so far.
     let used = budget.usage.since(before);
     to.int(names::TOTAL_INPUT, used.input_tokens);
     to.int(names::TOTAL_OUTPUT, used.output_tokens);
@@ -87,8 +87,8 @@ pub(super) fn attributes(
     to.input(&started.input.text(), content.hide_inputs);
 }
 
-/// How it ended: the answer, or what a waiting run is owed, or that there is none. Readers list runs by the input and the
-/// output of the root, so there is always something.
+/// The outcome: the answer, the pending items, or the reason why there is no answer. Readers list runs by the input and
+/// output of the root, so both are always set.
 pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, to: &mut Attributes) {
     to.text(names::RUN_OUTCOME, finish.outcome());
     to.text_if(names::ERROR_TYPE, finish.failure(content).map(|(word, _)| word));
@@ -100,13 +100,13 @@ pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, t
     to.output(&output.unwrap_or_else(|| no_answer_text(finish, content)), content.hide_outputs);
 }
 
-/// That there is no answer, and why.
+/// The output of an execution without an answer, with the reason.
 fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
     let error = finish.failure(content).map(|(code, message)| json!({ "code": code, "message": message }));
     json!({ "status": finish.outcome(), "error": error }).to_string()
 }
 
-/// What a waiting run is owed.
+/// The pending items of a run.
 fn owed_text(debts: &[Debt]) -> String {
     let owed = |debt: &Debt| {
         let arguments = arguments_text(&debt.arguments());
@@ -115,7 +115,7 @@ fn owed_text(debts: &[Debt]) -> String {
     json!({ "status": "pending", "pending": debts.iter().map(owed).collect::<Vec<_>>() }).to_string()
 }
 
-/// The exception that tells a call the model got wrong, in the words that the model reads.
+/// The exception event for a call that the model got wrong, with the text that the model reads.
 pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Option<SpanEvent> {
     let Event::CallChecked { verdict: CallVerdict::Rejected { reason, message, .. }, .. } = event else { return None };
     match reason {
@@ -127,7 +127,7 @@ pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Opt
     }
 }
 
-/// The event a root carries for a decision of the loop, which has no span of its own.
+/// The event on the root for a decision of the loop that has no span of its own.
 pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
     let at = event.at?;
     match &event.fact {
@@ -144,7 +144,7 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
         | Fact::ValidationFailed { .. }
         | Fact::MessageAdded { .. }
         | Fact::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
-        // What has a span of its own, or is the run's own beginning and end.
+        // These have a span of their own, or are the start and end of the run.
         Fact::Started { .. }
         | Fact::ApprovalDecided { .. }
         | Fact::ApprovalExpired { .. }
@@ -174,7 +174,7 @@ pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
     }
 }
 
-/// The fields of a lifecycle event under our own names; what is not a scalar as JSON text.
+/// The fields of a lifecycle event under our own names; values that are not scalars become JSON text.
 fn fields(event: &LifecycleEvent) -> Vec<Attribute> {
     let serde_json::Value::Object(fields) = serde_json::to_value(&event.fact).unwrap_or_default() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Attribute values, and the list they are collected in: cleaned, cut to a bound, each name once.
+//! Span attributes: values that are cleaned and limited in size, and the list that holds them. Each name occurs once.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use super::names;
 
-/// The longest text that a value may be, in bytes.
+/// The longest text of a value, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 64 * 1024;
 
-/// What stands where something was hidden; the word OpenInference prescribes.
+/// The value that replaces hidden content, as OpenInference prescribes.
 pub(super) const REDACTED: &str = "__REDACTED__";
 
-/// What a text ends in that was cut, before how much is missing.
+/// The start of the marker at the end of a cut text; the number of missing bytes follows.
 pub(super) const CUT: &str = "… [";
 
-/// One attribute. Name and text are shared: a conversation is said again in each turn, and is not copied for that.
+/// One attribute. Name and text are shared, because each turn repeats the conversation and must not copy it.
 pub type Attribute = (Arc<str>, Value);
 
 /// A value that OTLP can carry.
@@ -29,9 +29,9 @@ pub enum Value {
     Texts(Vec<String>),
     /// A whole number.
     Int(i64),
-    /// Any other number.
+    /// A fraction.
     Float(f64),
-    /// Yes or no.
+    /// A flag.
     Bool(bool),
 }
 
@@ -40,7 +40,7 @@ pub enum Value {
 pub(super) struct Attributes(Vec<Attribute>);
 
 impl Attributes {
-    /// Sets a text; NUL is dropped (Postgres-backed readers lose the whole span over one) and long text is cut.
+    /// Sets a text. NUL is removed (Postgres-backed readers lose the whole span over one), and long text is cut.
     pub(super) fn text(&mut self, name: impl Into<Arc<str>>, text: impl AsRef<str>) {
         self.set(name, Value::Text(bounded(text.as_ref()).into()));
     }
@@ -57,7 +57,7 @@ impl Attributes {
         self.set(name, Value::Texts(texts.into_iter().map(|text| bounded(&text)).collect()));
     }
 
-    /// Sets a number if it is known; one beyond OTLP's range is the largest there is.
+    /// Sets a number if it is known; one beyond OTLP's range becomes the largest possible.
     pub(super) fn int(&mut self, name: &str, number: impl Into<Option<u64>>) {
         if let Some(number) = number.into() {
             self.set(name, Value::Int(i64::try_from(number).unwrap_or(i64::MAX)));
@@ -76,29 +76,30 @@ impl Attributes {
         }
     }
 
-    /// Sets a text that readers parse as a JSON object. Too long a one is replaced rather than cut, so that it parses.
+    /// Sets a text that readers parse as a JSON object. One that is too long is replaced and not cut, so that it still
+    /// parses.
     pub(super) fn object(&mut self, name: impl Into<Arc<str>>, object: &serde_json::Value) {
         self.set(name, Value::Text(json_object(object).into()));
     }
 
-    /// Sets a text that has to stay whole because readers parse it.
+    /// Sets a JSON text without a size limit, because readers parse it.
     pub(super) fn json(&mut self, name: &str, json: &serde_json::Value) {
         self.set(name, Value::Text(json_text(json).into()));
     }
 
-    /// Sets what went in, from pieces that are JSON together. What is beyond the bound is never put together.
+    /// Sets the input from pieces that form JSON together. Pieces beyond the limit are never joined.
     pub(super) fn input_json<'a>(&mut self, pieces: impl Iterator<Item = &'a str>) {
         let (text, is_whole) = joined(pieces);
         self.set(names::INPUT_VALUE, Value::Text(text.into()));
         self.text(names::INPUT_MIME, mime(is_whole));
     }
 
-    /// Sets what went in, or the sign that it is hidden.
+    /// Sets the input, or the marker that it is hidden.
     pub(super) fn input(&mut self, text: &str, hidden: bool) {
         self.value(names::INPUT_VALUE, names::INPUT_MIME, text, hidden);
     }
 
-    /// Sets what came out, or the sign that it is hidden.
+    /// Sets the output, or the marker that it is hidden.
     pub(super) fn output(&mut self, text: &str, hidden: bool) {
         self.value(names::OUTPUT_VALUE, names::OUTPUT_MIME, text, hidden);
     }
@@ -108,7 +109,7 @@ impl Attributes {
         self.0
     }
 
-    /// Appends what another list holds.
+    /// Appends another list.
     pub(super) fn extend(&mut self, other: &[Attribute]) {
         self.0.extend_from_slice(other);
     }
@@ -130,7 +131,7 @@ pub(super) fn json_text(value: &serde_json::Value) -> String {
     without_nul(value.to_string())
 }
 
-/// A JSON object as text; one beyond the bound is replaced by an object that says how long it was.
+/// A JSON object as text; one beyond the limit is replaced by an object that states its length.
 fn json_object(object: &serde_json::Value) -> String {
     let text = json_text(object);
     match object {
@@ -144,7 +145,7 @@ fn json_object(object: &serde_json::Value) -> String {
     }
 }
 
-/// Text that is a JSON object or array. Numbers and the like are more use as text.
+/// Whether text is a JSON object or array. Numbers and other scalars stay plain text.
 fn is_json(text: &str) -> bool {
     text.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
@@ -153,7 +154,7 @@ fn mime(is_json: bool) -> &'static str {
     if is_json { "application/json" } else { "text/plain" }
 }
 
-/// Pieces without NUL as one text, cut at the bound with a word about how much is missing, and whether it is whole.
+/// Pieces without NUL as one text, cut at the limit with a marker of the missing bytes, and whether it is complete.
 fn joined<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, bool) {
     let (mut text, mut missing) = (String::new(), 0);
     for piece in pieces {
@@ -171,7 +172,7 @@ fn joined<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, bool) {
     (text, missing == 0)
 }
 
-/// Text without NUL, cut at the bound on a character boundary, with a word about how much is missing.
+/// Text without NUL, cut at the limit on a character boundary with a marker of the missing bytes.
 pub(super) fn bounded(text: &str) -> String {
     let text = without_nul(text.to_owned());
     if text.len() <= MAX_VALUE_BYTES {
@@ -202,7 +203,7 @@ fn without_nul(text: String) -> String {
         let escaped_backslash = clean.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
         let (escape, after) = after.split_at(ESCAPE.len());
         if escaped_backslash {
-            // `\\u0000` is a backslash and five characters; a space keeps readers from seeing a NUL in it
+            // `\\u0000` is a backslash and five characters; a space keeps readers from decoding it as NUL
             clean.push_str(escape.get(..1).unwrap_or_default());
             clean.push(' ');
             clean.push_str(escape.get(1..).unwrap_or_default());
@@ -219,7 +220,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn text_is_cut_on_a_character_boundary_and_says_so() {
+    fn text_is_cut_on_a_character_boundary_with_a_marker() {
         let text = bounded(&"ä".repeat(MAX_VALUE_BYTES));
         assert!(text.ends_with("ä… [65536 bytes cut by toolgate]"), "{}", &text[text.len() - 60..]);
     }
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_no_longer_called_json() {
+    fn a_cut_text_is_not_labelled_json() {
         let mut attributes = Attributes::default();
         attributes.input(&json!(["x".repeat(MAX_VALUE_BYTES)]).to_string(), false);
         let mime = attributes.into_vec().pop().expect("mime type");
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_put_together_as_far_as_there_is_room_and_cut_as_one_text_is() {
+    fn joined_pieces_are_cut_like_one_text() {
         let long = "ä".repeat(MAX_VALUE_BYTES / 2 - 1);
         for pieces in [vec!["[1,", "2]"], vec!["x", long.as_str(), "ää", "b", "ö"], vec![long.as_str(), &long]] {
             let (text, is_whole) = joined(pieces.iter().copied());

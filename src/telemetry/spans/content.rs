@@ -1,27 +1,27 @@
-//! How much of what was said a span repeats.
+//! Span content: how much of the conversation spans include.
 
 use super::Mask;
 use crate::core::error::Failure;
 
-/// What spans may carry. By default everything that OpenInference has a name for.
+/// The content of spans. By default everything that OpenInference has a name for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpanContent {
-    /// Redact what goes in: prompts, tool definitions, arguments.
+    /// Redact inputs: prompts, tool definitions, arguments.
     pub hide_inputs: bool,
-    /// Redact what comes out: answers, results, and error texts that quote them.
+    /// Redact outputs: answers, results, and error texts that quote them.
     pub hide_outputs: bool,
-    /// Of a conversation show what a model said last and what came after it, and not how it came to that. The size of a
-    /// trace then grows with its turns and not with their square.
+    /// Show only the last model message of a conversation and the messages after it. The size of a trace then grows
+    /// linearly with its turns, not quadratically.
     pub last_turn_only: bool,
     /// Repeat messages, arguments and results under their GenAI names too.
     pub gen_ai_content: bool,
-    /// What is hidden besides.
+    /// Further content to hide.
     pub mask: Mask,
 }
 
 impl SpanContent {
-    /// What is told of a failure: its code alone where anything is hidden, for providers quote what they were sent and what
-    /// they were about to say.
+    /// The text of a failure. If any content is hidden it is only the error code, because providers quote inputs and
+    /// outputs in their messages.
     pub(super) fn sentence(self, failure: &Failure) -> &str {
         match self.hide_inputs || self.hide_outputs {
             true => failure.code.as_str(),
@@ -29,12 +29,12 @@ impl SpanContent {
         }
     }
 
-    /// Whether what went in is repeated under its GenAI names.
+    /// Whether inputs are repeated under their GenAI names.
     pub(super) fn gen_ai_inputs(self) -> bool {
         self.gen_ai_content && !self.hide_inputs
     }
 
-    /// Whether what came out is repeated under its GenAI names.
+    /// Whether outputs are repeated under their GenAI names.
     pub(super) fn gen_ai_outputs(self) -> bool {
         self.gen_ai_content && !self.hide_outputs
     }

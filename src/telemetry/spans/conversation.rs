@@ -1,5 +1,5 @@
-//! The conversation of a run as its spans show it. Each model call shows all of it once more; what was rendered for the
-//! one before is kept and shared, so that a turn costs what is new in it.
+//! Rendered conversation of a run. Each model call shows the whole conversation again. The messages rendered for the
+//! previous call are kept and shared, so that a turn costs only its new messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,39 +10,39 @@ use super::{Redaction, SpanContent, names};
 use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
 
-/// What was rendered so far, oldest first.
+/// The messages rendered so far, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conversation {
-    /// What is kept out of all of it.
+    /// The secrets removed from all messages.
     redaction: Redaction,
     rendered: Vec<Rendered>,
     has_system: bool,
-    /// How many messages readers see of it.
+    /// The number of messages that readers see.
     length: usize,
-    /// Which tool each call in it called.
+    /// The tool of each call.
     tools: HashMap<CallId, String>,
 }
 
-/// One message of ours, which may be several to a reader.
+/// One of our messages. A reader may see it as several.
 #[derive(Clone, Debug)]
 struct Rendered {
     /// `None` for the instructions.
     message: Option<Arc<Message>>,
     length: usize,
     attributes: Vec<Attribute>,
-    /// Its chat form: JSON, one text for each message that a reader sees.
+    /// The chat form: JSON, one text for each message that a reader sees.
     chats: Vec<String>,
-    /// The same in the form of the GenAI conventions, if that is wanted.
+    /// The form of the GenAI conventions, if enabled.
     parts: Vec<String>,
 }
 
 impl Conversation {
-    /// Nothing yet; secrets are kept out of whatever is taken in.
+    /// An empty conversation that removes secrets from all messages.
     pub(super) fn redacted(redaction: Redaction) -> Self {
         Self { redaction, ..Self::default() }
     }
 
-    /// Takes in what it has become. What is the same allocation as before is not looked at again.
+    /// Updates to the current messages. A message in the same allocation as before is not rendered again.
     pub(super) fn update(&mut self, system: &str, messages: &[Arc<Message>], content: SpanContent) {
         if self.rendered.is_empty() && !system.is_empty() {
             self.has_system = true;
@@ -83,12 +83,12 @@ impl Conversation {
         self.rendered.iter().for_each(|rendered| to.extend(&rendered.attributes));
     }
 
-    /// A list of all messages as a chat, piece by piece.
+    /// A JSON list of all messages as a chat, piece by piece.
     pub(super) fn chat(&self) -> impl Iterator<Item = &str> {
         list(self.rendered.iter().flat_map(|rendered| &rendered.chats))
     }
 
-    /// A list of all messages but the instructions in the form of the GenAI conventions.
+    /// A list of all messages except the instructions, in the form of the GenAI conventions.
     pub(super) fn parts(&self) -> String {
         let spoken = self.rendered.iter().skip(usize::from(self.has_system));
         list(spoken.flat_map(|rendered| &rendered.parts)).collect()
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_grew_or_changed_is_told_like_one_that_was_always_so() {
+    fn a_changed_conversation_renders_like_a_new_one() {
         let say = |text: &str| Arc::new(Message::user(text));
         let (first, second, other) = (say("one"), Arc::new(Message::assistant("two")), say("three"));
         let mut growing = of(std::slice::from_ref(&first));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_before_is_shared_and_not_told_again() {
+    fn rendered_messages_are_shared_and_not_rendered_again() {
         let mut messages = vec![Arc::new(Message::user("one"))];
         let mut conversation = of(&messages);
         let (before, _) = told(&conversation);

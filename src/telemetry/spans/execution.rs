@@ -1,4 +1,4 @@
-//! The execution that is under way: one trace, its root, and what is open below it.
+//! Active execution: one trace, its root span, and the open spans below it.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,80 +14,80 @@ use crate::core::trace::{SpanId, Trace};
 /// One execution of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
-    /// The trace it writes.
+    /// The trace of its spans.
     pub(super) trace: Trace,
-    /// The position of the fact that began it.
+    /// The position of the fact that started it.
     pub(super) seq: u64,
-    /// How long the run had come to rest before, in milliseconds.
+    /// How long the run was idle before, in milliseconds.
     pub(super) waited_ms: Option<u64>,
     /// Its AGENT span.
     pub(super) root: SpanId,
-    /// When it began.
+    /// The start time.
     pub(super) started: Timestamp,
-    /// The last that is known to have happened in it.
+    /// The time of the last known fact.
     pub(super) last: Timestamp,
-    /// The root of the execution before.
+    /// The root span of the previous execution.
     pub(super) link: Option<Link>,
-    /// The model call under way.
+    /// The open model call.
     pub(super) model: Option<OpenModelCall>,
-    /// The calls that are with their servers.
+    /// The calls sent to their servers.
     pub(super) calls: Vec<OpenCall>,
-    /// The last answer: what is checked next.
+    /// The last answer, which is validated next.
     pub(super) answer: Option<(Timestamp, String)>,
-    /// What the run was owed before anything of it came; `None` while its driver is at work.
+    /// The pending items of the run before any of them was answered; `None` while its driver is active.
     pub(super) owed: Option<Vec<Debt>>,
-    /// Whether another driver tells what happens in it.
+    /// Whether another driver reports this execution.
     pub(super) is_anothers: bool,
-    /// What the run had used before it.
+    /// The usage of the run before this execution.
     pub(super) before: Usage,
     common: Vec<Attribute>,
     mask: Mask,
-    /// What no text of its spans may repeat.
+    /// Secrets removed from all texts of its spans.
     pub(super) redaction: Redaction,
     events: Vec<SpanEvent>,
 }
 
-/// A call of one model that has no reply yet.
+/// A call of one model without a reply.
 #[derive(Clone, Debug)]
 pub(super) struct OpenModelCall {
     pub(super) model: ModelName,
-    /// The model it stands in for.
+    /// The model that it is a fallback for.
     pub(super) instead_of: Option<ModelName>,
     pub(super) seq: u64,
     pub(super) start: Timestamp,
     pub(super) offer: Offer,
     pub(super) attempts: u32,
     pub(super) usage: Usage,
-    /// The last attempt's failure, unless another attempt is under way.
+    /// The last attempt's failure, unless another attempt is in progress.
     pub(super) failure: Option<(Timestamp, Failure)>,
     pub(super) events: Vec<SpanEvent>,
 }
 
-/// A tool call that has no outcome yet.
+/// A tool call without an outcome.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCall {
     pub(super) call: Call,
     pub(super) start: Timestamp,
-    /// Since when it is held open for an answer to its server.
+    /// The time since which it is held open for an answer to its server.
     pub(super) held_since: Option<Timestamp>,
-    /// How long it was held for answers that came.
+    /// The total time it was held for answers that came.
     pub(super) waited: SignedDuration,
 }
 
 impl OpenCall {
-    /// A call that was sent then.
+    /// A call sent at that time.
     pub(super) fn sent(call: Call, start: Timestamp) -> Self {
         Self { call, start, held_since: None, waited: SignedDuration::ZERO }
     }
 
-    /// How much of the time until then was spent waiting for answers to its server; `None` if it was not held.
+    /// How much of the time until `end` the call waited for answers to its server; `None` if it was not held.
     pub(super) fn waited_ms(&self, end: Timestamp) -> Option<u64> {
         let waited = self.waited + self.held_since.map(|since| end.duration_since(since)).unwrap_or_default();
         (!waited.is_zero()).then(|| waited.as_millis().try_into().unwrap_or_default())
     }
 }
 
-/// A span below the root, but for its attributes.
+/// A span below the root, without its attributes.
 pub(super) struct Child {
     pub(super) label: String,
     pub(super) name: String,
@@ -99,7 +99,7 @@ pub(super) struct Child {
 }
 
 impl Execution {
-    /// Begins at the fact at `seq`; `common` goes onto every span, and `mask` has the last word on each attribute.
+    /// Starts at the fact at `seq`. `common` goes onto every span, and `mask` is applied last to each attribute.
     pub(super) fn begin(
         seq: u64,
         at: Timestamp,
@@ -130,20 +130,20 @@ impl Execution {
         }
     }
 
-    /// Notes something that has no span of its own.
+    /// Adds events for facts without a span of their own.
     pub(super) fn note(&mut self, events: impl IntoIterator<Item = SpanEvent>) {
         if self.trace.sampled {
             self.events.extend(events);
         }
     }
 
-    /// Whether spans of it are told here at all.
+    /// Whether this driver reports the spans of the execution.
     pub(super) fn is_told(&self) -> bool {
         self.trace.sampled && !self.is_anothers
     }
 
-    /// A finished span below the root, moved into the execution's time where it lay outside. `None` when nothing is
-    /// recorded; then nothing is built either.
+    /// A finished span below the root, clamped to the time of the execution. `None`, without building anything, if the
+    /// execution is not recorded.
     pub(super) fn child(&mut self, child: Child, build: impl FnOnce(&mut Attributes)) -> Option<Span> {
         let start = child.start.max(self.started);
         let end = child.end.max(start);
@@ -173,7 +173,7 @@ impl Execution {
         Some(span)
     }
 
-    /// The root; `failure` is a word and a sentence. `None` when nothing is recorded.
+    /// Finishes the root span; `failure` is an error word and a sentence. `None` if the execution is not recorded.
     pub(super) fn finish(
         self,
         name: String,
@@ -188,7 +188,7 @@ impl Execution {
         let attributes = self.attributes(build);
         let mut events = self.events;
         events.retain(|event| event.at <= end);
-        // Of two processes one may have the later clock.
+        // Clocks of two processes may differ.
         events.iter_mut().for_each(|event| event.at = event.at.max(self.started));
         let status = match failure {
             None => Status::Ok,

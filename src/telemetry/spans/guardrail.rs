@@ -1,8 +1,8 @@
-//! GUARDRAIL spans: a check of the answer, and whatever stands between a call and its tool: the policy, a person, what
-//! changed since they said yes, and what the tool's server wants to know of them.
+//! GUARDRAIL spans: the validation of an answer, and the checks between a call and its tool: the policy, the approval,
+//! changes since the approval, and the server's questions.
 //!
-//! A rejected answer and a denied call are the guardrail at work, so their spans are well; only a check that itself
-//! broke would be an error, and that ends the run.
+//! A rejected answer and a denied call are the guardrail working as intended, so their spans have status OK. Only a
+//! check that fails itself would be an error, and that ends the run.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -15,11 +15,11 @@ use super::{SpanContent, names};
 use crate::core::run::{Call, CallState, Decision, InputGiven, OutputVerdict};
 use crate::core::tool::{Difference, Problem};
 
-/// The check of an answer.
+/// The validation of an answer.
 pub(super) fn output_check(answer: &str, verdict: &OutputVerdict, content: SpanContent, to: &mut Attributes) {
     to.text(names::SPAN_KIND, "GUARDRAIL");
     to.text(names::GUARDRAIL, "output_validator");
-    to.input(answer, content.hide_outputs); // what goes in here is what came out of the model
+    to.input(answer, content.hide_outputs); // the input of this check is the output of the model
     let finding = match verdict {
         OutputVerdict::Valid { .. } => json!({ "valid": true }),
         OutputVerdict::Invalid { problems } => json!({ "valid": false, "problems": problems }),
@@ -27,7 +27,7 @@ pub(super) fn output_check(answer: &str, verdict: &OutputVerdict, content: SpanC
     to.output(&finding.to_string(), content.hide_outputs);
 }
 
-/// The exception that tells a rejected answer.
+/// The exception event for a rejected answer.
 pub(super) fn output_rejected(verdict: &OutputVerdict, at: Timestamp, content: SpanContent) -> Option<SpanEvent> {
     match verdict {
         OutputVerdict::Valid { .. } => None,
@@ -41,7 +41,7 @@ pub(super) fn output_rejected(verdict: &OutputVerdict, at: Timestamp, content: S
     }
 }
 
-/// A person's decision about a call, which is as it was when they were asked.
+/// An approver's decision on a call, with the call as it was at the request.
 pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, to: &mut Attributes) {
     asked(call, "approval", content, to);
     to.text(names::DECIDED, word(&decision.answer));
@@ -56,28 +56,28 @@ pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, t
     to.output(&answer.to_string(), content.hide_outputs);
 }
 
-/// That nobody decided about a call in time.
+/// An approval that expired without a decision.
 pub(super) fn expired(call: &Call, content: SpanContent, to: &mut Attributes) {
     asked(call, "approval", content, to);
     to.text(names::DECIDED, "expired");
     to.output(&json!({ "answer": "expired" }).to_string(), content.hide_outputs);
 }
 
-/// That a call may not run, and nobody is asked. It has no other span, for it never ran.
+/// A call denied by the policy. It has no other span, because it never ran.
 pub(super) fn denied(call: &Call, message: &str, content: SpanContent, to: &mut Attributes) {
     asked(call, "policy", content, to);
     to.text(names::DECIDED, "deny");
     to.output(&json!({ "answer": "deny", "reason": message }).to_string(), content.hide_outputs);
 }
 
-/// That a call is not what it was cleared for. What differs quotes definitions and arguments.
+/// A call that differs from the one approved. The differences quote definitions and arguments.
 pub(super) fn drift(call: &Call, differences: &[Difference], content: SpanContent, to: &mut Attributes) {
     asked(call, "drift", content, to);
     to.texts(names::DIFFERS, differences.iter().map(|difference| difference.what.clone()));
     to.output(&json!({ "differences": differences }).to_string(), content.hide_inputs || content.hide_outputs);
 }
 
-/// What a server wanted to know in the middle of a call, and what it was told.
+/// The questions of a server during a call, and the answers.
 pub(super) fn input_given(call: &Call, given: &InputGiven, content: SpanContent, to: &mut Attributes) {
     common("input_required", to);
     to.text(names::TOOL_NAME, &call.asked.name);
@@ -89,7 +89,7 @@ pub(super) fn input_given(call: &Call, given: &InputGiven, content: SpanContent,
     to.output(&json!({ "reactions": given.reactions }).to_string(), content.hide_inputs || content.hide_outputs);
 }
 
-/// What every span about a call says, and what was asked.
+/// Attributes of every span about a call, and the call as input.
 fn asked(call: &Call, guardrail: &str, content: SpanContent, to: &mut Attributes) {
     common(guardrail, to);
     to.text(names::TOOL_NAME, &call.asked.name);
@@ -116,7 +116,7 @@ fn common(guardrail: &str, to: &mut Attributes) {
     to.text(names::GUARDRAIL, guardrail);
 }
 
-/// The word that stands for it in JSON.
+/// The JSON word of a value.
 fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Json::String(word)) => word,

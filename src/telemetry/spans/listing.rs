@@ -1,7 +1,7 @@
-//! The CHAIN span of asking servers for their tools, which is when they are connected to.
+//! CHAIN span of tool discovery, which includes connecting to the servers.
 //!
-//! A run does without a server that is away, as it does with the error of a tool. The listing is an error like that one:
-//! whoever looks for what failed finds it.
+//! A run continues without an unavailable server, as it does after the error of a tool. The span is still an error, so
+//! that a search for failures finds it.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ use super::{SpanContent, names};
 use crate::core::id::ServerId;
 use crate::core::tool::{LeftOut, Origin, Toolset};
 
-/// So many tools, and so many that were left out, are named.
+/// The most tools, and the most left-out tools, that the span names.
 const NAMED: usize = 200;
 
-/// How a listing ended.
+/// The result of tool discovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Listed<'a> {
-    /// This is what there is.
+    /// The tools found.
     Found(&'a Toolset),
-    /// The execution was over first.
+    /// The execution ended first.
     CutShort(CutShort),
 }
 
 impl Listed<'_> {
-    /// The word for `error.type` and a sentence, if it is an error.
+    /// The value of `error.type` and a sentence, if it failed.
     fn failure(self, servers: &[ServerId], content: SpanContent) -> Option<(&'static str, String)> {
         match self {
             Self::CutShort(cut) => Some((cut.as_str(), cut.message().to_owned())),
@@ -39,7 +39,7 @@ impl Listed<'_> {
                     return None;
                 }
                 let why = match content.hide_outputs {
-                    true => "a server could not be asked for its tools".to_owned(),
+                    true => "a server could not be listed".to_owned(),
                     false => failures(toolset).map(|left| left.reason.as_str()).collect::<Vec<_>>().join("; "),
                 };
                 Some(("unavailable", why))
@@ -48,7 +48,7 @@ impl Listed<'_> {
     }
 }
 
-/// Everything but what all spans of an execution share.
+/// All attributes except the ones common to all spans of an execution.
 pub(super) fn attributes(servers: &[ServerId], listed: Listed<'_>, content: SpanContent, to: &mut Attributes) {
     to.text(names::SPAN_KIND, "CHAIN");
     to.text(names::MCP_METHOD, "tools/list");
@@ -65,7 +65,7 @@ pub(super) fn attributes(servers: &[ServerId], listed: Listed<'_>, content: Span
     to.output(&json!({ "tools": tools, "left_out": left_out }).to_string(), content.hide_outputs);
 }
 
-/// The status and, for a failure, the exception that tells it.
+/// The status and, for a failure, the exception event.
 pub(super) fn status(
     servers: &[ServerId],
     listed: Listed<'_>,
@@ -78,7 +78,7 @@ pub(super) fn status(
     }
 }
 
-/// The servers of which nothing is known, with the reasons.
+/// The servers that could not be listed, with the reasons.
 fn failures(toolset: &Toolset) -> impl Iterator<Item = &LeftOut> {
     toolset.left_out().iter().filter(|left| left.server.is_some() && left.tool.is_none())
 }

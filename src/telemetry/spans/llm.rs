@@ -1,4 +1,4 @@
-//! LLM spans: one per model call of a turn, its attempts inside.
+//! LLM spans: one per model call of a turn, including its attempts.
 
 use serde_json::{Value as Json, json};
 
@@ -11,28 +11,28 @@ use crate::core::chat::{Reply, Stop, Usage};
 use crate::core::run::{Offer, Output};
 use crate::ports::ModelIdentity;
 
-/// A model call that is over.
+/// A finished model call.
 pub(super) struct ModelCall<'a> {
     pub(super) identity: &'a ModelIdentity,
     /// The agent's name and the hash of its instructions.
     pub(super) prompt: Option<(&'a str, &'a str)>,
     pub(super) system: &'a str,
-    /// What was shown of the conversation.
+    /// The part of the conversation that is shown.
     pub(super) conversation: &'a Conversation,
-    /// How many messages, from the beginning, were not.
+    /// The number of messages at the start that are not shown.
     pub(super) left_out: usize,
     pub(super) offered: &'a Offered,
     pub(super) offer: Offer,
     /// `None` if every attempt failed.
     pub(super) reply: Option<&'a Reply>,
-    /// Over all attempts.
+    /// The sum of all attempts.
     pub(super) usage: Usage,
     pub(super) attempts: u32,
     pub(super) content: SpanContent,
 }
 
 impl ModelCall<'_> {
-    /// Everything but what all spans of an execution share; the essential ones first, the long ones last.
+    /// All attributes except the ones common to all spans of an execution: essential ones first, long ones last.
     pub(super) fn attributes(&self, to: &mut Attributes) {
         to.text(names::SPAN_KIND, "LLM");
         self.identity(to);
@@ -156,7 +156,8 @@ fn response(reply: &Reply, to: &mut Attributes) {
     }
 }
 
-/// The word readers know. Calls decide it, as they decide what happens next; providers disagree about theirs.
+/// The finish reason in the words readers know. Tool calls decide it, because they decide the next step; providers
+/// disagree in their own words.
 fn finish_reason(reply: &Reply) -> &'static str {
     if reply.calls().next().is_some() {
         return "tool_calls";

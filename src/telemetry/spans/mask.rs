@@ -1,18 +1,18 @@
-//! What the switches of OpenInference hide, attribute by attribute, as its reference implementation does it
-//! (`TraceConfig.mask` of openinference-instrumentation 0.1.45): some attributes lose their text, others are left out.
+//! OpenInference masking: the content that its switches hide, attribute by attribute, as in its reference
+//! implementation (`TraceConfig.mask` of openinference-instrumentation 0.1.45). Some attributes lose their text, others
+//! are left out.
 //!
-//! This is the last word on an attribute, whatever built it. Where a GenAI name repeats what is hidden, it is left out,
-//! too. That inputs and outputs are hidden altogether is [`SpanContent`](super::SpanContent)'s matter, for then events and
-//! descriptions of errors must not quote them either. As in the reference, `input.value` and `output.value` are hidden by
-//! those two switches and by no other.
+//! The mask is applied last to every attribute. A GenAI name that repeats hidden content is left out, too.
+//! [`SpanContent`](super::SpanContent) hides inputs and outputs as a whole, because events and error descriptions must
+//! not quote them either. As in the reference, only those two switches hide `input.value` and `output.value`.
 
 use super::attributes::{Attribute, REDACTED, Value};
 use super::names;
 
-/// The longest inline image that is shown, in characters of base64.
+/// The longest inline image shown, in characters of base64.
 pub(super) const IMAGE_CHARS: usize = 32_000;
 
-/// What is hidden besides inputs and outputs as a whole.
+/// Content to hide besides inputs and outputs as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask {
     /// Leave out the messages that go to a model.
@@ -25,11 +25,11 @@ pub struct Mask {
     pub output_text: bool,
     /// Leave out the images of the messages that go to a model.
     pub input_images: bool,
-    /// Leave out the settings that a model is asked with.
+    /// Leave out the settings of a model call.
     pub invocation_parameters: bool,
-    /// Leave out the tools that a model is offered.
+    /// Leave out the tools available to a model.
     pub tools: bool,
-    /// The longest inline image that is shown, in characters of base64.
+    /// The longest inline image shown, in characters of base64.
     pub image_chars: usize,
 }
 
@@ -48,7 +48,7 @@ impl Default for Mask {
     }
 }
 
-/// What becomes of an attribute.
+/// The effect of the mask on an attribute.
 enum Fate {
     Kept,
     Redacted,
@@ -125,7 +125,7 @@ mod tests {
         "output.value",
     ];
 
-    /// What is left, with a star at what is redacted.
+    /// The remaining attributes, with a star at the redacted ones.
     fn left(mask: Mask) -> Vec<String> {
         let attributes = EVERYTHING.iter().map(|name| ((*name).into(), Value::Text("said".into()))).collect();
         let redacted = Value::Text(REDACTED.into());
@@ -133,7 +133,7 @@ mod tests {
         mask.apply(attributes).into_iter().map(starred).collect()
     }
 
-    /// What the reference implementation makes of the same attributes; of the GenAI names it knows nothing.
+    /// The expected result is the one of the reference implementation; it does not cover the GenAI names.
     #[test]
     fn each_switch_hides_what_it_hides_in_the_reference_implementation() {
         let none = Mask::default();

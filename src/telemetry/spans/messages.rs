@@ -1,10 +1,9 @@
-//! Messages as traces show them: flattened for OpenInference, as a list for readers that want JSON, and in parts for
-//! GenAI.
+//! Trace messages: flattened for OpenInference, as a JSON list for chat readers, and in parts for GenAI.
 //!
-//! Ours pack all results of a turn into one user message; traces show one message of role `tool` per result. What is no
-//! more than a text, and calls after it, is told in the simple form; anything else as contents in their order. Readers
-//! take all text among the contents for what was said. So where there is reasoning, what was said stands in
-//! `message.content`, and the contents have what is left.
+//! Our messages pack all results of a turn into one user message; traces show one message of role `tool` per result. A
+//! message of one text with optional calls after it uses the simple form; any other message becomes contents in their
+//! order. Readers treat all text among the contents as the message. So a message with reasoning puts its text into
+//! `message.content`, and the contents hold the rest.
 
 use serde_json::{Value as Json, json};
 
@@ -20,7 +19,7 @@ use crate::core::tool::Arguments;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
     role: &'static str,
-    /// All text of it, as readers of the simple form see it.
+    /// All of its text, for readers of the simple form.
     text: Option<String>,
     contents: Vec<Shown>,
     calls: Vec<SaidCall>,
@@ -28,7 +27,7 @@ pub(super) struct Said {
     name: Option<String>,
 }
 
-/// A piece of a message, in its place.
+/// A piece of a message, in order.
 #[derive(Clone, Debug)]
 enum Shown {
     Text(String),
@@ -38,22 +37,22 @@ enum Shown {
         url: String,
         media_type: String,
     },
-    /// The call of this number.
+    /// The call with this index.
     Call(usize),
 }
 
-/// How a message is told.
+/// The form of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Its text, and its calls.
+    /// Text and calls.
     Simple,
-    /// Its text, and as contents the rest.
+    /// Text, and the rest as contents.
     Apart,
-    /// All of it as contents.
+    /// Everything as contents.
     Contents,
 }
 
-/// A call that a model asked for.
+/// A tool call requested by a model.
 #[derive(Clone, Debug)]
 struct SaidCall {
     id: CallId,
@@ -68,7 +67,7 @@ impl Said {
         Self { role: "system", text: Some(text.to_owned()), ..Self::default() }
     }
 
-    /// What the assistant says in one turn; of its reasoning also what the provider's own form says.
+    /// The assistant's message of one turn; `state` adds the provider's own form of its reasoning.
     pub(super) fn assistant(parts: &[Part], state: Option<&ProviderState>, image_chars: usize) -> Self {
         let mut said = Self { role: "assistant", ..Self::default() };
         let mut sealed = Sealed::of(state);
@@ -90,7 +89,7 @@ impl Said {
         said.never_empty()
     }
 
-    /// A message of ours, as the one or more that it is to a reader; results carry the name of the tool they came from.
+    /// Our message as the one or more messages that a reader sees. Results carry the name of their tool.
     pub(super) fn from_message(
         message: &Message,
         tool_of: &dyn Fn(&CallId) -> Option<String>,
@@ -120,7 +119,7 @@ impl Said {
         all.into_iter().map(Self::never_empty).collect()
     }
 
-    /// The result of a call. There is no error flag in this form, so an error is said in the text.
+    /// The result of a call. This form has no error flag, so the text says that it is an error.
     fn result(call: &CallId, name: Option<String>, (content, is_error): (&[Part], bool), image_chars: usize) -> Self {
         let mut result = Self { role: "tool", answers: Some(call.clone()), name, ..Self::default() };
         for part in content {
@@ -147,7 +146,7 @@ impl Said {
         }
     }
 
-    /// Flattens it below `prefix`.
+    /// Flattens the message below `prefix`.
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
         to.text(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);
         let form = self.form();
@@ -198,7 +197,7 @@ impl Said {
         }
     }
 
-    /// In the form of a chat completion message, which readers draw as a chat.
+    /// The form of a chat completion message, which readers render as a chat.
     pub(super) fn chat(&self) -> Json {
         let mut message = json!({ "role": self.role, "content": self.text });
         if let Json::Object(fields) = &mut message {
@@ -218,7 +217,7 @@ impl Said {
         message
     }
 
-    /// In the form of the GenAI conventions.
+    /// The form of the GenAI conventions.
     pub(super) fn parts(&self) -> Json {
         let text = self.text.as_deref().unwrap_or_default();
         let mut parts: Vec<Json> = Vec::new();
@@ -259,7 +258,7 @@ impl Said {
                 self.contents.push(Shown::Call(self.calls.len()));
                 self.calls.push(SaidCall { id, name, arguments, signature: None });
             }
-            Part::ToolResult { .. } => {} // nested results do not occur; at the top level each is a message of its own
+            Part::ToolResult { .. } => {} // results are never nested; each top-level result is a message of its own
         }
     }
 
@@ -297,7 +296,7 @@ impl SaidCall {
     }
 }
 
-/// Arguments as the text that is shown: compact JSON, or what the model wrote instead.
+/// Arguments as text: compact JSON, or the model's own text if it is not JSON.
 pub(super) fn arguments_text(arguments: &Arguments) -> String {
     match arguments {
         Arguments::Object(_) => json_text(&arguments.to_value()),
@@ -305,7 +304,7 @@ pub(super) fn arguments_text(arguments: &Arguments) -> String {
     }
 }
 
-/// An answer as one text: what it says, then where its media are.
+/// An answer as one text, followed by the locations of its media.
 pub(super) fn answer_text(answer: &Output) -> String {
     let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
     let media = answer.media.iter().map(|media| {
@@ -315,7 +314,7 @@ pub(super) fn answer_text(answer: &Output) -> String {
     text.into_iter().chain(media).collect::<Vec<_>>().join("\n")
 }
 
-/// What a model reads of a result's parts, as one text; media only by name.
+/// The parts of a result as one text; media only by name.
 pub(super) fn text_of(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Image(media) | Part::Audio(media) => Some(format!("[{}]", media.media_type)),
@@ -328,7 +327,7 @@ pub(super) fn text_of(parts: &[Part]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a part that is text, or stands for one.
+/// The text of a part that is or replaces text.
 fn part_text(part: &Part) -> Option<&str> {
     match part {
         Part::Text { text } => Some(text),
@@ -343,7 +342,7 @@ fn says_error(text: &str) -> bool {
     text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"))
 }
 
-/// Where it is, or itself if it is not too long.
+/// The URL of the media, or its inline data if that is short enough.
 fn url(media: &Media, chars: usize) -> String {
     match (&media.url, &media.data) {
         (Some(url), _) => url.clone(),

@@ -1,12 +1,13 @@
-//! Journal in, spans out: a pure projection, so that the same journal gives the same spans wherever and whenever it is
-//! read (law 10).
+//! Span projection: folds a journal into spans. It is pure: the same journal gives the same spans, independent of the
+//! process and the time (law 10).
 //!
-//! One trace per execution: an AGENT root, below it one LLM span per model call (attempts inside), one TOOL span per
-//! call that was run, and a GUARDRAIL span per check of the answer and per decision. A resumed execution is a new trace
-//! whose root links back. Every span carries the OpenInference names and, beside them, the OpenTelemetry GenAI and MCP
-//! names that say who, which and how much; GenAI content only on request, for it repeats what OpenInference says.
+//! Each execution is one trace: an AGENT root and, below it, one LLM span per model call (including its attempts), one
+//! TOOL span per call that was run, and one GUARDRAIL span per validation of the answer and per decision. A resumed
+//! execution is a new trace whose root links back. Every span carries the OpenInference names and the OpenTelemetry
+//! GenAI and MCP names of identities and amounts. GenAI content is opt-in, because it repeats the content under
+//! OpenInference names.
 //!
-//! The attributes of each kind of span are built in the file named for the kind; names are in `names`.
+//! The file of each kind of span builds its attributes; their names are in `names`.
 
 mod agent;
 mod attributes;

@@ -1,4 +1,5 @@
-//! The names of attributes, each once. OpenInference 0.1.42; OpenTelemetry GenAI and MCP 1.41.1; `toolgate.*` is ours.
+//! Attribute names, each defined once. OpenInference 0.1.42; OpenTelemetry GenAI and MCP 1.41.1; `toolgate.*` is our
+//! own namespace.
 #![allow(missing_docs)]
 
 // OpenInference: every span
@@ -109,7 +110,7 @@ pub(crate) const GEN_AI_CALL_RESULT: &str = "gen_ai.tool.call.result";
 pub(crate) const MCP_METHOD: &str = "mcp.method.name";
 pub(crate) const MCP_PROTOCOL: &str = "mcp.protocol.version";
 
-// OpenTelemetry JSON-RPC, RPC, network and server, as the MCP conventions ask for them
+// OpenTelemetry JSON-RPC, RPC, network and server, as the MCP conventions require
 pub(crate) const REQUEST_ID: &str = "jsonrpc.request.id";
 pub(crate) const RPC_STATUS: &str = "rpc.response.status_code";
 pub(crate) const NETWORK_TRANSPORT: &str = "network.transport";

@@ -1,4 +1,4 @@
-//! The tools that a model is offered, as spans show them: rendered once for each toolset.
+//! Tool definitions in spans: the tools available to a model, rendered once for each toolset.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::conversation::list;
 use super::{Redaction, names};
 use crate::core::tool::{Tool, Toolset};
 
-/// A toolset as spans show it.
+/// A rendered toolset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Offered {
     toolset: Option<Arc<Toolset>>,
@@ -19,8 +19,7 @@ pub(super) struct Offered {
 }
 
 impl Offered {
-    /// Takes in what is offered now. What is the same allocation as before is not looked at again.
-    /// Secrets are kept out of it.
+    /// Updates to the current toolset and removes secrets from it. The same allocation as before is not rendered again.
     pub(super) fn update(&mut self, toolset: Option<&Arc<Toolset>>, redaction: &Redaction) {
         let is_same = match (&self.toolset, toolset) {
             (Some(known), Some(now)) => Arc::ptr_eq(known, now),

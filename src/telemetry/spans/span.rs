@@ -1,4 +1,4 @@
-//! A finished span, in nobody's wire format.
+//! Finished span, independent of any wire format.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -10,43 +10,43 @@ use crate::core::trace::{SpanId, TraceId};
 /// A finished span.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Span {
-    /// Its trace.
+    /// The trace of the span.
     pub trace: TraceId,
-    /// Its id, derived from the trace and from what it stands for.
+    /// The span id, derived from the trace and from what the span represents.
     pub id: SpanId,
-    /// The span above it.
+    /// The parent span.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
     /// The caller's `tracestate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Spans of other traces it goes back to.
+    /// Links to spans of other traces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// What a list of spans shows.
+    /// The display name.
     pub name: String,
-    /// Its OTLP kind.
+    /// The OTLP kind.
     pub kind: Kind,
-    /// When it began.
+    /// The start time.
     pub start: Timestamp,
-    /// When it ended; never before it began.
+    /// The end time; never before the start.
     pub end: Timestamp,
-    /// How it ended.
+    /// Success, or the error.
     pub status: Status,
-    /// Each name once, the essential ones first.
+    /// The attributes: each name once, the essential ones first.
     pub attributes: Vec<Attribute>,
-    /// What happened within, in order.
+    /// The events, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<SpanEvent>,
 }
 
 impl Span {
-    /// What an attribute says.
+    /// The value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&Value> {
         self.attributes.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
     }
 
-    /// What an attribute says, if that is text.
+    /// The value of an attribute, if it is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.attribute(name)? {
             Value::Text(text) => Some(text),
@@ -54,7 +54,7 @@ impl Span {
         }
     }
 
-    /// What an attribute says, if that is a whole number.
+    /// The value of an attribute, if it is a whole number.
     pub fn int(&self, name: &str) -> Option<i64> {
         match self.attribute(name)? {
             Value::Int(number) => Some(*number),
@@ -63,12 +63,12 @@ impl Span {
     }
 }
 
-/// The span above.
+/// The parent span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Parent {
-    /// Its id, in the same trace.
+    /// The parent's id, in the same trace.
     pub id: SpanId,
-    /// Whether it is the caller's.
+    /// Whether it is a span of the caller.
     pub remote: bool,
 }
 
@@ -81,37 +81,37 @@ pub struct Link {
     pub span: SpanId,
 }
 
-/// The OTLP kinds that we use.
+/// The OTLP kinds in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Kind {
-    /// Work of this process.
+    /// Work inside this process.
     Internal,
-    /// A request to another one.
+    /// A request to another process.
     Client,
 }
 
-/// How a span ended.
+/// The status of a span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Status {
-    /// Well.
+    /// Success.
     Ok,
-    /// Not; why.
+    /// Failure, with a description.
     Error(String),
 }
 
-/// Something that happened within a span.
+/// An event within a span.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SpanEvent {
-    /// What.
+    /// The name of the event.
     pub name: &'static str,
-    /// When; within the span.
+    /// The time; within the span.
     pub at: Timestamp,
-    /// More of it.
+    /// Further attributes.
     pub attributes: Vec<Attribute>,
 }
 
 impl SpanEvent {
-    /// The event by which readers show what went wrong.
+    /// The exception event, by which readers show an error.
     pub(super) fn exception(kind: &str, message: &str, at: Timestamp) -> Self {
         let attributes = vec![
             (names::EXCEPTION_TYPE.into(), Value::Text(kind.into())),
@@ -122,7 +122,7 @@ impl SpanEvent {
 }
 
 impl Status {
-    /// A failure with its description.
+    /// An error with its description.
     pub(super) fn error(message: &str) -> Self {
         Self::Error(bounded(message))
     }

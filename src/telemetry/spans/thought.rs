@@ -1,5 +1,5 @@
-//! What a provider gave of a model's reasoning besides its text: ids, signatures and the encrypted form, as far as
-//! OpenInference has names for them. They are in the provider's own form of a turn alone.
+//! Provider reasoning: the ids, signatures and encrypted form of a model's reasoning, as far as OpenInference has names
+//! for them. They occur only in the provider's own form of a turn.
 
 use std::collections::VecDeque;
 
@@ -13,22 +13,22 @@ use crate::core::chat::ProviderState;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Thought {
     pub(super) text: String,
-    /// The provider's id of it.
+    /// The provider's id.
     id: Option<String>,
-    /// By which the provider recognizes it.
+    /// The signature by which the provider recognizes it.
     signature: Option<String>,
-    /// What only the provider can read.
+    /// The encrypted form, which only the provider can read.
     encrypted: Option<String>,
-    /// What a provider gives in the place of a text that it hides.
+    /// The opaque data that a provider sends instead of a hidden text.
     data: Option<String>,
 }
 
 /// The reasoning of one turn in its provider's form, in order.
 #[derive(Debug, Default)]
 pub(super) struct Sealed {
-    /// With whether there is a text to each.
+    /// Each piece, and whether it has text.
     thoughts: VecDeque<(Thought, bool)>,
-    /// The signatures of its calls, by the order of the calls.
+    /// The signatures of its calls, in the order of the calls.
     pub(super) of_calls: Vec<Option<String>>,
 }
 
@@ -37,7 +37,7 @@ impl Thought {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
-    /// Everything but its kind, below `prefix`.
+    /// All attributes except its kind, below `prefix`.
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
         let text = Some(&self.text).filter(|text| !text.is_empty());
         for (name, value) in [
@@ -53,7 +53,7 @@ impl Thought {
 }
 
 impl Sealed {
-    /// What is known of the wire formats that sign reasoning; of any other nothing.
+    /// Reads the provider formats that sign reasoning; empty for any other.
     pub(super) fn of(state: Option<&ProviderState>) -> Self {
         let mut sealed = Self::default();
         for item in state.into_iter().flat_map(|state| &state.items) {
@@ -81,7 +81,7 @@ impl Sealed {
         sealed
     }
 
-    /// What comes next and has no text.
+    /// The next piece, if it has no text.
     pub(super) fn wordless(&mut self) -> Option<Thought> {
         match self.thoughts.front() {
             Some((_, false)) => self.thoughts.pop_front().map(|(thought, _)| thought),
@@ -89,7 +89,7 @@ impl Sealed {
         }
     }
 
-    /// What comes next, with its text.
+    /// The next piece, with its text.
     pub(super) fn with_text(&mut self, text: &str) -> Thought {
         let (sealed, _) = self.thoughts.pop_front().unwrap_or_default();
         Thought { text: text.to_owned(), ..sealed }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasoning_without_words_stays_apart_from_reasoning_with_words() {
+    fn reasoning_without_text_stays_separate() {
         let items = vec![
             json!({"type": "redacted_thinking", "data": "hidden"}),
             json!({"type": "thinking", "thinking": "Let me see.", "signature": "sig"}),
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((sealed.wordless(), sealed.wordless()), (Some(hidden), None));
         let signed = Thought { signature: Some("sig".into()), ..Thought::said("Let me see.") };
         assert_eq!(sealed.with_text("Let me see."), signed);
-        assert_eq!(sealed.with_text("More."), Thought::said("More."), "of which nothing more is known");
+        assert_eq!(sealed.with_text("More."), Thought::said("More."), "no further metadata is known");
     }
 
     #[test]

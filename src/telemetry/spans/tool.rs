@@ -1,4 +1,4 @@
-//! TOOL spans: one per call that was run, with the OpenInference, the GenAI and the MCP names on the same span.
+//! TOOL spans: one per call that was run, with the OpenInference, GenAI and MCP names on the same span.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ use crate::core::run::Call;
 use crate::core::tool::{Origin, Outcome, Transport, Wire};
 use crate::telemetry::lifecycle::error_word;
 
-/// A call, as its span tells it.
+/// A tool call for its span.
 #[derive(Clone, Copy)]
 pub(super) struct ToolCall<'a> {
     pub(super) call: &'a Call,
     pub(super) result: CallResult<'a>,
-    /// How its server was reached.
+    /// The transport to its server.
     pub(super) wire: Option<&'a Wire>,
-    /// How long the run waited for whoever answers it outside.
+    /// How long the run waited for its external result.
     pub(super) waited_ms: Option<u64>,
     pub(super) content: SpanContent,
 }
@@ -34,21 +34,21 @@ pub(super) enum CutShort {
     Interrupted,
 }
 
-/// How a call ended, as its span tells it.
+/// The end of a call for its span.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallResult<'a> {
-    /// It has its outcome.
+    /// The call has an outcome.
     Outcome(&'a Outcome),
-    /// Its server put it aside, with this word for why: it goes on in a span of its own.
+    /// The server suspended the call, for this reason; it continues in a span of its own.
     PutAside(&'static str),
-    /// Nobody answered it in time; what the model reads instead.
+    /// The call expired; the message that the model reads instead of a result.
     Expired(&'a str),
-    /// It never had one within the span.
+    /// The call has no outcome within the span.
     CutShort(CutShort),
 }
 
 impl CutShort {
-    /// The word for `error.type`.
+    /// The value of `error.type`.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",
@@ -56,7 +56,7 @@ impl CutShort {
         }
     }
 
-    /// What happened.
+    /// The error message.
     pub(super) fn message(self) -> &'static str {
         match self {
             Self::Cancelled => "the run ended before an answer came",
@@ -66,7 +66,7 @@ impl CutShort {
 }
 
 impl ToolCall<'_> {
-    /// The OTLP kind of the span: a request of ours, or work of the caller's or our own.
+    /// The OTLP kind: a request to a server, or work inside the caller or toolgate.
     pub(super) fn kind(&self) -> Kind {
         match self.call.is_external() || self.call.is_builtin() {
             true => Kind::Internal,
@@ -74,7 +74,7 @@ impl ToolCall<'_> {
         }
     }
 
-    /// Everything but what all spans of an execution share.
+    /// All attributes except the ones common to all spans of an execution.
     pub(super) fn attributes(&self, to: &mut Attributes) {
         let (call, content) = (self.call, self.content);
         let id = call.asked.id.as_str();
@@ -121,7 +121,7 @@ impl ToolCall<'_> {
         }
     }
 
-    /// The status and, for a failure, the exception that tells it.
+    /// The status and, for a failure, the exception event.
     pub(super) fn status(&self, at: Timestamp) -> (Status, Option<SpanEvent>) {
         let Some(kind) = self.error() else { return (Status::Ok, None) };
         let message = match self.result {
@@ -136,7 +136,7 @@ impl ToolCall<'_> {
         (Status::error(&message), Some(event))
     }
 
-    /// The word for `error.type`. What the server said in a code of JSON-RPC is told in that, as the MCP conventions want it.
+    /// The value of `error.type`. A JSON-RPC error of the server is its code, as the MCP conventions specify.
     fn error(&self) -> Option<Cow<'static, str>> {
         match self.result {
             CallResult::PutAside(_) => None,
@@ -151,7 +151,7 @@ impl ToolCall<'_> {
     }
 }
 
-/// How a server was reached, under the names of the MCP conventions.
+/// The transport to the server, under the names of the MCP conventions.
 fn way(wire: &Wire, to: &mut Attributes) {
     to.text_if(names::MCP_PROTOCOL, wire.protocol_version.as_deref());
     to.text_if(names::REQUEST_ID, wire.request_id.as_deref());
@@ -199,7 +199,7 @@ fn definition(call: &Call, content: SpanContent, to: &mut Attributes) {
     }
 }
 
-/// What the model reads of it; the structured form where there is nothing else.
+/// The text that the model reads, or the structured form if there is no text.
 fn output_text(outcome: &Outcome) -> String {
     let text = text_of(&outcome.content());
     match outcome {

@@ -1,4 +1,4 @@
-//! What waits for people, and what they do about it, each with a command of its own.
+//! Pending approvals: the commands that list, show and decide them.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ turns:
   - { say: '{{last_result}}' }
 ";
 
-/// A run that waits.
+/// A pending run.
 fn pending(turns: &str) -> Desk {
     let desk = Desk::playing(turns);
     desk.toolgate(&["run", "Sort it out"]).expect(10);
@@ -39,18 +39,18 @@ fn approvals(desk: &Desk, words: &[&str]) -> Ended {
     desk.toolgate(&[&["approvals"], words].concat())
 }
 
-/// What waits, as `list --json` tells it.
+/// The pending items from `list --json`.
 fn waiting(desk: &Desk) -> Vec<Value> {
     approvals(desk, &["list", "--json"]).expect(0).json_lines()
 }
 
-/// The facts of that kind in the latest run's journal.
+/// The events of that kind in the latest run's journal.
 fn facts(desk: &Desk, kind: &str) -> Vec<Value> {
     desk.journal("last").into_iter().filter(|fact| fact["type"] == kind).collect()
 }
 
 #[test]
-fn what_waits_in_all_runs_is_listed_with_why_and_since_when() {
+fn pending_items_of_all_runs_are_listed_with_reason_and_age() {
     let desk = pending(NOTE);
     desk.toolgate(&["run", "--session", "s2", "Once more"]).expect(10);
     let listed = approvals(&desk, &["list"]).expect(0);
@@ -59,17 +59,17 @@ fn what_waits_in_all_runs_is_listed_with_why_and_since_when() {
     for told in ["because: no rule of policy `accept-edits` matches this call (policy accept-edits@", "since 2"] {
         assert!(listed.out.contains(told), "{told}: {}", listed.out);
     }
-    assert!(listed.err.contains("2 things in 2 runs"), "{}", listed.err);
+    assert!(listed.err.contains("2 pending items in 2 runs"), "{}", listed.err);
     for (filter, lines) in [("--session=s2", 1), ("--session=s3", 0), ("--agent=desk", 2), ("--run=last", 1)] {
         let listed = approvals(&desk, &["list", "--json", filter]).expect(0);
         assert_eq!(listed.json_lines().len(), lines, "{filter}");
     }
     let nothing = approvals(&desk, &["list", "--agent", "nobody"]).expect(0);
-    assert!(nothing.err.contains("nothing waits for a person"), "{}", nothing.err);
+    assert!(nothing.err.contains("there are no pending approvals or questions"), "{}", nothing.err);
 }
 
 #[test]
-fn a_program_reads_everything_there_is_to_know_and_the_digest_to_send_back() {
+fn json_shows_a_pending_item_with_its_digest() {
     let desk = pending(NOTE);
     let [listed] = &waiting(&desk)[..] else { panic!("one thing waits") };
     assert_eq!(
@@ -86,7 +86,7 @@ fn a_program_reads_everything_there_is_to_know_and_the_digest_to_send_back() {
 }
 
 #[test]
-fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes() {
+fn show_prints_a_whole_call_and_escapes_hidden_characters() {
     let desk = pending(
         "turns: [{ calls: [{ id: note, name: mcp_shop_add_note,
            arguments: { customer_id: C-1001, text: \"a\\u202Eb\" } }] }, { say: done }]",
@@ -95,7 +95,7 @@ fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes(
     for told in [
         "tool add_note of MCP server shop, which the model knows as mcp_shop_add_note",
         "\"text\": \"a\\u{202e}b\"",
-        "the server, which you trust, says: changes things, destroys nothing",
+        "hints of the trusted server: not read-only, not destructive",
         "asked by agent desk, session ",
         "digest sha256:",
         "toolgate approvals deny run_",
@@ -108,7 +108,7 @@ fn a_person_sees_all_of_it_before_deciding_and_hidden_characters_by_their_codes(
 }
 
 #[test]
-fn what_does_not_wait_is_named_with_what_does() {
+fn an_error_about_a_call_lists_the_pending_ones() {
     let desk = pending(NOTE);
     let show = approvals(&desk, &["show", "last", "nope"]).expect(2);
     assert!(
@@ -117,17 +117,21 @@ fn what_does_not_wait_is_named_with_what_does() {
         show.err
     );
     let approve = approvals(&desk, &["approve", "last", "nope", "--json"]).expect(2);
-    assert!(approve.err.contains("calls of this run that wait: note"), "{}", approve.err);
+    assert!(approve.err.contains("pending calls of this run: note"), "{}", approve.err);
     assert_eq!(approve.result()["error"]["code"], "not_found");
     let run = approvals(&desk, &["deny", "run_nope", "note"]).expect(2);
     assert!(run.err.contains("there is no run `run_nope`"), "{}", run.err);
     desk.toolgate(&["runs", "cancel", "last"]).expect(0);
     let over = approvals(&desk, &["approve", "last", "--all"]).expect(2);
-    assert!(over.err.contains("nothing of run run_") && over.err.contains("approvals list"), "{}", over.err);
+    assert!(
+        over.err.contains("has no pending approvals or questions") && over.err.contains("approvals list"),
+        "{}",
+        over.err
+    );
 }
 
 #[test]
-fn an_approved_call_runs_and_the_journal_says_who_how_and_under_which_policy() {
+fn the_journal_records_approver_channel_and_policy() {
     let desk = pending(NOTE);
     let ended = approvals(&desk, &["approve", "last", "note", "--by", "ann", "--reason", "as agreed"]).expect(0);
     assert!(ended.out.contains("noted; Ada Lindqvist now has 1 note(s)"), "{}", ended.out);
@@ -145,7 +149,7 @@ fn an_approved_call_runs_and_the_journal_says_who_how_and_under_which_policy() {
 }
 
 #[test]
-fn the_same_approval_once_more_changes_nothing_and_another_answer_is_refused() {
+fn an_approval_can_be_repeated_but_not_changed() {
     let desk = pending(NOTE);
     approvals(&desk, &["approve", "last", "note"]).expect(0);
     approvals(&desk, &["approve", "last", "note"]).expect(0);
@@ -154,7 +158,7 @@ fn the_same_approval_once_more_changes_nothing_and_another_answer_is_refused() {
 }
 
 #[test]
-fn all_that_waits_or_all_up_to_an_event_is_approved_at_once() {
+fn all_calls_or_all_up_to_an_event_are_approved_at_once() {
     let desk = pending(TWO);
     let first = waiting(&desk)[0]["event"].as_u64().unwrap().to_string();
     approvals(&desk, &["approve", "last", "--up-to", &first]).expect(10);
@@ -172,7 +176,7 @@ fn a_denied_call_does_not_run_and_the_model_reads_why() {
 }
 
 #[test]
-fn edited_arguments_are_those_that_are_sent_and_are_checked_first() {
+fn edited_arguments_are_checked_and_then_sent() {
     let desk = pending(NOTE);
     let wrong = approvals(&desk, &["approve", "last", "note", "--edit", "{\"text\": 1}"]).expect(1);
     assert!(wrong.err.contains("the edited arguments"), "{}", wrong.err);
@@ -184,14 +188,14 @@ fn edited_arguments_are_those_that_are_sent_and_are_checked_first() {
 }
 
 #[test]
-fn a_decision_about_what_was_seen_is_refused_once_something_else_waits_and_shows_it() {
+fn a_decision_about_a_changed_call_is_rejected_and_shows_it() {
     let desk = pending(NOTE);
     let seen = waiting(&desk)[0]["seen"].as_str().unwrap().to_owned();
     let other = format!("{}0", &seen[..seen.len() - 1]);
     let other = if other == seen { format!("{}1", &seen[..seen.len() - 1]) } else { other };
     let refused = approvals(&desk, &["approve", "last", "note", "--seen", &other]).expect(8);
-    assert!(refused.err.contains("is not what the decision was about any more"), "{}", refused.err);
-    assert!(refused.out.contains("waits for a decision") && refused.out.contains(&seen), "{}", refused.out);
+    assert!(refused.err.contains("changed since it was shown"), "{}", refused.err);
+    assert!(refused.out.contains("requires approval") && refused.out.contains(&seen), "{}", refused.out);
     let machine = approvals(&desk, &["approve", "last", "note", "--seen", &other, "--json"]).expect(8);
     assert_eq!(
         (machine.result()["error"]["code"].as_str(), machine.result()["status"].as_str()),
@@ -202,7 +206,7 @@ fn a_decision_about_what_was_seen_is_refused_once_something_else_waits_and_shows
 }
 
 #[test]
-fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_with_the_difference() {
+fn a_call_that_changed_after_approval_needs_a_new_one_with_a_diff() {
     let desk = pending(NOTE);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     let other_way =
@@ -223,17 +227,17 @@ fn a_call_that_became_something_else_after_the_approval_is_asked_about_again_wit
 }
 
 #[test]
-fn what_was_only_stored_runs_with_the_next_process_that_drives_runs() {
+fn a_stored_answer_is_used_by_the_next_process() {
     let desk = pending(NOTE);
     let stored = approvals(&desk, &["approve", "last", "note", "--no-wait"]).expect(0);
-    assert!(stored.out.contains(" stored; it goes on where it is driven"), "{}", stored.out);
+    assert!(stored.out.contains(" stored; the run resumes in the process that executes it"), "{}", stored.out);
     assert!(facts(&desk, "tool.started").is_empty());
     let recovered = desk.toolgate(&["runs", "recover"]).expect(0);
     assert!(recovered.out.contains("completed"), "{}", recovered.out);
 }
 
 #[test]
-fn a_yes_for_the_session_or_for_good_leaves_a_grant_that_can_be_taken_back() {
+fn an_approval_with_a_scope_creates_a_revocable_grant() {
     let desk = pending(NOTE_AFTER_NOTE);
     let scope =
         ["approve", "last", "one", "--scope", "always", "--covers", "tool", "--expires", "8h", "--reason", "harmless"];
@@ -261,7 +265,7 @@ fn a_yes_for_the_session_or_for_good_leaves_a_grant_that_can_be_taken_back() {
 }
 
 #[test]
-fn a_yes_to_the_arguments_does_not_cover_others() {
+fn a_grant_for_arguments_does_not_cover_others() {
     let desk = pending(NOTE_AFTER_NOTE);
     let ended = approvals(&desk, &["approve", "last", "one", "--scope", "session"]).expect(10);
     assert!(ended.err.contains("decision on two"), "{}", ended.err);
@@ -270,17 +274,20 @@ fn a_yes_to_the_arguments_does_not_cover_others() {
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
+fn invalid_flags_are_rejected_before_the_store_is_opened() {
     let desk = Desk::empty();
     for (words, told) in [
-        (&["approve", "last"][..], "name them (`toolgate approvals list` lists what waits)"),
+        (&["approve", "last"][..], "name them (`toolgate approvals list` lists pending calls)"),
         (&["approve", "last", "a", "--expires", "8h"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--covers", "arguments"], "--covers and --expires go with --scope session"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
-        (&["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"], "write a time to come"),
+        (
+            &["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"],
+            "give a time in the future",
+        ),
         (&["approve", "last", "a", "b", "--seen", "sha256:0123456789ab"], "decide about one call at a time"),
         (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
-        (&["extend", "last", "a"], "with --for 8h, or when with --until"),
+        (&["extend", "last", "a"], "set it with --for 8h or --until"),
         (&["approve", "last", "a", "--seen", "9f86"], "at least the first 12 hexadecimal digits"),
     ] {
         let refused = approvals(&desk, words).expect(2);
@@ -289,7 +296,7 @@ fn flags_that_make_no_sense_are_refused_before_anything_is_opened() {
     assert!(!desk.path().join(".toolgate").exists());
 }
 
-/// A refund that the application has this long for.
+/// A refund with this answer timeout.
 fn pending_for(seconds: u64) -> Desk {
     let desk = Desk::playing(REFUND);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -300,10 +307,10 @@ fn pending_for(seconds: u64) -> Desk {
 }
 
 #[test]
-fn more_time_is_given_and_less_than_there_is_refused() {
+fn a_deadline_can_be_extended_but_not_shortened() {
     let desk = pending_for(3_600);
     let extended = approvals(&desk, &["extend", "last", "refund", "--for", "8h", "--by", "ann"]).expect(0);
-    assert!(extended.out.contains("refund has time until 2"), "{}", extended.out);
+    assert!(extended.out.contains("refund: deadline extended to 2"), "{}", extended.out);
     let less = approvals(&desk, &["extend", "last", "refund", "--for", "5m"]).expect(1);
     assert!(less.err.contains("give a later time"), "{}", less.err);
     let debt = approvals(&desk, &["extend", "last", "refund", "--until", "2999-01-01T00:00:00Z", "--json"]).expect(0);
@@ -313,7 +320,7 @@ fn more_time_is_given_and_less_than_there_is_refused() {
 }
 
 #[test]
-fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
+fn expire_resumes_an_overdue_run_once() {
     let desk = pending_for(1);
     let swept = loop {
         let swept = approvals(&desk, &["expire", "--json"]).expect(0).json_lines();
@@ -324,7 +331,7 @@ fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
     assert_eq!((&swept[0]["expired"], &swept[0]["status"]), (&json!(["refund"]), &json!("completed")));
     let nothing = approvals(&desk, &["expire"]).expect(0);
     assert_eq!(
-        (nothing.out.as_str(), nothing.err.contains("0 runs had something overdue")),
+        (nothing.out.as_str(), nothing.err.contains("0 runs with overdue items")),
         ("", true),
         "{}",
         nothing.err
@@ -334,10 +341,10 @@ fn a_sweep_lets_a_run_go_on_of_which_something_is_overdue_once() {
 }
 
 #[test]
-fn what_is_refused_as_too_late_leaves_the_run_to_the_sweep() {
+fn a_late_answer_is_rejected_and_leaves_the_run_to_expire() {
     let desk = pending_for(1);
     let late = loop {
-        // As long as there is time, a result is owed and no decision.
+        // Before the deadline the call needs a result, so a decision is the wrong kind of answer.
         let refused = approvals(&desk, &["deny", "last", "refund"]);
         if refused.err.contains("was not answered in time") {
             break refused.err;
@@ -377,7 +384,7 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
 }
 
 #[test]
-fn suggested_rules_pass_a_strict_check_whatever_was_approved() {
+fn suggested_rules_pass_a_strict_check_for_any_approval() {
     let calls = [
         r#"{ id: path, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "/srv/data/../x" } }"#,
         r#"{ id: url, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: "https://example.com/?a=.*" } }"#,
@@ -401,18 +408,18 @@ fn suggested_rules_pass_a_strict_check_whatever_was_approved() {
 }
 
 #[test]
-fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_call_ran() {
+fn explain_shows_for_each_call_why_it_ran_and_who_approved() {
     let desk = pending(NOTE_AFTER_NOTE);
     approvals(&desk, &["approve", "last", "one", "--scope", "session", "--covers", "tool", "--by", "ann"]).expect(0);
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for line in [
         "turn 1  1 call",
-        "mcp_shop_find_customer  offered: the policy lets it run",
-        "mcp_shop_add_note       offered: the policy puts its calls to a person",
-        "offered: the policy asks, and it was approved before: grant_",
-        "put to a person, because: no rule of policy `accept-edits` matches this call (policy accept-edits@",
-        "approved for this session, whatever the arguments, by ann on the command line, under policy accept-edits@",
-        "may run: approved before, grant_",
+        "mcp_shop_find_customer  available: the policy allows it",
+        "mcp_shop_add_note       available: the policy requires approval",
+        "available: the policy requires approval, auto-approved: grant_",
+        "requires approval, because: no rule of policy `accept-edits` matches this call (policy accept-edits@",
+        "approved for this session, any arguments, by ann on the command line, under policy accept-edits@",
+        "may run: auto-approved, grant_",
     ] {
         assert!(told.contains(line), "{line}: {told}");
     }
@@ -429,7 +436,7 @@ fn a_run_is_explained_turn_by_turn_with_who_said_yes_and_by_what_right_the_next_
 }
 
 #[test]
-fn what_was_refused_deferred_or_is_still_owed_is_explained_as_that() {
+fn explain_shows_rejected_deferred_and_pending_calls() {
     let desk = pending(TWO);
     approvals(&desk, &["deny", "last", "one", "--reason", "no"]).expect(10);
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
@@ -440,7 +447,7 @@ fn what_was_refused_deferred_or_is_still_owed_is_explained_as_that() {
 }
 
 #[test]
-fn a_question_of_the_models_is_answered_in_words_or_by_an_option_with_either_command() {
+fn either_command_answers_a_question_of_the_model() {
     let turns = "
 turns:
   - { calls: [{ id: ask, name: ask_human, arguments: { question: Which?, options: [red, blue], free_text: false } }] }
@@ -464,7 +471,7 @@ turns:
     let decided = approvals(&desk, &["approve", "last", "ask"]).expect(2);
     assert!(decided.err.contains("waits for an answer to the model's question"), "{}", decided.err);
     let unknown = approvals(&desk, &["answer", "last", "nope", "red"]).expect(2);
-    assert!(unknown.err.contains("calls of this run that wait: ask"), "{}", unknown.err);
+    assert!(unknown.err.contains("pending calls of this run: ask"), "{}", unknown.err);
     let answered = approvals(&desk, &["answer", "last", "ask", "--choose", "blue", "--by", "ann"]).expect(0);
     assert_eq!(answered.out, "blue\n");
     assert_eq!(facts(&desk, "question.answered")[0]["answer"]["by"], "ann");

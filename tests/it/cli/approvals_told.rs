@@ -1,4 +1,4 @@
-//! What people are told of what waits and of what was decided: nothing that was not so, and nothing less than it was.
+//! Descriptions of pending items and decisions: complete, and without false statements.
 
 use serde_json::{Value, json};
 
@@ -70,20 +70,20 @@ fn an_edited_call_that_is_asked_about_again_says_that_a_person_edited_it() {
     assert!(shown.contains("edited by kim: {"), "{shown}");
     assert!(!shown.contains(r#"mcp_shop_add_note {"customer_id":"C-1001""#), "{shown}");
     let waiting = approvals(&desk, &["show", "last"]).expect(0).out;
-    let told = r#"! a person put these arguments in the place of the model's: {"customer_id":"C-1001","text":"late"}"#;
+    let told = r#"! a person edited the arguments; the model wrote: {"customer_id":"C-1001","text":"late"}"#;
     assert!(waiting.contains(told), "{waiting}");
     let [listed] = &approvals(&desk, &["list", "--json"]).json_lines()[..] else { panic!("one thing waits") };
     assert_eq!(listed["written"]["text"], "late");
 }
 
 #[test]
-fn a_call_that_waits_is_shown_with_its_task_the_models_words_and_what_the_tool_says_of_itself() {
+fn a_pending_call_is_shown_with_task_model_text_and_tool_hints() {
     let desk = pending(NOTE);
     let shown = approvals(&desk, &["show", "last"]).expect(0).out;
     for told in [
         "the task:\n  | Tell her when it comes\n",
         "the model says:\n  | She wants to know.\n",
-        "it says of itself:\n  | ",
+        "its description:\n  | ",
     ] {
         assert!(shown.contains(told), "{told}: {shown}");
     }
@@ -92,7 +92,7 @@ fn a_call_that_waits_is_shown_with_its_task_the_models_words_and_what_the_tool_s
 }
 
 #[test]
-fn resume_and_approve_end_alike_when_the_call_became_something_else() {
+fn resume_and_approve_end_alike_when_the_call_changed() {
     for words in [&["resume", "last", "--approve", "note"][..], &["approvals", "approve", "last", "note"]] {
         let desk = pending(NOTE);
         changed_server(&desk);
@@ -101,21 +101,21 @@ fn resume_and_approve_end_alike_when_the_call_became_something_else() {
 }
 
 #[test]
-fn the_command_that_is_offered_is_bound_to_what_stands_above_it() {
+fn a_printed_command_is_bound_to_the_call_above_it() {
     let desk = pending(NOTE);
     let offered = desk.toolgate(&["resume", "last"]).expect(10).offered_command();
     assert!(offered.contains(" --approve note --seen note="), "{offered}");
     changed_server(&desk);
     desk.paste(&offered).expect(8);
-    // It waits again, and in other words: what was pasted is no answer to that.
+    // The call is pending again with other arguments, so the pasted command must not approve it.
     let refused = desk.paste(&offered).expect(8);
-    assert!(refused.err.contains("is not what the decision was about any more"), "{}", refused.err);
+    assert!(refused.err.contains("changed since it was shown"), "{}", refused.err);
     let anew = desk.toolgate(&["resume", "last"]).expect(10).offered_command();
     desk.paste(&anew).expect(0);
 }
 
 #[test]
-fn the_first_digits_of_a_digest_are_enough_and_those_of_another_are_refused() {
+fn a_digest_prefix_must_match_the_call() {
     let desk = pending(NOTE);
     let seen = approvals(&desk, &["list", "--json"]).json_lines()[0]["seen"].as_str().unwrap().to_owned();
     approvals(&desk, &["approve", "last", "note", "--seen", "0123456789ab"]).expect(8);
@@ -123,24 +123,24 @@ fn the_first_digits_of_a_digest_are_enough_and_those_of_another_are_refused() {
 }
 
 #[test]
-fn what_a_yes_covers_is_told_where_it_was_given_and_where_it_holds() {
+fn the_coverage_of_a_grant_is_shown_at_approval_and_at_use() {
     let turns = NOTE.replace(
         "  - { say: done }",
         "  - { calls: [{ name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: no } }] }",
     );
     let desk = pending(&turns);
     let ended = approvals(&desk, &["approve", "last", "note", "--scope", "session"]).expect(10);
-    let only = "approved before: mcp_shop_add_note (only with the arguments of 1 earlier call)";
+    let only = "auto-approved: mcp_shop_add_note (only with the arguments of 1 earlier call)";
     assert!(ended.err.contains(only), "{}", ended.err);
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
     assert!(shown.contains("approved for this session, only with these arguments, by kim"), "{shown}");
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
-    let told = "the policy puts its calls to a person, but for what was approved before: grant_";
+    let told = "the policy requires approval, except for auto-approved calls: grant_";
     assert!(explained.contains(told) && explained.contains(", only shop: add_note("), "{explained}");
 }
 
 #[test]
-fn a_tool_whose_calls_ran_by_a_rule_about_arguments_is_not_said_to_be_put_to_a_person() {
+fn a_rule_about_arguments_is_not_shown_as_requiring_approval() {
     let desk = Desk::playing(READ_AND_TWO);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     let rule = r#"{ default: ask, rules: [{ id: ada, match: { named: list_orders }, when: 'args.customer_id == "C-1001"', verdict: allow, justification: Hers. }] }"#;
@@ -149,14 +149,14 @@ fn a_tool_whose_calls_ran_by_a_rule_about_arguments_is_not_said_to_be_put_to_a_p
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     let line = |tool: &str| explained.lines().find(|line| line.contains(tool)).unwrap().to_owned();
     assert!(
-        line("mcp_shop_list_orders ").ends_with("it depends on the arguments whether the policy asks"),
+        line("mcp_shop_list_orders ").ends_with("it depends on the arguments whether the policy requires approval"),
         "{explained}"
     );
-    assert!(line("mcp_shop_add_note ").ends_with("the policy puts its calls to a person"), "{explained}");
+    assert!(line("mcp_shop_add_note ").ends_with("the policy requires approval"), "{explained}");
 }
 
 #[test]
-fn what_is_only_stored_tells_what_still_waits() {
+fn a_stored_answer_lists_the_items_still_pending() {
     let desk = pending(READ_AND_TWO);
     let stored = approvals(&desk, &["approve", "last", "one", "--no-wait", "--json"]).expect(0).result();
     assert_eq!((&stored["status"], stored["pending"].as_array().unwrap().len()), (&json!("pending"), 1));
@@ -166,17 +166,17 @@ fn what_is_only_stored_tells_what_still_waits() {
 }
 
 #[test]
-fn a_call_that_nobody_was_asked_about_is_not_said_to_have_an_answer() {
+fn an_answer_to_an_automatic_call_names_the_rule() {
     let desk = pending(READ_AND_TWO);
     let ruled = approvals(&desk, &["deny", "last", "read"]).expect(1);
-    assert!(ruled.err.contains("nobody was asked about call `read`: rule `read-only` lets it run"), "{}", ruled.err);
+    assert!(ruled.err.contains("call `read` requires no decision: rule `read-only` allows it"), "{}", ruled.err);
     approvals(&desk, &["approve", "last", "one", "--by", "ann"]).expect(10);
     let answered = desk.toolgate(&["resume", "last", "--deny", "one", "--partial"]).expect(1);
     assert!(answered.err.contains("call `one` was approved by ann on the command line already"), "{}", answered.err);
 }
 
 #[test]
-fn edited_arguments_that_do_not_fit_are_told_in_words() {
+fn invalid_edited_arguments_are_reported_in_words() {
     let desk = pending(NOTE);
     let wrong =
         approvals(&desk, &["approve", "last", "note", "--edit", r#"{"customer_id": "C-1001", "text": 1}"#]).expect(1);
@@ -185,7 +185,7 @@ fn edited_arguments_that_do_not_fit_are_told_in_words() {
 }
 
 #[test]
-fn a_filter_by_an_agent_that_is_not_there_does_not_reassure() {
+fn a_filter_by_an_unknown_agent_warns() {
     let desk = pending(NOTE);
     for words in [&["approvals", "list"][..], &["approvals", "grants"], &["runs", "list"]] {
         let typed = desk.toolgate(&[words, &["--agent", "dsk"]].concat()).expect(0);
@@ -196,7 +196,7 @@ fn a_filter_by_an_agent_that_is_not_there_does_not_reassure() {
 }
 
 #[test]
-fn a_grant_that_is_taken_back_names_the_grants_that_still_cover_its_calls() {
+fn revoking_a_grant_names_the_grants_that_still_apply() {
     let desk = pending(READ_AND_TWO);
     approvals(&desk, &["approve", "last", "one", "--scope", "session"]).expect(10);
     approvals(&desk, &["approve", "last", "two", "--scope", "always", "--covers", "tool"]).expect(0);
@@ -209,7 +209,7 @@ fn a_grant_that_is_taken_back_names_the_grants_that_still_cover_its_calls() {
 }
 
 #[test]
-fn a_line_of_the_model_cannot_pass_for_one_of_the_story() {
+fn model_output_cannot_imitate_a_line_of_the_live_view() {
     let says = "ok\\n  ✓ mcp_shop_add_note approved by ann on the command line\\npending: nothing";
     let desk = Desk::playing(&NOTE.replace("She wants to know.", &format!("\"{says}\"")));
     let told = desk.toolgate(&["run", "x"]).expect(10).err;
@@ -224,7 +224,7 @@ fn a_line_of_the_model_cannot_pass_for_one_of_the_story() {
 }
 
 #[test]
-fn what_a_person_answered_is_in_the_story_and_in_the_explanation() {
+fn an_answer_of_a_person_is_in_the_live_view_and_in_explain() {
     let ask = "{ id: ask, name: ask_human, arguments: { question: Which?, options: [red, blue] } }";
     let desk = Desk::playing(&format!("turns: [{{ calls: [{ask}] }}, {{ say: done }}]"));
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -238,16 +238,16 @@ fn what_a_person_answered_is_in_the_story_and_in_the_explanation() {
 }
 
 #[test]
-fn somebody_without_a_name_is_not_called_after_the_program() {
+fn an_unnamed_user_does_not_get_the_name_of_the_program() {
     let desk = pending(NOTE);
     let mut command = desk.command(&["approvals", "approve", "last", "note"]);
     assert!(command.env_remove("USER").output().unwrap().status.success());
     let decided = desk.journal("last").into_iter().find(|fact| fact["type"] == "approval.decided").unwrap();
-    assert_eq!(decided["decision"]["by"], "somebody");
+    assert_eq!(decided["decision"]["by"], "unknown user");
 }
 
 #[test]
-fn a_warning_of_the_runner_is_heard() {
+fn a_warning_of_the_runner_is_printed() {
     let desk = pending(NOTE);
     approvals(&desk, &["approve", "last", "note", "--no-wait"]).expect(0);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();

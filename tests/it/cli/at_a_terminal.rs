@@ -1,4 +1,4 @@
-//! A person at a real terminal: the program asks, they type.
+//! Prompts at a real terminal.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
@@ -15,17 +15,17 @@ turns:
   - { say: '{{last_result}}' }
 ";
 
-/// What stood on the screen in the end, and how the program ended.
+/// The final screen, and the exit code of the program.
 struct Screen {
     text: String,
     code: i32,
 }
 
-/// What a person does when this stands on the screen anew.
+/// The keys to press when this text appears on the screen.
 type Typed<'a> = (&'a str, &'a str);
 
-/// Runs the program in a terminal of its own (`script` of util-linux makes one). A person types `early` before anything is
-/// asked, and then each line when its question is there.
+/// Runs the program in a terminal of its own (`script` of util-linux makes one). Types `early` before the first
+/// question, and then each line when its question appears.
 fn typing_early(desk: &Desk, words: &[&str], early: &str, typed: &[Typed]) -> Screen {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     let mut command = desk.program("timeout");
@@ -43,7 +43,7 @@ fn typing_early(desk: &Desk, words: &[&str], early: &str, typed: &[Typed]) -> Sc
     Screen { text: String::from_utf8(shown).unwrap(), code: child.wait().unwrap().code().unwrap() }
 }
 
-/// Reads until the question stands behind what was read before; how far that is.
+/// Reads until the question appears after the text that was read before. Returns the position.
 fn until(question: &str, screen: &mut impl Read, shown: &mut Vec<u8>, from: usize) -> usize {
     loop {
         let news = String::from_utf8_lossy(&shown[from..]).into_owned();
@@ -72,7 +72,7 @@ impl Screen {
 
 fn decision(desk: &Desk) -> Value {
     let decided = desk.journal("last").into_iter().find(|fact| fact["type"] == "approval.decided");
-    decided.expect("somebody decided")["decision"].take()
+    decided.expect("a decision in the journal")["decision"].take()
 }
 
 fn was_sent(desk: &Desk) -> bool {
@@ -102,7 +102,7 @@ fn a_call_is_denied_at_the_terminal_and_the_model_reads_why() {
 }
 
 #[test]
-fn arguments_are_edited_at_the_terminal_and_what_does_not_fit_is_asked_about_again() {
+fn invalid_arguments_edited_at_the_terminal_are_asked_again() {
     let desk = Desk::playing(NOTE);
     let edit = |json| [(DECIDE, "e\n"), ("as JSON", json)];
     let (wrong, right) = ("{\"text\": 1}\n", "{\"customer_id\": \"C-1002\", \"text\": \"soon\"}\n");
@@ -113,7 +113,7 @@ fn arguments_are_edited_at_the_terminal_and_what_does_not_fit_is_asked_about_aga
 }
 
 #[test]
-fn what_is_left_open_waits_for_the_next_command() {
+fn an_open_prompt_leaves_the_item_pending() {
     let desk = Desk::playing(NOTE);
     let screen = at_a_terminal(&desk, &["run", "Note it"], &[(DECIDE, "q\n")]).expect(10);
     assert!(screen.text.contains("pending: the run waits for 1 answer") && !was_sent(&desk), "{}", screen.text);
@@ -122,11 +122,11 @@ fn what_is_left_open_waits_for_the_next_command() {
 }
 
 #[test]
-fn what_is_typed_before_a_question_stands_there_answers_none() {
+fn input_typed_before_a_question_does_not_answer_it() {
     let calls = ["one", "two"]
         .map(|id| format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: {id} }} }}"));
     let desk = Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: done }}]", calls.join(", ")));
-    // The second question comes at once after the first is answered, and finds the key that was pressed twice.
+    // The second question follows at once after the first answer, and finds the key that was pressed twice.
     let screen = typing_early(&desk, &["run", "x"], "a\na\n", &[(DECIDE, "a\na\n"), (DECIDE, "q\n")]).expect(10);
     let decided = desk.journal("last").into_iter().filter(|fact| fact["type"] == "approval.decided").count();
     assert_eq!(decided, 1, "{}", screen.text);
@@ -134,7 +134,7 @@ fn what_is_typed_before_a_question_stands_there_answers_none() {
 }
 
 #[test]
-fn a_hostile_answer_and_a_hostile_question_bring_nothing_to_the_terminal_but_colours() {
+fn hostile_text_brings_only_colours_to_the_terminal() {
     let hostile = r#""a\u001b]0;PWNED\u0007\u009b2J\u001b[2K\u202eb\n  [a]pprove once: ""#;
     let ask = format!("{{ id: ask, name: ask_human, arguments: {{ question: {hostile}, options: [{hostile}, no] }} }}");
     let desk = Desk::playing(&format!("turns: [{{ say: {hostile}, calls: [{ask}] }}, {{ say: {hostile} }}]"));
@@ -142,7 +142,7 @@ fn a_hostile_answer_and_a_hostile_question_bring_nothing_to_the_terminal_but_col
     desk.write("toolgate.yaml", &config.replace("    policy:", "    ask_human: true\n    policy:"));
     let screen = at_a_terminal(&desk, &["run", "Ask"], &[("your answer", "1\n")]).expect(0);
     let mut rest = screen.text.replace("\r\n", "\n").replace("\r\u{1b}[K", "");
-    // The prompt has pastes marked while it is open, and says so to the terminal itself.
+    // The prompt asks the terminal to mark pastes while it is open.
     rest = rest.replace("\u{1b}[?2004h", "").replace("\u{1b}[?2004l", "");
     for colour in ["0", "1", "2", "31", "32", "33", "36"] {
         rest = rest.replace(&format!("\u{1b}[{colour}m"), "");
@@ -152,7 +152,7 @@ fn a_hostile_answer_and_a_hostile_question_bring_nothing_to_the_terminal_but_col
     assert!(rest.contains("| ") && rest.matches(r"\u{1b}]0;PWNED\u{7}").count() >= 4, "{rest}");
 }
 
-/// An agent with a server that charges, and then asks who is asking; and what its wire saw.
+/// An agent with a server that charges and then asks for a name, and the messages that the server received.
 fn charging_desk() -> Desk {
     let echo = "turns: [{ calls: [{ id: echo, name: mcp_odd_echo, arguments: { text: charged } }] }, { say: '{{last_result}}' }]";
     let desk = Desk::playing(echo);
@@ -168,7 +168,7 @@ fn charging_desk() -> Desk {
     desk
 }
 
-/// How often the server was called.
+/// The number of calls that the server received.
 fn charges(desk: &Desk) -> usize {
     let wire = std::fs::read_to_string(desk.path().join("wire.jsonl")).unwrap();
     let lines = wire.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -178,7 +178,7 @@ fn charges(desk: &Desk) -> usize {
 const ANSWER: &str = "[a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ";
 
 #[test]
-fn a_run_whose_tool_charges_and_then_asks_charges_once_when_it_is_answered_at_the_terminal() {
+fn a_call_answered_while_open_charges_once() {
     let desk = charging_desk();
     let screen = at_a_terminal(&desk, &["run", "Charge it"], &[(ANSWER, "a\n"), ("> ", "Ada\n")]).expect(0);
     assert!(screen.text.contains("hello, Ada"), "{}", screen.text);
@@ -186,7 +186,7 @@ fn a_run_whose_tool_charges_and_then_asks_charges_once_when_it_is_answered_at_th
 }
 
 #[test]
-fn a_call_tried_out_at_the_terminal_is_answered_in_place() {
+fn a_trial_call_is_answered_at_the_terminal() {
     let desk = charging_desk();
     let call = ["mcp", "call", "odd", "echo", r#"{"text": "charged"}"#];
     let screen = at_a_terminal(&desk, &call, &[(ANSWER, "a\n"), ("> ", "Ada\n")]).expect(0);
@@ -195,7 +195,7 @@ fn a_call_tried_out_at_the_terminal_is_answered_in_place() {
 }
 
 #[test]
-fn a_question_left_open_cancels_the_call_and_a_second_time_wants_a_yes() {
+fn a_question_left_open_cancels_the_call_and_a_repeat_needs_a_yes() {
     let desk = charging_desk();
     at_a_terminal(&desk, &["run", "Charge it"], &[(ANSWER, "q\n")]).expect(10);
     assert_eq!(charges(&desk), 1);

@@ -1,4 +1,5 @@
-//! Secrets are laid out wherever a deployment has some, and whatever leaves the process is searched for them.
+//! Canary secrets: each secret of a deployment has a known value, and the tests search all output of the process for
+//! it.
 
 use std::sync::{Arc, Mutex};
 
@@ -53,7 +54,7 @@ const VARIABLES: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn no_key_that_is_shown_in_a_header_stands_in_a_log_a_store_or_an_answer() {
+async fn no_api_key_from_a_header_reaches_a_log_a_store_or_a_response() {
     let desk = Desk::playing("turns: [{ say: Hello. }]");
     let key = desk.toolgate(&["keys", "create", "ci", "--all"]).expect(0).out.trim().to_owned();
     let shown = [key.as_str(), "tg_canary-of-a-guess", "eyJhbGciOiJub25lIn0.canary-of-a-token.x"];
@@ -78,8 +79,8 @@ async fn no_key_that_is_shown_in_a_header_stands_in_a_log_a_store_or_an_answer()
         let said = headers + &answer.text().await.unwrap();
         assert!(!said.contains(secret), "{said}");
     }
-    // The log is written by a thread of its own, so a line may come after the answer that it is about.
-    while !read("log").contains("a key was shown that is none") {
+    // A thread of its own writes the log, so a line may follow the response that it describes.
+    while !read("log").contains("unknown API key") {
         assert!(server.try_wait().unwrap().is_none(), "the server ended: {}", read("log"));
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -98,7 +99,7 @@ async fn no_key_that_is_shown_in_a_header_stands_in_a_log_a_store_or_an_answer()
     }
 }
 
-/// Everything that is sent to a collector.
+/// All data that the collector receives.
 #[derive(Clone, Default)]
 pub(super) struct Collected(Arc<Mutex<Vec<u8>>>);
 
@@ -117,7 +118,7 @@ impl Collected {
     }
 }
 
-/// Where a canary is found, with what stands around it.
+/// The positions of a canary, with the text around it.
 fn found<'a>(text: &'a str, but_for: &str) -> Vec<&'a str> {
     let around = |at: usize| {
         let start = (0..=at).rev().find(|start| at - start >= 40 && text.is_char_boundary(*start)).unwrap_or(0);
@@ -131,7 +132,7 @@ fn found<'a>(text: &'a str, but_for: &str) -> Vec<&'a str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_of_the_configuration_and_none_that_is_marked_leaves_in_a_span_or_stands_in_a_log() {
+async fn no_configured_or_marked_secret_reaches_a_span_or_a_log() {
     let collected = Collected::default();
     let endpoint = collected.listen().await;
     let ran = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! What a run cost, where people and programs read it, and that a limit on it acts.
+//! Cost of a run in the output for people and programs, and the limit on it.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const CALL: &str = r#"{"choices": [{"message": {"tool_calls": [{"id": "c1", "typ
     {"name": "mcp_shop_find_customer", "arguments": "{\"name\": \"Ada\"}"}}]}, "finish_reason": "tool_calls"}], "usage":
     {"prompt_tokens": 200000, "completion_tokens": 0}}"#;
 
-/// A desk whose agent asks this server, with further lines of configuration.
+/// A desk whose agent uses this model server, with further lines of configuration.
 fn desk(server: &ModelServer, further: &str) -> Desk {
     let desk = Desk::empty();
     desk.write(
@@ -29,14 +29,14 @@ servers: {{ shop: {{ stdio: {{ command: toolgate, args: [demo-server] }}, truste
     desk
 }
 
-/// Runs the program beside the server, which answers on this runtime.
+/// Runs the program while this runtime serves the model.
 pub(super) async fn toolgate(desk: &Desk, arguments: &[&str]) -> Ended {
     let mut command = desk.command(arguments);
     tokio::task::spawn_blocking(move || Ended::from(command.output().unwrap())).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_run_tells_what_it_used_and_what_that_cost() {
+async fn a_run_reports_its_usage_and_cost() {
     let server = ModelServer::answering([Prepared::json(REPLY), Prepared::json(REPLY)]).await;
     let desk = desk(&server, "prices: { main: { input: 2, output: 10, cache_read: 0.5 } }");
     let told = "1000 (400 cached) → 200 (50 reasoning) tokens, $0.0034";
@@ -55,7 +55,7 @@ async fn a_run_tells_what_it_used_and_what_that_cost() {
 }
 
 #[tokio::test]
-async fn a_cost_that_nobody_knows_is_unknown_and_null() {
+async fn an_unknown_cost_is_null() {
     let server = ModelServer::answering([Prepared::json(REPLY), Prepared::json(REPLY)]).await;
     let desk = desk(&server, "");
     let ran = toolgate(&desk, &["run", "What is it?"]).await.expect(0);
@@ -66,7 +66,7 @@ async fn a_cost_that_nobody_knows_is_unknown_and_null() {
 }
 
 #[tokio::test]
-async fn a_limit_on_the_cost_acts_where_the_price_is_known() {
+async fn a_cost_limit_applies_where_the_price_is_known() {
     let server = ModelServer::answering([Prepared::json(CALL), Prepared::json(REPLY)]).await;
     let further = "prices: { main: { input: 5, output: 10 } }\nagents: { a: { servers: [shop], policy: bypass, limits: \
                    { max_cost_usd: 1.0 } } }";
@@ -77,12 +77,12 @@ async fn a_limit_on_the_cost_acts_where_the_price_is_known() {
 }
 
 #[tokio::test]
-async fn config_check_warns_of_a_limit_on_a_cost_that_nobody_knows() {
+async fn config_check_warns_of_a_cost_limit_without_a_price() {
     let server = ModelServer::answering([]).await;
     let desk = desk(&server, "agents: { a: { limits: { max_cost_usd: 1.0 } } }");
     let checked = toolgate(&desk, &["config", "check"]).await.expect(0);
     assert!(checked.out.starts_with("ok "), "{}", checked.out);
-    let warning = "warning: agent a: `max_cost_usd` cannot act, nobody knows what model main charges";
+    let warning = "warning: agent a: `max_cost_usd` has no effect, the price of model main is unknown";
     assert!(checked.err.starts_with(warning), "{}", checked.err);
     assert!(checked.err.contains("prices: { main: { input:"), "{}", checked.err);
 }

@@ -1,4 +1,4 @@
-//! A folder with a configuration in it, and the program to be run there.
+//! Test desk: a folder with a configuration, and the program to run in it.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
 
-/// The configuration of most tests: the bundled shop, reading allowed, writing asked about, one external tool.
+/// The configuration of most tests: the bundled shop, with reads allowed, writes on approval, and one external tool.
 const CONFIG: &str = "
 lease_s: 1
 models: { played: { scripted: { file: conversation.yaml } } }
@@ -24,12 +24,12 @@ agents:
         result_schema: { type: object, required: [status], properties: { status: { enum: [refunded, refused] } } }
 ";
 
-/// A folder of its own.
+/// A temporary folder.
 pub(crate) struct Desk {
     folder: TempDir,
 }
 
-/// How a command ended.
+/// The result of a command.
 pub(crate) struct Ended {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -37,7 +37,7 @@ pub(crate) struct Ended {
 }
 
 impl Desk {
-    /// With the usual configuration and a model that says this.
+    /// A desk with the usual configuration and a model that replies with this script.
     pub(crate) fn playing(turns: &str) -> Self {
         let desk = Self::empty();
         desk.write("toolgate.yaml", CONFIG);
@@ -57,7 +57,7 @@ impl Desk {
         self.folder.path()
     }
 
-    /// The program in this folder, with nothing in its environment that is not ours.
+    /// The program in this folder, with a clean environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command.args(arguments);
@@ -84,7 +84,7 @@ impl Desk {
         Ended::from(self.command(arguments).output().unwrap())
     }
 
-    /// Runs a line as a person pastes it into a shell.
+    /// Runs a line as if a person pasted it into a shell.
     pub(crate) fn paste(&self, line: &str) -> Ended {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
@@ -92,14 +92,15 @@ impl Desk {
         Ended::from(command.output().unwrap())
     }
 
-    /// What a mcp call left in the shop cannot be seen from outside, but the journal tells how often a tool was started.
+    /// The effect of an MCP call on the shop is not visible from outside, but the journal shows how often a tool was
+    /// started.
     pub(crate) fn journal(&self, run: &str) -> Vec<Value> {
         self.toolgate(&["runs", "export", run]).json_lines()
     }
 }
 
 impl Ended {
-    /// Every line of standard output as JSON.
+    /// Every line of standard output, parsed as JSON.
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         self.out.lines().map(parse).collect()
@@ -112,13 +113,13 @@ impl Ended {
         result
     }
 
-    /// Fails the test unless the command ended with this code.
+    /// Fails the test unless the command ended with this exit code.
     pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
         self
     }
 
-    /// The command that the program offers for copying.
+    /// The command that the program prints for copying.
     pub(crate) fn offered_command(&self) -> String {
         let mut lines = self.err.lines().skip_while(|line| *line != "answer with:").skip(1);
         lines.next().unwrap_or_else(|| panic!("no command offered: {}", self.err)).trim().to_owned()
@@ -135,7 +136,7 @@ impl From<Output> for Ended {
     }
 }
 
-/// The text with ids, times, versions of policies and amounts of milliseconds replaced: what is left is the same every time.
+/// The text with stable placeholders for ids, times, policy versions and milliseconds.
 pub(crate) fn steady(text: &str) -> String {
     let mut steady = String::new();
     let mut rest = text;
@@ -166,7 +167,7 @@ pub(crate) fn steady(text: &str) -> String {
     without_digests(&without_versions(&told.replace("N s", "N ms").replace("N min", "N ms")))
 }
 
-/// The text with the digests behind `--seen` replaced: they are of the run they were asked in.
+/// The text with placeholders for the digests after `--seen`, which depend on the run.
 fn without_digests(text: &str) -> String {
     let is_digest = |word: &str| word.len() >= 12 && word.chars().all(|c| c.is_ascii_hexdigit());
     let words = text.split_inclusive([' ', '\n', '=', ')']).map(|word| {
@@ -176,7 +177,7 @@ fn without_digests(text: &str) -> String {
     words.collect()
 }
 
-/// The text with the versions of policies replaced: they change with every word in their files.
+/// The text with placeholders for policy versions, which change with every edit of their files.
 fn without_versions(text: &str) -> String {
     let mut parts = text.split('@');
     let mut told = parts.next().unwrap_or_default().to_owned();

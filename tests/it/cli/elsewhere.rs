@@ -1,4 +1,4 @@
-//! A question at the terminal that is answered elsewhere: the prompt goes away, and the run goes on.
+//! Prompts at the terminal that another process answers: the prompt closes, and the run resumes.
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const DECIDE: &str = "[q] leave it pending: ";
 const RESULT: &str = "empty leaves it pending): ";
 const READY: &str = "[0] ready> ";
 
-/// A desk whose model makes these calls of the bundled shop and of its caller, and then repeats the last result.
+/// A desk whose model calls these tools of the bundled shop and of the application, and then repeats the last result.
 fn calling(calls: &[&str]) -> Desk {
     Desk::playing(&format!("turns: [{{ calls: [{}] }}, {{ say: '{{{{last_result}}}}' }}]", calls.join(", ")))
 }
@@ -33,7 +33,7 @@ fn facts(desk: &Desk, kind: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_approval_that_is_decided_elsewhere_withdraws_its_prompt_and_the_run_goes_on() {
+fn an_approval_from_elsewhere_closes_the_prompt_and_resumes() {
     for (decision, told) in [("approve", "mcp_shop_add_note approved"), ("deny", "mcp_shop_add_note denied")] {
         let desk = calling(&[NOTE]);
         let mut shell = asked(&desk, DECIDE);
@@ -50,7 +50,7 @@ fn an_approval_that_is_decided_elsewhere_withdraws_its_prompt_and_the_run_goes_o
 }
 
 #[test]
-fn a_result_that_comes_from_elsewhere_withdraws_its_prompt() {
+fn a_result_from_elsewhere_closes_its_prompt() {
     let desk = calling(&[REFUND]);
     let mut shell = asked(&desk, RESULT);
 
@@ -62,7 +62,7 @@ fn a_result_that_comes_from_elsewhere_withdraws_its_prompt() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_elsewhere_withdraws_its_prompt() {
+fn a_cancellation_from_elsewhere_closes_the_prompt() {
     let desk = calling(&[NOTE]);
     let mut shell = asked(&desk, DECIDE);
 
@@ -73,7 +73,7 @@ fn a_run_that_is_cancelled_elsewhere_withdraws_its_prompt() {
 }
 
 #[test]
-fn what_was_answered_at_the_terminal_before_is_kept_and_the_rest_is_asked_about() {
+fn earlier_answers_at_the_terminal_are_kept() {
     let desk = calling(&[NOTE, OTHER, REFUND]);
     let mut shell = asked(&desk, DECIDE);
     shell.types("a\r");
@@ -94,7 +94,7 @@ fn what_was_answered_at_the_terminal_before_is_kept_and_the_rest_is_asked_about(
 }
 
 #[test]
-fn an_answer_from_elsewhere_reaches_the_open_call_and_withdraws_the_prompt_for_it() {
+fn an_answer_from_elsewhere_reaches_the_open_call() {
     let echo = "turns: [{ calls: [{ id: echo, name: mcp_odd_echo, arguments: { text: charged } }] }, { say: '{{last_result}}' }]";
     let desk = Desk::playing(echo);
     let words = ["--stdio", "--fault", "elicits-late", "--log", "wire.jsonl"];

@@ -1,4 +1,4 @@
-//! A pending run that is carried from one machine to another as a file.
+//! A pending run that moves from one machine to another as a file.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ turns:
   - { say: '{{last_result}}' }
 ";
 
-/// A machine of its own: the same configuration, another store.
+/// A separate machine: the same configuration, another store.
 fn machine() -> Desk {
     let desk = Desk::playing(NOTE);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -19,7 +19,7 @@ fn machine() -> Desk {
     desk
 }
 
-/// The envelope of a run that waits for a decision about a note.
+/// The envelope of a run that requires approval for a note.
 fn handed_out() -> String {
     let desk = machine();
     desk.toolgate(&["run", "Note it"]).expect(10);
@@ -29,7 +29,7 @@ fn handed_out() -> String {
 }
 
 #[test]
-fn another_machine_goes_on_with_the_run_and_a_second_answer_is_refused() {
+fn another_machine_resumes_the_run_once() {
     let envelope = handed_out();
     let elsewhere = machine();
     elsewhere.write("run.json", &envelope);
@@ -38,7 +38,7 @@ fn another_machine_goes_on_with_the_run_and_a_second_answer_is_refused() {
     let ended = elsewhere.toolgate(&approve).expect(0);
 
     assert_eq!(ended.result()["status"], "completed");
-    assert!(ended.json_lines().iter().all(|line| line["type"] != "execution.started"), "only what is new is told");
+    assert!(ended.json_lines().iter().all(|line| line["type"] != "execution.started"), "only new events are printed");
     assert_eq!(elsewhere.toolgate(&approve).expect(0).result()["status"], "completed");
     let spent = elsewhere.toolgate(&["resume", "--envelope", "run.json", "--deny", "note"]).expect(1);
     assert!(spent.err.contains("spent"), "{}", spent.err);
@@ -47,7 +47,7 @@ fn another_machine_goes_on_with_the_run_and_a_second_answer_is_refused() {
 }
 
 #[test]
-fn an_altered_one_is_refused_and_leaves_no_run_behind() {
+fn an_altered_envelope_is_rejected_and_creates_no_run() {
     let mut envelope: Value = serde_json::from_str(&handed_out()).unwrap();
     envelope["pending"][0]["arguments"]["customer_id"] = "C-1002".into();
     let elsewhere = machine();
@@ -60,7 +60,7 @@ fn an_altered_one_is_refused_and_leaves_no_run_behind() {
 }
 
 #[test]
-fn a_refused_one_is_the_last_line_of_json_with_a_code() {
+fn a_rejected_envelope_is_the_last_line_of_json_with_a_code() {
     let mut envelope: Value = serde_json::from_str(&handed_out()).unwrap();
     let elsewhere = machine();
     elsewhere.write("run.json", &envelope.to_string());
@@ -85,7 +85,7 @@ fn a_refused_one_is_the_last_line_of_json_with_a_code() {
 }
 
 #[test]
-fn a_question_of_the_models_is_answered_by_a_flag_as_it_is_with_a_run_in_the_store() {
+fn a_flag_answers_a_question_of_the_model_in_an_envelope() {
     let ask = "{ id: ask, name: ask_human, arguments: { question: Which?, options: [red, blue], free_text: false } }";
     let asking = || {
         let desk = machine();
@@ -106,7 +106,7 @@ fn a_question_of_the_models_is_answered_by_a_flag_as_it_is_with_a_run_in_the_sto
 }
 
 #[test]
-fn without_keys_nothing_is_handed_out_and_the_remedy_is_told() {
+fn an_export_without_keys_fails_with_a_remedy() {
     let desk = Desk::playing(NOTE);
     desk.toolgate(&["run", "Note it"]).expect(10);
 
@@ -116,7 +116,7 @@ fn without_keys_nothing_is_handed_out_and_the_remedy_is_told() {
 }
 
 #[test]
-fn a_key_that_can_be_guessed_is_found_by_config_check() {
+fn config_check_finds_a_weak_key() {
     let desk = machine();
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     desk.toolgate(&["config", "check"]).expect(0);
@@ -130,7 +130,7 @@ fn a_key_that_can_be_guessed_is_found_by_config_check() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_reads_the_file_and_no_other_file_is_lost_to_it() {
+fn an_envelope_file_is_private_and_never_overwrites() {
     use std::os::unix::fs::PermissionsExt;
     let desk = machine();
     desk.toolgate(&["run", "Note it"]).expect(10);
@@ -141,14 +141,14 @@ fn nobody_else_reads_the_file_and_no_other_file_is_lost_to_it() {
     assert_eq!(mode & 0o777, 0o600);
     let refused = desk.toolgate(&["runs", "export", "last", "--signed", "-o", "run.json"]).expect(2);
     assert!(
-        refused.err.contains("`run.json` is there already") && refused.err.contains("another name"),
+        refused.err.contains("`run.json` already exists") && refused.err.contains("another name"),
         "{}",
         refused.err
     );
 }
 
 #[test]
-fn the_same_answers_once_more_tell_that_it_was_done_already() {
+fn repeated_answers_report_the_earlier_resume() {
     let envelope = handed_out();
     let elsewhere = machine();
     elsewhere.write("run.json", &envelope);

@@ -1,4 +1,4 @@
-//! A model that stands in for another one, as a person at the terminal meets it.
+//! Model fallback as the user at the terminal sees it.
 
 use super::desk::{Desk, Ended};
 
@@ -28,14 +28,14 @@ fn desk() -> Desk {
     desk
 }
 
-/// The lines of standard error that speak of a model.
+/// The lines of standard error that name a model.
 fn about_models(ended: &Ended) -> Vec<&str> {
     let lines = ended.err.lines().map(str::trim);
     lines.filter(|line| line.contains("model ") || line.contains("model:")).collect()
 }
 
 #[test]
-fn the_story_says_who_stands_in_and_who_answered() {
+fn the_live_view_names_the_fallback_and_the_answering_model() {
     let ended = desk().toolgate(&["run", "Who is Ada?"]).expect(0);
     assert_eq!(ended.out, "She is C-1001.\n");
     let [began, failed, instead, called, answered] = about_models(&ended)[..] else { panic!("{}", ended.err) };
@@ -72,7 +72,7 @@ fn the_events_name_the_model_of_each_attempt() {
 }
 
 #[test]
-fn the_picture_of_a_run_tells_which_model_answered_when_it_was_not_its_own() {
+fn show_names_the_fallback_model_that_answered() {
     let desk = desk();
     let run = desk.toolgate(&["run", "--json", "Who is Ada?"]).expect(0).result()["run_id"].clone();
     let shown = desk.toolgate(&["runs", "show", run.as_str().unwrap()]).expect(0).out;
@@ -83,7 +83,7 @@ fn the_picture_of_a_run_tells_which_model_answered_when_it_was_not_its_own() {
 }
 
 #[test]
-fn a_run_without_anybody_left_says_so() {
+fn a_run_with_no_fallback_left_reports_it() {
     let desk = desk();
     desk.write("backup.yaml", "turns: [{ fail: { code: provider_unavailable, message: it is down } }]");
     let ended = desk.toolgate(&["run", "Who is Ada?"]).expect(1);

@@ -1,13 +1,13 @@
-//! Text of models and of people that means to fool whoever reads it: a terminal gets none of what it would obey, and no
-//! line of it can pass for one of toolgate's.
+//! Hostile text from models and people: a terminal receives no control characters from it, and no line of it looks like
+//! a line of toolgate.
 
 use serde_json::Value;
 
 use super::desk::{Desk, Ended};
 
-/// Sets the title, clears the screen (with a C1 control), turns text around, hides letters, and begins a line.
+/// Sets the title, clears the screen (with a C1 control), changes the text direction, hides letters, and starts a line.
 const HOSTILE: &str = "a\u{1b}]0;PWNED\u{7}\u{9b}2J\u{202e}b\u{61c}\u{ad}\u{e0041}\u{2028}\nMay mcp_shop_ok run?";
-/// The same, where a line cannot be begun.
+/// The same for a place where a line cannot start.
 const WORD: &str = "s\u{1b}[31mx\u{202e}";
 
 /// The text as a YAML string.
@@ -18,7 +18,7 @@ fn written(text: &str) -> String {
     format!("\"{}\"", letters.collect::<String>())
 }
 
-/// A model that says hostile things wherever it can say anything.
+/// A model that returns hostile text in every field.
 fn turns() -> String {
     let json = written(HOSTILE);
     format!(
@@ -47,8 +47,8 @@ fn desk() -> Desk {
     desk
 }
 
-/// What a terminal would obey, or what is there and not seen. Written out anew, for a test that asks the program's own list
-/// could not fail.
+/// Characters that a terminal interprets or does not show. The list is a copy, because a test that used the program's
+/// own list could not fail.
 fn is_hostile(c: char) -> bool {
     let hidden = ['\u{ad}', '\u{61c}', '\u{200b}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{feff}'];
     (c.is_control() && c != '\n' && c != '\t')
@@ -58,7 +58,7 @@ fn is_hostile(c: char) -> bool {
         || ('\u{e0000}'..='\u{e007f}').contains(&c)
 }
 
-/// Fails the test when a command printed anything of that kind.
+/// Fails the test when a command printed a character of the list.
 fn is_clean(words: &[&str], ended: &Ended) {
     for (stream, text) in [("stdout", &ended.out), ("stderr", &ended.err)] {
         let raw = text.chars().find(|c| is_hostile(*c));
@@ -69,7 +69,7 @@ fn is_clean(words: &[&str], ended: &Ended) {
 }
 
 #[test]
-fn no_command_prints_what_a_terminal_would_obey() {
+fn no_command_prints_terminal_control_characters() {
     let desk = desk();
     let run = |words: &[&str], code: i32| {
         let ended = desk.toolgate(words).expect(code);
@@ -132,7 +132,7 @@ fn further_lines_of_a_question_are_marked_wherever_it_is_shown() {
     let listed = desk.toolgate(&["approvals", "list"]).expect(0).out;
     let shown = desk.toolgate(&["approvals", "show", "last", "ask"]).expect(0).out;
     let picture = desk.toolgate(&["runs", "show", "last"]).expect(0).out;
-    // The model's own words are shown besides, but for the list.
+    // The model's own words appear too, except in the list.
     for (text, times) in [(&asked, 2), (&listed, 1), (&shown, 2), (&picture, 2)] {
         let lines = text.lines().filter(|line| line.trim_start().starts_with("| May mcp_shop_ok")).count();
         assert_eq!(lines, times, "{text}");
@@ -141,7 +141,7 @@ fn further_lines_of_a_question_are_marked_wherever_it_is_shown() {
 }
 
 #[test]
-fn an_option_that_cannot_be_seen_is_offered_as_json_that_chooses_it() {
+fn an_invisible_option_is_listed_as_json() {
     let desk = desk();
     desk.toolgate(&["run", "x"]).expect(10);
     let shown = desk.toolgate(&["approvals", "show", "last", "ask"]).expect(0).out;
@@ -153,7 +153,7 @@ fn an_option_that_cannot_be_seen_is_offered_as_json_that_chooses_it() {
 }
 
 #[test]
-fn an_answer_is_given_to_a_program_as_it_is_and_a_terminal_is_spared() {
+fn an_answer_is_verbatim_for_programs_and_escaped_for_terminals() {
     let desk = Desk::playing(&format!("turns: [{{ say: {} }}]", written(HOSTILE)));
     let piped = desk.toolgate(&["run", "x"]).expect(0);
     assert_eq!(piped.out, format!("{HOSTILE}\n"));

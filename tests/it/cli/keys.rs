@@ -1,4 +1,4 @@
-//! Keys on the command line, and whom `toolgate serve` lets in with them.
+//! API keys on the command line, and authentication with them at `toolgate serve`.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
@@ -23,7 +23,7 @@ impl Serving {
                 break format!("http://{}", address.split_whitespace().next().unwrap());
             }
         };
-        // Nobody reads on: a full pipe must not stop the server.
+        // The test reads no more output, and a full pipe must not stop the server.
         std::thread::spawn(move || drop(told.read_to_string(&mut String::new())));
         Self { child, url }
     }
@@ -48,7 +48,7 @@ async fn status(url: &str, key: Option<&str>, headers: &[(&str, &str)]) -> u16 {
 }
 
 #[test]
-fn a_key_is_printed_alone_listed_without_its_secret_and_taken_back() {
+fn a_key_is_created_listed_without_its_secret_and_revoked() {
     let desk = Desk::playing("turns: []");
 
     let made = desk.toolgate(&["keys", "create", "ci", "--scope", "runs:read", "--expires", "90d"]).expect(0);
@@ -70,7 +70,7 @@ fn a_key_is_printed_alone_listed_without_its_secret_and_taken_back() {
 }
 
 #[test]
-fn a_key_that_cannot_be_meant_is_refused() {
+fn an_invalid_key_request_is_rejected() {
     let desk = Desk::playing("turns: []");
     for wrong in [
         &["keys", "create", "ci"][..],
@@ -91,7 +91,7 @@ fn a_key_that_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn a_server_that_could_let_nobody_in_does_not_start_and_says_what_helps() {
+fn a_server_without_credentials_does_not_start() {
     let desk = Desk::playing("turns: []");
     let refused = desk.toolgate(&["serve", "--listen", "127.0.0.1:0"]).expect(2);
     for help in ["toolgate keys create", "gateway.oidc", "gateway.anonymous"] {
@@ -100,7 +100,7 @@ fn a_server_that_could_let_nobody_in_does_not_start_and_says_what_helps() {
 }
 
 #[test]
-fn a_server_that_would_let_everybody_in_from_anywhere_does_not_start() {
+fn an_anonymous_server_on_a_public_address_does_not_start() {
     let desk = Desk::playing("turns: []");
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
     desk.write("toolgate.yaml", &format!("{config}gateway: {{ anonymous: true }}\n"));
@@ -110,7 +110,7 @@ fn a_server_that_would_let_everybody_in_from_anywhere_does_not_start() {
 }
 
 #[tokio::test]
-async fn a_server_lets_in_whoever_shows_a_key_and_hears_when_it_is_taken_back() {
+async fn a_server_accepts_a_key_until_it_is_revoked() {
     let desk = Desk::playing("turns: []");
     let key = desk.toolgate(&["keys", "create", "ci", "--all"]).expect(0).out.trim().to_owned();
     let serving = Serving::at(&desk);
@@ -118,7 +118,7 @@ async fn a_server_lets_in_whoever_shows_a_key_and_hears_when_it_is_taken_back() 
     assert_eq!(status(&serving.url, Some(&key), &[]).await, 200);
     assert_eq!(status(&serving.url, None, &[]).await, 401);
     assert_eq!(status(&serving.url, Some(&key), &[("origin", "https://evil.example")]).await, 403);
-    // One that is made while the server runs lets in at once.
+    // A key that is created while the server runs is valid at once.
     let second = desk.toolgate(&["keys", "create", "second", "--all"]).expect(0).out.trim().to_owned();
     assert_eq!(status(&serving.url, Some(&second), &[]).await, 200);
     let id = desk.toolgate(&["keys", "list", "--json"]).expect(0).json_lines()[1]["id"].as_str().unwrap().to_owned();
@@ -128,7 +128,7 @@ async fn a_server_lets_in_whoever_shows_a_key_and_hears_when_it_is_taken_back() 
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(15), heard).await.expect("the revocation is heard of");
+    tokio::time::timeout(std::time::Duration::from_secs(15), heard).await.expect("the server learns of the revocation");
     assert_eq!(status(&serving.url, Some(&second), &[]).await, 200);
 }
 
@@ -141,5 +141,5 @@ async fn an_anonymous_server_answers_to_names_of_this_machine_only() {
     assert_eq!(status(&serving.url, None, &[]).await, 200);
     assert_eq!(status(&serving.url, None, &[("host", "gate.test")]).await, 200);
     assert_eq!(status(&serving.url, None, &[("host", "evil.example")]).await, 403);
-    assert_eq!(status(&serving.url, Some("tg_wrong"), &[]).await, 401, "what is shown has to hold");
+    assert_eq!(status(&serving.url, Some("tg_wrong"), &[]).await, 401, "invalid credentials are rejected");
 }

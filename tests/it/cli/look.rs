@@ -21,7 +21,7 @@ fn pending() -> Desk {
 }
 
 #[test]
-fn show_pictures_turns_calls_and_what_is_owed() {
+fn show_lists_turns_calls_and_pending_items() {
     let desk = pending();
     let ended = desk.toolgate(&["runs", "show", "last"]).expect(0);
     insta::assert_snapshot!(steady(&ended.out));
@@ -88,7 +88,7 @@ fn a_cancelled_run_is_over_and_cancelling_it_again_changes_nothing() {
 }
 
 #[test]
-fn a_fork_goes_on_alone() {
+fn a_fork_leaves_its_source_unchanged() {
     let desk = Desk::playing("turns: [{ say: First. }, { say: Second. }]");
     desk.toolgate(&["run", "x"]).expect(0);
     let first = desk.journal("last");
@@ -101,7 +101,7 @@ fn a_fork_goes_on_alone() {
 }
 
 #[test]
-fn recovering_where_nothing_was_left_behind_says_so() {
+fn recovery_without_orphaned_runs_reports_zero() {
     let ended = pending().toolgate(&["runs", "recover"]).expect(0);
-    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "0 runs driven on\n"));
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "0 runs resumed\n"));
 }

@@ -1,4 +1,4 @@
-//! `toolgate mcp`: servers by themselves, as their authors look at them.
+//! `toolgate mcp`: direct access to servers for their authors.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -14,13 +14,13 @@ fn desk() -> Desk {
     Desk::playing("turns: []")
 }
 
-/// A fixture server, as the end of a command line.
+/// The end of a command line that starts a fixture server.
 fn fixture(script: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/mcp").join(script);
     ["--", "python3", "-B", path.to_str().unwrap()].map(str::to_owned).into()
 }
 
-/// A command about a fixture server.
+/// A command with a fixture server.
 fn with_fixture(words: &[&str], script: &str, more: &[&str]) -> Ended {
     let server = fixture(script);
     let words: Vec<&str> =
@@ -74,7 +74,7 @@ fn schemas_are_shown_when_they_are_asked_for() {
 }
 
 #[test]
-fn what_is_left_out_and_what_could_be_better_is_said_and_the_rest_is_listed() {
+fn omitted_tools_and_warnings_are_shown_beside_the_list() {
     let ended = with_fixture(&["mcp", "list"], "lister.py", &["malformed"]).expect(0);
     assert!(ended.out.ends_with("\n2 tools\n"), "{}", ended.out);
     assert!(
@@ -93,7 +93,7 @@ fn what_is_left_out_and_what_could_be_better_is_said_and_the_rest_is_listed() {
 }
 
 #[test]
-fn a_server_that_dies_is_told_with_its_last_words_and_a_code_of_its_own() {
+fn a_dead_server_is_reported_with_its_last_stderr_and_a_code() {
     let listed = with_fixture(&["mcp", "list"], "dies.py", &[]).expect(5);
     assert!(listed.err.contains("fatal: SHOP_TOKEN is not set"), "{}", listed.err);
     assert_eq!(listed.out, "");
@@ -102,7 +102,7 @@ fn a_server_that_dies_is_told_with_its_last_words_and_a_code_of_its_own() {
 }
 
 #[test]
-fn nobody_there_is_told_and_the_headers_are_not() {
+fn an_unreachable_server_is_reported_without_the_headers() {
     let header = "Authorization: Bearer sk-very-secret";
     let ended = desk().toolgate(&["mcp", "list", "http://127.0.0.1:9/mcp", "--header", header]).expect(5);
     assert!(ended.err.contains("could not be reached"), "{}", ended.err);
@@ -114,7 +114,7 @@ fn nobody_there_is_told_and_the_headers_are_not() {
 }
 
 #[test]
-fn a_call_prints_its_result_alone_and_tells_progress_and_times_beside_it() {
+fn a_call_prints_its_result_to_stdout_and_progress_to_stderr() {
     let ended = desk().toolgate(&["mcp", "call", "shop", "get_invoice", r#"{"order_id": "A-1077"}"#]).expect(0);
     assert_eq!(ended.out, "Invoice for A-1077\ngrinder: 18900 cents\ntotal: 18900 cents\n");
     for told in ["… 1/3 asking the archive (", "… 3/3 reading the pages (", "✓ get_invoice answered in "] {
@@ -140,7 +140,7 @@ fn arguments_come_from_a_file_or_from_standard_input_too() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_not_sent_and_everything_wrong_is_told() {
+fn invalid_arguments_are_reported_and_not_sent() {
     let arguments = r#"{"customer_id": 7}"#;
     let ended = desk().toolgate(&["mcp", "call", "shop", "add_note", arguments]).expect(4);
     for told in [
@@ -154,7 +154,7 @@ fn arguments_that_do_not_fit_are_not_sent_and_everything_wrong_is_told() {
     assert_eq!(ended.out, "");
     let json = parsed(&desk().toolgate(&["mcp", "call", "shop", "add_note", arguments, "--json"]).expect(4));
     assert_eq!((&json["status"], json["problems"].as_array().map(Vec::len)), (&json!("invalid_arguments"), Some(2)));
-    // The server's own judgement can be had.
+    // `--no-validate` shows the server's own verdict.
     let sent = desk().toolgate(&["mcp", "call", "shop", "add_note", arguments, "--no-validate"]);
     assert!([3, 5].contains(&sent.code), "{} {}", sent.code, sent.err);
 }
@@ -192,7 +192,7 @@ fn a_result_with_broken_content_is_shown_with_what_is_wrong_and_has_that_code_to
 }
 
 #[test]
-fn a_server_that_breaks_off_refuses_or_is_silent_is_told_apart() {
+fn disconnects_refusals_and_timeouts_have_their_own_codes() {
     let died = call(&["die"], "worker.py").expect(5);
     assert!(died.err.contains("error: disconnected: ") && died.err.contains("the roof is on fire"), "{}", died.err);
     let refused = call(&["refuse"], "worker.py").expect(5);
@@ -201,13 +201,13 @@ fn a_server_that_breaks_off_refuses_or_is_silent_is_told_apart() {
     assert_eq!(
         silent.err,
         "error: timeout: the MCP server `server` gave no answer within the 0.3 s that were left for the call; the request \
-         was cancelled\n help: --timeout SECONDS gives the call longer, this once\n"
+         was cancelled\n help: --timeout SECONDS extends the time, this once\n"
     );
     assert_eq!(died.err.matches("the roof is on fire").count(), 1, "quoted once: {}", died.err);
 }
 
 #[test]
-fn a_server_that_is_not_ready_in_time_is_told_with_the_flag_that_gives_it_longer() {
+fn a_late_server_is_reported_with_the_flag_for_more_time() {
     let program = super::put_aside::fault_server();
     for (words, fault, told) in [
         (&["list"][..], "hang-at-start", "did not answer the handshake within 0.5 s; does it speak MCP on its stdin"),
@@ -217,19 +217,19 @@ fn a_server_that_is_not_ready_in_time_is_told_with_the_flag_that_gives_it_longer
         let server = ["--start-timeout", "0.5", "--", program.to_str().unwrap(), "--stdio", "--fault", fault];
         let ended = Desk::empty().toolgate(&[&["mcp"], words, &server[..]].concat()).expect(5);
         assert!(ended.err.contains(told), "{fault}: {}", ended.err);
-        let help = " help: --start-timeout SECONDS gives it longer, this once\n";
+        let help = " help: --start-timeout SECONDS extends the time, this once\n";
         assert!(ended.err.ends_with(help), "{fault}: {}", ended.err);
     }
 }
 
 #[test]
-fn a_login_to_a_server_that_is_not_there_is_told_with_those_that_are() {
+fn a_login_to_an_unknown_server_lists_the_known_ones() {
     let ended = desk().toolgate(&["mcp", "login", "shpo"]).expect(2);
     assert!(ended.err.contains("there is no MCP server `shpo`; configured are: shop"), "{}", ended.err);
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_told_with_those_that_are() {
+fn an_unknown_tool_lists_the_known_ones() {
     let ended = desk().toolgate(&["mcp", "call", "shop", "get_invoce"]).expect(2);
     assert!(
         ended.err.contains("there is no tool `get_invoce`; the server has: add_note, find_customer"),
@@ -286,7 +286,7 @@ fn ctrl_c_ends_a_call_and_the_server_with_it() {
 }
 
 #[test]
-fn a_server_that_logs_to_stdout_is_told_so_and_works() {
+fn a_server_that_logs_to_stdout_gets_a_warning_and_works() {
     let program = super::put_aside::fault_server();
     let server = ["mcp", "list", "--", program.to_str().unwrap(), "--stdio", "--fault", "stdout-garbage"];
     let ended = Desk::empty().toolgate(&server).expect(0);

@@ -1,5 +1,5 @@
-//! What happens between question and answer: the policy file is edited, another process drives, calls are granted, refused
-//! and changed.
+//! Changes between question and answer: an edited policy file, another active process, and calls that are approved,
+//! denied or changed.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ turns:
 ";
 const ASKED: &str = "name: mine\ndefault: allow\nrules:\n  - { id: notes, match: { named: add_note }, verdict: ask, justification: A customer reads it. }\n";
 
-/// A desk whose policy stands in a file of its own.
+/// A desk with its policy in a separate file.
 fn ruled_by(policy: &str, turns: &str) -> Desk {
     let desk = Desk::playing(turns);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
@@ -31,7 +31,7 @@ fn facts(desk: &Desk, kind: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_policy_file_that_is_edited_while_a_run_is_pending_is_asked_again_before_the_approved_call_runs() {
+fn an_edited_policy_is_evaluated_again_before_an_approved_call() {
     let edits = [
         ("a remark", format!("# reviewed\n{ASKED}"), 0, "noted; Ada Lindqvist"),
         ("allowed", ASKED.replace("verdict: ask", "verdict: allow"), 0, "noted; Ada Lindqvist"),
@@ -58,7 +58,7 @@ fn a_policy_file_that_is_edited_while_a_run_is_pending_is_asked_again_before_the
 }
 
 #[test]
-fn a_policy_file_that_is_broken_or_gone_stops_the_answer_and_not_the_run() {
+fn a_broken_policy_file_rejects_the_answer_and_keeps_the_run() {
     let desk = ruled_by(ASKED, NOTE);
     desk.toolgate(&["run", "Sort it out"]).expect(10);
     let before = desk.journal("last").len();
@@ -77,7 +77,7 @@ fn a_policy_file_that_is_broken_or_gone_stops_the_answer_and_not_the_run() {
 }
 
 #[test]
-fn a_decision_that_is_given_while_another_process_drives_the_run_is_taken_up_by_that_one() {
+fn the_active_process_uses_a_decision_from_another_one() {
     let desk = Desk::playing(
         "
 turns:
@@ -113,7 +113,7 @@ turns:
 }
 
 #[test]
-fn backtest_tells_what_was_granted_refused_and_changed_from_what_was_never_answered() {
+fn backtest_separates_approved_denied_changed_and_unanswered() {
     let note =
         |id: &str| format!("{{ id: {id}, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: {id} }} }}");
     let turns = format!(
@@ -122,13 +122,13 @@ fn backtest_tells_what_was_granted_refused_and_changed_from_what_was_never_answe
         note("second")
     );
     let desk = ruled_by(ASKED, &turns);
-    // Granted: the second of a session in which the first was approved for all.
+    // Approved: the second call of a session whose first call was approved for the session.
     desk.toolgate(&["run", "--session", "s", "Go"]).expect(10);
     desk.toolgate(&["approvals", "approve", "last", "first", "--scope", "session", "--covers", "tool"]).expect(0);
-    // Refused: the first of another session. The second waits.
+    // Denied: the first call of another session. The second is pending.
     desk.toolgate(&["run", "Go"]).expect(10);
     desk.toolgate(&["approvals", "deny", "last", "first"]).expect(10);
-    // Changed: approved, and put back because the policy asks for another reason.
+    // Changed: approved, and pending again because the policy requires approval for another reason.
     desk.toolgate(&["run", "Go"]).expect(10);
     desk.write("mine.yaml", &ASKED.replace("A customer reads it", "The shop is closed"));
     desk.toolgate(&["approvals", "approve", "last", "first"]).expect(8);

@@ -28,7 +28,7 @@ fn an_answer_of_a_picture_is_its_type_size_and_handle_with_the_command_that_save
 }
 
 #[test]
-fn the_offered_command_finds_the_same_store_whatever_else_the_run_was_started_with() {
+fn the_printed_command_finds_the_same_store_with_any_flags() {
     let desk = Desk::playing(PAINTS);
     std::fs::rename(desk.path().join("toolgate.yaml"), desk.path().join("my desk.yaml")).unwrap();
     let ended = desk.toolgate(&["run", "--config", "my desk.yaml", "--policy", "bypass", "A cat"]).expect(0);
@@ -38,7 +38,7 @@ fn the_offered_command_finds_the_same_store_whatever_else_the_run_was_started_wi
 }
 
 #[test]
-fn a_file_that_is_there_is_overwritten_only_when_that_is_said() {
+fn an_existing_file_is_overwritten_only_with_force() {
     let (desk, _) = painted();
     desk.write("cat.png", "precious");
     let arguments = ["blobs", "save", &handle(), "--output", "cat.png"];
@@ -58,7 +58,7 @@ fn a_dash_is_standard_output_and_nothing_is_added_to_the_bytes() {
 }
 
 #[test]
-fn a_handle_that_leads_nowhere_and_one_that_is_none_are_told_apart() {
+fn unknown_and_invalid_handles_have_different_errors() {
     let (desk, _) = painted();
     let nowhere = BlobHandle::of(b"something else").to_string();
     let missing = desk.toolgate(&["blobs", "save", &nowhere]).expect(2);

@@ -1,4 +1,4 @@
-//! `toolgate models`: what is configured, and what a model shows that it can do.
+//! `toolgate models`: the configured models, and the checks of a model's capabilities.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::costs::toolgate;
 use super::desk::{Desk, Ended, steady};
 use crate::models::model_server::{ModelServer, Prepared};
 
-/// Says something that fits every question it is asked.
+/// Replies with a text that fits every question.
 const ABLE: &str = r#"
 turns:
   - say: '{"city": "Paris", "country": "France"}'
@@ -146,7 +146,7 @@ async fn a_model_that_only_talks_cannot_be_used_by_agents() {
     ];
     assert_eq!(works(&report), expected);
     assert_eq!((report["usable"].as_bool(), &report["usage"]["cost_usd"]), (Some(false), &Value::Null));
-    assert_eq!(finding(&report, "tool_call")["evidence"], r#"it said "Sunny!" and called nothing"#);
+    assert_eq!(finding(&report, "tool_call")["evidence"], r#"it answered "Sunny!" and called no tool"#);
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn arguments_that_do_not_fit_are_no_tool_call() {
 }
 
 #[tokio::test]
-async fn a_model_that_lets_nobody_in_is_asked_once_and_the_key_is_not_told() {
+async fn an_authentication_error_ends_the_check_and_hides_the_key() {
     let refused = Prepared::json(r#"{"error": {"message": "bad key sk-very-secret"}}"#).status(401);
     let server = ModelServer::answering([refused]).await;
     let checked = toolgate(&asking(&server, ""), &["models", "check", "main"]).await.expect(1);
@@ -175,7 +175,7 @@ async fn a_model_that_lets_nobody_in_is_asked_once_and_the_key_is_not_told() {
         "✗ answers           provider_auth: ",
         "    help: check the model's `api_key`",
         "? streaming         there was no answer",
-        "? tool call         it cannot be asked",
+        "? tool call         the model does not answer",
         "agents cannot use it",
     ];
     told.iter().for_each(|line| assert!(checked.out.contains(line), "{line}: {}", checked.out));
@@ -219,7 +219,7 @@ async fn each_check_stands_alone_and_a_failure_comes_with_its_remedy() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_with_what_to_do() {
+fn an_unreachable_server_is_reported_with_a_remedy() {
     let desk = Desk::empty();
     desk.write("toolgate.yaml", "models: { main: { openai_chat: { base_url: 'http://127.0.0.1:9/v1', model: m } } }");
     let checked = desk.toolgate(&["models", "check", "main"]).expect(1);
@@ -229,7 +229,7 @@ fn a_server_that_is_not_there_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_model_that_is_not_configured_is_told_and_nobody_is_asked() {
+fn an_unknown_model_is_reported_without_a_request() {
     let desk = Desk::playing(ABLE);
     let unknown = desk.toolgate(&["models", "check", "plaid"]).expect(2);
     assert!(unknown.err.contains("there is no model `plaid`; configured are: played"), "{}", unknown.err);

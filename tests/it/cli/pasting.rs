@@ -1,5 +1,5 @@
-//! Text that is pasted or typed ahead at a prompt, with a real shell behind the program: it is an answer or it is gone, and
-//! the shell never executes it.
+//! Pasted text and type-ahead at a prompt, with a real shell behind the program: the text becomes an answer or is
+//! dropped, and the shell never executes it.
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
@@ -15,10 +15,10 @@ const RESULT: &str = "empty leaves it pending): ";
 struct Kind {
     name: &'static str,
     desk: fn() -> Desk,
-    /// The prompts before the one that is pasted at, each with its key.
+    /// The prompts before the tested one, each with its key.
     on_the_way: &'static [(&'static str, &'static str)],
     prompt: &'static str,
-    /// What the answer is in the journal.
+    /// The answer as the journal records it.
     answer: fn(&Desk) -> Value,
 }
 
@@ -223,7 +223,7 @@ fn a_terminal_that_knows_no_escape_sequences_gets_none() {
     assert!(result(&desk).to_string().contains("\"ok\""), "{}", result(&desk));
 }
 
-/// What happens to a program that waits at a prompt with half an answer typed, and how its shell says so.
+/// How a program ends while its prompt holds half an answer, and what its shell then reports.
 const WAYS_TO_END: [(&str, &str); 5] =
     [("^C", "[10] "), ("^D", "[10] "), ("TERM", "[143] "), ("HUP", "[143] "), ("QUIT", "[131] ")];
 
@@ -317,7 +317,7 @@ fn a_program_ends_when_its_terminal_is_closed_at_a_prompt() {
     assert!(!desk.toolgate(&["resume", "last", "--result", "ask=ok"]).expect(0).err.contains("another process"));
 }
 
-/// The program that runs in this folder.
+/// The process that runs in this folder.
 fn program_of(desk: &Desk) -> Option<u32> {
     let folder = std::fs::canonicalize(desk.path()).unwrap();
     let ids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

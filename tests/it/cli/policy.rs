@@ -46,7 +46,7 @@ fn policy_check_says_of_each_file_what_was_checked_or_what_is_wrong() {
     );
     assert!(good.out.contains("without an example: nothing-for-guests"), "{}", good.out);
     let both = desk.toolgate(&["policy", "check", "good.yaml", "bad.yaml"]).expect(2);
-    assert!(both.out.contains("✗ bad.yaml: 1 fault"), "{}", both.out);
+    assert!(both.out.contains("✗ bad.yaml: 1 error"), "{}", both.out);
     assert!(both.out.contains("✓ good.yaml") && both.err.contains("there is no `arg`"), "{}", both.err);
     assert!(both.err.contains("bad.yaml:7:"), "the place is told: {}", both.err);
 
@@ -84,7 +84,7 @@ fn policy_explain_says_which_rule_decides_and_why_the_others_do_not() {
     assert!(unclear.contains("there is no `text`"), "{unclear}");
     assert!(unclear.contains("· ask   default: does not decide, rule small does"), "{unclear}");
     let silent = explain(&["fly", "{}", "--server", "shop", "--file", "paying.yaml"]);
-    assert!(silent.contains("by no rule") && silent.contains("· ask   default: holds, no rule decides"), "{silent}");
+    assert!(silent.contains("by no rule") && silent.contains("· ask   default: applies, no rule decides"), "{silent}");
 
     let denied =
         explain(&["get_order", "{}", "--external", "--principal", "guest-1", "--file", "paying.yaml", "--json"]);
@@ -109,7 +109,7 @@ fn a_rule_that_cannot_be_evaluated_leaves_no_word_of_a_default_that_holds() {
 }
 
 #[test]
-fn where_only_a_condition_failed_nobody_says_that_no_rule_is_about_the_tool() {
+fn a_failed_condition_is_not_reported_as_a_missing_rule() {
     let desk = Desk::empty();
     desk.write("paying.yaml", PAYING);
     let long = format!(r#"{{"text": "{}"}}"#, "x".repeat(50));
@@ -130,7 +130,7 @@ fn policy_explain_warns_of_a_server_that_is_not_configured() {
 }
 
 #[test]
-fn toolgate_s_own_tool_is_not_said_to_run_by_a_default_that_asks() {
+fn a_builtin_tool_is_not_explained_by_a_default_that_asks() {
     let desk = Desk::empty();
     let told = desk.toolgate(&["policy", "explain", "ask_human", "{}"]).expect(0).out;
     assert!(told.contains("ask_human  allow, by no rule"), "{told}");
@@ -265,7 +265,7 @@ fn policy_check_refuses_a_command_that_cannot_be_meant_at_its_line() {
     }
 }
 
-/// What `policy check --json` warns of in a policy with these rules.
+/// The warnings of `policy check --json` for a policy with these rules.
 fn warnings(rules: &str) -> Vec<Value> {
     let desk = Desk::empty();
     desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{rules}"));
@@ -390,8 +390,8 @@ fn policy_check_warns_of_allowances_by_names_alone() {
         ("server", "{ server: git, named: git_status }", "a server chooses what its tools do"),
         ("all-of-it", "{ server: hub }", "a server chooses what its tools do"),
         ("full", "{ tool: mcp_git_git_log }", "a server chooses what its tools do"),
-        ("any-server", "{ command: [ls] }", "whichever server has a tool that takes these arguments"),
-        ("any-shell", "{ server: shell, command: [[bash, ls]] }", "`bash` runs what its other words say"),
+        ("any-server", "{ command: [ls] }", "any server that has a tool with these arguments"),
+        ("any-shell", "{ server: shell, command: [[bash, ls]] }", "`bash` executes its arguments"),
         ("any-git", "{ server: shell, command: [git] }", "every subcommand"),
     ];
     let meant = [
@@ -425,9 +425,9 @@ fn policy_check_warns_of_rules_that_never_decide() {
         ("no-builtin", "{ origin: builtin, named: pay }", "deny", "no builtin tool fits"),
         ("false", "{ server: shop }, when: \"1 > 2\"", "allow", "it is false for every call"),
         ("both", "{ server: shop }, when: \"args.a == 'x' && args.a == 'y'\"", "allow", "two different values"),
-        ("same", "{ server: a, named: pay }", "deny", "it says the same as rule `first`"),
+        ("same", "{ server: a, named: pay }", "deny", "it duplicates rule `first`"),
         ("milder", "{ server: a, named: pay }, when: args.amount < 5", "allow", "rule `first`, which is stricter"),
-        ("later", "{ server: a, named: pay, agent: desk }", "deny", "rule `first`, which stands before it"),
+        ("later", "{ server: a, named: pay, agent: desk }", "deny", "rule `first`, which comes before it"),
     ];
     let alive = [
         ("wide", "{ server: a }", "ask"),
@@ -461,7 +461,7 @@ fn policy_check_names_rules_that_allow_across_servers() {
     ];
     desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{}", rules.concat()));
     let told = desk.toolgate(&["policy", "check", "p.yaml"]).expect(0).out;
-    assert!(told.contains("reaches across names of servers: shop (write `server` and `named`)"), "{told}");
+    assert!(told.contains("also matches server names: shop (write `server` and `named`)"), "{told}");
     let json = json_of(&desk.toolgate(&["policy", "check", "p.yaml", "--json"]).expect(0).out);
     assert_eq!(json["policies"][0]["across_servers"], json!(["shop"]));
 }
@@ -475,10 +475,10 @@ fn policy_check_warns_of_rules_that_can_hardly_be_meant() {
         ("regex", r#"{ named: "^read_.*$" }"#, "patterns are globs and compare the whole name: write `read_*`"),
         ("classes", r#"{ server: "(a|b)\\d" }"#, "`*` is any text"),
         ("half", "{ tool: read_file }", "write `named: read_file`, or `tool: mcp_SERVER_read_file`"),
-        ("half-pattern", r#"{ tool: "read_*" }"#, "`tool: read_*` is no full name"),
+        ("half-pattern", r#"{ tool: "read_*" }"#, "`tool: read_*` is not a full name"),
         ("never", "{ origin: external, server: shop }", "remove one of the two"),
         ("any", "{ named: a }, when: args.path", "compare it (`args.path == …`)"),
-        ("same", "{ named: a }, when: \"true\"", "says the same of every call"),
+        ("same", "{ named: a }, when: \"true\"", "is the same for every call"),
     ];
     let meant = [
         ("prefix", r#"{ tool: "mcp_shop_*" }"#),
@@ -551,7 +551,7 @@ fn what_one_agent_was_refused_is_suggested_for_no_other() {
 }
 
 #[test]
-fn what_is_left_out_of_a_suggestion_is_named_and_an_empty_file_says_why_it_is_empty() {
+fn an_empty_suggestion_explains_what_was_left_out_and_why() {
     let desk = Desk::playing(TURNS);
     let nothing = desk.toolgate(&["approvals", "suggest"]).expect(0);
     assert!(nothing.err.contains("nothing to suggest from 0 approvals"), "{}", nothing.err);
@@ -563,11 +563,11 @@ fn what_is_left_out_of_a_suggestion_is_named_and_an_empty_file_says_why_it_is_em
     desk.toolgate(&["run", "note it"]).expect(10);
     desk.toolgate(&["approvals", "deny", "last", "--all", "--by", "ann"]).expect(0);
     let refused = desk.toolgate(&["approvals", "suggest", "--at-least", "1"]).expect(0);
-    assert!(refused.err.contains("approved 1 time: refused by ann in run run_"), "{}", refused.err);
+    assert!(refused.err.contains("approved 1 time: denied by ann in run run_"), "{}", refused.err);
     assert_eq!(refused.out, "# nothing to suggest from 1 approval: no policy\n");
     desk.write("s.yaml", &refused.out);
     let check = desk.toolgate(&["policy", "check", "s.yaml"]).expect(2);
-    assert!(check.out.contains("✗ s.yaml: 1 fault"), "{}", check.out);
+    assert!(check.out.contains("✗ s.yaml: 1 error"), "{}", check.out);
     assert!(check.err.contains("s.yaml: the file is empty"), "{}", check.err);
     assert!(check.err.contains("a policy has `name`, `default` and `rules`"), "{}", check.err);
 }
@@ -579,7 +579,7 @@ fn policy_explain_looks_at_what_the_servers_offer_now() {
     assert!(told.contains("allow, by rule read-only of policy accept-edits"), "{told}");
     assert!(told.contains("`find_customer` of the trusted server shop; agent desk; no arguments"), "{told}");
     let missing = desk.toolgate(&["policy", "explain", "mcp_shop_fly"]);
-    assert!(missing.code != 0 && missing.err.contains("is offered no tool `mcp_shop_fly`"), "{}", missing.err);
+    assert!(missing.code != 0 && missing.err.contains("has no tool `mcp_shop_fly`"), "{}", missing.err);
 }
 
 #[test]
@@ -597,11 +597,15 @@ fn policy_backtest_says_which_past_calls_would_get_another_verdict() {
     assert_eq!(row("mcp_shop_add_note")["now"]["rule"], "small");
 
     let table = desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "1h"]).expect(0).out;
-    assert!(table.contains("policy paying: 2 calls of 1 run, 2 would be another verdict"), "{table}");
+    assert!(table.contains("policy paying: 2 calls of 1 run, 2 would change"), "{table}");
     let none = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "nobody"]).expect(0);
     assert!(none.out.contains("0 calls of 0 runs"), "{}", none.out);
-    assert!(none.err.contains("there is no agent `nobody`, and no run of one; there are: desk"), "{}", none.err);
+    assert!(
+        none.err.contains("unknown agent `nobody`: it is not configured and has no runs; configured are: desk"),
+        "{}",
+        none.err
+    );
     let known = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "desk"]).expect(0);
-    assert!(!known.err.contains("there is no agent"), "{}", known.err);
+    assert!(!known.err.contains("unknown agent"), "{}", known.err);
     desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "yesterday"]).expect(2);
 }

@@ -78,7 +78,7 @@ fn links_of_a_server_elsewhere_are_unknown_and_its_paths_are_asked_about() {
     noting("ROOT/data/../x", "lexicallyWithin", elsewhere).toolgate(&["run", "note it"]).expect(10);
 }
 
-/// Lets a link lead somewhere else.
+/// Changes the target of a link.
 fn relink(desk: &Desk, link: &str, to: impl AsRef<Path>) {
     fs::remove_file(desk.path().join(link)).unwrap();
     symlink(to, desk.path().join(link)).unwrap();
@@ -90,7 +90,7 @@ fn was_sent(desk: &Desk) -> bool {
 
 #[test]
 fn a_link_that_changes_after_a_yes_is_asked_about_again() {
-    // The link to a file's folder, and a link in the middle of the path.
+    // One link is the folder of a file, the other is in the middle of the path.
     for text in ["ROOT/data/link/x", "ROOT/data/link/deep/er/x"] {
         let desk = noting(text, "within", SHOP);
         let asked = desk.toolgate(&["run", "note it"]).expect(10).err;

@@ -1,4 +1,5 @@
-//! Calls that a server puts aside, for an answer or as a task, as the command line shows and goes on with them.
+//! Suspended calls: calls that wait for an answer or continue as a task, and how the command line shows and resumes
+//! them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ turns:
   - { say: '{{last_result}}' }
 ";
 
-/// The server that misbehaves on command.
+/// The fault server, which misbehaves on command.
 pub(super) fn fault_server() -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_toolgate")).parent().unwrap().join("examples/fault_server");
     let remedy = "build it with `cargo build --example fault_server`, or run all of `cargo test`";
@@ -37,7 +38,7 @@ fn desk(era: &str, fault: &str) -> Desk {
 }
 
 #[test]
-fn what_a_server_wants_to_know_is_listed_with_a_command_that_answers_it_in_both_eras() {
+fn a_question_of_a_server_is_listed_with_its_command_in_both_eras() {
     for era in ["legacy", "modern"] {
         let desk = desk(era, "elicits");
         let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
@@ -103,7 +104,7 @@ fn a_file_answers_by_the_servers_keys_and_a_wrong_key_is_refused() {
 }
 
 #[test]
-fn answers_that_fit_nothing_are_told_by_their_call() {
+fn answers_without_a_question_are_reported_by_call() {
     let desk = desk("modern", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let text = desk.toolgate(&["resume", "last", "--answer", "echo=Ada"]).expect(2);
@@ -115,7 +116,7 @@ fn answers_that_fit_nothing_are_told_by_their_call() {
 }
 
 #[test]
-fn the_same_words_answer_a_question_that_is_asked_again() {
+fn the_same_answer_fits_a_repeated_question() {
     let desk = desk("modern", "elicits-forever");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let answer = ["resume", "last", "--answer", r#"echo={"name": "Ada"}"#];
@@ -131,20 +132,20 @@ fn a_task_is_listed_with_how_to_wait_for_it_and_waiting_ends_with_its_result() {
     let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
     for told in [
         "pending: the run waits for 1 task",
-        "goes on at its server as task-1",
-        "nobody has to answer; wait for it with:",
+        "runs at its server as task-1",
+        "no answer is required; wait for it with:",
     ] {
         assert!(ended.err.contains(told), "{told}: {}", ended.err);
     }
     assert_eq!(ended.err.matches("--wait").count(), 1, "{}", ended.err);
-    // A server that is started anew for each command has forgotten its tasks; this one is asked while it lives.
+    // A server that is restarted for each command has no tasks; this test polls the server while it lives.
     let waited = desk.toolgate(&["run", "--wait", "Say hi"]).expect(0);
     assert_eq!(waited.out, "hi\n");
     assert!(waited.err.contains("waits for the task of mcp_odd_echo"), "{}", waited.err);
 }
 
 #[test]
-fn waiting_as_json_tells_the_wait_and_the_rest() {
+fn json_reports_the_wait_and_the_result() {
     let ended = desk("modern", "task=3").toolgate(&["run", "--json", "--wait", "Say hi"]).expect(0);
     let lines = ended.json_lines();
     let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
@@ -195,7 +196,7 @@ fn tried(more: &[&str], era: &str, fault: &str) -> super::desk::Ended {
 }
 
 #[test]
-fn a_call_that_is_tried_out_is_answered_by_flags_or_ends_with_the_questions() {
+fn a_trial_call_uses_answer_flags_or_ends_with_the_questions() {
     for era in ["legacy", "modern"] {
         let asked = tried(&[], era, "elicits").expect(10);
         let questions: Value = serde_json::from_str(&asked.out).unwrap();
@@ -212,10 +213,10 @@ fn a_call_that_is_tried_out_is_answered_by_flags_or_ends_with_the_questions() {
 }
 
 #[test]
-fn a_call_that_is_tried_out_and_becomes_a_task_is_waited_for_and_stopped_when_the_time_is_up() {
+fn a_trial_call_waits_for_its_task_and_cancels_it_at_timeout() {
     let done = tried(&[], "modern", "task=2").expect(0);
     assert_eq!(done.out, "hi\n");
-    assert!(done.err.contains("goes on at the server as task task-1"), "{}", done.err);
+    assert!(done.err.contains("continues at the server as task task-1"), "{}", done.err);
     let late = tried(&["--timeout", "0.3"], "modern", "task=1000000").expect(6);
     assert!(late.err.contains("the task task-1 was not over in time"), "{}", late.err);
     let asking = tried(&["--answer", r#"{"name": "Ada"}"#], "modern", "task-input").expect(0);
@@ -223,7 +224,7 @@ fn a_call_that_is_tried_out_and_becomes_a_task_is_waited_for_and_stopped_when_th
 }
 
 #[test]
-fn answers_that_would_send_a_call_a_second_time_want_the_flag_that_says_so() {
+fn answers_that_repeat_a_call_need_the_repeat_flag() {
     let desk = desk("legacy", "elicits-late");
     let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
     assert!(ended.err.contains("with them it is sent a second time"), "{}", ended.err);
@@ -236,7 +237,7 @@ fn answers_that_would_send_a_call_a_second_time_want_the_flag_that_says_so() {
 }
 
 #[test]
-fn a_call_tried_out_with_an_answer_beforehand_is_sent_once() {
+fn a_trial_call_with_an_answer_flag_is_sent_once() {
     let program = fault_server();
     let server = ["--", program.to_str().unwrap(), "--stdio", "--fault", "elicits-late", "--log", "wire.jsonl"];
     let desk = Desk::empty();

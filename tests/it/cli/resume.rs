@@ -16,7 +16,7 @@ turns:
   - { say: '{{last_result}}' }
 ";
 
-/// A run that waits.
+/// A pending run.
 fn pending(turns: &str) -> Desk {
     let desk = Desk::playing(turns);
     desk.toolgate(&["run", "Sort it out"]).expect(10);
@@ -39,7 +39,7 @@ fn a_denied_call_does_not_run_and_the_model_reads_why() {
 }
 
 #[test]
-fn edited_arguments_are_those_that_are_sent_and_are_checked_first() {
+fn edited_arguments_are_checked_and_then_sent() {
     let desk = pending(NOTE);
     let wrong = desk.toolgate(&["resume", "last", "--edit", "note={\"text\": 1}"]).expect(1);
     assert!(wrong.err.contains("the edited arguments"), "{}", wrong.err);
@@ -71,14 +71,14 @@ fn a_file_answers_everything_at_once() {
     desk.write("answers.json", &answers.to_string());
     let ended = desk.toolgate(&["resume", "last", "--json", "--file", "answers.json"]).expect(0);
     assert_eq!(ended.result()["status"], "completed");
-    assert!(ended.json_lines().iter().all(|line| line["type"] != "execution.started"), "only what is new is told");
+    assert!(ended.json_lines().iter().all(|line| line["type"] != "execution.started"), "only new events are printed");
 }
 
 #[test]
-fn half_an_answer_is_refused_unless_it_says_that_it_is_partial() {
+fn an_incomplete_answer_is_rejected_without_the_partial_flag() {
     let desk = pending(NOTE_AND_REFUND);
     let refused = desk.toolgate(&["resume", "last", "--approve", "note"]).expect(1);
-    assert!(refused.err.contains("these calls are owed too: refund"), "{}", refused.err);
+    assert!(refused.err.contains("these calls are pending too: refund"), "{}", refused.err);
     desk.toolgate(&["resume", "last", "--approve", "note", "--partial"]).expect(10);
     desk.toolgate(&["resume", "last", "--error", "refund=the bank is closed"]).expect(0);
 }
@@ -95,7 +95,7 @@ fn a_result_that_does_not_fit_its_schema_is_refused_and_may_be_given_again() {
 }
 
 #[test]
-fn an_abandoned_call_lets_the_run_go_on() {
+fn an_abandoned_call_resumes_the_run() {
     let desk = pending(
         "turns: [{ calls: [{ id: refund, name: ext_issue_refund, arguments: { order_id: A-1077 } }] },
         { say: '{{last_result}}' }]",
@@ -105,7 +105,7 @@ fn an_abandoned_call_lets_the_run_go_on() {
 }
 
 #[test]
-fn without_answers_it_says_again_what_is_owed() {
+fn resume_without_answers_lists_the_pending_items() {
     let desk = pending(NOTE);
     let ended = desk.toolgate(&["resume", "last"]).expect(10);
     desk.paste(&ended.offered_command()).expect(0);
@@ -114,7 +114,7 @@ fn without_answers_it_says_again_what_is_owed() {
 }
 
 #[test]
-fn a_message_is_heard_in_the_next_turn() {
+fn a_message_is_part_of_the_next_turn() {
     let desk = pending(NOTE);
     let ended = desk.toolgate(&["resume", "last", "--approve", "note", "--message", "Be brief."]).expect(0);
     assert!(ended.err.contains("> Be brief."), "{}", ended.err);

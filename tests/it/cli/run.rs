@@ -25,7 +25,7 @@ turns:
 ";
 
 #[test]
-fn the_answer_alone_goes_to_standard_output_and_the_story_to_standard_error() {
+fn the_answer_goes_to_stdout_and_the_live_view_to_stderr() {
     let desk = Desk::playing(LOOKUP);
     let ended = desk.toolgate(&["run", "Who is Ada?"]).expect(0);
     assert_eq!(ended.out, "She is C-1001.\n");
@@ -33,11 +33,11 @@ fn the_answer_alone_goes_to_standard_output_and_the_story_to_standard_error() {
     {
         assert!(ended.err.contains(told), "{told}: {}", ended.err);
     }
-    assert!(!ended.err.contains('\u{1b}'), "no colours where nobody sees them: {}", ended.err);
+    assert!(!ended.err.contains('\u{1b}'), "no colours outside a terminal: {}", ended.err);
 }
 
 #[test]
-fn quiet_says_the_answer_and_nothing_else() {
+fn quiet_prints_only_the_answer() {
     let ended = Desk::playing(LOOKUP).toolgate(&["run", "-q", "Who is Ada?"]).expect(0);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("She is C-1001.\n", ""));
 }
@@ -80,7 +80,7 @@ fn the_printed_command_repeats_what_the_run_was_started_with() {
 }
 
 #[test]
-fn pending_as_json_says_what_is_owed() {
+fn json_lists_the_pending_items() {
     let ended = Desk::playing(NOTE_AND_REFUND).toolgate(&["run", "--json", "Sort it out"]).expect(10);
     let result = ended.result();
     let kinds: Vec<&str> = result["pending"].as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect();
@@ -91,7 +91,7 @@ fn pending_as_json_says_what_is_owed() {
 }
 
 #[test]
-fn a_policy_of_the_command_line_stands_in_for_the_agents() {
+fn a_policy_flag_replaces_the_agents_policy() {
     let desk = Desk::playing(NOTE_AND_REFUND);
     let ended = desk.toolgate(&["run", "--json", "--policy", "bypass", "Sort it out"]).expect(10);
     assert_eq!(ended.result()["pending"].as_array().unwrap().len(), 1, "only the external call waits");
@@ -112,7 +112,7 @@ fn servers_of_an_editors_file_are_added_for_this_command() {
 }
 
 #[test]
-fn external_tools_of_a_file_are_offered_and_waited_for() {
+fn external_tools_of_a_file_are_available_and_pending() {
     let desk = Desk::playing("turns: [{ calls: [{ name: ext_weather, arguments: {} }] }, { say: '{{last_result}}' }]");
     desk.write("tools.json", r#"[{"type": "function", "function": {"name": "weather", "description": "Now."}}]"#);
     let ended = desk.toolgate(&["run", "--external-tools", "tools.json", "How is it?"]).expect(10);
@@ -140,7 +140,7 @@ fn a_limit_ends_the_run_with_one() {
 }
 
 #[test]
-fn a_session_goes_on_with_what_was_said_before() {
+fn a_session_continues_with_its_earlier_messages() {
     let desk = Desk::playing("turns: [{ say: Forty-two. }, { say: As I said. }]");
     desk.toolgate(&["run", "--session", "chat", "What is it?"]).expect(0);
     let again = desk.toolgate(&["run", "--session", "chat", "What was it?"]).expect(0);
@@ -148,7 +148,7 @@ fn a_session_goes_on_with_what_was_said_before() {
 }
 
 #[test]
-fn a_session_goes_on_from_a_run_that_reached_its_limit() {
+fn a_session_continues_after_a_run_at_its_limit() {
     let desk = Desk::playing(
         "turns: [{ calls: [{ name: mcp_shop_find_customer, arguments: { name: Ada } }] },
         { say: Enough. }, { expect: { contains: Go on }, say: More. }]",
@@ -158,7 +158,7 @@ fn a_session_goes_on_from_a_run_that_reached_its_limit() {
 }
 
 #[test]
-fn a_session_goes_on_from_a_run_that_was_cancelled() {
+fn a_session_continues_after_a_cancelled_run() {
     let desk = Desk::playing(
         "turns: [{ say: First. }, { calls: [{ id: ask, name: ask_human, arguments: { question: Which? } }] },
         { expect: { contains: Go on }, say: More. }]",
@@ -187,11 +187,11 @@ fn a_trace_of_the_caller_is_continued_and_a_malformed_one_refused() {
     let ended = desk.toolgate(&["run", "--json", "--traceparent", &header, "x"]).expect(0);
     assert_eq!(ended.json_lines()[0]["trace_id"], trace);
     let refused = desk.toolgate(&["run", "--traceparent", "nonsense", "x"]).expect(2);
-    assert!(refused.err.contains("--traceparent is no traceparent: `nonsense`"), "{}", refused.err);
+    assert!(refused.err.contains("--traceparent is not a traceparent: `nonsense`"), "{}", refused.err);
 }
 
 #[test]
-fn a_trace_in_the_environment_is_continued_and_a_malformed_one_told_and_passed_over() {
+fn a_malformed_trace_in_the_environment_is_ignored_with_a_warning() {
     let desk = Desk::playing(ANSWER);
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let run = |parent: &str, propagators: &str| {
@@ -202,7 +202,7 @@ fn a_trace_in_the_environment_is_continued_and_a_malformed_one_told_and_passed_o
     let continued = run(&format!("00-{trace}-00f067aa0ba902b7-01"), "").expect(0);
     assert_eq!((continued.json_lines()[0]["trace_id"].as_str(), continued.err.as_str()), (Some(trace), ""));
     let passed_over = run("nonsense", "tracecontext").expect(0);
-    assert!(passed_over.err.contains("TRACEPARENT is no traceparent: `nonsense`; it is passed over"));
+    assert!(passed_over.err.contains("TRACEPARENT is not a traceparent: `nonsense`; it is ignored"));
     let unwanted = run(&format!("00-{trace}-00f067aa0ba902b7-01"), "none").expect(0);
     assert_ne!(unwanted.json_lines()[0]["trace_id"], trace);
     let unknown = run("", "bthree").expect(2);
@@ -220,7 +220,7 @@ fn a_message_may_come_from_standard_input() {
 }
 
 #[test]
-fn an_unknown_agent_is_told_with_those_there_are() {
+fn an_unknown_agent_lists_the_known_ones() {
     let desk = Desk::playing(ANSWER);
     let ended = desk.toolgate(&["run", "--json", "--agent", "clerk", "x"]).expect(2);
     assert!(ended.err.contains("error: there is no agent `clerk`; configured are: desk"), "{}", ended.err);
@@ -273,7 +273,7 @@ fn ctrl_c_cancels_the_run_and_says_so_in_the_journal() {
 }
 
 #[test]
-fn a_run_whose_process_was_killed_goes_on_where_it_was() {
+fn a_run_of_a_killed_process_resumes() {
     let desk = Desk::playing(HANGS);
     let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     until_second_turn(&mut child);
@@ -283,7 +283,7 @@ fn a_run_whose_process_was_killed_goes_on_where_it_was() {
 
     let resumed = desk.toolgate(&["resume", "last"]).expect(0);
 
-    let told = "another process drives the run; if it died, the run is free within 2 s";
+    let told = "another process executes the run; if it died, the run is free within 2 s";
     assert!(resumed.err.contains(told), "{}", resumed.err);
 
     assert_eq!(resumed.out, "Here I am again.\n");
@@ -292,7 +292,7 @@ fn a_run_whose_process_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_run_whose_process_was_asked_to_go_can_be_taken_up() {
+fn a_run_of_a_terminated_process_can_be_resumed() {
     let desk = Desk::playing(HANGS);
     let mut child = desk.command(&["run", "--json", "x"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = until_second_turn(&mut child);
@@ -311,10 +311,10 @@ fn a_run_whose_process_was_asked_to_go_can_be_taken_up() {
 fn a_closed_terminal_and_a_termination_release_the_run_at_once() {
     for which in ["-HUP", "-TERM"] {
         let desk = Desk::playing(HANGS);
-        // A process that waited for the lease of the other one would say so.
+        // A process that waited for the other lease would print so.
         let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
         desk.write("toolgate.yaml", &config.replace("lease_s: 1", "lease_s: 60"));
-        // What starts the tests may have them ignore SIGHUP, as `nohup` does.
+        // The parent process of the tests may ignore SIGHUP, as `nohup` does.
         let mut command = desk.program("env");
         command.args(["--default-signal=HUP", "toolgate", "run", "--json", "x"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -369,7 +369,7 @@ fn an_interrupted_recovery_releases_its_runs_at_once() {
 }
 
 #[test]
-fn a_new_run_names_interrupted_runs_and_leaves_them_alone() {
+fn a_new_run_lists_interrupted_runs_without_resuming_them() {
     let desk = interrupted(1);
     desk.write("conversation.yaml", "turns: [{ say: Hello. }, { say: 'Here I am again.' }]");
     let old = desk.toolgate(&["runs", "list", "--json"]).json_lines()[0]["id"].as_str().unwrap().to_owned();
@@ -413,7 +413,7 @@ fn ownership(desk: &Desk) -> Vec<(String, Option<String>, Option<i64>, String)> 
     in_database(desk, async |database| sqlx::query_as(statement).fetch_all(database).await.unwrap())
 }
 
-/// A desk with runs whose processes were killed, and whose leases have run out.
+/// A desk with runs whose processes were killed and whose leases expired.
 fn interrupted(runs: usize) -> Desk {
     let desk = Desk::playing(HANGS);
     for _ in 0..runs {
@@ -427,7 +427,7 @@ fn interrupted(runs: usize) -> Desk {
     desk
 }
 
-/// Reads events until the model is asked for its second turn, in which it hangs.
+/// Reads events until the second model call, which hangs.
 fn until_second_turn(child: &mut Child) -> BufReader<std::process::ChildStdout> {
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -447,7 +447,7 @@ fn signal(child: &Child, which: &str) {
     assert!(sent.success());
 }
 
-/// As if the time of the dead process's lease had passed.
+/// Expires the lease of the dead process.
 fn let_leases_run_out(desk: &Desk) {
     in_database(desk, async |database| {
         sqlx::query("UPDATE run SET lease_until = 0").execute(database).await.unwrap();

@@ -1,4 +1,4 @@
-//! `toolgate serve` as whoever operates it meets it: a process with a port, a log, and signals.
+//! `toolgate serve` from the operator's view: a process with a port, a log, and signals.
 
 mod measured;
 mod reload;
@@ -20,7 +20,7 @@ fn with_agents(agents: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_asked_is_logged_in_one_line_without_what_only_two_should_know() {
+async fn a_request_is_logged_on_one_line_without_secrets() {
     let desk = desk(&with_agents("desk: {}"), "turns: [{ say: Hello. }]");
     let mut server = Server::at(&desk).await;
 
@@ -42,7 +42,7 @@ async fn what_is_asked_is_logged_in_one_line_without_what_only_two_should_know()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_stopped_ends_well_and_another_one_goes_on_with_its_runs_at_once() {
+async fn another_server_resumes_the_runs_of_a_stopped_one_at_once() {
     let turns = "turns: [{ latency_ms: 400, calls: [{ name: nothing_of_that_name }] }, { say: Done. }]";
     let desk = desk(&with_agents("desk: {}"), turns);
     let server = Server::at(&desk).await;
@@ -56,7 +56,7 @@ async fn a_server_that_is_stopped_ends_well_and_another_one_goes_on_with_its_run
     let began = Instant::now();
     let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
     while server.get(&path).await.1["status"] != "completed" {
-        assert!(began.elapsed() < Duration::from_secs(20), "the lease of ten minutes is not waited for");
+        assert!(began.elapsed() < Duration::from_secs(20), "waited for the lease of ten minutes");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let events = desk.command(&["runs", "export", run["id"].as_str().unwrap()]).output().unwrap();
@@ -70,7 +70,7 @@ async fn a_second_signal_ends_the_server_at_once() {
     let mut server = Server::at(&desk).await;
     server.post("/v1/runs", "respond-async", json!({"input": "Hello"})).await;
     server.send(Signal::TERM);
-    server.line("nothing new is begun").await;
+    server.line("no new runs start").await;
     server.send(Signal::TERM);
     assert_eq!(server.ended().await, Some(130));
 }
@@ -90,7 +90,7 @@ async fn a_log_level_of_the_configuration_holds_for_a_server() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_other_users_can_read_is_warned_of_with_the_remedy() {
+async fn a_store_readable_by_others_gets_a_warning_with_a_remedy() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let desk = desk(&with_agents("desk: {}"), "turns: [{ say: Hello. }]");
@@ -110,7 +110,7 @@ async fn a_store_that_other_users_can_read_is_warned_of_with_the_remedy() {
     assert!(checked.err.contains(&remedy), "{}", checked.err);
 }
 
-/// Answers of so many requests whose log lines are long.
+/// The responses to this number of requests, each with a long log line.
 async fn ask_often(server: &Server, requests: usize) {
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..8 {
@@ -127,7 +127,7 @@ async fn ask_often(server: &Server, requests: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 #[allow(clippy::await_holding_lock)] // so that the log is not read meanwhile
-async fn a_log_that_is_not_read_delays_no_request_and_says_later_what_it_lost() {
+async fn a_blocked_log_delays_no_request_and_reports_its_losses() {
     let desk = desk(&with_agents("desk: {}"), "turns: [{ say: Hello. }]");
     let mut server = Server::at(&desk).await;
     let unread = server.said.clone();

@@ -25,7 +25,7 @@ fn a_server_that_does_not_start_is_left_out_with_the_reason_and_the_exit_code_sa
 }
 
 #[test]
-fn a_conversation_file_of_the_wrong_shape_is_told_with_its_name_and_place() {
+fn an_invalid_script_file_is_reported_with_its_position() {
     for (conversation, told) in [
         ("turns:\n  - sya: hello\n", ["conversation.yaml:2:5", "unknown key `sya`", "did you mean `say`?"]),
         ("- say: hello\n", ["conversation.yaml:1:1", "expected a mapping", "write `key: value`"]),
@@ -55,7 +55,7 @@ fn a_mistyped_key_is_shown_with_file_line_caret_and_remedy() {
 }
 
 #[test]
-fn a_configuration_that_is_right_is_told_in_short() {
+fn config_check_summarises_a_valid_configuration() {
     let ended = Desk::playing(CONVERSATION).toolgate(&["config", "check"]).expect(0);
     let told = ["ok       toolgate.yaml", "store    SQLite, .toolgate/toolgate.db", "agent    desk: model played"];
     told.iter().for_each(|line| assert!(ended.out.contains(line), "{line}: {}", ended.out));
@@ -69,7 +69,7 @@ fn the_schema_is_json() {
 }
 
 #[test]
-fn what_init_writes_runs_at_once_and_is_not_overwritten() {
+fn the_files_of_init_work_at_once_and_are_not_overwritten() {
     let desk = Desk::empty();
     let wrote = desk.toolgate(&["init"]).expect(0);
     assert!(wrote.out.contains("toolgate run \"Who is Ada Lindqvist?\""), "{}", wrote.out);
@@ -78,17 +78,17 @@ fn what_init_writes_runs_at_once_and_is_not_overwritten() {
     let ran = desk.toolgate(&["approvals", "approve", "last", "--all"]).expect(0);
     assert!(ran.out.contains("C-1001"), "{}", ran.out);
     let again = desk.toolgate(&["init"]).expect(2);
-    assert!(again.err.contains("is there already; nothing was written"), "{}", again.err);
+    assert!(again.err.contains("already exists; nothing was written"), "{}", again.err);
     desk.toolgate(&["init", "--force"]).expect(0);
     desk.toolgate(&["init", "a/new/folder"]).expect(0);
 }
 
 #[test]
-fn without_any_configuration_a_run_says_what_to_do_about_the_model() {
+fn a_run_without_configuration_explains_how_to_set_a_model() {
     let desk = Desk::empty();
     let ended = desk.toolgate(&["run", "Hello"]).expect(2);
     assert!(ended.err.contains("OPENAI_API_KEY"), "{}", ended.err);
-    assert_eq!(desk.toolgate(&["runs", "list"]).expect(0).out, "", "nothing was begun");
+    assert_eq!(desk.toolgate(&["runs", "list"]).expect(0).out, "", "no run was started");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_demonstration_shows_the_main_job() {
     let printed: Vec<&str> = ended.out.lines().filter(|line| line.starts_with("  toolgate ")).collect();
     assert_eq!(printed.len(), 4);
     printed[..3].iter().for_each(|line| drop(desk.paste(line).expect(0)));
-    // Run by hand the demonstration waits for the person's decision.
+    // Without the demo, the run waits for the person's decision.
     desk.paste(printed[3]).expect(10);
 }
 
@@ -135,7 +135,7 @@ fn help_teaches() {
 }
 
 #[test]
-fn version_and_completions_are_told() {
+fn version_and_completions_are_printed() {
     let desk = Desk::empty();
     let version = desk.toolgate(&["--version"]).expect(0).out;
     assert_eq!(version, format!("toolgate {}\n", env!("CARGO_PKG_VERSION")));
@@ -150,7 +150,7 @@ fn ids_and_times_do_not_make_a_snapshot_unsteady() {
 }
 
 #[test]
-fn a_schema_of_answers_that_is_none_is_told_before_anything_is_asked() {
+fn an_invalid_output_schema_is_reported_before_the_run() {
     let desk = Desk::playing(CONVERSATION);
     desk.write("answer.json", r#"{"type": "objekt"}"#);
     let run = desk.toolgate(&["run", "--output-schema", "answer.json", "x"]).expect(2);
@@ -167,7 +167,7 @@ fn a_schema_of_answers_that_is_none_is_told_before_anything_is_asked() {
 }
 
 #[test]
-fn webhooks_that_cannot_be_sent_are_refused_before_anything_is_served_and_by_their_number() {
+fn invalid_webhooks_are_rejected_by_index_before_serving() {
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let desk = Desk::playing(CONVERSATION);
     let usual = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();

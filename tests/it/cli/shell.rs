@@ -1,4 +1,4 @@
-//! An interactive shell in a terminal of its own, and what a person types there.
+//! Interactive shell in a terminal of its own, with typed input.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -12,7 +12,7 @@ pub(super) fn pasted(text: &str) -> String {
     format!("\x1b[200~{text}\x1b[201~")
 }
 
-/// How long something may take to be shown on a loaded machine.
+/// The time limit for output on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// `bash` in a pseudo-terminal (`script` of util-linux makes one). Its prompt is `[exit code] ready> `.
@@ -21,7 +21,7 @@ pub(super) struct Shell {
     keys: ChildStdin,
     screen: mpsc::Receiver<Vec<u8>>,
     shown: Vec<u8>,
-    /// How much of what was shown was expected already.
+    /// The length of the output that the test has matched.
     seen: usize,
 }
 
@@ -32,7 +32,7 @@ impl Shell {
 
     pub(super) fn with_terminal(desk: &Desk, kind: &str) -> Self {
         desk.write("shellrc", "PS1='[$?] ready> '\nunset HISTFILE\n");
-        // What starts the tests may have them ignore signals.
+        // The parent process of the tests may ignore signals.
         let mut command = desk.program("env");
         command
             .args(["--default-signal", "script", "-qec", "bash --rcfile shellrc -i", "/dev/null"])
@@ -65,7 +65,7 @@ impl Shell {
         self.types(&format!("{command}\r"))
     }
 
-    /// Waits until this stands behind what was seen before, and says what stands before it.
+    /// Waits until this text appears after the matched output, and returns the text before it.
     pub(super) fn sees(&mut self, text: &str) -> String {
         loop {
             let news = String::from_utf8_lossy(&self.shown[self.seen..]).into_owned();
@@ -94,13 +94,13 @@ impl Shell {
         self.sees("=")
     }
 
-    /// Closes the terminal, as a window that is closed.
+    /// Closes the terminal, like closing its window.
     pub(super) fn close(self) {}
 }
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // The terminal goes with its program.
+        // The terminal ends with its program.
         let _ = self.script.kill();
         let _ = self.script.wait();
     }

@@ -1,5 +1,5 @@
-//! Plain commands, compared with what shells make of them: whatever an allowance matches is one process with the very words
-//! that were matched.
+//! Plain commands, compared with real shells: a command that an allow rule matches is one process with exactly the
+//! matched words.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -76,7 +76,7 @@ const TOKENS: [&str; 62] = [
     "if",
 ];
 
-/// A folder in which `git` alone can be run, and leaves its words behind.
+/// A folder in which only `git` can run. It records its arguments there.
 struct Folder(TempDir);
 
 impl Folder {
@@ -95,7 +95,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// What ran, and what the shell complained of.
+    /// The processes that ran, and the errors of the shell.
     fn run(&self, shell: &Path, command: &str) -> (String, String) {
         let ran = self.path("ran");
         let _ = fs::remove_file(&ran);

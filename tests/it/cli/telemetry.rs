@@ -1,4 +1,4 @@
-//! What leaves the process about its runs, as its environment asks for it.
+//! Telemetry of the process, as its environment configures it.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ fn a_collector_that_is_not_there_costs_a_process_two_seconds_and_two_sentences()
     }
 }
 
-/// The value of a series whose line begins so and has these labels.
+/// The value of a series whose line has this prefix and these labels.
 fn value(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
     let is_it = |line: &&str| {
         let rest = line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
@@ -82,7 +82,7 @@ fn value(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
 }
 
 #[test]
-fn a_run_that_waits_in_one_process_and_ends_in_another_is_measured_once_and_its_approval_waits_in_between() {
+fn a_run_that_resumes_in_another_process_is_measured_once() {
     let desk = Desk::playing(NOTE);
     let console = [("OTEL_METRICS_EXPORTER", "console")];
 
@@ -111,7 +111,7 @@ fn a_run_that_waits_in_one_process_and_ends_in_another_is_measured_once_and_its_
 }
 
 #[test]
-fn what_cannot_be_meant_of_telemetry_is_found_before_anything_runs() {
+fn invalid_telemetry_settings_are_found_before_a_run() {
     for (name, value) in [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http"),
         ("OTEL_TRACES_SAMPLER", "sometimes"),

@@ -1,4 +1,4 @@
-//! The waterfall of a run, drawn from its journal.
+//! Waterfall of a run, drawn from its journal.
 
 use super::canaries::Collected;
 use super::desk::Desk;
@@ -35,7 +35,7 @@ fn a_run_that_waited_is_drawn_as_two_executions_with_the_wait_between_them() {
 }
 
 #[test]
-fn what_no_collector_was_sent_can_be_seen_all_the_same() {
+fn spans_are_visible_without_a_collector() {
     let desk = Desk::playing("turns: [{ say: done }]");
     let ran = desk.command(&["run", "Go"]).env("OTEL_TRACES_SAMPLER", "always_off").output().unwrap();
     assert!(ran.status.success());

@@ -1,4 +1,4 @@
-//! A run whose journal cannot be read here, as one that a newer toolgate wrote: the others are not kept waiting by it.
+//! A run with an unreadable journal, such as one from a newer toolgate: it does not block the other runs.
 
 use sqlx::Connection as _;
 
@@ -11,7 +11,7 @@ turns:
   - { say: done }
 ";
 
-/// Two runs that wait for a person, the first of which cannot be read; and its id.
+/// Two runs with a pending approval, of which the first is unreadable; and its id.
 async fn desk() -> (Desk, String) {
     let desk = Desk::playing(REFUND);
     for _ in 0..2 {
@@ -25,7 +25,7 @@ async fn desk() -> (Desk, String) {
     let sql = "UPDATE journal SET event = '{\"type\":\"execution.teleported\"}' WHERE seq = 2 AND run = ?";
     let changed = sqlx::query(sql).bind(&oldest).execute(&mut connection).await.unwrap();
     assert_eq!(changed.rows_affected(), 1);
-    // By the index its time is over.
+    // According to the index, it is overdue.
     let sql = "UPDATE run SET due_at = 1 WHERE id = ?";
     sqlx::query(sql).bind(&oldest).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
@@ -33,12 +33,16 @@ async fn desk() -> (Desk, String) {
 }
 
 #[tokio::test]
-async fn what_waits_in_the_other_runs_is_listed_and_the_unreadable_one_is_named() {
+async fn other_runs_are_listed_beside_an_unreadable_one() {
     let (desk, unreadable) = desk().await;
 
     let listed = desk.toolgate(&["approvals", "list"]).expect(1);
     assert!(listed.out.contains("note  shop: add_note("), "{}", listed.out);
-    assert!(listed.err.contains(&format!("warning: what waits in {unreadable} cannot be told")), "{}", listed.err);
+    assert!(
+        listed.err.contains(&format!("warning: the pending items of {unreadable} cannot be read")),
+        "{}",
+        listed.err
+    );
 
     let told = desk.toolgate(&["approvals", "list", "--json"]).expect(1).json_lines();
     assert_eq!(told.iter().map(|line| line["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["approval", "unreadable"]);
@@ -46,12 +50,12 @@ async fn what_waits_in_the_other_runs_is_listed_and_the_unreadable_one_is_named(
 }
 
 #[tokio::test]
-async fn a_sweep_says_of_which_run_it_cannot_tell_whether_anything_is_overdue() {
+async fn expire_names_the_run_that_it_cannot_read() {
     let (desk, unreadable) = desk().await;
 
     let swept = desk.toolgate(&["approvals", "expire"]).expect(1);
     assert!(swept.err.contains(&format!("error: {unreadable}: ")), "{}", swept.err);
-    assert!(swept.err.contains("0 runs had something overdue"), "{}", swept.err);
+    assert!(swept.err.contains("0 runs with overdue items"), "{}", swept.err);
 
     let told = desk.toolgate(&["approvals", "expire", "--json"]).expect(1).json_lines();
     assert_eq!((&told[0]["run_id"], &told[0]["error"]["code"]), (&unreadable.into(), &"journal_corrupt".into()));

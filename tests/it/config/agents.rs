@@ -1,4 +1,4 @@
-//! Agents in Markdown files, and the runs agents become.
+//! Agents in Markdown files, and the runner's agents.
 
 use toolgate::config;
 use toolgate::core::run::{Candidate, InDoubt, OnDeny};
@@ -30,7 +30,7 @@ fn a_file_without_front_matter_is_all_instructions() {
 }
 
 #[test]
-fn windows_line_ends_are_no_obstacle() {
+fn windows_line_endings_are_accepted() {
     let agent = load_markdown("---\r\nservers: [git]\r\n---\r\nWrite.\r\n").expect("good");
     assert_eq!((agent.servers.len(), agent.instructions.as_str()), (1, "Write."));
 }

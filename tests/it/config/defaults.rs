@@ -1,4 +1,4 @@
-//! What holds when little or nothing is written.
+//! Defaults of an empty or small configuration.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ fn with_env(vars: &'static [(&'static str, &'static str)]) -> Settings {
 }
 
 #[test]
-fn an_empty_file_is_an_assistant_that_asks_on_the_model_of_the_environment() {
+fn an_empty_file_is_an_assistant_on_the_environments_model() {
     let folder = folder(&[("toolgate.yaml", "# nothing\n")]);
     let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect("good");
     let database = folder.path().join(".toolgate/toolgate.db");
@@ -41,7 +41,7 @@ fn an_empty_file_is_an_assistant_that_asks_on_the_model_of_the_environment() {
 }
 
 #[test]
-fn the_implicit_assistant_may_use_every_server_and_a_written_agent_none_it_does_not_name() {
+fn only_the_implicit_assistant_may_use_every_server() {
     let servers = "servers:\n  b: { stdio: { command: b } }\n  a: { stdio: { command: a } }\n";
     let implicit = load(servers).expect("good");
     assert_eq!(implicit.agents[&"assistant".into()].servers, ["a".into(), "b".into()]);
@@ -84,7 +84,7 @@ fn toolgates_own_variables_come_before_openais() {
 }
 
 #[test]
-fn opentelemetrys_own_variables_hold_where_nothing_is_written() {
+fn opentelemetry_variables_apply_without_settings() {
     let settings = with_env(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"), ("OTEL_SERVICE_NAME", "shop")]);
     assert_eq!(settings.telemetry.otlp_endpoint, None, "export reads it, for a variable of one signal comes before it");
     assert_eq!(settings.telemetry.service_name, "shop");
@@ -101,8 +101,8 @@ fn toolgate_config_names_the_file_unless_the_command_line_does() {
 }
 
 #[test]
-fn without_any_file_the_defaults_hold() {
-    // The tests run in the package's folder, which has no configuration.
+fn without_any_file_the_defaults_apply() {
+    // The tests run in the package's folder, which contains no configuration.
     let settings = config::load(None, &no_env).expect("good");
     assert_eq!(settings.file, None);
     let path = Path::new(".toolgate/toolgate.db").to_owned();

@@ -1,4 +1,4 @@
-//! The sentences people read when their configuration is wrong. The snapshot is for reviewing them.
+//! Error messages of invalid configurations. The snapshot exists for their review.
 
 use std::fmt::Write as _;
 
@@ -18,13 +18,13 @@ const CASES: &[(&str, &str)] = &[
     ("a list where text is meant", "log: [warn]\n"),
     ("a tab", "agents:\n\ta: {}\n"),
     ("an undefined variable", "models:\n  main:\n    openai_chat:\n      model: x\n      api_key: \"${SECRET_KEY}\"\n"),
-    ("no variable at all", "log: \"${input:level}\"\n"),
+    ("an invalid variable", "log: \"${input:level}\"\n"),
     (
-        "references to nothing",
+        "unknown references",
         "models:\n  main: { openai_chat: { model: x } }\nservers:\n  git: { stdio: { command: git } }\nagents:\n  a: { model: mian, servers: [git, gti, web], policy: strikt }\n",
     ),
     (
-        "no model named among several",
+        "an agent without a model",
         "models:\n  one: { openai_chat: { model: x } }\n  two: { openai_chat: { model: y } }\nagents:\n  a: {}\n",
     ),
     (
@@ -34,27 +34,24 @@ const CASES: &[(&str, &str)] = &[
     ("a server without transport", "servers:\n  git:\n    trusted: true\n"),
     ("a server with two transports", "servers:\n  git: { stdio: { command: a }, http: { url: https://b } }\n"),
     (
-        "access that cannot be",
+        "invalid authentication",
         "servers:\n  a: { http: { url: \"https://a\", headers: { authorization: x }, auth: { bearer: y } } }\n  b: { http: { url: \"https://b\", auth: { oauth: { client_secret: plain-s3cret, redirect_port: 0 } } } }\n  c: { http: { url: \"https://c\", auth: { client_credentials: { client_id: c } } } }\n  d: { http: { url: \"https://d\", auth: { client_credentials: { client_id: c, private_key_file: none.pem } } } }\n  e: { http: { url: \"https://e\", auth: { bearer: \"${CRM_TOKEN}\" } } }\n",
     ),
-    ("an unknown way to access", "servers:\n  f: { http: { url: \"https://f\", auth: { bearre: x } } }\n"),
-    ("no room for calls", "servers:\n  git: { stdio: { command: a }, max_concurrency: 0 }\n"),
+    ("an unknown authentication method", "servers:\n  f: { http: { url: \"https://f\", auth: { bearre: x } } }\n"),
+    ("a concurrency of zero", "servers:\n  git: { stdio: { command: a }, max_concurrency: 0 }\n"),
     (
-        "no room for results",
+        "result limits below the minimum",
         "servers:\n  git: { stdio: { command: a }, max_result_bytes: 100 }\nagents:\n  a: { limits: { max_result_bytes: 2047 } }\n",
     ),
     (
-        "keys of envelopes that cannot be",
+        "invalid envelope keys",
         "envelope:\n  sign_with: c\n  keys:\n    - { id: a, hmac: plain-s3cret, seal: other-s3cret }\n    - { id: a, ed25519: private-s3cret }\n    - { id: b b }\n    - { id: d, ed25519_file: none.pem, seal: \"${SEAL}\" }\n",
     ),
-    (
-        "several keys of envelopes and none to sign with",
-        "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n",
-    ),
+    ("several envelope keys without a signing key", "envelope: { keys: [{ id: a, hmac: x }, { id: b, hmac: y }] }\n"),
     ("envelopes without a key", "envelope: { keys: [] }\n"),
-    ("a gateway that lets everybody in from anywhere", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
+    ("anonymous access from a network", "gateway: { listen: '0.0.0.0:80', anonymous: true }\n"),
     (
-        "a gateway that cannot be",
+        "an invalid gateway",
         "gateway:\n  listen: here\n  cors: { origins: [https://app.example.com/path, 'HTTPS://App.example.com'] }\n  oidc: { issuer: http://login.example.com, audience: x }\n  limits: { burst: 0, body_timeout_s: 0 }\n",
     ),
     ("a URL without a scheme", "servers:\n  web: { http: { url: example.com/mcp } }\n"),
@@ -64,32 +61,32 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("bad names", "servers:\n  my server: { stdio: { command: a } }\nagents:\n  \"ä\": {}\n"),
     ("bad patterns", "agents:\n  a: { tools: { allow: [\"mcp_[git\"], deny: [\"{a\"] }, priorities: { \"x{\": 1 } }\n"),
-    ("an unknown word", "agents:\n  a: { tiers: later }\n"),
+    ("an unknown value", "agents:\n  a: { tiers: later }\n"),
     ("a limit of zero", "agents:\n  a: { limits: { max_iterations: 0 } }\n"),
     (
-        "an environment that stands in for itself",
+        "an environment model that falls back to itself",
         "models:\n  a: { environment: { otherwise: b } }\n  b: { environment: {} }\n",
     ),
     (
-        "an unknown stand-in",
+        "an unknown fallback of the environment",
         "models:\n  a: { environment: { otherwise: demmo } }\n  demo: { scripted: { file: x.yaml } }\nagents:\n  x: { model: a }\n",
     ),
     (
-        "a fallback that cannot be",
+        "an invalid fallback",
         "models:\n  main: { openai_chat: { model: x } }\n  spare: { openai_chat: { model: y } }\nagents:\n  a:\n    model: main\n    fallback: [spaer, main, { model: spare, attempts: 0 }, { model: spare }, { model: nobody, attempts: 2 }]\n",
     ),
     ("a fallback without a model", "agents:\n  a: { fallback: [{ attempts: 2 }] }\n"),
     ("a fallback that is a number", "agents:\n  a: { fallback: [7] }\n"),
-    ("a fallback that is no list", "agents:\n  a: { fallback: main }\n"),
+    ("a fallback that is not a list", "agents:\n  a: { fallback: main }\n"),
     ("a missing agent file", "agents:\n  a: { file: agents/none.md }\n"),
     ("a missing policy file", "policies: { strict: none.yaml }\n"),
     ("a policy named like a preset", "policies: { plan: plan.yaml }\n"),
     ("keys beside a file", "agents:\n  a: { file: a.md, model: x }\n"),
     (
-        "external tools that are none",
+        "invalid external tools",
         "agents:\n  a:\n    external_tools:\n      - name: x\n        inputs: {}\n      - { name: y }\n      - { name: y }\n      - just_a_name\n",
     ),
-    ("an output schema that is none", "agents:\n  a: { output_schema: [1] }\n"),
+    ("an invalid output schema", "agents:\n  a: { output_schema: [1] }\n"),
 ];
 
 #[test]
@@ -104,7 +101,7 @@ fn every_fault_is_told_with_its_place_and_a_remedy() {
 }
 
 #[test]
-fn a_key_whose_value_was_commented_out_does_not_count_as_one_that_is_not_there() {
+fn a_key_without_a_value_is_an_error() {
     for (text, key) in [
         ("agents:\n  a:\n    tools:\n      # deny: [\"*\"]\n", "tools"),
         ("agents:\n  a:\n    policy: # strict\n", "policy"),
@@ -130,7 +127,7 @@ fn a_key_whose_value_was_commented_out_does_not_count_as_one_that_is_not_there()
 }
 
 #[test]
-fn a_missing_file_is_told_by_its_name() {
+fn a_missing_file_is_reported_by_name() {
     let error = config::load(Some(std::path::Path::new("nowhere/toolgate.yaml")), &no_env).expect_err("missing");
     assert!(
         error.plain().starts_with("there is no file `nowhere/toolgate.yaml` (check the path)"),
@@ -140,7 +137,7 @@ fn a_missing_file_is_told_by_its_name() {
 }
 
 #[test]
-fn one_pass_finds_all_faults_and_each_knows_its_line() {
+fn one_pass_finds_all_errors_with_their_lines() {
     let text = "log: ${A}\nservers:\n  x: { http: { url: nope } }\nagents:\n  a: { policy: none }\n";
     let error = super::load(text).expect_err("faulty");
     let lines: Vec<_> = error.faults().filter_map(|fault| fault.line_and_column()).map(|(line, _)| line).collect();
@@ -148,7 +145,7 @@ fn one_pass_finds_all_faults_and_each_knows_its_line() {
 }
 
 #[test]
-fn a_fault_never_shows_the_value_of_a_variable() {
+fn an_error_never_shows_the_value_of_a_variable() {
     let secret = |_: &str| Some("top secret".to_owned());
     let folder = folder(&[("toolgate.yaml", "servers:\n  x: { http: { url: \"${SECRET_URL}\" } }\n")]);
     let error = config::load(Some(&folder.path().join("toolgate.yaml")), &secret).expect_err("faulty");
@@ -157,7 +154,7 @@ fn a_fault_never_shows_the_value_of_a_variable() {
 }
 
 #[test]
-fn an_excerpt_does_not_carry_a_key_that_stands_beside_the_mistake() {
+fn an_excerpt_masks_a_key_next_to_the_error() {
     let error = super::load("models: { m: { anthropic: { api_key: sk-canary-1, modle: x } } }").expect_err("a typo");
     let shown = rendered(&error, std::path::Path::new("/nowhere"));
     assert!(shown.contains("modle: x") && !shown.contains("canary"), "{shown}");

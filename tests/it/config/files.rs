@@ -1,4 +1,4 @@
-//! Files of others: `mcpServers` of editors, and lists of external tools.
+//! Files in foreign formats: `mcpServers` of editors, and lists of external tools.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Good configurations and what they become.
+//! Valid configurations and their settings.
 
 use toolgate::config;
 
@@ -11,7 +11,7 @@ fn the_full_example_becomes_these_settings() {
     for secret in ["sk-very-secret", "git-very-secret", "web-very-secret"] {
         assert!(!shown.contains(secret), "{secret} is shown");
     }
-    // Policies have their own tests, and their compiled patterns are the library's business.
+    // Policies have their own tests, and their compiled patterns are internal to the library.
     let mut settings = settings;
     let policies: Vec<String> = settings.policies.keys().cloned().collect();
     assert_eq!(policies, ["accept-edits", "bypass", "default", "plan", "strict"]);
@@ -49,7 +49,7 @@ fn a_value_from_the_environment_never_becomes_yaml() {
 }
 
 #[test]
-fn sections_may_be_blank() {
+fn sections_may_be_empty() {
     let settings = super::load("models:\nservers:\nagents:\npolicies:\n").expect("good");
     assert_eq!(settings.agents.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Image models, and agents that ask more of one than it has.
+//! Image models, and agents with settings that such a model cannot use.
 
 use toolgate::config::{Api, ModelSettings};
 
@@ -9,7 +9,7 @@ const ARTIST: &str = "models: { artist: { openai_images: { model: gpt-image-2, e
 const TWO: &str = "models: { artist: { openai_images: { model: i } }, talker: { openai_chat: { model: t } } }\n";
 
 #[test]
-fn an_image_model_has_a_server_a_name_and_what_the_image_is_to_be_like() {
+fn an_image_model_has_a_server_a_name_and_image_parameters() {
     let settings = load(&format!("{ARTIST}agents: {{ painter: {{ servers: [] }} }}\n")).unwrap();
     let ModelSettings::Http(model) = &settings.models[&"artist".into()] else { panic!("a model on a server") };
     assert_eq!((model.api, model.base_url.as_str()), (Api::OpenAiImages, "https://api.openai.com/v1"));
@@ -17,7 +17,7 @@ fn an_image_model_has_a_server_a_name_and_what_the_image_is_to_be_like() {
 }
 
 #[test]
-fn whatever_an_image_model_has_no_use_for_is_refused_where_it_stands() {
+fn settings_an_image_model_cannot_use_are_rejected_in_place() {
     let text = format!(
         "{TWO}servers: {{ shop: {{ stdio: {{ command: shop }} }} }}
 agents:
@@ -34,7 +34,7 @@ agents:
     let error = load(&text).map(drop).expect_err("it is refused");
     let told: Vec<_> = error.faults().map(|fault| (fault.line_and_column().unwrap().0, fault.message())).collect();
     let message =
-        |key: &str| format!("agent `painter` has an image model, which takes a prompt and has no use for `{key}`");
+        |key: &str| format!("agent `painter` has an image model, which takes only a prompt and cannot use `{key}`");
     let keys = ["instructions", "servers", "tools", "external_tools", "output_schema", "fallback"];
     let expected: Vec<_> = (6..).zip(keys.map(message)).collect();
     assert_eq!(told, expected.iter().map(|(line, message)| (*line, message.as_str())).collect::<Vec<_>>());
@@ -42,15 +42,15 @@ agents:
 }
 
 #[test]
-fn an_image_model_stands_in_for_no_other() {
+fn an_image_model_cannot_be_a_fallback() {
     let text = format!("{TWO}agents: {{ writer: {{ model: talker, fallback: [artist] }} }}\n");
     let error = load(&text).map(drop).expect_err("it is refused");
     let told: Vec<&str> = error.faults().map(|fault| fault.message()).collect();
-    assert_eq!(told, ["model `artist` makes images and cannot stand in for another"]);
+    assert_eq!(told, ["model `artist` generates images and cannot be a fallback"]);
 }
 
 #[test]
-fn the_agent_that_nobody_wrote_has_no_servers_if_its_model_makes_images() {
+fn the_implicit_agent_of_an_image_model_has_no_servers() {
     let settings = load(&format!("{ARTIST}servers: {{ shop: {{ stdio: {{ command: shop }} }} }}\n")).unwrap();
     assert_eq!(settings.agents[&"assistant".into()].servers, []);
 }

@@ -120,7 +120,7 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_is_told_with_what_to_write_instead() {
+fn an_unreadable_policy_is_reported_with_a_remedy() {
     let rule = |rest: &str| {
         format!("name: p\ndefault: ask\nrules:\n  - {{ id: r, verdict: ask, justification: Because., {rest} }}\n")
     };
@@ -134,7 +134,7 @@ fn a_policy_that_cannot_be_read_is_told_with_what_to_write_instead() {
         (rule("match: { read_only: \"yes\" }"), "expected `true` or `false` (write `true` or `false`, without quotes)"),
         (
             "name: p\nrules:\n  - { id: r, match: { tool: a }, verdict: ask, justification: x }\n".to_owned(),
-            "p.yaml:1:1: the key `default` is missing (add `default: ask`; it holds where no rule speaks)",
+            "p.yaml:1:1: the key `default` is missing (add `default: ask`; it applies if no rule matches)",
         ),
     ] {
         let folder = folder(&[("p.yaml", &text)]);
@@ -150,15 +150,15 @@ fn a_policy_that_cannot_be_read_is_told_with_what_to_write_instead() {
 }
 
 #[test]
-fn a_policy_with_several_faults_is_called_by_its_name() {
+fn a_policy_with_several_errors_is_named() {
     let folder = folder(&[("p.yaml", "rules:\n  - { id: r, match: {}, verdict: ask, justification: x }\n")]);
     let error = config::policy_file(&folder.path().join("p.yaml")).expect_err("three faults").to_string();
     let error = super::without(folder.path(), &error);
-    assert_eq!(error, "p.yaml has 3 faults; the first: the key `name` is missing");
+    assert_eq!(error, "p.yaml has 3 errors; the first: the key `name` is missing");
 }
 
 #[test]
-fn a_key_whose_value_was_commented_out_is_refused_and_takes_nothing_from_a_rule() {
+fn a_rule_with_a_key_without_a_value_is_rejected() {
     let policy = |within: &str, matches: &str, rest: &str| {
         format!(
             "name: p\ndefault: ask\n{within}rules:\n  - id: r\n    match: {{ named: pay, {matches} }}\n    verdict: allow\n    justification: Because.\n{rest}"
@@ -254,7 +254,7 @@ fn a_policy_goes_by_one_name() {
     assert!(error.plain().contains("the file calls this policy `yours`, not `mine`"), "{}", error.plain());
 }
 
-/// What a policy says of a call, as `rule: verdict`.
+/// The verdict of a policy about a call, as `rule: verdict`.
 fn said(policy: &Policy, tool: &Tool, principal: Option<&str>, arguments: Option<serde_json::Value>) -> String {
     let (agent, principal) = ("desk".into(), principal.map(Into::into));
     let arguments = arguments.map(|arguments| arguments.as_object().expect("an object").clone());
@@ -282,7 +282,7 @@ rules:
     when: args.amount > 1000
     verdict: ask
     within_s: 60
-    justification: Somebody looks at large refunds at once.
+    justification: Large refunds are reviewed at once.
   - id: never-abroad
     match: { named: refund }
     when: has(args.iban) && !args.iban.startsWith('DE')
@@ -299,7 +299,7 @@ rules:
   - id: questions
     match: { origin: builtin, named: ask_human }
     verdict: deny
-    justification: Nobody is there to answer.
+    justification: No approver is available.
     examples:
       match: [{ tool: ask_human, builtin: true }]
       no_match: [{ tool: ask_human }]
@@ -320,14 +320,14 @@ fn each_call_gets_the_verdict_that_the_policy_was_written_for() {
         (&refund, None, Some(json!({"amount": 10, "iban": "FR1"})), "never-abroad: deny within 3600 s"),
         (&refund, Some("guest-7"), Some(json!({"amount": 10})), "guests: deny within 3600 s"),
         (&refund, Some("kim"), Some(json!({"amount": 10})), "small-refunds: allow within 3600 s"),
-        // It cannot be said whether a rule holds: a person is asked, and told which rule that is.
+        // The rule cannot be evaluated: the call requires approval, and the approver sees which rule.
         (&refund, None, Some(json!({"amount": "10"})), "small-refunds: ask within 3600 s"),
         (&refund, None, Some(json!({})), "small-refunds: ask within 3600 s"),
-        // An error allows nothing and forgives nothing.
+        // An error neither allows a call nor lifts a denial.
         (&refund, None, Some(json!({"iban": "FR1"})), "never-abroad: deny within 3600 s"),
         (&refund, Some("guest-7"), Some(json!({})), "guests: deny within 3600 s"),
         (&elsewhere, None, Some(json!({"amount": 10})), "default: ask within 3600 s"),
-        // Before a call is known, what depends on it is asked about: neither hidden nor let through.
+        // Before the arguments are known, a verdict that depends on them is *ask*: neither hidden nor allowed.
         (&refund, None, None, "never-abroad: ask within 3600 s"),
         (&external, None, None, "never-abroad: ask within 3600 s"),
         (&external, None, Some(json!({"amount": 10})), "applications: allow within 3600 s"),
@@ -339,7 +339,7 @@ fn each_call_gets_the_verdict_that_the_policy_was_written_for() {
 }
 
 #[test]
-fn what_is_denied_but_for_a_condition_is_offered_all_the_same() {
+fn a_tool_denied_except_under_a_condition_is_available() {
     let text = "name: p\ndefault: deny\nrules:\n  - { id: r, match: { named: read }, when: \"args.path == '/a'\", verdict: allow, justification: Only this. }\n";
     let folder = folder(&[("p.yaml", text)]);
     let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");
@@ -351,7 +351,7 @@ fn what_is_denied_but_for_a_condition_is_offered_all_the_same() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_evaluated_is_told_to_whoever_is_asked() {
+fn a_rule_that_cannot_be_evaluated_is_shown_to_the_approver() {
     let folder = folder(&[("desk.yaml", DESK)]);
     let policy = config::policy_file(&folder.path().join("desk.yaml")).expect("good");
     let tool = mcp_tool("shop", "refund", None, false);
@@ -363,7 +363,7 @@ fn a_rule_that_cannot_be_evaluated_is_told_to_whoever_is_asked() {
 }
 
 #[test]
-fn policies_stand_in_the_configuration_or_in_files() {
+fn policies_are_written_in_the_configuration_or_in_files() {
     let here = "default: deny\n    rules: [{ id: r, match: { tool: x }, verdict: ask, justification: Because. }]";
     let text = format!(
         "models: {{ main: {{ scripted: {{ file: c.yaml }} }} }}
@@ -400,7 +400,7 @@ agents:
 }
 
 #[test]
-fn the_version_of_a_policy_in_place_changes_with_it_and_not_with_what_stands_around_it() {
+fn an_inline_policys_version_depends_on_its_content_alone() {
     let version = |around: &str, justification: &str| {
         let rule = format!("{{ id: r, match: {{ tool: x }}, verdict: ask, justification: {justification} }}");
         let settings = load(&format!("{around}policies: {{ p: {{ default: deny, rules: [{rule}] }} }}\n"));
@@ -411,7 +411,7 @@ fn the_version_of_a_policy_in_place_changes_with_it_and_not_with_what_stands_aro
 }
 
 #[test]
-fn what_is_wrong_in_a_policy_in_place_is_told_at_its_line() {
+fn an_error_in_an_inline_policy_is_reported_at_its_line() {
     let error = load("agents:\n  a:\n    policy:\n      default: ask\n      rules:\n        - { id: r, match: { tool: x }, when: foo, verdict: ask, justification: Because. }\n")
         .expect_err("an unknown name");
     assert!(error.plain().contains("toolgate.yaml:6:"), "{}", error.plain());
@@ -423,7 +423,7 @@ fn what_is_wrong_in_a_policy_in_place_is_told_at_its_line() {
 }
 
 #[test]
-fn an_agent_may_ask_a_person_and_leaves_a_time_for_it() {
+fn an_agent_may_ask_the_user_with_a_time_limit() {
     let asks = |written: &str| {
         let settings =
             load(&format!("models: {{ m: {{ scripted: {{ file: c }} }} }}\nagents: {{ a: {{ {written} }} }}\n"));
@@ -438,11 +438,11 @@ fn an_agent_may_ask_a_person_and_leaves_a_time_for_it() {
 }
 
 #[test]
-fn an_external_tool_leaves_a_time_for_its_result() {
+fn an_external_tool_has_a_deadline_for_its_result() {
     let tool = |deadline: &str| {
         let text = format!("agents: {{ a: {{ external_tools: [{{ name: pay, deadline_s: {deadline} }}] }} }}\n");
         load(&text).map(|settings| settings.agents[&"a".into()].external_tools[0].deadline_s)
     };
     assert_eq!(tool("90").expect("good"), Some(90));
-    assert!(tool("0").expect_err("no time").plain().contains("leaves no time"));
+    assert!(tool("0").expect_err("no time").plain().contains("has a deadline of 0 seconds"));
 }

@@ -1,4 +1,4 @@
-//! Prices in the configuration, and what becomes of them.
+//! Prices in the configuration, and their effect.
 
 use toolgate::app::{self, IdleCostLimit, Pricing};
 use toolgate::config::Settings;
@@ -33,7 +33,7 @@ fn a_price_is_known_from_the_list_or_the_provider_and_never_for_a_local_server()
 }
 
 #[test]
-fn a_prompt_that_anthropic_keeps_for_an_hour_is_written_at_twice_the_price_of_input() {
+fn anthropics_one_hour_cache_costs_twice_the_input_price() {
     let models = "models:\n  m: { anthropic: { model: claude-opus-5, prompt_cache: CACHE } }\n";
     let rates = |cache: &str| match pricing(&load(&models.replace("CACHE", cache)).unwrap(), "m") {
         Pricing::Listed(price) => (price.rates.input, price.rates.cache_write),
@@ -43,14 +43,14 @@ fn a_prompt_that_anthropic_keeps_for_an_hour_is_written_at_twice_the_price_of_in
 }
 
 #[test]
-fn what_is_configured_wins_over_the_list_and_what_is_left_out_is_not_taken_from_it() {
+fn a_configured_price_replaces_the_listed_one_entirely() {
     let settings = load(&format!("{MODELS}prices: {{ known: {{ input: 1, output: 2.5 }} }}")).unwrap();
     let Pricing::Configured(price) = pricing(&settings, "known") else { panic!("not configured") };
     assert_eq!((price.rates.input, price.rates.output, price.rates.cache_read), (1.0, 2.5, None));
 }
 
 #[test]
-fn a_limit_on_the_cost_of_a_model_without_a_price_cannot_act() {
+fn a_cost_limit_on_a_model_without_a_price_has_no_effect() {
     let idle = |text: &str| {
         let settings = load(text).unwrap();
         app::idle_cost_limits(&settings, &app::open_models(&settings).unwrap())

@@ -36,7 +36,7 @@ fn the_examples_fit_the_schema() {
 }
 
 #[test]
-fn what_the_loader_refuses_the_schema_refuses() {
+fn the_schema_rejects_what_the_loader_rejects() {
     for written in [
         serde_json::json!({"agnets": {}}),
         serde_json::json!({"models": {"a": {"openai": {}}}}),

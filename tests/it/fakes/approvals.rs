@@ -1,4 +1,4 @@
-//! A memory of approvals that counts how it is asked and can be made to fail.
+//! An approval cache that counts its lookups and can be made to fail.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,22 +20,22 @@ pub(crate) struct CountingApprovals {
 }
 
 impl CountingApprovals {
-    /// The tools of every batch it was asked about.
+    /// The tools of each lookup.
     pub(crate) fn batches(&self) -> Vec<Vec<String>> {
         self.batches.lock().unwrap().clone()
     }
 
-    /// How many grants it was asked about each time, right before they were made use of.
+    /// The number of grants in each check right before their use.
     pub(crate) fn holds(&self) -> Vec<usize> {
         self.holds.lock().unwrap().clone()
     }
 
-    /// From now on it neither answers nor remembers.
+    /// Makes every later operation fail.
     pub(crate) fn break_down(&self) {
         self.broken.store(true, Ordering::SeqCst);
     }
 
-    /// From now on whatever it finds is taken back right afterwards.
+    /// Revokes every grant right after it was found.
     pub(crate) fn revoke_when_looked_up(&self) {
         self.fickle.store(true, Ordering::SeqCst);
     }
@@ -61,7 +61,7 @@ impl ApprovalCache for CountingApprovals {
     }
 
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
-        assert!(!grants.is_empty(), "a question about nothing");
+        assert!(!grants.is_empty(), "an empty lookup");
         self.holds.lock().unwrap().push(grants.len());
         self.check()?;
         self.kept.hold(grants, now).await

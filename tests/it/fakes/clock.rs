@@ -1,4 +1,4 @@
-//! A clock that starts at a fixed moment and advances with tokio's, so that a paused test owns both.
+//! A clock that starts at a fixed time and advances with tokio's, so that a paused test controls both.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate::ports::Clock;
 
-/// Records how long it was asked to wait.
+/// Records how long the program waited.
 pub(crate) struct FakeClock {
     began: Instant,
     slept: Mutex<Vec<Duration>>,
@@ -19,7 +19,7 @@ impl FakeClock {
         Self { began: Instant::now(), slept: Mutex::default() }
     }
 
-    /// Every wait that was asked for, in order.
+    /// Every wait, in order.
     pub(crate) fn slept(&self) -> Vec<Duration> {
         self.slept.lock().unwrap().clone()
     }

@@ -1,9 +1,9 @@
-//! Somebody else who writes into a journal just before an append.
+//! Another writer that writes to a journal just before an append.
 
 use toolgate::core::run::{Event, Recorded, Run};
 use toolgate::ports::{Append, RunRow, RunStore};
 
-/// Writes `event` where `victim` wants to write, as somebody who does not drive the run. Does nothing when the event
+/// Writes `event` at the position of `victim`, like a process that does not execute the run. Does nothing if the event
 /// cannot happen there.
 pub(super) async fn write(store: &dyn RunStore, victim: &Append, event: Event) {
     let journal = store.load(&victim.run, 0).await.unwrap();
@@ -15,7 +15,7 @@ pub(super) async fn write(store: &dyn RunStore, victim: &Append, event: Event) {
     append(store, victim, row, event).await;
 }
 
-/// Writes `event` where `victim` wants to write, whether it makes sense there or not.
+/// Writes `event` at the position of `victim`, whether it can happen there or not.
 pub(super) async fn write_nonsense(store: &dyn RunStore, victim: &Append, event: Event) {
     let row = RunRow { version: victim.at + 1, ..victim.row.clone() };
     append(store, victim, row, event).await;

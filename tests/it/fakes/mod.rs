@@ -1,5 +1,5 @@
-//! Strict fakes of the ports, shared by all scenarios. They do what they are told, record what was done to them, and
-//! hold against the program whatever the real thing could not forgive.
+//! Strict fakes of the ports for all scenarios. They do as configured, record every use, and report every violation
+//! that the real system would not tolerate.
 
 mod approvals;
 mod clock;

@@ -1,5 +1,5 @@
-//! MCP servers that offer what they are told to offer, answer as they are told to answer, and never forgive a call
-//! that is made twice or a tool that is not there.
+//! MCP servers with configured tools and replies. They report a violation when a call is sent twice or a tool does not
+//! exist.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -13,7 +13,7 @@ use toolgate::core::tool::{Annotations, CallReply, FailureKind, McpTool, Outcome
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, McpTask, Progress, TaskWish};
 
-/// Shared by all runners of a test: they are different processes, the servers are one world.
+/// Shared by all runners of a test: the runners are different processes with the same servers.
 #[derive(Default)]
 pub(crate) struct FakeServers {
     world: Mutex<World>,
@@ -35,22 +35,22 @@ struct World {
     tasks: BTreeMap<String, VecDeque<Result<CallReply, String>>>,
     told: Vec<Answered>,
     stopped_tasks: Vec<String>,
-    /// Tasks of which nothing is ever said, and how often they were asked about.
+    /// Tasks without any answer, and the number of polls.
     mute_tasks: BTreeMap<String, usize>,
-    /// Calls that were put aside, and may be sent again with the answers.
+    /// Suspended calls, which may be sent again with the answers.
     put_aside: BTreeSet<(RunId, CallId)>,
     generation: u64,
-    /// What changes each time somebody asks whether anything did.
+    /// The changes that follow, one for each check of the generation.
     changes: VecDeque<Change>,
     looks: usize,
-    /// What was on offer when each call arrived.
+    /// The available tools when each call arrived.
     offered: Vec<Vec<ServerTools>>,
 }
 
-/// Something that becomes different about the servers.
+/// A change of the servers.
 pub(crate) type Change = fn(&mut BTreeMap<ServerId, ServerTools>);
 
-/// A driver that looks more often than this at what is on offer does not rest.
+/// A driver that checks for changes more often than this never becomes idle.
 const MOST_LOOKS: usize = 2000;
 
 #[derive(Clone, Default)]
@@ -66,13 +66,13 @@ enum Ends {
     #[default]
     Well,
     With(Outcome),
-    /// With what is left of this, one reply a call.
+    /// With the next of these replies, one per call.
     InTurn(Vec<CallReply>),
     InPanic,
     Never,
 }
 
-/// A tool without hints that takes any object.
+/// A tool without hints that accepts any object.
 pub(crate) fn tool(name: &str) -> McpTool {
     McpTool {
         name: name.into(),
@@ -84,7 +84,7 @@ pub(crate) fn tool(name: &str) -> McpTool {
 }
 
 impl FakeServers {
-    /// Puts a tool on offer, or changes its definition.
+    /// Adds a tool, or changes its definition.
     pub(crate) fn offer(&self, server: &str, tool: McpTool) {
         let mut world = self.world();
         let empty = ServerTools {
@@ -101,7 +101,7 @@ impl FakeServers {
         world.generation += 1;
     }
 
-    /// Offers a tool of a trusted server that says that repeating it is harmless.
+    /// Adds an idempotent tool of a trusted server.
     pub(crate) fn offer_harmless(&self, server: &str, name: &str) {
         let annotations = Annotations { idempotent_hint: Some(true), ..Annotations::default() };
         self.offer(server, McpTool { annotations, ..tool(name) });
@@ -110,31 +110,31 @@ impl FakeServers {
         world.repeatable.insert(name.into());
     }
 
-    /// Puts another program, or address, in the place of a server, with the same name and the same tools.
+    /// Replaces the program or the address of a server, with the same name and the same tools.
     pub(crate) fn replace(&self, server: &str, endpoint: &str) {
         let mut world = self.world();
         world.servers.get_mut(&ServerId::from(server)).unwrap().endpoint = Some(endpoint.into());
         world.generation += 1;
     }
 
-    /// The operator trusts a server, or does so no longer.
+    /// Changes whether the configuration trusts a server.
     pub(crate) fn trust(&self, server: &str, trusted: bool) {
         let mut world = self.world();
         world.servers.get_mut(&ServerId::from(server)).unwrap().trusted = trusted;
         world.generation += 1;
     }
 
-    /// What changes, one change each time somebody asks whether anything did.
+    /// The changes that follow, one for each check of the generation.
     pub(crate) fn change_when_looked_at(&self, changes: impl IntoIterator<Item = Change>) {
         self.world().changes = changes.into_iter().collect();
     }
 
-    /// What was on offer when each call arrived, in order of arrival.
+    /// The available tools when each call arrived, in order of arrival.
     pub(crate) fn offered(&self) -> Vec<Vec<ServerTools>> {
         self.world().offered.clone()
     }
 
-    /// Takes a tool off the offer.
+    /// Removes a tool.
     pub(crate) fn withdraw(&self, server: &str, name: &str) {
         let mut world = self.world();
         world.servers.get_mut(&ServerId::from(server)).unwrap().tools.retain(|tool| tool.name != name);
@@ -153,33 +153,33 @@ impl FakeServers {
         self.behave(tool, |behaviour| behaviour.ends = Ends::With(outcome));
     }
 
-    /// What the server makes of the calls of a tool, one after the other: it may put a call aside.
+    /// The replies to the calls of a tool, in order. A reply may suspend a call.
     pub(crate) fn reply(&self, tool: &str, replies: impl IntoIterator<Item = CallReply>) {
         let replies = replies.into_iter().collect();
         self.behave(tool, |behaviour| behaviour.ends = Ends::InTurn(replies));
     }
 
-    /// What the server says of a task, one answer a question.
+    /// The answers about a task, one per poll.
     pub(crate) fn say_of_task(&self, task: &str, news: impl IntoIterator<Item = Result<CallReply, String>>) {
         self.world().tasks.insert(task.into(), news.into_iter().collect());
     }
 
-    /// What calls were told of what their server had asked, in order of arrival.
+    /// The elicitation responses that calls carried, in order of arrival.
     pub(crate) fn told(&self) -> Vec<Answered> {
         self.world().told.clone()
     }
 
-    /// Nothing is ever answered to a question about this task.
+    /// Leaves every poll of this task unanswered.
     pub(crate) fn hang_in_task(&self, task: &str) {
         self.world().mute_tasks.insert(task.into(), 0);
     }
 
-    /// How often a task was asked about of which nothing is ever said.
+    /// The number of polls of a task without answers.
     pub(crate) fn asked_in_vain(&self, task: &str) -> usize {
         self.world().mute_tasks.get(task).copied().unwrap_or_default()
     }
 
-    /// The tasks that were to be stopped.
+    /// The tasks that the program asked to stop.
     pub(crate) fn stopped_tasks(&self) -> Vec<String> {
         self.world().stopped_tasks.clone()
     }
@@ -192,7 +192,7 @@ impl FakeServers {
         self.behave(tool, |behaviour| behaviour.ends = Ends::Never);
     }
 
-    /// A person said that it may be called again.
+    /// Allows the tool to be called again, because the user agreed to it.
     pub(crate) fn forgive_repeats_of(&self, tool: &str) {
         self.world().repeatable.insert(tool.into());
     }
@@ -206,12 +206,12 @@ impl FakeServers {
         self.world().made.iter().map(|(_, call)| call.to_string()).collect()
     }
 
-    /// The arguments a call arrived with.
+    /// The arguments of a call when it arrived.
     pub(crate) fn arguments_of(&self, call: &str) -> Value {
         Value::Object(self.world().arguments[&CallId::from(call)].clone())
     }
 
-    /// The calls whose caller went away before they were answered.
+    /// The calls whose caller gave up before the answer.
     pub(crate) fn given_up(&self) -> Vec<String> {
         self.world().given_up.iter().map(CallId::to_string).collect()
     }
@@ -224,12 +224,12 @@ impl FakeServers {
         self.world().released.iter().map(RunId::to_string).collect()
     }
 
-    /// How often the tools were asked for.
+    /// The number of list requests.
     pub(crate) fn listings(&self) -> usize {
         self.world().listings
     }
 
-    /// What was done to the servers that must never be done.
+    /// The forbidden uses of the servers.
     pub(crate) fn violations(&self) -> Vec<String> {
         self.world().violations.clone()
     }
@@ -246,7 +246,7 @@ impl FakeServers {
         let mut world = self.world();
         match world.behaviours.get_mut(call.tool).map(|behaviour| &mut behaviour.ends) {
             Some(Ends::InTurn(replies)) if !replies.is_empty() => replies.remove(0),
-            _ => panic!("nobody told the fake server what to make of another call of {}", call.tool),
+            _ => panic!("the fake server has no reply to another call of {}", call.tool),
         }
     }
 
@@ -272,7 +272,7 @@ impl FakeServers {
     }
 }
 
-/// A call that is being worked on; dropped early, it was given up.
+/// A call in progress. If it is dropped early, its caller gave up.
 struct InFlight<'a> {
     servers: &'a FakeServers,
     call: CallId,
@@ -323,7 +323,7 @@ impl McpServers for FakeServers {
     fn generation(&self, _servers: &[ServerId]) -> u64 {
         let mut world = self.world();
         world.looks += 1;
-        assert!(world.looks < MOST_LOOKS, "somebody never stops looking");
+        assert!(world.looks < MOST_LOOKS, "a driver never stops checking for changes");
         if let Some(change) = world.changes.pop_front() {
             change(&mut world.servers);
             world.generation += 1;
@@ -341,8 +341,7 @@ impl McpServers for FakeServers {
         match task.wish {
             TaskWish::News => {
                 let news = world.tasks.get_mut(&task.task.id).and_then(VecDeque::pop_front);
-                let news =
-                    news.unwrap_or_else(|| panic!("nobody told the fake server what to say of {}", task.task.id));
+                let news = news.unwrap_or_else(|| panic!("the fake server has no answer about {}", task.task.id));
                 if matches!(news, Ok(CallReply::NeedsInput(_))) {
                     world.put_aside.insert((task.run.clone(), task.call.clone()));
                 }

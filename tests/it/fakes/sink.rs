@@ -1,4 +1,4 @@
-//! A watcher that remembers everything it was shown.
+//! A watcher that records everything it receives.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use toolgate::core::id::RunId;
 use toolgate::core::run::Recorded;
 use toolgate::ports::{Delta, EventSink, Update};
 
-/// What one watcher was told.
+/// A notification to a watcher.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
     TookUp { run: RunId, history: u64 },
@@ -16,7 +16,7 @@ pub(crate) enum Told {
     LaidDown(RunId),
 }
 
-/// Keeps the order in which it was told.
+/// Records the notifications in order.
 #[derive(Default)]
 pub(crate) struct RecordingSink {
     told: Mutex<Vec<Told>>,
@@ -27,8 +27,8 @@ impl RecordingSink {
         self.told.lock().unwrap().clone()
     }
 
-    /// Fails unless the sink was told every fact of the run's journal, in order and once: as history when a driver
-    /// took the run up, or else as it happened.
+    /// Fails unless the sink received every event of the run's journal once, in order: as history when a driver resumed
+    /// the run, or when it happened.
     pub(crate) fn was_told_everything(&self, wanted: &RunId, length: u64) {
         let mut next = 0;
         for told in self.told() {
@@ -44,10 +44,10 @@ impl RecordingSink {
                 _ => {}
             }
         }
-        assert_eq!(next, length, "the last facts were not told");
+        assert_eq!(next, length, "the last events are missing");
     }
 
-    /// All fragments, in the order they were shown.
+    /// All deltas, in order.
     pub(crate) fn deltas(&self) -> Vec<Delta> {
         let delta = |told: Told| match told {
             Told::Delta(_, delta) => Some(delta),

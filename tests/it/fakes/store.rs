@@ -1,5 +1,5 @@
-//! A store that fails at the append it is told to fail at, in the ways real ones do. It takes no fact that names a blob
-//! before the blob is there.
+//! A store that fails at configured appends, as real stores do. It rejects an event that refers to a blob before the
+//! blob is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use toolgate::ports::{
 
 use super::intruder;
 
-/// What goes wrong with one append.
+/// A fault of an append.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
-    /// Nothing is written, and an error comes back.
+    /// Nothing is written, and an error is returned.
     Refused,
-    /// Everything is written, and an error comes back all the same.
+    /// Everything is written, and an error is returned.
     AcknowledgementLost,
-    /// Somebody else writes this fact first.
+    /// Another writer appends this event first.
     Intrusion(Box<Event>),
-    /// Somebody writes this fact first although it cannot have happened.
+    /// Another writer appends this impossible event first.
     Nonsense(Box<Event>),
-    /// It takes this long.
+    /// The append takes this long.
     Slow(Duration),
     /// Everything is written, and the acknowledgement waits for this.
     AcknowledgementHeld(Arc<Notify>),
@@ -60,39 +60,39 @@ impl FailingStore {
         Self { inner, plan: Mutex::default() }
     }
 
-    /// The `nth` append from the beginning of the test goes wrong.
+    /// Makes the `nth` append since the start of the test fail.
     pub(crate) fn fail_at(&self, nth: usize, fault: Fault) {
         self.plan.lock().unwrap().faults.insert(nth, fault);
     }
 
-    /// The next append goes wrong.
+    /// Makes the next append fail.
     pub(crate) fn fail_next(&self, fault: Fault) {
         let mut plan = self.plan.lock().unwrap();
         let next = plan.appends;
         plan.faults.insert(next, fault);
     }
 
-    /// From now on leases run out, as if the process had stopped.
+    /// Lets leases expire from now on, as if the process had stopped.
     pub(crate) fn stop_renewing(&self) {
         self.plan.lock().unwrap().renews_no_more = true;
     }
 
-    /// The next so many blobs are refused.
+    /// Rejects the next `count` blobs.
     pub(crate) fn refuse_blobs(&self, count: usize) {
         self.plan.lock().unwrap().refuses_blobs = count;
     }
 
-    /// The next so many questions about blobs are refused.
+    /// Rejects the next `count` reads of blobs.
     pub(crate) fn refuse_reads(&self, count: usize) {
         self.plan.lock().unwrap().refuses_reads = count;
     }
 
-    /// From now on whoever reads a blob brings the store's code down.
+    /// Makes every later read of a blob panic.
     pub(crate) fn panic_in_reads(&self) {
         self.plan.lock().unwrap().panics_in_reads = true;
     }
 
-    /// The most blobs that were being read at one time.
+    /// The maximum of concurrent blob reads.
     pub(crate) fn most_reads_at_once(&self) -> usize {
         self.plan.lock().unwrap().most_reads
     }
@@ -104,7 +104,7 @@ impl FailingStore {
         if refuses { Err(StoreError::Unavailable("the store fails on demand".into())) } else { Ok(()) }
     }
 
-    /// Which runs came to use blobs that others had brought.
+    /// The runs that started to use existing blobs.
     pub(crate) fn shared(&self) -> Vec<(RunId, Vec<BlobHandle>)> {
         self.plan.lock().unwrap().shared.clone()
     }
@@ -131,17 +131,17 @@ impl FailingStore {
         }
     }
 
-    /// How many appends were tried.
+    /// The number of attempted appends.
     pub(crate) fn appends(&self) -> usize {
         self.plan.lock().unwrap().appends
     }
 
-    /// How many appends were written and had their acknowledgement held.
+    /// The number of written appends with a held acknowledgement.
     pub(crate) fn held(&self) -> usize {
         self.plan.lock().unwrap().held
     }
 
-    /// Whether every planned fault has happened.
+    /// Whether every configured fault has happened.
     pub(crate) fn is_spent(&self) -> bool {
         self.plan.lock().unwrap().faults.is_empty()
     }
@@ -239,7 +239,7 @@ impl BlobStore for FailingStore {
             plan.panics_in_reads
         };
         assert!(!panics, "the store panics on demand");
-        // Long enough for another one to come in between.
+        // Long enough for a concurrent read.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let blob = self.kept_blobs().get(handle).await;
         self.plan.lock().unwrap().reads -= 1;

@@ -1,4 +1,4 @@
-//! Validators small enough to be seen through. They know a handful of keywords and refuse to guess at others.
+//! Minimal validators. They support a few keywords and panic at others.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -6,10 +6,10 @@ use toolgate::core::run::{Budget, OutputVerdict, Spec};
 use toolgate::core::tool::{Problem, Tool};
 use toolgate::ports::{InputFindings, OutputValidator, ToolInputValidator};
 
-/// Knows `type`, `required` and `properties`.
+/// Supports `type`, `required` and `properties`.
 pub(crate) struct StrictInputs;
 
-/// Takes an answer that is JSON.
+/// Accepts answers that are JSON.
 pub(crate) struct JsonAnswers;
 
 #[async_trait]
@@ -66,7 +66,7 @@ fn check(schema: &Value, value: &Value, path: &str, problems: &mut Vec<Problem>)
                     }
                 }
             }
-            // What a question to a person has to be is looked at elsewhere, too.
+            // The form of an elicitation is validated elsewhere, too.
             "properties" | "default" | "additionalProperties" | "minLength" | "items" | "description" => {}
             unknown => panic!("the strict validator does not know the keyword {unknown:?}"),
         }

@@ -1,4 +1,4 @@
-//! Agents are listed; what they are told is for administrators.
+//! Agents: they are listed, and only administrators see their instructions.
 
 use serde_json::json;
 use toolgate::core::policy::Verdict;
@@ -7,7 +7,7 @@ use super::people::{self, Person};
 use crate::runner::world::{Kept, given_an_agent};
 
 #[tokio::test]
-async fn agents_are_shown_without_what_they_are_told_unless_to_an_administrator() {
+async fn only_administrators_see_the_instructions_of_agents() {
     let clerk = given_an_agent()
         .with_tools("files", &["read"])
         .whose_policy_says(Verdict::Ask, "*")
@@ -25,12 +25,12 @@ async fn agents_are_shown_without_what_they_are_told_unless_to_an_administrator(
     assert_eq!((&shown["policy"]["name"], shown.get("instructions")), (&json!("allow"), None));
     assert_eq!(tim.get("/v1/agents/clerk").await.body, *shown);
     assert_eq!(root.get("/v1/agents/clerk").await.text("instructions"), "Be brief.");
-    assert_eq!(tim.get("/v1/agents/nobody").await.problem(), "not_found");
+    assert_eq!(tim.get("/v1/agents/unknown").await.problem(), "not_found");
     let ann = Person { served: &served, badge: "ann acme runs:write" };
     for path in ["/v1/agents", "/v1/agents/clerk", "/v1/models", "/v1/servers", "/v1/servers/files"] {
         assert_eq!(ann.get(path).await.problem(), "forbidden", "{path}");
     }
     assert_eq!(tim.post("/v1/servers/files/restart", json!({})).await.problem(), "forbidden");
-    assert_eq!(tim.get("/v1/servers/files").await.problem(), "not_found", "this gateway knows of none");
+    assert_eq!(tim.get("/v1/servers/files").await.problem(), "not_found", "this gateway has no servers");
     assert_eq!(tim.get("/v1/models").await.body, json!({"object": "list", "data": []}));
 }

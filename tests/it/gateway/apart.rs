@@ -1,4 +1,4 @@
-//! Runs of tenants are kept apart, whatever is asked of them, and nobody does what their scopes do not say.
+//! Tenant isolation: runs of tenants are kept apart, and no caller acts beyond its scopes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use toolgate::gateway::{Caller, Door, Problem, Scope, Scopes};
 use super::served::{Answer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};
 
-/// Lets everybody in as who they say they are: `Authorization: TENANT SCOPE,SCOPE`.
+/// Authenticates every request by its own claim: `Authorization: TENANT SCOPE,SCOPE`.
 struct Trusting;
 
 #[async_trait]
@@ -24,7 +24,7 @@ impl Door for Trusting {
     }
 }
 
-/// Everything that can be asked of one run, with the scope it takes.
+/// Every endpoint of one run, with the scope it requires.
 fn everything() -> Vec<(Method, &'static str, Value, &'static str)> {
     vec![
         (Method::GET, "", Value::Null, "runs:read"),
@@ -41,7 +41,7 @@ fn everything() -> Vec<(Method, &'static str, Value, &'static str)> {
 }
 
 #[tokio::test]
-async fn a_run_of_another_tenant_is_not_there_and_a_scope_that_is_missing_is_named() {
+async fn foreign_runs_are_not_found_and_missing_scopes_are_named() {
     let world = given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InAFile).await;
     let served = Served::with(world, |builder| builder.door(Arc::new(Trusting))).await;
     let ask = async |method: Method, path: &str, who: &str, body: &Value| {
@@ -65,5 +65,5 @@ async fn a_run_of_another_tenant_is_not_there_and_a_scope_that_is_missing_is_nam
         assert!(weak.text("detail").contains(scope), "{name}: {weak:?}");
     }
     let still = ask(Method::GET, &format!("/v1/runs/{run}"), &format!("acme {all}"), &Value::Null).await;
-    assert_eq!(still.body, created.body, "nothing of it changed");
+    assert_eq!(still.body, created.body, "the run has not changed");
 }

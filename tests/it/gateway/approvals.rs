@@ -1,4 +1,4 @@
-//! The inbox: what waits for a decision is found, read, decided and given more time, by those who may.
+//! Approvals inbox: pending approvals are listed, read, decided and extended by callers with the scope.
 
 use std::time::Duration;
 
@@ -31,18 +31,18 @@ fn decision_of(approval: &Value) -> String {
     format!("/v1/approvals/{}/decision", approval["id"].as_str().unwrap())
 }
 
-/// The run when it rests again: a resume that gives nothing joins whoever drives it.
+/// The run when it is pending or has ended: an empty resume joins the process that drives it.
 async fn rested(served: &Served, run: &str) -> Answer {
     served.post(&format!("/v1/runs/{run}/resume"), json!({})).await
 }
 
 on_every_store! {
-    async fn a_call_waits_in_the_inbox_until_somebody_decides_and_then_the_run_goes_on(kept: Kept) {
+    async fn a_decision_in_the_inbox_resumes_the_run(kept: Kept) {
         let served = Served::to_all(guarded().kept(kept).await).await;
         let run = served.run(json!({"input": "Clean up", "session_id": "s1"})).await;
 
         let waiting = inbox(&served).await;
-        let [first, second] = &waiting[..] else { panic!("two calls wait: {waiting:?}") };
+        let [first, second] = &waiting[..] else { panic!("two calls are pending: {waiting:?}") };
         assert_eq!((&first["status"], &first["run_id"], &first["run_status"]), (&json!("pending"), &json!(run), &json!("pending")));
         assert_eq!((&first["agent"], &first["session_id"], &first["task"]), (&json!("clerk"), &json!("s1"), &json!("Clean up")));
         assert_eq!((&first["said"], &first["description"]), (&json!("I will."), &json!("does delete")));
@@ -56,12 +56,12 @@ on_every_store! {
         assert_eq!((decided.status.as_u16(), decided.text("status")), (200, "decided"), "{decided:?}");
         assert_eq!((&decided.body["decision"]["decision"], &decided.body["decision"]["by"]), (&json!("approve"), &json!("local")));
         rested(&served, &run).await;
-        assert_eq!(inbox(&served).await.len(), 1, "the other call still waits");
+        assert_eq!(inbox(&served).await.len(), 1, "the other call is still pending");
         let again = served.post(&decision_of(first), yes).await;
         assert_eq!((again.status.as_u16(), &again.body["decision"]), (200, &decided.body["decision"]));
         let otherwise = served.post(&decision_of(first), json!({"decision": "deny"})).await;
         assert_eq!((otherwise.status.as_u16(), otherwise.problem()), (409, "conflict"));
-        assert_eq!(otherwise.body["retryable"], false, "trying again changes nothing");
+        assert_eq!(otherwise.body["retryable"], false, "a retry changes nothing");
 
         served.post(&decision_of(second), json!({"decision": "deny", "reason": "keep it"})).await;
         let done = rested(&served, &run).await;
@@ -90,7 +90,7 @@ on_every_store! {
 }
 
 #[tokio::test]
-async fn what_is_no_approval_is_not_found_and_what_cannot_be_meant_is_refused() {
+async fn unknown_approvals_and_invalid_decisions_are_refused() {
     let served = Served::to_all(guarded().kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Clean up"})).await;
     let number = run.trim_start_matches("run_");
@@ -113,7 +113,7 @@ async fn what_is_no_approval_is_not_found_and_what_cannot_be_meant_is_refused() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_for_a_decision_runs_out_and_can_be_given_before() {
+async fn an_approval_expires_unless_its_deadline_is_extended() {
     let within = |agent: &mut toolgate::runner::Agent| {
         agent.policy = Policy { within_s: Some(60), ..Policy::ask_always() }.into();
     };
@@ -141,7 +141,7 @@ async fn time_for_a_decision_runs_out_and_can_be_given_before() {
 }
 
 #[tokio::test]
-async fn a_call_that_drifted_is_asked_about_anew_and_the_old_answer_decides_nothing() {
+async fn a_changed_call_requires_another_approval() {
     let served = Served::to_all(guarded_once().kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Clean up"})).await;
     let first = inbox(&served).await.remove(0);
@@ -162,7 +162,7 @@ async fn a_call_that_drifted_is_asked_about_anew_and_the_old_answer_decides_noth
 }
 
 #[tokio::test]
-async fn an_approval_is_not_there_for_another_tenant_and_not_decided_without_the_scope() {
+async fn an_approval_is_decided_by_its_tenant_with_the_scope_only() {
     let served = people::served(guarded_once().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme runs:read,runs:write,approvals:read" };
     let eve = Person { served: &served, badge: "eve evil all" };
@@ -177,14 +177,14 @@ async fn an_approval_is_not_there_for_another_tenant_and_not_decided_without_the
     assert_eq!(eve.post(&extend, json!({"seconds": 60})).await.problem(), "not_found");
     assert_eq!(ann.post(&decision, json!({"decision": "approve"})).await.problem(), "forbidden");
     assert_eq!(ann.post(&extend, json!({"seconds": 60})).await.problem(), "forbidden");
-    let nobody = Person { served: &served, badge: "tim acme runs:read" };
-    assert_eq!(nobody.get("/v1/approvals").await.problem(), "forbidden");
-    assert_eq!(nobody.get(&path).await.problem(), "forbidden");
+    let without_scope = Person { served: &served, badge: "tim acme runs:read" };
+    assert_eq!(without_scope.get("/v1/approvals").await.problem(), "forbidden");
+    assert_eq!(without_scope.get(&path).await.problem(), "forbidden");
     assert_eq!(served.world.servers.calls().len(), 0);
 }
 
 #[tokio::test]
-async fn with_four_eyes_whoever_started_a_run_may_say_no_and_only_others_yes() {
+async fn with_four_eyes_the_creator_of_a_run_may_only_deny() {
     let served = people::served_with_four_eyes(guarded_once().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme all" };
     let carl = Person { served: &served, badge: "carl acme all" };
@@ -222,7 +222,7 @@ async fn with_four_eyes_whoever_started_a_run_may_say_no_and_only_others_yes() {
 }
 
 #[tokio::test]
-async fn a_wider_approval_that_would_be_over_already_is_refused_with_its_place() {
+async fn an_approval_with_a_past_expiry_is_refused_with_a_pointer() {
     let served = Served::to_all(guarded_once().kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Clean up"})).await;
     let waiting = inbox(&served).await.remove(0);
@@ -235,5 +235,5 @@ async fn a_wider_approval_that_would_be_over_already_is_refused_with_its_place()
     let resumed = served.post(&format!("/v1/runs/{run}/resume"), json!({"decisions": [decision]})).await;
     let pointer = &resumed.body["errors"][0]["pointer"];
     assert_eq!((resumed.problem(), pointer), ("validation", &json!("/decisions/0/expires_at")));
-    assert_eq!(inbox(&served).await.len(), 1, "the call still waits");
+    assert_eq!(inbox(&served).await.len(), 1, "the call is still pending");
 }

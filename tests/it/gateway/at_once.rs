@@ -1,5 +1,5 @@
-//! Two who want something else of one run at the same moment: one of them has it, and both are told something sensible. Each
-//! race is run several times, for who is quicker is nobody's choice.
+//! Concurrent requests that want different outcomes for one run: one succeeds, and both receive a sensible response.
+//! Each race is run several times, because the winner is random.
 
 use futures::future::join_all;
 use reqwest::Method;
@@ -27,7 +27,7 @@ async fn served(given: Given) -> Served {
     Served::to_all(given.kept(Kept::InAFile).await).await
 }
 
-/// A run that is owed something, and the id of the call.
+/// A pending run, and the id of the call.
 async fn waiting(served: &Served) -> (String, String) {
     let created = served.post("/v1/runs", json!({"input": "Hello", "external_tools": [{"name": "order"}]})).await;
     let call = created.body["pending"][0]["call_id"].as_str().unwrap_or_else(|| panic!("{created:?}")).to_owned();
@@ -52,7 +52,7 @@ fn seen(answer: &Answer) -> (u16, &str) {
 const CONFLICT: (u16, &str) = (409, "conflict");
 
 #[tokio::test]
-async fn the_same_resume_many_times_at_once_is_one() {
+async fn concurrent_equal_resumes_count_once() {
     let served = served(one_order()).await;
     for _ in 0..ROUNDS {
         let (path, call) = waiting(&served).await;
@@ -70,7 +70,7 @@ async fn the_same_resume_many_times_at_once_is_one() {
 }
 
 #[tokio::test]
-async fn of_several_results_for_one_call_one_is_taken_and_the_others_are_refused() {
+async fn only_one_of_several_results_for_a_call_is_accepted() {
     let served = served(one_order()).await;
     for _ in 0..ROUNDS {
         let (path, call) = waiting(&served).await;
@@ -91,7 +91,7 @@ async fn of_several_results_for_one_call_one_is_taken_and_the_others_are_refused
 }
 
 #[tokio::test]
-async fn of_a_yes_in_the_inbox_and_a_no_in_a_resume_one_holds() {
+async fn only_one_of_two_opposite_decisions_counts() {
     let served = served(guarded()).await;
     for _ in 0..ROUNDS {
         let calls = served.world.servers.calls().len();
@@ -106,8 +106,8 @@ async fn of_a_yes_in_the_inbox_and_a_no_in_a_resume_one_holds() {
         assert_eq!(rested.text("status"), "completed", "{rested:?}");
         let made = served.world.servers.calls().len() - calls;
         match (seen(&yes), seen(&no)) {
-            ((200, _), CONFLICT) => assert_eq!(made, 1, "the yes held"),
-            (CONFLICT, (200, _)) => assert_eq!(made, 0, "the no held"),
+            ((200, _), CONFLICT) => assert_eq!(made, 1, "the approval counted"),
+            (CONFLICT, (200, _)) => assert_eq!(made, 0, "the denial counted"),
             neither => panic!("{neither:?}"),
         }
         assert_eq!(count(&served, &path, "approval.decided").await, 1);
@@ -115,7 +115,7 @@ async fn of_a_yes_in_the_inbox_and_a_no_in_a_resume_one_holds() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_while_it_is_resumed_has_one_ending_and_both_are_told_it() {
+async fn a_cancel_and_a_resume_agree_on_the_ending() {
     let served = served(one_order()).await;
     for _ in 0..ROUNDS {
         let (path, call) = waiting(&served).await;
@@ -142,7 +142,7 @@ async fn a_run_that_is_cancelled_while_it_is_resumed_has_one_ending_and_both_are
 }
 
 #[tokio::test]
-async fn a_run_that_is_deleted_while_it_is_told_is_told_wholly_or_up_to_somewhere_or_not() {
+async fn a_stream_of_a_run_being_deleted_has_no_gaps() {
     let served = served(given_an_agent().whose_model_says(json!([say("Done.")]))).await;
     for _ in 0..ROUNDS {
         let path = format!("/v1/runs/{}", served.run(json!({"input": "Hello"})).await);
@@ -157,13 +157,13 @@ async fn a_run_that_is_deleted_while_it_is_told_is_told_wholly_or_up_to_somewher
         let (told, deleted) = tokio::join!(told, deleted);
 
         assert_eq!(deleted, 204);
-        assert_eq!(told[..], whole[..told.len()], "nothing but the run");
+        assert_eq!(told[..], whole[..told.len()], "a prefix of the run");
         assert_eq!(served.get(&format!("{path}/events")).await.problem(), "gone");
     }
 }
 
 #[tokio::test]
-async fn a_run_under_way_is_not_deleted_and_its_fork_makes_none_of_its_calls() {
+async fn a_running_run_is_not_deleted_and_its_fork_repeats_no_call() {
     let slow = given_an_agent()
         .with_tools("files", &["read"])
         .where_servers(|servers| servers.take_ms("read", 300))
@@ -180,5 +180,5 @@ async fn a_run_under_way_is_not_deleted_and_its_fork_makes_none_of_its_calls() {
     assert_eq!((fork.status.as_u16(), fork.text("status")), (201, "completed"), "{fork:?}");
     let rest = begun.rest().await;
     assert_eq!(events(&rest).last(), Some(&"execution.completed"));
-    assert_eq!(served.world.servers.calls().len(), 1, "what the first one began is not begun again");
+    assert_eq!(served.world.servers.calls().len(), 1, "the fork repeats no call of the first run");
 }

@@ -1,4 +1,4 @@
-//! What somebody tries who means no good: with a key of their own, and with more patience than is decent.
+//! Attacks by callers with a key of their own, and much patience.
 
 mod consents;
 mod guesses;

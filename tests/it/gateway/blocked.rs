@@ -1,4 +1,4 @@
-//! Runs whose configuration is gone: a server shows them as blocked, lets them be cancelled, and keeps their deadline.
+//! Blocked runs, whose configuration is gone: a server shows them, can cancel them, and enforces their deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn process(store: &Arc<MemoryStore>, name: &str, agent: Agent) -> AgentRunner {
     builder.lease(Duration::from_millis(200)).agent(agent).build().unwrap()
 }
 
-/// A run of `clerk` that its process left in the middle, within these limits.
+/// A run of `clerk` that its process left halfway, within these limits.
 async fn orphan(store: &Arc<MemoryStore>, limits: Limits) -> RunId {
     let gone = process(store, "gone", Agent { limits, ..agent(&json!([{"hang": true}])) });
     let run = gone.start(Request::new("clerk", "Hello")).await.unwrap().run;
@@ -30,7 +30,7 @@ fn another_agent() -> Agent {
 }
 
 #[tokio::test]
-async fn a_run_whose_agent_is_gone_is_shown_as_blocked_and_can_be_cancelled() {
+async fn a_run_without_its_agent_is_blocked_and_can_be_cancelled() {
     let store = Arc::new(MemoryStore::new());
     let run = orphan(&store, Limits::default()).await;
     let site = Site::over(process(&store, "here", another_agent())).await;
@@ -51,7 +51,7 @@ async fn a_run_whose_agent_is_gone_is_shown_as_blocked_and_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn a_blocked_run_goes_on_in_a_process_that_has_its_agent() {
+async fn a_blocked_run_resumes_in_a_process_that_has_its_agent() {
     let store = Arc::new(MemoryStore::new());
     let run = orphan(&store, Limits::default()).await;
     let site = Site::over(process(&store, "here", another_agent())).await;

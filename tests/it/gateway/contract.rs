@@ -1,4 +1,4 @@
-//! What the gateway promises is what is committed, and what it points to is there.
+//! OpenAPI description: the committed file is the one that is served, and its links work.
 
 use std::path::Path;
 
@@ -30,8 +30,7 @@ fn the_committed_description_is_the_one_that_is_served() {
         std::fs::write(&file, &text).unwrap();
     }
     let committed = std::fs::read_to_string(&file).unwrap_or_default();
-    let help =
-        "the API has changed: look whether its users can live with that, then run this test with TOOLGATE_BLESS=1";
+    let help = "the API has changed: check that the change is compatible, then run this test with TOOLGATE_BLESS=1";
     assert!(committed == text, "{help}\n{}", first_difference(&committed, &text));
 }
 
@@ -41,15 +40,15 @@ fn first_difference(committed: &str, now: &str) -> String {
 }
 
 #[test]
-fn every_operation_says_what_it_does_and_how_it_refuses() {
+fn every_operation_has_a_summary_and_error_responses() {
     let description = described();
     for (name, operation) in operations(&description) {
         assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{name}");
         for status in ["400", "401", "403", "429", "503"] {
             let refused = &operation["responses"][status]["content"]["application/problem+json"];
-            assert!(refused.is_object(), "{name} does not say how it refuses with {status}");
+            assert!(refused.is_object(), "{name} does not describe its {status} response");
         }
-        assert!(operation["responses"]["default"].is_null(), "{name}: whatever comes is expected");
+        assert!(operation["responses"]["default"].is_null(), "{name} still has a default response");
         let tag = operation["tags"][0].as_str().unwrap_or_else(|| panic!("{name} has no tag"));
         let tags = description["tags"].as_array().unwrap();
         assert!(tags.iter().any(|known| known["name"] == tag), "{name}: the tag `{tag}` has no description");
@@ -57,23 +56,23 @@ fn every_operation_says_what_it_does_and_how_it_refuses() {
 }
 
 #[test]
-fn whatever_a_request_may_say_is_explained_and_nothing_else_is_taken() {
+fn every_request_field_is_described_and_no_other_is_accepted() {
     let description = described();
     for (name, operation) in operations(&description) {
         let Some(body) = operation.pointer("/requestBody/content/application~1json/schema/$ref") else { continue };
         let schema = description.pointer(body.as_str().unwrap().trim_start_matches('#')).unwrap();
-        assert_eq!(schema["additionalProperties"], false, "{name} says that it takes unknown fields");
+        assert_eq!(schema["additionalProperties"], false, "{name} accepts unknown fields");
         for (field, property) in schema["properties"].as_object().into_iter().flatten() {
             let either = property["oneOf"].as_array().into_iter().flatten();
             let mut told = std::iter::once(property).chain(either);
             let explained = told.any(|it| it["description"].is_string() || it.get("$ref").is_some());
-            assert!(explained, "{name}: `{field}` is not explained");
+            assert!(explained, "{name}: `{field}` has no description");
         }
     }
 }
 
 #[tokio::test]
-async fn a_problem_leads_to_a_page_about_it() {
+async fn a_problem_links_to_its_page() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let refused = served.get("/v1/runs/run_nobody").await;
     let page = served.get(refused.text("type")).await;
@@ -88,7 +87,7 @@ async fn a_problem_leads_to_a_page_about_it() {
 }
 
 #[tokio::test]
-async fn the_page_about_the_api_fetches_nothing_from_elsewhere() {
+async fn the_api_reference_page_loads_nothing_from_elsewhere() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let page = served.get("/docs").await;
     assert!(page.header("content-security-policy").contains("default-src 'none'"));

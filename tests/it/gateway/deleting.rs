@@ -1,4 +1,4 @@
-//! What a run holds is deleted, and that it was there stays known.
+//! Deletion of runs: their data is deleted, and their id remains known.
 
 use reqwest::Method;
 use serde_json::json;
@@ -14,7 +14,7 @@ impl Served {
 }
 
 on_every_store! {
-    async fn what_is_deleted_is_gone_with_everything_under_it_and_its_fork_is_not(kept: Kept) {
+    async fn a_deleted_run_is_gone_and_its_fork_is_not(kept: Kept) {
         let turns = json!([{"media": [{"media_type": "image/png", "data": "iVBORw0KGgo="}]}, say("Second.")]);
         let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(kept).await).await;
         let run = served.run(json!({"input": "A secret"})).await;
@@ -35,7 +35,7 @@ on_every_store! {
         for child in ["resume", "cancel", "fork"] {
             assert_eq!(served.post(&format!("{path}/{child}"), json!({})).await.problem(), "gone", "{child}");
         }
-        assert_eq!(served.delete(&path).await.status, 204, "deleting twice is deleting once");
+        assert_eq!(served.delete(&path).await.status, 204, "a second delete has no further effect");
         assert_eq!(served.get(&path).await.text("detail"), gone.text("detail"));
         let listed = served.get("/v1/runs").await;
         assert_eq!(listed.body["data"].as_array().unwrap().len(), 1);

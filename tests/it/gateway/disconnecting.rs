@@ -1,4 +1,4 @@
-//! Clients that close their connection as soon as their request is complete: what the server has begun to do is finished.
+//! Clients that disconnect as soon as their request is complete: the server finishes the work it has begun.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use toolgate::stores::{Durability, SqliteStore};
 use super::site::{Site, until};
 use crate::runner::world::{Given, given_an_agent, names, say};
 
-/// So long that no run goes on because its lease ended.
+/// So long that no run resumes because its lease expired.
 const LEASE: Duration = Duration::from_secs(3600);
 
 /// How often each request is abandoned: every delay of `DELAYS_MS`, with a FIN and with a RST.
@@ -63,7 +63,7 @@ impl Abandoned {
         self.site.runner.list(&RunFilter { limit: 1000, ..RunFilter::default() }).await.unwrap()
     }
 
-    /// Waits until no run is at work, as the store says and as this process does.
+    /// Waits until no run is running, in the store and in this process.
     async fn all_rest(&self) {
         until(async || {
             let is_at_work = self.runs().await.iter().any(|row| row.status == Status::Running);
@@ -95,7 +95,7 @@ fn one_order() -> Given {
 }
 
 #[tokio::test]
-async fn a_run_goes_on_whose_creation_was_abandoned() {
+async fn a_run_continues_after_its_creation_was_abandoned() {
     let server = Abandoned::serves(given_an_agent().whose_model_says(json!([say("Done.")]))).await;
     for round in 0..ROUNDS {
         server.abandon(round, "/v1/runs", &json!({"input": "Hello"})).await;
@@ -109,7 +109,7 @@ async fn a_run_goes_on_whose_creation_was_abandoned() {
 }
 
 #[tokio::test]
-async fn a_run_goes_on_whose_resume_was_abandoned() {
+async fn a_run_continues_after_its_resume_was_abandoned() {
     let server = Abandoned::serves(one_order()).await;
     for round in 0..ROUNDS {
         let (run, pending) = server.resting().await;
@@ -123,7 +123,7 @@ async fn a_run_goes_on_whose_resume_was_abandoned() {
 }
 
 #[tokio::test]
-async fn a_run_goes_on_whose_decision_was_abandoned() {
+async fn a_run_continues_after_its_decision_was_abandoned() {
     let turns = json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]);
     let clerk = given_an_agent().with_tools("files", &["delete"]).whose_policy_says(Verdict::Ask, "*");
     let server = Abandoned::serves(clerk.whose_model_says(turns)).await;
@@ -139,7 +139,7 @@ async fn a_run_goes_on_whose_decision_was_abandoned() {
 }
 
 #[tokio::test]
-async fn a_fork_goes_on_whose_request_was_abandoned() {
+async fn a_fork_continues_after_its_request_was_abandoned() {
     let server = Abandoned::serves(given_an_agent().whose_model_says(json!([say("Done.")]))).await;
     let (source, _) = server.resting().await;
     for round in 0..ROUNDS {
@@ -154,7 +154,7 @@ async fn a_fork_goes_on_whose_request_was_abandoned() {
 }
 
 #[tokio::test]
-async fn a_run_goes_on_that_was_sent_an_abandoned_message() {
+async fn a_run_continues_after_an_abandoned_message() {
     let server = Abandoned::serves(one_order()).await;
     let mut waiting = Vec::new();
     for round in 0..ROUNDS {
@@ -173,7 +173,7 @@ async fn a_run_goes_on_that_was_sent_an_abandoned_message() {
 }
 
 #[tokio::test]
-async fn a_call_under_way_stops_whose_cancel_was_abandoned() {
+async fn a_call_stops_after_its_cancel_was_abandoned() {
     let turns = json!([{"calls": [{"name": "mcp_files_hang"}]}, say("Done.")]);
     let clerk = given_an_agent().with_tools("files", &["hang"]).where_servers(|servers| servers.hang_in("hang"));
     let server = Abandoned::serves(clerk.whose_model_says(turns)).await;
@@ -182,7 +182,7 @@ async fn a_call_under_way_stops_whose_cancel_was_abandoned() {
         server.abandon(round, &format!("/v1/runs/{}/cancel", started.text("id")), &json!({})).await;
     }
 
-    // Every run that was cancelled is left by its driver, which is not told by any poll.
+    // Every run that was cancelled is released by its driver, which no poll informs.
     until(async || {
         let cancelled = server.runs().await.iter().filter(|row| row.status == Status::Cancelled).count();
         cancelled > 0 && server.site.gateway.activity().driven + cancelled == ROUNDS as usize

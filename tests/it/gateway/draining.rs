@@ -1,4 +1,5 @@
-//! A server that is to stop: runs rest if they can, and else are laid down where another process takes them at once.
+//! Draining: a server that stops lets its runs finish if they can, and releases the others, which another process
+//! claims at once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use super::streamed::Stream;
 use crate::fakes::Fault;
 use crate::runner::world::{given_an_agent, say};
 
-/// So long that nobody gets a run by waiting for it to run out.
+/// So long that no run is claimed because its lease expired.
 const LEASE: Duration = Duration::from_secs(3600);
 
 fn process(store: &Arc<MemoryStore>, name: &str, turns: &Value) -> AgentRunner {
@@ -38,7 +39,7 @@ async fn replies(runner: &AgentRunner, run: &toolgate::core::id::RunId) -> usize
 }
 
 #[tokio::test]
-async fn a_run_that_comes_to_rest_in_time_is_driven_to_its_ending() {
+async fn a_run_that_ends_in_time_is_not_released() {
     let store = Arc::new(MemoryStore::new());
     let here = process(&store, "here", &slowly_then_done());
     let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
@@ -49,25 +50,25 @@ async fn a_run_that_comes_to_rest_in_time_is_driven_to_its_ending() {
 }
 
 #[tokio::test]
-async fn a_run_at_work_is_laid_down_after_its_step_and_another_process_has_it_at_once() {
+async fn a_run_is_released_after_its_step_and_claimed_at_once() {
     let store = Arc::new(MemoryStore::new());
     let here = process(&store, "here", &slowly_then_done());
     let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
     let run = execution.run.clone();
 
-    assert_eq!(here.drain(times(20, 20_000)).await, 0, "nothing is cut");
+    assert_eq!(here.drain(times(20, 20_000)).await, 0, "no step is aborted");
 
     assert_eq!(execution.rest().await.unwrap_err(), RunnerError::LaidDown(run.clone()));
-    assert_eq!(replies(&here, &run).await, 1, "the step that was under way is written down");
+    assert_eq!(replies(&here, &run).await, 1, "the step in progress is recorded");
     let there = process(&store, "there", &slowly_then_done());
     let mut taken = there.recover().await.unwrap();
-    assert_eq!(taken.len(), 1, "nobody waits for a lease");
+    assert_eq!(taken.len(), 1, "no process waits for a lease to expire");
     assert_eq!(taken.remove(0).rest().await.unwrap().status, Status::Completed);
-    assert_eq!(replies(&there, &run).await, 2, "what was answered is not asked again");
+    assert_eq!(replies(&there, &run).await, 2, "an answered request is not repeated");
 }
 
 #[tokio::test]
-async fn a_step_that_does_not_end_is_cut_and_asked_again_elsewhere() {
+async fn a_step_that_does_not_end_is_aborted_and_repeated_elsewhere() {
     let store = Arc::new(MemoryStore::new());
     let here = process(&store, "here", &json!([{"hang": true}]));
     let execution = here.start(Request::new("clerk", "Hello")).await.unwrap();
@@ -82,7 +83,7 @@ async fn a_step_that_does_not_end_is_cut_and_asked_again_elsewhere() {
 }
 
 #[tokio::test]
-async fn what_waits_for_its_turn_is_given_up_at_once() {
+async fn a_queued_run_is_released_at_once() {
     let store = Arc::new(MemoryStore::new());
     let builder = AgentRunner::builder().store(store.clone()).lease(LEASE).agent(agent(&slowly_then_done()));
     let here = builder.capacity(Capacity { driven: 1, ..Capacity::default() }).build().unwrap();
@@ -93,7 +94,7 @@ async fn what_waits_for_its_turn_is_given_up_at_once() {
     let began = Instant::now();
     let (laid_down, drained) = (waits.run.clone(), waits.rest().await);
     assert_eq!(drained.unwrap_err(), RunnerError::LaidDown(laid_down.clone()));
-    assert!(began.elapsed() < Duration::from_millis(250), "and not only when the first one rests");
+    assert!(began.elapsed() < Duration::from_millis(250), "and not only when the first run ends");
     let there = process(&store, "there", &slowly_then_done());
     until(async || there.recover().await.unwrap().iter().any(|taken| taken.run == laid_down)).await;
     assert_eq!(first.rest().await.unwrap().status, Status::Completed);
@@ -101,7 +102,7 @@ async fn what_waits_for_its_turn_is_given_up_at_once() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_run_of_a_server_that_stops_is_told_that_it_goes_on_and_nothing_new_begins() {
+async fn a_stopping_server_answers_waiting_clients_and_refuses_runs() {
     let store = Arc::new(MemoryStore::new());
     let site = Site::over(process(&store, "here", &json!([{"hang": true}]))).await;
     assert_eq!(site.get("/readyz").await.text("status"), "ready");
@@ -114,7 +115,7 @@ async fn whoever_waits_for_a_run_of_a_server_that_stops_is_told_that_it_goes_on_
         until(async || site.get("/readyz").await.status == 503).await;
         let not_ready = site.get("/readyz").await;
         assert_eq!(not_ready.body["checks"], json!({"store": "ok", "store_writes": "ok", "takes_runs": "failing"}));
-        assert_eq!(site.get("/healthz").await.status, 200, "it lives");
+        assert_eq!(site.get("/healthz").await.status, 200, "the process is alive");
         let refused = site.post("/v1/runs", json!({"input": "Hello"})).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (503, "unavailable"));
         assert_eq!(refused.header("retry-after"), "1");
@@ -126,7 +127,7 @@ async fn whoever_waits_for_a_run_of_a_server_that_stops_is_told_that_it_goes_on_
 }
 
 #[tokio::test]
-async fn a_stream_of_a_server_that_stops_tells_what_is_written_before_it_ends() {
+async fn a_stopping_server_sends_all_written_events_first() {
     let store = Arc::new(MemoryStore::new());
     let site = Site::over(process(&store, "here", &json!([{"hang": true}]))).await;
     let execution = site.runner.start(Request::new("clerk", "Hello")).await.unwrap();
@@ -145,7 +146,7 @@ async fn a_stream_of_a_server_that_stops_tells_what_is_written_before_it_ends() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_tool_returned_is_written_down_although_somebody_else_writes_first() {
+async fn a_tool_result_is_recorded_despite_a_concurrent_write() {
     let turn = json!({"calls": [{"name": "mcp_files_read"}]});
     let clerk = given_an_agent().with_tools("files", &["read"]).whose_model_says(json!([turn, say("Done.")]));
     let world = clerk.where_servers(|servers| servers.take_ms("read", 1000)).ready().await;
@@ -153,7 +154,7 @@ async fn what_a_tool_returned_is_written_down_although_somebody_else_writes_firs
     until(async || world.servers.calls().len() == 1).await;
     world.store.fail_next(Fault::Intrusion(Event::MessageAdded { message: Message::user("Hurry") }.into()));
 
-    assert_eq!(world.runner.drain(times(20, 20_000)).await, 0, "nothing is cut");
+    assert_eq!(world.runner.drain(times(20, 20_000)).await, 0, "no step is aborted");
 
     assert!(world.store.is_spent());
     let journal = world.journal(&execution.run).await;

@@ -1,4 +1,4 @@
-//! A run is watched: what happened so far, then what happens, and after a break exactly what comes next.
+//! Event streams: first the events so far, then new ones, and after a disconnection exactly the next ones.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn a_world(kept: Kept) -> World {
     given_an_agent().with_tools("files", &["read"]).whose_model_says(turns).kept(kept).await
 }
 
-/// The application is asked for something before there is an answer.
+/// A run that requires a result from the client before it answers.
 async fn a_world_that_waits(kept: Kept) -> World {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Thank you.")]);
     given_an_agent().with_an_external_tool("lookup").whose_model_says(turns).kept(kept).await
@@ -41,7 +41,7 @@ async fn serving(world: World, settings: GatewaySettings) -> Served {
 }
 
 #[tokio::test]
-async fn after_any_event_of_a_finished_run_a_stream_goes_on_with_exactly_the_rest() {
+async fn a_stream_of_an_ended_run_resumes_after_any_event() {
     let served = Served::to_all(a_world(Kept::InAFile).await).await;
     let run = served.run(json!({"input": "Hello"})).await;
     let path = format!("/v1/runs/{run}/events");
@@ -52,8 +52,8 @@ async fn after_any_event_of_a_finished_run_a_stream_goes_on_with_exactly_the_res
     assert_eq!(stream.retry.as_deref(), Some("2000"));
     assert_eq!((events(&whole)[0], *events(&whole).last().unwrap()), ("execution.started", "execution.completed"));
     let ids = ids(&whole);
-    assert_eq!(ids.len(), whole.len(), "what is told of the past can be asked for");
-    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an id is there twice: {ids:?}");
+    assert_eq!(ids.len(), whole.len(), "every past event has an id");
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "duplicate id: {ids:?}");
     assert!(ids.iter().any(|id| id.contains('.')), "{ids:?}");
     let (last, others) = ids.split_last().unwrap();
     for (index, id) in others.iter().enumerate() {
@@ -61,11 +61,11 @@ async fn after_any_event_of_a_finished_run_a_stream_goes_on_with_exactly_the_res
         assert_eq!(served.watch(&format!("{path}?after={id}")).await.rest().await, whole[index + 1..], "after {id}");
     }
     let end = served.request(Method::GET, &path).header("last-event-id", *last).send().await.unwrap();
-    assert_eq!(end.status(), 204, "there is nothing to wait for any more");
+    assert_eq!(end.status(), 204, "no further event can follow");
 }
 
 #[tokio::test]
-async fn the_events_there_are_can_be_read_page_by_page() {
+async fn events_can_be_read_in_pages() {
     let served = Served::to_all(a_world(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Hello"})).await;
     let path = format!("/v1/runs/{run}/events");
@@ -88,7 +88,7 @@ async fn the_events_there_are_can_be_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_is_told_to_wait_and_the_stream_goes_on_when_it_does() {
+async fn a_stream_reports_a_pending_run_and_continues_with_it() {
     let served = Served::to_all(a_world_that_waits(Kept::InAFile).await).await;
     let run = served.run(asks_for_lookup()).await;
     let path = format!("/v1/runs/{run}/events");
@@ -106,7 +106,7 @@ async fn a_run_that_waits_is_told_to_wait_and_the_stream_goes_on_when_it_does() 
 }
 
 #[tokio::test]
-async fn who_watches_until_a_run_rests_is_let_go_when_it_waits() {
+async fn a_stream_until_idle_closes_when_the_run_is_pending() {
     let served = Served::to_all(a_world_that_waits(Kept::InMemory).await).await;
     let run = served.run(asks_for_lookup()).await;
     let path = format!("/v1/runs/{run}/events?until=rest");
@@ -116,7 +116,7 @@ async fn who_watches_until_a_run_rests_is_let_go_when_it_waits() {
     assert_eq!(*events(&told).last().unwrap(), "execution.pending");
     let last = *ids(&told).last().unwrap();
     let again = served.request(Method::GET, &path).header("last-event-id", last).send().await.unwrap();
-    assert_eq!(again.status(), 204, "it rests still");
+    assert_eq!(again.status(), 204, "the run is still pending");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_run_that_another_process_drives_is_followed_to_its_end() {
 }
 
 #[tokio::test]
-async fn what_was_said_is_told_only_to_those_who_ask_for_it() {
+async fn events_have_content_only_on_request() {
     let served = Served::to_all(a_world(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "A secret question"})).await;
     let path = format!("/v1/runs/{run}/events");
@@ -154,7 +154,7 @@ async fn what_was_said_is_told_only_to_those_who_ask_for_it() {
 }
 
 #[tokio::test]
-async fn a_stream_without_news_says_that_it_is_there() {
+async fn an_idle_stream_sends_heartbeats() {
     let settings = GatewaySettings { heartbeat: Duration::from_millis(20), ..quick(1_000) };
     let served = serving(a_world_that_waits(Kept::InMemory).await, settings).await;
     let run = served.run(asks_for_lookup()).await;
@@ -172,7 +172,7 @@ async fn a_stream_without_news_says_that_it_is_there() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_ends_its_streams_with_an_event() {
+async fn a_stopping_server_closes_streams_with_an_event() {
     let served = Served::to_all(a_world_that_waits(Kept::InMemory).await).await;
     let run = served.run(asks_for_lookup()).await;
     let mut stream = served.watch(&format!("/v1/runs/{run}/events")).await;
@@ -184,8 +184,8 @@ async fn a_server_that_stops_ends_its_streams_with_an_event() {
 }
 
 #[tokio::test]
-async fn a_listener_who_falls_far_behind_misses_no_fact() {
-    // More fragments than a watcher may fall behind, and more bytes than a connection takes on its way.
+async fn a_client_that_falls_far_behind_misses_no_fact() {
+    // More fragments than a watcher may fall behind, and more bytes than the buffers of a connection hold.
     let long = "x".repeat(150_000);
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, {"say": long, "stream": {"fragments": 150_000}}]);
     let world = given_an_agent().with_an_external_tool("lookup").whose_model_says(turns).kept(Kept::InMemory).await;
@@ -201,14 +201,14 @@ async fn a_listener_who_falls_far_behind_misses_no_fact() {
 
     let rest = slow.rest().await;
     let fragments = rest.iter().filter(|frame| frame.event == "llm.text.delta").count();
-    assert!(fragments < 150_000, "nobody fell behind, so nothing was shown");
+    assert!(fragments < 150_000, "no client fell behind, so the test showed nothing");
     let whole = served.watch(&path).await.rest().await;
     assert!(self::ids(&whole).ends_with(&ids(&rest)), "{:?}", ids(&rest));
     assert_eq!(events(&rest)[0], "execution.resumed");
 }
 
 #[tokio::test]
-async fn what_cannot_be_watched_is_refused() {
+async fn invalid_stream_requests_are_refused() {
     let served = Served::to_all(a_world(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Hello"})).await;
     let path = format!("/v1/runs/{run}/events");

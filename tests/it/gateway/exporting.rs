@@ -1,4 +1,4 @@
-//! What a run holds is taken away: its journal, and the content that it names.
+//! Export of a run: its journal, and the blobs that it refers to.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ async fn an_export_is_the_journal_line_by_line() {
 }
 
 #[tokio::test]
-async fn media_of_an_answer_are_fetched_as_what_they_are_and_never_run() {
+async fn media_are_served_with_their_type_and_never_executed() {
     let media = json!([{"media": [{"media_type": "image/png", "data": "iVBORw0KGgo="}]}]);
     let served = Served::to_all(given_an_agent().whose_model_says(media).kept(Kept::InAFile).await).await;
     let created = served.post("/v1/runs", json!({"input": "A cat"})).await;
@@ -45,13 +45,13 @@ async fn media_of_an_answer_are_fetched_as_what_they_are_and_never_run() {
 }
 
 #[tokio::test]
-async fn a_run_that_only_speaks_of_a_blob_does_not_get_it() {
+async fn a_run_that_only_mentions_a_blob_cannot_read_it() {
     let turns = json!([{"media": [{"media_type": "image/png", "data": "iVBORw0KGgo="}]}, say("No.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
     served.run(json!({"input": "A cat"})).await;
     let handle = BlobHandle::of(PICTURE).to_string();
     let refused = async |content: Value| {
-        // The model draws in its first turn only, and this conversation has had that.
+        // The model draws in its first turn only, and this conversation is past it.
         let conversation = json!([
             {"role": "user", "content": "Hello"},
             {"role": "assistant", "content": "Hello"},

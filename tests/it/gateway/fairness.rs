@@ -22,11 +22,11 @@ use super::served::Answer;
 use super::site::until;
 use super::streamed::Stream;
 
-/// A store whose lists of the tenant `acme` take until they are let go.
+/// A store whose lists of the tenant `acme` block until they are released.
 struct Slow {
     inner: MemoryStore,
     gate: Semaphore,
-    /// Lists of that tenant that are being read, and the most there ever were.
+    /// The reads of that tenant in progress, and their maximum.
     reading: AtomicUsize,
     most: AtomicUsize,
 }
@@ -107,7 +107,7 @@ impl Shop {
 }
 
 #[tokio::test]
-async fn readers_of_one_tenant_take_turns_and_leave_the_store_to_others() {
+async fn readers_of_one_tenant_leave_the_store_to_others() {
     let shop = Arc::new(Shop::open(Limits::default()).await);
     let mut readers = JoinSet::new();
     for path in ["/v1/runs?status=pending", "/v1/approvals", "/v1/runs/run_a", "/v1/runs/run_a/messages"].repeat(16) {
@@ -130,7 +130,7 @@ async fn readers_of_one_tenant_take_turns_and_leave_the_store_to_others() {
 }
 
 #[tokio::test]
-async fn a_caller_with_too_many_reads_is_told_to_wait() {
+async fn a_caller_with_too_many_reads_is_refused() {
     let shop = Arc::new(Shop::open(Limits { reads_at_once: Some(3), ..Limits::default() }).await);
     let mut readers = JoinSet::new();
     for _ in 0..8 {
@@ -148,7 +148,7 @@ async fn a_caller_with_too_many_reads_is_told_to_wait() {
     }
 }
 
-/// A store that counts what it is asked.
+/// A store that counts its reads.
 #[derive(Default)]
 struct Counting {
     inner: MemoryStore,
@@ -195,7 +195,7 @@ impl RunStore for Counting {
 }
 
 #[tokio::test]
-async fn idle_streams_look_at_the_store_together() {
+async fn idle_streams_poll_the_store_together() {
     const RUNS: usize = 10;
     let store = Arc::new(Counting::default());
     let turns = serde_json::json!([{"calls": [{"name": "ext_wait"}]}, {"say": "Done."}]);
@@ -214,7 +214,7 @@ async fn idle_streams_look_at_the_store_together() {
         let wait = serde_json::from_value(serde_json::json!({"name": "wait"})).unwrap();
         let report = elsewhere.execute(Request::new("clerk", "Hello").external_tool(wait)).await.unwrap();
         let url = format!("http://{address}/v1/runs/{}/events", report.run_id);
-        // At once: streams are no reads of which a caller may have one.
+        // All at once: a stream does not count as one of the reads that a caller may have.
         for mut stream in futures::future::join_all((0..5).map(|_| Stream::of(client.get(&url)))).await {
             while stream.next().await.unwrap().event != "execution.pending" {}
             streams.push(stream);
@@ -223,7 +223,8 @@ async fn idle_streams_look_at_the_store_together() {
     }
     let looks = || store.looks.load(Ordering::SeqCst);
     let reads = || store.reads.load(Ordering::SeqCst);
-    // The first look wakes each stream, for its run may have moved before. Then ten looks pass without a read by any stream.
+    // The first poll wakes each stream, because its run may have changed before. Then ten polls pass without a read by
+    // any stream.
     until(async || {
         let (read, looked) = (reads(), looks());
         until(async || looks() >= looked + 10).await;

@@ -1,4 +1,4 @@
-//! A run begins as another one did.
+//! Forks: a run that begins with a copy of another one.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::streamed::{Stream, events};
 use crate::runner::world::{Kept, given_an_agent, on_every_store, say};
 
 on_every_store! {
-    async fn a_fork_goes_on_from_where_the_other_run_was_and_leaves_it_alone(kept: Kept) {
+    async fn a_fork_continues_a_run_without_changing_it(kept: Kept) {
         let turns = json!([say("First."), say("Second.")]);
         let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(kept).await).await;
         let source = served.run(json!({"input": "Hello", "metadata": {"ticket": 9}, "session_id": "s"})).await;
@@ -27,7 +27,7 @@ on_every_store! {
 }
 
 #[tokio::test]
-async fn a_fork_is_told_as_a_stream_from_where_it_goes_on() {
+async fn a_fork_is_streamed_from_its_first_own_event() {
     let turns = json!([say("First."), say("Second.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
     let source = served.run(json!({"input": "Hello"})).await;
@@ -40,7 +40,7 @@ async fn a_fork_is_told_as_a_stream_from_where_it_goes_on() {
 }
 
 #[tokio::test]
-async fn a_fork_that_cannot_be_is_refused_with_its_place() {
+async fn an_invalid_fork_is_refused_with_a_pointer() {
     let served =
         Served::to_all(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
     let source = served.run(json!({"input": "Hello"})).await;

@@ -1,4 +1,4 @@
-//! Standing approvals are given before anything is called, listed, and taken back.
+//! Grants are created before any call, listed, and revoked.
 
 use serde_json::{Value, json};
 use toolgate::core::policy::Verdict;
@@ -21,7 +21,7 @@ async fn outcome(who: &Person<'_>, body: Value) -> String {
 }
 
 on_every_store! {
-    async fn what_is_granted_runs_without_a_person_until_it_is_taken_back(kept: Kept) {
+    async fn a_granted_call_runs_without_approval_until_revocation(kept: Kept) {
         let served = people::served(guarded().kept(kept).await).await;
         let ann = Person { served: &served, badge: "ann acme all" };
         let eve = Person { served: &served, badge: "eve evil all" };
@@ -32,17 +32,17 @@ on_every_store! {
         assert_eq!(given.status, 201, "{given:?}");
         assert_eq!((given.text("scope"), given.text("by"), given.text("agent")), ("always", "ann", "clerk"));
         assert_eq!((&given.body["holds"], given.body.get("call_id")), (&json!(true), None));
-        assert!(!given.text("expires_at").is_empty(), "90 days, and not for ever");
+        assert!(!given.text("expires_at").is_empty(), "it expires after 90 days");
         assert_eq!(outcome(&ann, run()).await, "completed");
-        assert_eq!(outcome(&eve, run()).await, "pending", "it is of another tenant");
+        assert_eq!(outcome(&eve, run()).await, "pending", "the grant belongs to another tenant");
         let path = format!("/v1/approval-grants/{}", given.text("id"));
         assert_eq!(eve.get("/v1/approval-grants?ended=true").await.body["data"], json!([]));
         assert_eq!(eve.delete(&path).await.problem(), "not_found");
-        assert_eq!(outcome(&ann, run()).await, "completed", "it was not taken back by a stranger");
+        assert_eq!(outcome(&ann, run()).await, "completed", "another tenant did not revoke it");
 
         let revoked = ann.delete(&path).await;
         assert_eq!((&revoked.body["holds"], &revoked.body["revoked"]["by"]), (&json!(false), &json!("ann")), "{revoked:?}");
-        assert_eq!(ann.delete(&path).await.body, revoked.body, "once is enough");
+        assert_eq!(ann.delete(&path).await.body, revoked.body, "a second revocation has no further effect");
         assert_eq!(outcome(&ann, run()).await, "pending");
         assert_eq!(ann.get("/v1/approval-grants").await.body["data"], json!([]));
         assert_eq!(ann.get("/v1/approval-grants?ended=true").await.body["data"][0]["id"], given.body["id"]);
@@ -50,7 +50,7 @@ on_every_store! {
 }
 
 #[tokio::test]
-async fn a_grant_covers_what_it_says_and_nothing_beyond() {
+async fn a_grant_covers_no_other_calls() {
     let served = people::served(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme all" };
     let grant = async |body: Value| {
@@ -63,10 +63,10 @@ async fn a_grant_covers_what_it_says_and_nothing_beyond() {
     assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "another session");
     assert_eq!(outcome(&ann, json!({"input": "x", "session_id": "s"})).await, "completed");
     grant(json!({"tool": "mcp_files_delete", "principal": "user:tim"})).await;
-    assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "nobody is named for it");
+    assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "the run has no principal");
     assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "completed");
     served.world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
-    assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "pending", "another tool by now");
+    assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "pending", "the tool has changed");
 
     let first = ann.get("/v1/approval-grants?limit=1").await;
     assert_eq!((&first.body["has_more"], &first.body["data"][0]["principal"]), (&json!(true), &json!("user:tim")));
@@ -75,14 +75,14 @@ async fn a_grant_covers_what_it_says_and_nothing_beyond() {
 }
 
 #[tokio::test]
-async fn what_cannot_stand_is_refused() {
+async fn an_invalid_grant_is_refused() {
     let served = Served::to_all(guarded().that_checks_arguments().kept(Kept::InMemory).await).await;
     served
         .world
         .servers
         .offer("files", McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("delete") });
     let refused = async |body: Value| served.post("/v1/approval-grants", body).await.problem().to_owned();
-    for (field, value) in [("tool", "mcp_files_shred"), ("agent", "nobody"), ("expires_at", "2001-01-01T00:00:00Z")] {
+    for (field, value) in [("tool", "mcp_files_shred"), ("agent", "unknown"), ("expires_at", "2001-01-01T00:00:00Z")] {
         let mut wrong = json!({"tool": "mcp_files_delete"});
         wrong[field] = value.into();
         let refused = served.post("/v1/approval-grants", wrong).await;

@@ -1,4 +1,4 @@
-//! Asking again is not doing again.
+//! Idempotent requests: a repeat is not handled again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use super::streamed::{Frame, Stream};
 use crate::fakes::Fault;
 use crate::runner::world::{Given, Kept, given_an_agent, say};
 
-/// A gateway that keeps its answers, and where.
+/// A gateway that stores responses, and its store.
 struct Remembering {
     served: Served,
     store: Arc<Forgetful>,
 }
 
-/// A store that can be told to lose what becomes of requests, as if the process had ended before.
+/// A store that can be made to lose outcomes, as if the process had ended before.
 #[derive(Default)]
 struct Forgetful {
     inner: MemoryStore,
-    /// The last request that was noted.
+    /// The last request that was recorded.
     asked: std::sync::Mutex<Option<Asked>>,
 }
 
@@ -60,16 +60,16 @@ impl Replies for Forgetful {
 
 impl Forgetful {
     fn asked(&self) -> Asked {
-        self.asked.lock().unwrap().clone().expect("a request was noted")
+        self.asked.lock().unwrap().clone().expect("a request was recorded")
     }
 
-    /// What is known of the last request becomes this.
+    /// Sets the state of the last request.
     async fn becomes(&self, fate: Fate) {
         self.inner.settle(&self.asked(), &fate).await.unwrap();
     }
 }
 
-/// Whoever worked on it is heard of no more.
+/// A request whose process has ended.
 fn interrupted() -> Fate {
     Fate::UnderWay { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1) }
 }
@@ -99,7 +99,7 @@ impl Remembering {
 }
 
 #[tokio::test]
-async fn a_repeated_request_is_answered_as_the_first_one_was() {
+async fn a_repeated_request_receives_the_stored_response() {
     let remembering = remembering(given_two_answers()).await;
     let body = json!({"input": "Hello"});
 
@@ -117,7 +117,7 @@ async fn a_repeated_request_is_answered_as_the_first_one_was() {
 }
 
 #[tokio::test]
-async fn a_key_stands_for_one_request_only() {
+async fn an_idempotency_key_belongs_to_one_request() {
     let remembering = remembering(given_two_answers()).await;
     let created = remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
     let other_path = format!("/v1/runs/{}/cancel", created.text("id"));
@@ -132,7 +132,7 @@ async fn a_key_stands_for_one_request_only() {
 }
 
 #[tokio::test]
-async fn of_many_that_come_together_one_is_handled() {
+async fn concurrent_repeats_are_handled_once() {
     let remembering = remembering(given_two_answers()).await;
     let body = json!({"input": "Hello"});
 
@@ -146,7 +146,7 @@ async fn of_many_that_come_together_one_is_handled() {
 }
 
 #[tokio::test]
-async fn what_was_begun_is_brought_to_its_end_for_a_client_that_went_away() {
+async fn a_request_completes_after_its_client_disconnects() {
     let given = given_an_agent()
         .with_a_harmless_tool("files", "read")
         .where_servers(|servers| servers.take_ms("read", 300))
@@ -155,7 +155,7 @@ async fn what_was_begun_is_brought_to_its_end_for_a_client_that_went_away() {
     let body = json!({"input": "Read"});
     let request = remembering.served.request(Method::POST, "/v1/runs").header("idempotency-key", "k").json(&body);
     let patience = Duration::from_millis(50);
-    assert!(request.timeout(patience).send().await.is_err(), "the client went away");
+    assert!(request.timeout(patience).send().await.is_err(), "the client has disconnected");
 
     let answered = async {
         loop {
@@ -173,7 +173,7 @@ async fn what_was_begun_is_brought_to_its_end_for_a_client_that_went_away() {
 }
 
 #[tokio::test]
-async fn a_run_whose_creation_was_streamed_is_streamed_to_a_repeat_from_its_beginning() {
+async fn a_repeat_of_a_streamed_creation_streams_from_the_start() {
     let remembering = remembering(given_two_answers()).await;
     let ask = |accept: &str| {
         let request = remembering.served.request(Method::POST, "/v1/runs?include=content");
@@ -194,7 +194,7 @@ async fn a_run_whose_creation_was_streamed_is_streamed_to_a_repeat_from_its_begi
 }
 
 #[tokio::test]
-async fn a_run_whose_creation_was_cut_off_is_shown_as_it_is() {
+async fn a_repeat_of_an_interrupted_creation_returns_the_run() {
     let remembering = remembering(given_two_answers()).await;
     let body = json!({"input": "Hello"});
     let first = remembering.post("/v1/runs", "k", &body).await;
@@ -208,10 +208,10 @@ async fn a_run_whose_creation_was_cut_off_is_shown_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_never_started_is_started_by_the_repeat_under_the_same_id() {
+async fn a_repeat_starts_a_run_that_was_recorded_but_not_started() {
     let remembering = remembering(given_two_answers()).await;
     let body = json!({"input": "Hello"});
-    // The process ended between the note and the run.
+    // The process ended between the record and the run.
     remembering.post("/v1/runs", "k", &body).await;
     let noted = remembering.store.asked();
     let store = Arc::new(Forgetful::default());
@@ -230,7 +230,7 @@ async fn a_run_that_was_never_started_is_started_by_the_repeat_under_the_same_id
 }
 
 #[tokio::test]
-async fn anything_else_that_was_cut_off_has_an_outcome_that_nobody_knows() {
+async fn any_other_interrupted_request_has_an_unknown_outcome() {
     let remembering = remembering(given_two_answers()).await;
     let run = remembering.served.run(json!({"input": "Hello"})).await;
     let path = format!("/v1/runs/{run}/cancel");
@@ -246,16 +246,16 @@ async fn anything_else_that_was_cut_off_has_an_outcome_that_nobody_knows() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_not_kept_and_a_mended_request_may_use_its_key() {
+async fn a_refusal_is_not_stored_and_its_key_can_be_reused() {
     let remembering = remembering(given_two_answers()).await;
-    let wrong = remembering.post("/v1/runs", "k", &json!({"input": "Hello", "agent": "nobody"})).await;
+    let wrong = remembering.post("/v1/runs", "k", &json!({"input": "Hello", "agent": "unknown"})).await;
     assert!(wrong.status.is_client_error(), "{wrong:?}");
     let mended = remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
     assert_eq!((mended.status.as_u16(), mended.text("status")), (201, "completed"));
 }
 
 #[tokio::test]
-async fn a_key_that_was_made_is_not_made_again_and_its_secret_kept_nowhere() {
+async fn a_repeat_creates_no_second_key_and_no_secret_is_stored() {
     let remembering = remembering(given_two_answers()).await;
     let wanted = json!({"name": "ci", "scopes": ["runs:read"]});
     let made = remembering.post("/v1/keys", "k", &wanted).await;
@@ -271,7 +271,7 @@ async fn a_key_that_was_made_is_not_made_again_and_its_secret_kept_nowhere() {
 }
 
 #[tokio::test]
-async fn an_answer_is_kept_for_its_caller_alone() {
+async fn a_response_is_stored_for_its_caller_only() {
     let remembering = remembering(given_two_answers()).await;
     let body = json!({"input": "Hello"});
     let first = remembering.post("/v1/runs", "k", &body).await;
@@ -291,7 +291,7 @@ async fn an_answer_is_kept_for_its_caller_alone() {
 }
 
 #[tokio::test]
-async fn without_a_place_to_keep_answers_a_request_with_a_key_is_refused() {
+async fn without_a_store_idempotency_keys_are_refused() {
     let served = Served::to_all(given_two_answers().kept(Kept::InMemory).await).await;
     let request = served.request(Method::POST, "/v1/runs").header("idempotency-key", "k");
     let refused = Answer::of(request.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
@@ -299,7 +299,7 @@ async fn without_a_place_to_keep_answers_a_request_with_a_key_is_refused() {
 }
 
 #[tokio::test]
-async fn an_answer_says_nothing_that_belonged_to_its_first_request() {
+async fn a_stored_response_has_no_headers_of_its_first_request() {
     let remembering = remembering(given_two_answers()).await;
     remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
     let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
@@ -309,7 +309,7 @@ async fn an_answer_says_nothing_that_belonged_to_its_first_request() {
 }
 
 #[tokio::test]
-async fn what_failed_after_it_took_effect_is_not_done_again() {
+async fn a_request_that_failed_after_its_effect_is_not_repeated() {
     let remembering =
         remembering(given_an_agent().whose_model_says(json!([{"calls": [{"name": "ext_lookup"}]}]))).await;
     let run = remembering.served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
@@ -325,11 +325,11 @@ async fn what_failed_after_it_took_effect_is_not_done_again() {
     assert_eq!((again.status.as_u16(), again.problem()), (409, "conflict"), "{again:?}");
     assert!(again.text("detail").contains("outcome is unknown"), "{again:?}");
     assert_eq!(again.body["retryable"], false);
-    assert_eq!(facts().await, before + 1, "it was said once");
+    assert_eq!(facts().await, before + 1, "the message was added once");
 }
 
 #[tokio::test]
-async fn what_was_asked_of_a_run_that_was_deleted_is_gone_with_it_however_the_request_wrote_its_id() {
+async fn responses_about_a_deleted_run_are_gone_with_it() {
     let remembering = remembering(given_two_answers()).await;
     let run = remembering.served.run(json!({"input": "Hello"})).await;
     let (plain, encoded) = (format!("/v1/runs/{run}/cancel"), format!("/v1/runs/{}/cancel", run.replace('_', "%5F")));

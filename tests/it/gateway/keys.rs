@@ -1,4 +1,4 @@
-//! Keys let applications in, with the scopes they have, into the tenant they open.
+//! API keys authenticate applications, with their scopes and their tenant.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::served::{Answer, Served};
 use super::site::until;
 use crate::runner::world::{Kept, given_an_agent, say};
 
-/// A gateway that knows callers by keys, and where they are kept.
+/// A gateway with API keys, and their store.
 struct Locked {
     served: Served,
     store: Arc<MemoryStore>,
@@ -70,7 +70,7 @@ impl Locked {
 }
 
 #[tokio::test]
-async fn whoever_shows_a_key_is_let_in_and_nobody_else_is() {
+async fn only_valid_keys_authenticate() {
     let locked = locked().await;
     let (secret, _) = locked.key(new_key("default", Scopes::all())).await;
 
@@ -90,7 +90,7 @@ async fn whoever_shows_a_key_is_let_in_and_nobody_else_is() {
     }
     let basic = locked.served.request(Method::GET, "/v1/runs").basic_auth(&secret, Some("")).send().await.unwrap();
     assert_eq!(Answer::of(basic).await.problem(), "unauthorized");
-    assert_eq!(locked.served.get("/openapi.json").await.status, 200, "the contract is for everybody");
+    assert_eq!(locked.served.get("/openapi.json").await.status, 200, "the description is public");
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn a_key_may_do_what_its_scopes_say_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_another_tenant_is_not_there() {
+async fn resources_of_another_tenant_are_not_found() {
     let locked = locked().await;
     let (acme, _) = locked.key(new_key("acme", Scopes::all())).await;
     let (bolt, of_bolt) = locked.key(new_key("bolt", Scopes::all())).await;
@@ -121,11 +121,11 @@ async fn what_belongs_to_another_tenant_is_not_there() {
     let taken = locked.ask(Method::DELETE, &format!("/v1/keys/{}", of_bolt.id), &acme, None).await;
     assert_eq!(taken.problem(), "not_found");
     assert_eq!(locked.get("/v1/keys", &acme).await.body["data"].as_array().unwrap().len(), 1);
-    assert_eq!(locked.get("/v1/runs", &bolt).await.status, 200, "the key still holds");
+    assert_eq!(locked.get("/v1/runs", &bolt).await.status, 200, "the key is still valid");
 }
 
 #[tokio::test]
-async fn a_key_that_has_expired_or_was_taken_back_lets_nobody_in() {
+async fn an_expired_or_revoked_key_is_refused() {
     let locked = locked().await;
     let past = Timestamp::now() - SignedDuration::from_secs(1);
     let (expired, _) = locked.key(NewKey { expires_at: Some(past), ..new_key("default", Scopes::all()) }).await;
@@ -138,7 +138,7 @@ async fn a_key_that_has_expired_or_was_taken_back_lets_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_taken_back_here_is_refused_at_once_and_elsewhere_within_seconds() {
+async fn a_revocation_takes_effect_here_at_once_and_soon_elsewhere() {
     let locked = locked().await;
     let (admin, _) = locked.key(new_key("default", Scopes::all())).await;
     let (here, of_here) = locked.key(new_key("default", Scopes::all())).await;
@@ -155,17 +155,21 @@ async fn a_key_that_is_taken_back_here_is_refused_at_once_and_elsewhere_within_s
     assert_eq!((taken.status.as_u16(), taken.body["holds"].as_bool()), (200, Some(false)));
     assert_eq!(taken.body["revoked"]["by"], "key:ci");
     assert_eq!(locked.get("/v1/runs", &here).await.problem(), "unauthorized");
-    assert_eq!(locked.ask(Method::DELETE, &path, &admin, None).await.body, taken.body, "twice is once");
+    assert_eq!(
+        locked.ask(Method::DELETE, &path, &admin, None).await.body,
+        taken.body,
+        "a second revocation has no further effect"
+    );
     let heard = async {
         while locked.get("/v1/runs", &elsewhere).await.status == 200 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), heard).await.expect("the revocation is heard of");
+    tokio::time::timeout(Duration::from_secs(10), heard).await.expect("the revocation takes effect");
 }
 
 #[tokio::test]
-async fn a_key_is_made_over_http_shown_once_and_never_wider_than_whoever_makes_it() {
+async fn a_new_key_is_shown_once_and_is_no_wider_than_its_creator() {
     let locked = locked().await;
     let scopes = [Scope::Admin, Scope::RunsRead].into_iter().collect();
     let (admin, _) = locked.key(NewKey { principal: Some("shop".into()), ..new_key("acme", scopes) }).await;
@@ -199,11 +203,11 @@ async fn a_key_is_made_over_http_shown_once_and_never_wider_than_whoever_makes_i
         assert_eq!((refused.status.as_u16(), refused.problem()), (status, code), "{wrong}");
     }
     let kept = locked.store.keys(&KeyFilter::default()).await.unwrap();
-    assert_eq!(kept.len(), 2, "nothing was made of what was refused");
+    assert_eq!(kept.len(), 2, "no refused request created a key");
 }
 
 #[tokio::test]
-async fn when_a_key_was_used_is_noted_beside_the_request() {
+async fn the_last_use_of_a_key_is_recorded_in_the_background() {
     let locked = locked().await;
     let (secret, key) = locked.key(new_key("default", Scopes::all())).await;
     let before = Timestamp::now();
@@ -218,7 +222,7 @@ async fn when_a_key_was_used_is_noted_beside_the_request() {
             }
         }
     };
-    let used_at = tokio::time::timeout(Duration::from_secs(10), noted).await.expect("it is noted");
+    let used_at = tokio::time::timeout(Duration::from_secs(10), noted).await.expect("it is recorded");
     assert!(used_at >= before);
 }
 
@@ -243,10 +247,10 @@ async fn keys_are_listed_in_pages() {
 #[derive(Default)]
 struct Late {
     inner: MemoryStore,
-    /// What the next lookup waits for when it has read.
+    /// The signal that the next lookup waits for after its read.
     answers: Mutex<Option<oneshot::Receiver<()>>>,
     has_read: Notify,
-    /// When the next revocation is acknowledged that was written.
+    /// When a revocation that was written is acknowledged.
     acknowledges: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
@@ -285,7 +289,7 @@ impl AccessKeys for Late {
 }
 
 #[tokio::test]
-async fn a_key_that_was_looked_up_before_it_was_taken_back_is_not_believed_either() {
+async fn a_lookup_before_a_revocation_is_not_cached() {
     let world = given_an_agent().kept(Kept::InMemory).await;
     let store = Arc::new(Late::default());
     let served = Served::with(world, |builder| builder.keys(store.clone())).await;
@@ -313,7 +317,7 @@ async fn a_key_that_was_looked_up_before_it_was_taken_back_is_not_believed_eithe
 }
 
 #[tokio::test]
-async fn a_key_lets_in_no_caller_after_a_revocation_whose_client_went_away() {
+async fn a_revocation_completes_after_its_client_disconnects() {
     let world = given_an_agent().kept(Kept::InMemory).await;
     let store = Arc::new(Late::default());
     let served = Served::with(world, |builder| builder.keys(store.clone())).await;
@@ -326,7 +330,7 @@ async fn a_key_lets_in_no_caller_after_a_revocation_whose_client_went_away() {
     let [(admin, _), (secret, id)] = &minted[..] else { unreachable!() };
     let ask =
         async || Answer::of(served.request(Method::GET, "/v1/runs").bearer_auth(secret).send().await.unwrap()).await;
-    assert_eq!(ask().await.status, 200, "the key is remembered");
+    assert_eq!(ask().await.status, 200, "the key is cached");
     let (acknowledge, acknowledges) = oneshot::channel();
     *store.acknowledges.lock().unwrap() = Some(acknowledges);
 
@@ -336,7 +340,7 @@ async fn a_key_lets_in_no_caller_after_a_revocation_whose_client_went_away() {
     until(async || store.acknowledges.lock().unwrap().is_none()).await;
     client.shutdown().await.unwrap();
     client.read_to_end(&mut Vec::new()).await.expect("the server closes the connection as well");
-    acknowledge.send(()).expect("the revocation is still under way");
+    acknowledge.send(()).expect("the revocation is still in progress");
 
     served.gateway.close().await;
     assert_eq!(ask().await.problem(), "unauthorized");

@@ -1,4 +1,4 @@
-//! Nobody asks for more than they may: in a minute, at once, in one body, or in one address's guesses.
+//! Limits of callers: requests per minute, concurrent requests, body size, and failed authentications per address.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ async fn limited(settings: GatewaySettings) -> Served {
 }
 
 #[tokio::test]
-async fn whoever_asks_too_often_is_told_how_long_to_wait() {
+async fn a_caller_over_the_rate_is_refused_with_a_delay() {
     let limits = Limits { requests: rate(6, 2), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
 
@@ -44,17 +44,17 @@ async fn whoever_asks_too_often_is_told_how_long_to_wait() {
     assert_eq!((third.status.as_u16(), third.problem()), (429, "rate_limited"));
     assert_eq!((third.header("retry-after"), third.body["retryable"].as_bool()), ("10", Some(true)));
     assert_eq!(third.header("ratelimit"), r#""requests";r=0;t=20"#);
-    assert_eq!(served.get("/openapi.json").await.status, 200, "what needs no caller counts for none");
+    assert_eq!(served.get("/openapi.json").await.status, 200, "a public page counts for no caller");
 }
 
 #[tokio::test]
-async fn whoever_has_too_much_under_way_is_refused_until_some_of_it_is_done() {
+async fn a_caller_with_too_many_requests_is_refused_until_one_ends() {
     for accepted in ["*/*", "application/json, text/event-stream"] {
-        is_refused_until_some_of_it_is_done(accepted).await;
+        is_refused_until_one_ends(accepted).await;
     }
 }
 
-async fn is_refused_until_some_of_it_is_done(accepted: &str) {
+async fn is_refused_until_one_ends(accepted: &str) {
     let limits = Limits { requests_at_once: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
     let waiting = served.request(Method::POST, "/v1/runs").header("accept", accepted).json(&json!({"input": "Read"}));
@@ -68,19 +68,19 @@ async fn is_refused_until_some_of_it_is_done(accepted: &str) {
         }
     };
     tokio::select! {
-        done = waiting => panic!("a call that hangs came back: {done:?}"),
+        done = waiting => panic!("a call that hangs returned: {done:?}"),
         refused = tokio::time::timeout(Duration::from_secs(10), meanwhile) => {
-            let refused = refused.expect("the seat is taken");
+            let refused = refused.expect("the permit is taken");
             assert_eq!((refused.problem(), refused.header("retry-after")), ("rate_limited", "1"));
         }
     }
-    // The client that waited is gone, and its seat is free.
+    // The client that waited has disconnected, and its permit is free.
     let free = async { while served.get("/v1/runs").await.status != 200 {} };
-    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the seat is free again");
+    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the permit is free again");
 }
 
 #[tokio::test]
-async fn an_open_stream_has_a_seat_of_its_own_however_it_was_asked_for() {
+async fn an_open_stream_has_a_permit_of_its_own() {
     let limits = Limits { requests_at_once: Some(1), streams_at_once: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
     let begun = served.request(Method::POST, "/v1/runs").header("prefer", "respond-async");
@@ -89,7 +89,7 @@ async fn an_open_stream_has_a_seat_of_its_own_however_it_was_asked_for() {
     let open = served.request(Method::GET, &events).header("accept", "*/*").send().await.unwrap();
     assert_eq!(open.headers()["content-type"], "text/event-stream");
 
-    assert_eq!(served.get("/v1/runs").await.status, 200, "it is no request under way");
+    assert_eq!(served.get("/v1/runs").await.status, 200, "a stream does not count as a request");
     for accepted in ["*/*", "text/event-stream"] {
         let refused = served.request(Method::GET, &events).header("accept", accepted).send().await.unwrap();
         assert_eq!(Answer::of(refused).await.problem(), "rate_limited", "{accepted}");
@@ -97,14 +97,14 @@ async fn an_open_stream_has_a_seat_of_its_own_however_it_was_asked_for() {
     let begins = served.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
     let begins = Answer::of(begins.json(&json!({"input": "Read"})).send().await.unwrap()).await;
     assert_eq!(begins.problem(), "rate_limited");
-    assert_eq!(served.get("/v1/runs").await.body["data"].as_array().unwrap().len(), 1, "nothing was begun for it");
+    assert_eq!(served.get("/v1/runs").await.body["data"].as_array().unwrap().len(), 1, "no run was started for it");
     drop(open);
     let free = async { while served.request(Method::GET, &events).send().await.unwrap().status() != 200 {} };
-    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the seat is free again");
+    tokio::time::timeout(Duration::from_secs(10), free).await.expect("the permit is free again");
 }
 
 #[tokio::test]
-async fn an_address_that_guesses_is_told_to_wait_and_true_credentials_are_heard_all_the_same() {
+async fn guesses_are_limited_and_valid_credentials_still_work() {
     let limits = Limits { failures: rate(1, 3), ..Limits::default() };
     let world = given_an_agent().kept(Kept::InMemory).await;
     let settings = GatewaySettings { limits, ..GatewaySettings::default() };

@@ -1,4 +1,4 @@
-//! What is told of a request in the log: one line, and in it what whoever asked is not told.
+//! Access log: one line per request, with details that the client does not receive.
 
 use std::io::Write;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -17,8 +17,8 @@ use super::site::{Site, until};
 use crate::fakes::Fault;
 use crate::runner::world::{Kept, given_an_agent, say};
 
-/// While there is but one subscriber, a thread without any decides for all threads that nobody wants to hear of a line that it
-/// comes to first.
+/// With only one subscriber, a thread without any could decide for all threads that a line is disabled, if it reaches
+/// the line first.
 static ANOTHER: LazyLock<Dispatch> =
     LazyLock::new(|| Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish()));
 
@@ -37,7 +37,7 @@ impl Write for Log {
 }
 
 impl Log {
-    /// What this thread logs, while the guard lives.
+    /// The log of this thread, while the guard lives.
     fn begun() -> (Self, DefaultGuard) {
         LazyLock::force(&ANOTHER);
         let log = Self::default();
@@ -55,7 +55,7 @@ impl Log {
 }
 
 #[tokio::test]
-async fn a_request_is_told_of_in_one_line_and_a_refused_one_with_why() {
+async fn a_request_is_logged_in_one_line_with_its_refusal() {
     let (log, _logging) = Log::begun();
     let served =
         Served::to_all(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
@@ -69,11 +69,11 @@ async fn a_request_is_told_of_in_one_line_and_a_refused_one_with_why() {
 }
 
 #[tokio::test]
-async fn what_a_panic_said_is_in_the_log_under_the_id_of_its_request() {
+async fn a_panic_is_logged_under_the_id_of_its_request() {
     let (log, _logging) = Log::begun();
     let runner = AgentRunner::builder().store(Arc::new(Panicking)).agent(agent(&json!([]))).build().unwrap();
     let mut site = Site::over(runner).await;
-    // It looks into the same store.
+    // It reads the same store.
     site.rest = None;
     let refused = site.get("/v1/runs").await;
     let [line] = &log.requests()[..] else { panic!("one line") };
@@ -83,7 +83,7 @@ async fn what_a_panic_said_is_in_the_log_under_the_id_of_its_request() {
 }
 
 #[tokio::test]
-async fn what_a_store_said_is_in_the_log_and_nowhere_else() {
+async fn store_errors_are_logged_and_not_returned() {
     let (log, _logging) = Log::begun();
     let served =
         Served::to_all(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
@@ -97,7 +97,7 @@ async fn what_a_store_said_is_in_the_log_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_request_whose_client_hangs_up_is_told_of_too() {
+async fn a_request_whose_client_disconnects_is_logged_too() {
     let (log, _logging) = Log::begun();
     let given = given_an_agent()
         .with_tools("files", &["read"])
@@ -105,7 +105,7 @@ async fn a_request_whose_client_hangs_up_is_told_of_too() {
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}]));
     let served = Served::to_all(given.kept(Kept::InMemory).await).await;
     let request = served.request(Method::POST, "/v1/runs").json(&json!({"input": "Read"}));
-    assert!(request.timeout(Duration::from_millis(100)).send().await.is_err(), "the client hung up");
+    assert!(request.timeout(Duration::from_millis(100)).send().await.is_err(), "the client has disconnected");
     until(async || !log.requests().is_empty()).await;
     let [line] = &log.requests()[..] else { panic!("one line") };
     assert_eq!((&line["status"], &line["route"]), (&json!(499), &json!("/v1/runs")));

@@ -1,4 +1,4 @@
-//! What was said in a run is read, and something more is said.
+//! Messages of a run: they are listed and added.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::served::Served;
 use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
-async fn a_conversation_is_read_page_by_page_with_its_calls_and_results() {
+async fn messages_are_listed_in_pages_with_calls_and_results() {
     let turns = json!([{"say": "Let me look.", "calls": [{"name": "mcp_files_read", "arguments": {"path": "a"}}]}, say("It is A.")]);
     let world = given_an_agent().with_tools("files", &["read"]).whose_model_says(turns).kept(Kept::InMemory).await;
     let served = Served::to_all(world).await;
@@ -43,7 +43,7 @@ async fn a_conversation_is_read_page_by_page_with_its_calls_and_results() {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_keeps_what_is_said_to_it_until_it_goes_on() {
+async fn a_pending_run_stores_messages_until_it_resumes() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Thank you.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;
     let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
@@ -86,7 +86,7 @@ async fn a_run_may_begin_with_a_conversation() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_cannot_be_meant_is_refused_with_its_place() {
+async fn invalid_input_messages_are_refused_with_a_pointer() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let user = |content: serde_json::Value| json!([{"role": "user", "content": content}]);
     let image = |image: serde_json::Value| user(json!([image]));

@@ -1,4 +1,4 @@
-//! What is given to a call that does not wait for it is refused for that, whatever its content.
+//! Misdirected input: input for a call that does not wait for it is refused for that reason, whatever its content.
 
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
@@ -9,7 +9,7 @@ use toolgate::runner::ResultFor;
 use super::served::Served;
 use crate::runner::world::{Kept, given_an_agent, say};
 
-/// A run with a settled result, and a result, a decision and an answer that it waits for.
+/// A run with a settled result, and a pending result, decision and answer.
 async fn waiting() -> (Served, String) {
     let ask = json!({"question": "Which?"});
     let calls = json!([
@@ -34,28 +34,28 @@ async fn waiting() -> (Served, String) {
     (served, run)
 }
 
-/// A result that no schema of these takes.
+/// A result that matches none of the schemas.
 fn result(call: &str) -> Value {
     json!({"results": [{"call_id": call, "output": 5}], "partial": true})
 }
 
-/// A denial with arguments, which makes no sense.
+/// A denial with arguments, which is invalid.
 fn decision(call: &str) -> Value {
     json!({"decisions": [{"call_id": call, "decision": "deny", "edited_arguments": {}}], "partial": true})
 }
 
-/// An answer without words.
+/// An answer without text.
 fn answer(call: &str) -> Value {
     json!({"answers": [{"call_id": call}], "partial": true})
 }
 
-/// Answers to questions that were not asked.
+/// Answers to requests that the server did not send.
 fn input(call: &str) -> Value {
     json!({"inputs": [{"call_id": call, "answers": {"size": {"action": "decline"}}}], "partial": true})
 }
 
 #[tokio::test]
-async fn what_a_call_waits_for_is_looked_at_before_what_is_given() {
+async fn the_kind_of_a_pending_item_is_checked_before_its_input() {
     let (served, run) = waiting().await;
     let path = format!("/v1/runs/{run}/resume");
     let twice = json!({"results": [{"call_id": "result", "output": 5}, {"call_id": "result", "output": 6}]});
@@ -76,7 +76,7 @@ async fn what_a_call_waits_for_is_looked_at_before_what_is_given() {
         (input("decision"), 400, "invalid_request"),
         (twice, 400, "invalid_request"),
         (stale, 409, "conflict"),
-        // Only a call that waits for it says what is wrong with it.
+        // Content is validated only for a call that waits for this kind of input.
         (result("result"), 422, "validation"),
         (answer("answer"), 422, "validation"),
         (decision("decision"), 422, "validation"),
@@ -87,7 +87,7 @@ async fn what_a_call_waits_for_is_looked_at_before_what_is_given() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_over_refuses_whatever_is_given_as_a_conflict() {
+async fn input_for_an_ended_run_is_a_conflict() {
     let (served, run) = waiting().await;
     served.post(&format!("/v1/runs/{run}/cancel"), json!({})).await;
     for body in [result("result"), decision("decision"), answer("answer"), input("decision"), result("settled")] {
@@ -97,7 +97,7 @@ async fn a_run_that_is_over_refuses_whatever_is_given_as_a_conflict() {
 }
 
 #[tokio::test]
-async fn the_library_looks_at_the_call_before_the_result() {
+async fn the_library_checks_the_call_before_the_result() {
     let (served, run) = waiting().await;
     for (call, code) in [("settled", ErrorCode::Conflict), ("decision", ErrorCode::InvalidRequest)] {
         let results = vec![ResultFor::output(call, json!(5))];

@@ -1,5 +1,5 @@
-//! What a request says about a run is within what its agent allows, and meant for the run as it is; what is not is refused with
-//! its place.
+//! Narrowing and preconditions: the options of a run stay within those of its agent, and a request can require a
+//! version of its run. Violations are refused with a pointer.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ async fn limits_become_tighter_and_never_wider() {
 }
 
 #[tokio::test]
-async fn a_pattern_that_cannot_be_read_is_refused_with_its_place() {
+async fn an_invalid_pattern_is_refused_with_a_pointer() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let tools = json!({"allow": ["mcp_*", "mcp_[a"], "deny": []});
     let refused = served.post("/v1/runs", json!({"input": "Hello", "tools": tools})).await;
@@ -36,7 +36,7 @@ async fn a_pattern_that_cannot_be_read_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn what_a_run_does_not_take_is_named_with_its_place_in_the_request() {
+async fn an_invalid_resume_is_refused_with_a_pointer() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}, {"name": "mcp_files_delete"}]}, say("Done.")]);
     let world = given_an_agent()
         .that_checks_arguments()
@@ -62,7 +62,8 @@ async fn what_a_run_does_not_take_is_named_with_its_place_in_the_request() {
     };
     let result = |call: &Value, output: Value| json!({"call_id": call, "output": output});
 
-    let unknown = json!({"results": [result(&lookup, json!({})), result(&json!("nobody"), json!(1))], "partial": true});
+    let unknown =
+        json!({"results": [result(&lookup, json!({})), result(&json!("unknown"), json!(1))], "partial": true});
     assert_eq!(refused(unknown).await, "/results/1/call_id");
     assert_eq!(refused(json!({"results": [result(&delete, json!(1))], "partial": true})).await, "/results/0/call_id");
     let twice = json!({"results": [result(&lookup, json!({})), result(&lookup, json!({"a": 1}))], "partial": true});
@@ -70,7 +71,7 @@ async fn what_a_run_does_not_take_is_named_with_its_place_in_the_request() {
     assert_eq!(refused(json!({"results": [result(&lookup, json!(5))], "partial": true})).await, "/results/0");
     let state = json!({"results": [result(&lookup, json!({"state": 5}))], "partial": true});
     assert_eq!(refused(state).await, "/results/0/output/state");
-    assert_eq!(refused(json!({"results": [result(&lookup, json!({}))]})).await, "", "something is missing");
+    assert_eq!(refused(json!({"results": [result(&lookup, json!({}))]})).await, "", "an action is missing");
     let seen = json!({"decisions": [{"call_id": delete, "decision": "approve", "seen": "old"}], "partial": true});
     assert_eq!(refused(seen).await, "/decisions/0/seen");
     let stale = json!({"results": [result(&lookup, json!({}))], "partial": true, "expected_version": 1});
@@ -78,7 +79,7 @@ async fn what_a_run_does_not_take_is_named_with_its_place_in_the_request() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_meant_for_another_version_of_a_run_is_refused() {
+async fn a_request_for_another_version_of_a_run_is_refused() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Done.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;
     let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
@@ -96,13 +97,13 @@ async fn a_request_that_is_meant_for_another_version_of_a_run_is_refused() {
         let refused = sent(child, "\"1\"", body).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (412, "precondition_failed"), "{child}");
     }
-    assert_eq!(served.get(&path).await.body, read.body, "nothing was taken");
+    assert_eq!(served.get(&path).await.body, read.body, "no input was stored");
     assert_eq!(sent("resume", &tag, answer).await.text("status"), "completed");
     assert_eq!(sent("cancel", "*", json!({})).await.text("status"), "completed");
 }
 
 #[tokio::test]
-async fn a_run_that_becomes_another_while_it_is_being_stopped_as_it_was_seen_is_not_stopped() {
+async fn a_conditional_cancel_fails_if_the_run_changes_meanwhile() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Done.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InAFile).await).await;
     let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;

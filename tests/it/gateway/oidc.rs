@@ -1,4 +1,4 @@
-//! Tokens of an issuer let people in, and nothing that only looks like one does.
+//! OpenID Connect: tokens of the issuer authenticate, and forgeries do not.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +45,7 @@ struct Published {
     asked: AtomicUsize,
 }
 
-/// A key that signs.
+/// A signing key.
 #[derive(Clone)]
 struct Signer {
     id: String,
@@ -68,7 +68,7 @@ fn p256(id: &str) -> Signer {
 fn rsa(id: &str) -> Signer {
     let pair = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
     let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().unwrap();
-    // The older form of the same key: what stands in the envelope of the newer one.
+    // The older form of the same key, which the newer one contains.
     let pkcs1 = inner_key(der.as_ref());
     Signer { id: id.to_owned(), algorithm: Algorithm::RS256, key: EncodingKey::from_rsa_der(pkcs1) }
 }
@@ -123,7 +123,7 @@ impl Issuer {
     }
 
     fn publish(&self, signers: &[&Signer]) {
-        // A key of a kind that nobody knows yet must not cost the others.
+        // A key of an unknown kind must not cost the others.
         let unknown = json!({"kty": "lattice", "kid": "tomorrow", "alg": "ML-DSA-44"});
         let keys = std::iter::once(unknown).chain(signers.iter().map(|signer| signer.published()));
         *self.kept.keys.lock().unwrap() = keys.collect();
@@ -141,7 +141,7 @@ impl Issuer {
         self.kept.asked.load(Ordering::SeqCst)
     }
 
-    /// The claims of a good token.
+    /// The claims of a valid token.
     fn claims(&self) -> Value {
         let now = jiff::Timestamp::now().as_second();
         json!({
@@ -177,11 +177,11 @@ async fn refuses(served: &Served, token: &str, what: &str) {
     let answer = shown(served, token).await;
     assert_eq!((answer.status.as_u16(), answer.problem()), (401, "unauthorized"), "{what}");
     assert_eq!(answer.header("www-authenticate"), r#"Bearer realm="toolgate", error="invalid_token""#);
-    assert!(!answer.text("detail").contains("expired"), "nobody is told why: {answer:?}");
+    assert!(!answer.text("detail").contains("expired"), "the reason is not disclosed: {answer:?}");
 }
 
 #[tokio::test]
-async fn a_token_of_the_issuer_lets_its_subject_in_with_the_scopes_it_names() {
+async fn a_valid_token_authenticates_with_its_scopes() {
     let signers = [ed25519("ed"), p256("ec"), rsa("rsa")];
     let issuer = Issuer::publishing(&signers.iter().collect::<Vec<_>>()).await;
     let served = served(issuer.settings()).await;
@@ -201,7 +201,7 @@ async fn a_token_of_the_issuer_lets_its_subject_in_with_the_scopes_it_names() {
 }
 
 #[tokio::test]
-async fn a_token_with_wrong_claims_lets_nobody_in() {
+async fn a_token_with_wrong_claims_is_refused() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     let served = served(issuer.settings()).await;
@@ -227,7 +227,7 @@ async fn a_token_with_wrong_claims_lets_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_forged_signature_lets_nobody_in() {
+async fn a_forged_signature_is_refused() {
     let (signer, rsa) = (ed25519("ed"), rsa("rsa"));
     let issuer = Issuer::publishing(&[&signer, &rsa]).await;
     let served = served(issuer.settings()).await;
@@ -242,7 +242,7 @@ async fn a_forged_signature_lets_nobody_in() {
         refuses(&served, &format!("{head}.{body}."), algorithm).await;
         refuses(&served, &format!("{head}.{body}.{signature}"), algorithm).await;
     }
-    // The public key, which everybody knows, used as if it were a secret.
+    // The public key used as a shared secret.
     for known in [rsa.published(), signer.published()] {
         for secret in [known.to_string(), known["n"].as_str().or(known["x"].as_str()).unwrap().to_owned()] {
             let header =
@@ -268,7 +268,7 @@ async fn a_forged_signature_lets_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_key_that_only_calls_itself_one_for_signatures_is_none() {
+async fn keys_of_other_kinds_verify_no_signature() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     let symmetric = json!({"kty": "oct", "kid": "oct", "k": BASE64_URL_SAFE_NO_PAD.encode("secret"), "alg": "HS256"});
@@ -285,7 +285,7 @@ async fn a_key_that_only_calls_itself_one_for_signatures_is_none() {
 }
 
 #[tokio::test]
-async fn a_storm_of_unknown_key_ids_is_not_passed_on_and_a_new_key_is_found() {
+async fn unknown_key_ids_cause_few_fetches_and_a_new_key_is_found() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     let settings = OidcSettings { pause: Duration::from_millis(400), ..issuer.settings() };
@@ -311,7 +311,7 @@ async fn a_storm_of_unknown_key_ids_is_not_passed_on_and_a_new_key_is_found() {
 }
 
 #[tokio::test]
-async fn keys_that_were_had_once_stay_in_use_while_the_issuer_is_down() {
+async fn known_keys_stay_in_use_while_the_issuer_is_down() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     let fresh = Duration::from_millis(1);
@@ -323,11 +323,11 @@ async fn keys_that_were_had_once_stay_in_use_while_the_issuer_is_down() {
         tokio::time::sleep(2 * fresh).await;
         assert_eq!(shown(&served, &signer.sign(&issuer.claims())).await.status, 200);
     }
-    assert!(issuer.asked() > before, "they were asked for again");
+    assert!(issuer.asked() > before, "the keys were requested again");
 }
 
 #[tokio::test]
-async fn whoever_has_a_token_of_a_known_key_does_not_wait_for_an_issuer_that_hangs() {
+async fn a_known_key_does_not_wait_for_an_issuer_that_hangs() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     let fresh = Duration::from_millis(1);
@@ -338,11 +338,11 @@ async fn whoever_has_a_token_of_a_known_key_does_not_wait_for_an_issuer_that_han
     for _ in 0..3 {
         assert_eq!(shown(&served, &signer.sign(&issuer.claims())).await.status, 200);
     }
-    assert_eq!(issuer.asked(), 2, "it is still being asked");
+    assert_eq!(issuer.asked(), 2, "the request is still in progress");
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_keeps_nobody_from_the_keys() {
+async fn a_client_that_disconnects_does_not_stop_a_key_fetch() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     let door = OidcDoor::new(issuer.settings()).unwrap();
@@ -355,13 +355,13 @@ async fn a_client_that_hangs_up_keeps_nobody_from_the_keys() {
     }
     issuer.hangs(false);
 
-    let caller = door.opened_by(&shown).await.unwrap().expect("the door is for tokens");
+    let caller = door.opened_by(&shown).await.unwrap().expect("the authenticator accepts tokens");
 
     assert_eq!((&*caller.name, issuer.asked()), ("user:ann", 1));
 }
 
 #[tokio::test]
-async fn while_no_keys_were_ever_had_nobody_can_say_and_later_may() {
+async fn without_keys_the_answer_is_unavailable_until_they_arrive() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     issuer.goes_down();
@@ -376,11 +376,11 @@ async fn while_no_keys_were_ever_had_nobody_can_say_and_later_may() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), let_in).await.expect("the keys are had");
+    tokio::time::timeout(Duration::from_secs(10), let_in).await.expect("the keys arrive");
 }
 
 #[tokio::test]
-async fn an_issuer_that_calls_itself_something_else_is_not_believed() {
+async fn an_issuer_with_another_name_is_not_trusted() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
     let settings = issuer.settings();
@@ -412,5 +412,5 @@ async fn a_token_opens_the_tenant_it_names_and_no_other() {
     assert_eq!(read(&acme).await.status, 200);
     assert_eq!(read(&of(json!("bolt"), json!(["staff"]))).await.problem(), "not_found");
     assert_eq!(read(&of(json!("acme"), json!(["guests"]))).await.problem(), "forbidden");
-    refuses(&served, &of(Value::Null, json!(["staff"])), "nobody's tenant is guessed").await;
+    refuses(&served, &of(Value::Null, json!(["staff"])), "no tenant is guessed").await;
 }

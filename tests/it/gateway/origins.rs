@@ -1,4 +1,4 @@
-//! Pages in browsers get in where they are let in, and by no name that only looks local.
+//! Origin checks: pages in browsers can use the API only where it is allowed, and by no name that only looks local.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn asked(served: &Served, method: Method, headers: &[(&str, &str)]) -> Ans
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_this_machines_is_refused_by_an_anonymous_listener() {
+async fn an_anonymous_listener_refuses_foreign_host_names() {
     let served = fenced(Some(&["gate.internal"])).await;
     for own in ["localhost", "127.0.0.1:8484", "[::1]:8484", "gate.internal:80", "GATE.internal"] {
         let answer = asked(&served, Method::GET, &[("host", own)]).await;
@@ -60,7 +60,7 @@ async fn a_page_may_ask_if_its_origin_is_configured() {
 }
 
 #[tokio::test]
-async fn what_a_page_of_another_site_shows_as_a_picture_is_not_the_api() {
+async fn a_foreign_page_cannot_load_the_api_as_a_picture() {
     let served = fenced(Some(&[])).await;
     for foreign in ["cross-site", "same-site"] {
         let picture = asked(&served, Method::GET, &[("host", "localhost"), ("sec-fetch-site", foreign)]).await;
@@ -75,7 +75,7 @@ async fn what_a_page_of_another_site_shows_as_a_picture_is_not_the_api() {
 }
 
 #[tokio::test]
-async fn a_browser_that_asks_beforehand_is_answered_without_credentials() {
+async fn a_preflight_needs_no_credentials() {
     let served = fenced(None).await;
     let preflight = |origin: &'static str| {
         [
@@ -132,7 +132,7 @@ async fn a_page_of_this_server_may_ask_by_each_of_its_names() {
             assert_eq!(script.status, 200, "{origin}: {script:?}");
             let listed = from_a_page(&served, Method::GET, "/v1/runs", own, &Value::Null).await;
             assert_eq!(listed.status, 200, "{origin}: {listed:?}");
-            // What is wrong with the body is said, so the request was let in.
+            // The response is about the body, so the request passed the checks.
             let tried = from_a_page(&served, Method::POST, "/v1/runs", own, &json!({"input": ""})).await;
             assert_eq!(tried.problem(), "validation", "{origin}");
         }

@@ -1,4 +1,4 @@
-//! Several people at one gateway: each request wears a badge, and the door believes it.
+//! Several people at one gateway: each request has a badge header, and the authenticator trusts it.
 
 use async_trait::async_trait;
 use axum::http::request::Parts;
@@ -11,7 +11,7 @@ use toolgate::gateway::{Caller, Door, Problem, Scope, Scopes};
 use super::served::{Answer, Served};
 use crate::runner::world::World;
 
-/// `name tenant scope,scope` or `name tenant all`, and a principal behind it.
+/// `name tenant scope,scope` or `name tenant all`, optionally followed by a principal.
 pub(super) struct Badges;
 
 #[async_trait]
@@ -30,18 +30,18 @@ impl Door for Badges {
     }
 }
 
-/// A gateway that lets in whoever wears a badge.
+/// A gateway that authenticates by badge.
 pub(super) async fn served(world: World) -> Served {
     Served::with(world, |builder| builder.door(Arc::new(Badges))).await
 }
 
-/// The same, where whoever starts a run must not approve its calls.
+/// The same with four eyes: the creator of a run may not approve its calls.
 pub(super) async fn served_with_four_eyes(world: World) -> Served {
     let settings = toolgate::gateway::GatewaySettings { four_eyes: true, ..Default::default() };
     Served::with(world, |builder| builder.settings(settings).door(Arc::new(Badges))).await
 }
 
-/// Somebody at a gateway.
+/// A person at a gateway.
 pub(super) struct Person<'a> {
     pub(super) served: &'a Served,
     pub(super) badge: &'static str,

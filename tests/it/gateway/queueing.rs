@@ -1,4 +1,4 @@
-//! More runs than are driven at once: they wait for their turn, durable and owned, and are refused when too many do.
+//! Run queue: runs over the concurrency limit wait, durable and owned, and a full queue refuses new runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn is_asking(runner: &AgentRunner, run: &RunId) -> bool {
 }
 
 #[tokio::test]
-async fn a_run_whose_turn_has_not_come_has_begun_and_does_nothing_until_others_rest() {
+async fn a_queued_run_is_durable_and_idle() {
     let runner = runner(&json!([{"hang": true}]), ONE_AT_A_TIME);
     let first = started_for(&runner, "a").await;
     let second = started_for(&runner, "a").await;
@@ -57,7 +57,7 @@ async fn a_run_whose_turn_has_not_come_has_begun_and_does_nothing_until_others_r
 }
 
 #[tokio::test]
-async fn a_run_that_waits_is_cancelled_at_once_and_gives_its_place_up() {
+async fn a_queued_run_is_cancelled_at_once_and_frees_its_place() {
     let runner = runner(&json!([{"hang": true}]), ONE_AT_A_TIME);
     let first = started_for(&runner, "a").await;
     let waits = started_for(&runner, "a").await;
@@ -65,14 +65,14 @@ async fn a_run_that_waits_is_cancelled_at_once_and_gives_its_place_up() {
     let cancelled = runner.cancel(&waits.run, None).await.unwrap();
 
     assert_eq!(cancelled.status, Status::Cancelled);
-    let rested = tokio::time::timeout(Duration::from_secs(5), waits.rest()).await.expect("heard at once");
+    let rested = tokio::time::timeout(Duration::from_secs(5), waits.rest()).await.expect("cancelled at once");
     assert_eq!(rested.unwrap().status, Status::Cancelled);
     assert_eq!(runner.activity(), Activity { driven: 1, waiting: 0 });
     runner.cancel(&first.run, None).await.unwrap();
 }
 
 #[tokio::test]
-async fn when_too_many_wait_new_runs_are_refused_and_those_that_have_begun_go_on() {
+async fn a_full_queue_refuses_new_runs_and_resumes_known_ones() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, {"hang": true}]);
     let runner = runner(&turns, Capacity { driven: 1, driven_per_tenant: 1, waiting: 1 });
     let site = Site::over(runner).await;

@@ -1,4 +1,4 @@
-//! Another configuration while runs are under way: each goes on with what it began with.
+//! Reload of the configuration while runs are in progress: each continues with the one it began with.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::site::{Site, until};
 use crate::fakes::FakeServers;
 
 #[tokio::test]
-async fn what_is_under_way_keeps_its_agent_and_what_begins_has_the_new_one() {
+async fn runs_keep_their_agent_across_a_reload() {
     let old = json!([{"latency_ms": 300, "calls": [{"name": "nothing_of_that_name"}]}, {"say": "The old one."}]);
     let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent(&old));
     let site = Site::over(builder.build().unwrap()).await;
@@ -29,7 +29,7 @@ async fn what_is_under_way_keeps_its_agent_and_what_begins_has_the_new_one() {
     assert_eq!(site.get(&path).await.body["output"]["text"], "The old one.");
 }
 
-/// A runner with servers of its own, and a sight of them that keeps nothing.
+/// A runner with servers of its own, and a weak reference to them.
 fn with_servers(turns: &serde_json::Value) -> (AgentRunner, Weak<FakeServers>) {
     let servers = Arc::new(FakeServers::default());
     let seen = Arc::downgrade(&servers);
@@ -42,7 +42,7 @@ fn with_others() -> toolgate::runner::Builder {
 }
 
 #[tokio::test]
-async fn the_servers_of_the_old_configuration_go_with_its_last_run_although_others_are_under_way() {
+async fn old_servers_close_with_the_last_run_that_uses_them() {
     let (old, servers) = with_servers(&json!([{"hang": true}]));
     let first = old.start(Request::new("clerk", "Hello")).await.unwrap();
     let new = old.renewed(with_others()).unwrap();
@@ -57,7 +57,7 @@ async fn the_servers_of_the_old_configuration_go_with_its_last_run_although_othe
 }
 
 #[tokio::test]
-async fn the_servers_of_the_old_configuration_go_although_somebody_watches_a_run_of_it() {
+async fn an_open_stream_does_not_keep_old_servers_open() {
     let (old, servers) = with_servers(&json!([{"calls": [{"name": "ext_lookup"}]}]));
     let mut site = Site::over(old).await;
     let body = json!({"input": "Hello", "external_tools": [{"name": "lookup"}]});
@@ -75,7 +75,7 @@ async fn the_servers_of_the_old_configuration_go_although_somebody_watches_a_run
 }
 
 #[tokio::test]
-async fn runs_of_the_old_configuration_are_cancelled_and_drained_through_the_new_one() {
+async fn a_new_runner_cancels_and_drains_old_runs() {
     let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(agent(&json!([{"hang": true}])));
     let old = builder.build().unwrap();
     let (first, second) = (Request::new("clerk", "Hello"), Request::new("clerk", "Hello"));
@@ -92,7 +92,7 @@ async fn runs_of_the_old_configuration_are_cancelled_and_drained_through_the_new
 }
 
 #[tokio::test]
-async fn a_run_whose_agent_is_configured_no_more_is_resumed_by_nobody_and_the_request_is_not_to_blame() {
+async fn resuming_a_run_without_its_agent_is_a_configuration_error() {
     let waits = agent(&json!([{"calls": [{"name": "ext_lookup"}]}]));
     let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).agent(waits);
     let site = Site::over(builder.build().unwrap()).await;

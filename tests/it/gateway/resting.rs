@@ -1,4 +1,4 @@
-//! What a server does for runs that nobody asks about: it takes up what was left behind, and tells runs that time ran out.
+//! Background worker: recovers orphaned runs, expires overdue items, and polls tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn status(runner: &AgentRunner, run: &RunId) -> Status {
 }
 
 #[tokio::test]
-async fn runs_that_were_left_behind_go_on_when_a_server_starts_and_while_it_is_there() {
+async fn orphaned_runs_are_recovered_at_startup_and_later() {
     let store = Arc::new(MemoryStore::new());
     let (gone, here) = (process(&store, "gone", &json!([{"hang": true}])), &json!([{"say": "Done."}]));
     let before = gone.start(Request::new("clerk", "Hello")).await.unwrap().run;
@@ -41,7 +41,7 @@ async fn runs_that_were_left_behind_go_on_when_a_server_starts_and_while_it_is_t
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_answers_in_time_goes_on_by_itself() {
+async fn an_unanswered_item_expires_and_its_run_resumes() {
     let store = Arc::new(MemoryStore::new());
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, {"say": "Then not."}]);
     let site = Site::over(process(&store, "here", &turns)).await;
@@ -55,7 +55,7 @@ async fn a_run_that_nobody_answers_in_time_goes_on_by_itself() {
 }
 
 #[tokio::test]
-async fn a_call_that_its_server_goes_on_with_is_asked_about_until_it_is_done_and_the_run_goes_on_by_itself() {
+async fn a_task_is_polled_until_it_is_done_and_its_run_resumes() {
     let handle = TaskHandle { id: "task_7".into(), message: None, poll_ms: Some(100), ttl_ms: None };
     let still = || CallReply::Task(handle.clone());
     let done: CallReply = Outcome::Returned(ToolOutput::text("printed")).into();
@@ -82,7 +82,7 @@ async fn a_call_that_its_server_goes_on_with_is_asked_about_until_it_is_done_and
 }
 
 #[tokio::test]
-async fn a_server_that_never_tells_of_a_task_keeps_no_other_run_waiting() {
+async fn a_server_that_never_answers_a_poll_delays_no_other_run() {
     let task =
         |id: &str| CallReply::Task(TaskHandle { id: id.into(), message: None, poll_ms: Some(100), ttl_ms: None });
     let done: CallReply = Outcome::Returned(ToolOutput::text("printed")).into();
@@ -102,11 +102,11 @@ async fn a_server_that_never_tells_of_a_task_keeps_no_other_run_waiting() {
 
     let path = format!("/v1/runs/{}", other.text("id"));
     until(async || site.get(&path).await.text("status") == "completed").await;
-    assert_eq!(world.servers.asked_in_vain("task_mute"), 1, "it is not asked again before it has answered");
+    assert_eq!(world.servers.asked_in_vain("task_mute"), 1, "it is not polled again before it has answered");
 }
 
 #[tokio::test]
-async fn a_run_that_another_process_lays_down_is_taken_up_although_its_leases_are_long() {
+async fn a_run_released_elsewhere_is_claimed_before_its_lease_ends() {
     let store = Arc::new(MemoryStore::new());
     let long = |name: &str, turns| {
         let builder = AgentRunner::builder().store(store.clone()).node(NodeId::from(name));
@@ -120,10 +120,10 @@ async fn a_run_that_another_process_lays_down_is_taken_up_although_its_leases_ar
 }
 
 #[tokio::test]
-async fn nothing_is_done_any_more_when_the_server_stops() {
+async fn the_worker_ends_when_the_server_stops() {
     let store = Arc::new(MemoryStore::new());
     let mut site = Site::over(process(&store, "here", &json!([{"say": "Done."}]))).await;
     site.gateway.stop();
     let ended = tokio::time::timeout(Duration::from_secs(5), site.rest.take().unwrap().end()).await;
-    assert!(ended.is_ok(), "nobody waits for it");
+    assert!(ended.is_ok(), "no client waits for it");
 }

@@ -1,4 +1,4 @@
-//! Runs are started, read, given what they are owed, stopped and listed.
+//! Runs are started, read, resumed, cancelled and listed.
 
 use jiff::Timestamp;
 use reqwest::Method;
@@ -9,7 +9,7 @@ use super::served::{Answer, Served};
 use crate::runner::world::{Kept, given_an_agent, on_every_store, say};
 
 on_every_store! {
-    async fn a_run_that_needs_nobody_is_answered_with_its_ending(kept: Kept) {
+    async fn a_run_without_required_actions_returns_its_answer(kept: Kept) {
         let world = given_an_agent().whose_model_says(json!([say("Hello yourself.")])).kept(kept).await;
         let served = Served::to_all(world).await;
 
@@ -26,7 +26,7 @@ on_every_store! {
         assert_eq!(listed.body["data"][0]["title"], "Hello");
     }
 
-    async fn a_tool_of_the_application_comes_back_to_it_and_its_result_goes_in(kept: Kept) {
+    async fn an_external_tool_is_run_by_the_client(kept: Kept) {
         let turns = json!([{"calls": [{"name": "ext_lookup", "arguments": {"id": "77"}}]}, say("It is paid.")]);
         let world = given_an_agent().that_checks_arguments().whose_model_says(turns).kept(kept).await;
         let served = Served::to_all(world).await;
@@ -42,17 +42,17 @@ on_every_store! {
         let wrong = served.post(&path, json!({"results": [{"call_id": owed["call_id"], "output": 5}]})).await;
         assert_eq!((wrong.status.as_u16(), wrong.problem()), (422, "validation"));
         let stale = served.post(&path, json!({"expected_version": 1})).await;
-        assert_eq!((stale.status.as_u16(), stale.problem()), (409, "conflict"), "what gives nothing means the run as it was");
+        assert_eq!((stale.status.as_u16(), stale.problem()), (409, "conflict"), "an empty resume also checks the version");
         let answer = json!({"results": [{"call_id": owed["call_id"], "output": {"status": "paid"}}]});
         let resumed = served.post(&path, answer.clone()).await;
         assert_eq!((resumed.status.as_u16(), resumed.text("status")), (200, "completed"));
         let again = served.post(&path, answer).await;
-        assert_eq!(again.body, resumed.body, "the same resume twice is one");
+        assert_eq!(again.body, resumed.body, "a repeated resume has no further effect");
     }
 }
 
 #[tokio::test]
-async fn what_runs_out_first_is_told_alike_by_whoever_is_asked_and_only_while_it_is_owed() {
+async fn due_at_is_the_earliest_deadline_everywhere() {
     let calls = |name: &str| json!({"calls": [{"name": name}]});
     let turns = json!([calls("ext_soon"), calls("ext_ever"), say("Done.")]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
@@ -67,7 +67,7 @@ async fn what_runs_out_first_is_told_alike_by_whoever_is_asked_and_only_while_it
     };
 
     let soon = served.post("/v1/runs", body(json!({"deadline_s": 600}))).await;
-    assert_eq!(seconds(&soon), 600, "the run is to be over before the answer is late: {soon:?}");
+    assert_eq!(seconds(&soon), 600, "the run's deadline is earlier than the answer's: {soon:?}");
     assert_eq!(served.get(soon.header("location")).await.body, soon.body);
     let owed = served.post("/v1/runs", body(json!({}))).await;
     assert_eq!(seconds(&owed), 3600);
@@ -76,7 +76,7 @@ async fn what_runs_out_first_is_told_alike_by_whoever_is_asked_and_only_while_it
 }
 
 #[tokio::test]
-async fn a_run_is_stopped_once_and_stays_stopped() {
+async fn a_cancelled_run_stays_cancelled() {
     let turns = json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]);
     let world = given_an_agent()
         .with_tools("files", &["delete"])
@@ -98,7 +98,7 @@ async fn a_run_is_stopped_once_and_stays_stopped() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_refused_with_its_place() {
+async fn an_invalid_request_is_refused_with_a_pointer() {
     let world = given_an_agent().kept(Kept::InMemory).await;
     let served = Served::to_all(world).await;
     let refused = async |body: serde_json::Value| {
@@ -111,9 +111,9 @@ async fn what_cannot_be_meant_is_refused_with_its_place() {
     assert_eq!(refused(json!({"input": 5})).await.0, "/input");
     let (pointer, _) = refused(json!({"input": "x", "external_tools": [{"name": "a"}, {"name": 5}]})).await;
     assert_eq!(pointer, "/external_tools/1/name");
-    let nobody = served.post("/v1/runs", json!({"agent": "nobody", "input": "x"})).await;
-    assert_eq!((nobody.status.as_u16(), nobody.problem()), (422, "validation"));
-    assert_eq!(nobody.body["errors"][0]["pointer"], "/agent");
+    let unknown = served.post("/v1/runs", json!({"agent": "unknown", "input": "x"})).await;
+    assert_eq!((unknown.status.as_u16(), unknown.problem()), (422, "validation"));
+    assert_eq!(unknown.body["errors"][0]["pointer"], "/agent");
     let form = served
         .request(Method::POST, "/v1/runs")
         .header("content-type", "application/x-www-form-urlencoded")

@@ -1,4 +1,4 @@
-//! The words of these scenarios: a world is served, and a client asks.
+//! Helpers of these scenarios: a world is served, and a client sends requests.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ pub(super) struct Served {
     _serving: JoinSet<()>,
 }
 
-/// An answer that was read.
+/// A response that was read.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
@@ -28,12 +28,12 @@ pub(super) struct Answer {
 }
 
 impl Served {
-    /// Everything is allowed to everybody.
+    /// A gateway that allows every client everything.
     pub(super) async fn to_all(world: World) -> Self {
         Self::with(world, |builder| builder.anonymous(Caller::local())).await
     }
 
-    /// With further settings.
+    /// A gateway with further settings.
     pub(super) async fn with(world: World, set: impl FnOnce(Builder) -> Builder) -> Self {
         let gateway = set(Gateway::builder(world.runner.clone())).build();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -57,7 +57,7 @@ impl Served {
         Answer::of(self.request(Method::POST, path).json(&body).send().await.unwrap()).await
     }
 
-    /// Starts a run, waits for it to rest, and says its id.
+    /// Starts a run, waits until it is pending or has ended, and returns its id.
     pub(super) async fn run(&self, body: Value) -> String {
         let created = self.post("/v1/runs", body).await;
         assert_eq!(created.status, 201, "{created:?}");
@@ -81,7 +81,7 @@ impl Answer {
         self.headers.get(name).unwrap_or_else(|| panic!("{name} in {:?}", self.headers)).to_str().unwrap()
     }
 
-    /// The code of a problem, whose form is looked at.
+    /// The code of a problem, whose form is checked.
     pub(super) fn problem(&self) -> &str {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         assert_eq!(self.body["status"], self.status.as_u16(), "{self:?}");

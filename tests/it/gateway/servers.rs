@@ -1,4 +1,4 @@
-//! MCP servers are looked at, listed anew and restarted, over a program that was opened from a configuration.
+//! MCP servers are listed, refreshed and restarted, in a program opened from a configuration.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) fn example(name: &str) -> PathBuf {
     program
 }
 
-/// The bundled example server, and one that cannot be started.
+/// The bundled example server, and one that cannot start.
 async fn program() -> Program {
     let servers = json!({
         "demo": {"start": "eager", "stdio": {"command": example("mcp_demo_server")}},
@@ -93,7 +93,7 @@ async fn a_server_is_started_looked_at_refreshed_and_restarted() {
     assert!(refreshed.body["tools"].as_u64().unwrap() > 0, "{refreshed:?}");
     let listed = program.ask(Method::GET, "/v1/servers").await;
     let states: Vec<&Value> = listed.body["data"].as_array().unwrap().iter().map(|server| &server["state"]).collect();
-    assert_eq!(states, ["ready", "idle"], "the other one is started when it is needed");
+    assert_eq!(states, ["ready", "idle"], "the other one starts when it is needed");
 
     let restarted = program.ask(Method::POST, "/v1/servers/demo/restart").await;
     assert_eq!((restarted.text("state"), &restarted.body["restarts"]), ("ready", &Value::from(1)), "{restarted:?}");

@@ -1,4 +1,4 @@
-//! Connections of people who are slow, gone, or many, and handlers that panic.
+//! Connections of clients that are slow, gone, or many, and handlers that panic.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,19 +39,19 @@ fn impatient() -> ServeSettings {
     }
 }
 
-/// Says something and listens until the server hangs up.
+/// Sends a text and reads until the server disconnects.
 async fn said(site: &Site, text: &[u8]) -> (Vec<u8>, Duration) {
     let mut stream = TcpStream::connect(site.address).await.unwrap();
     stream.write_all(text).await.unwrap();
     let (mut answer, began) = (Vec::new(), Instant::now());
     let hung_up = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut answer)).await;
-    // A reset is as good an ending as any.
-    let _ = hung_up.expect("the server hangs up");
+    // A reset counts as well.
+    let _ = hung_up.expect("the server disconnects");
     (answer, began.elapsed())
 }
 
 #[tokio::test]
-async fn a_connection_that_asks_nothing_or_never_finishes_asking_is_closed() {
+async fn a_connection_without_a_complete_request_is_closed() {
     let site = Site::with(runner(), impatient(), |router| router).await;
     for text in ["", "P", "PRI * HTTP/2.0\r\n\r\n", "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
         let (answer, took) = said(&site, text.as_bytes()).await;
@@ -70,7 +70,7 @@ async fn a_connection_is_kept_between_requests_and_not_for_ever() {
 }
 
 #[tokio::test]
-async fn a_connection_of_http_2_is_kept_while_a_request_is_open_and_not_for_ever() {
+async fn an_http_2_connection_stays_open_during_requests_only() {
     let slow = || async {
         tokio::time::sleep(3 * SHORT).await;
         "at last"
@@ -88,12 +88,12 @@ async fn a_connection_of_http_2_is_kept_while_a_request_is_open_and_not_for_ever
     assert_eq!(answer.status(), 200);
     drop(answer);
     let hung_up = tokio::time::timeout(Duration::from_secs(10), connections.join_next()).await;
-    hung_up.expect("the server hangs up");
+    hung_up.expect("the server disconnects");
     assert!(asking.is_closed());
 }
 
 #[tokio::test]
-async fn beyond_the_most_connections_new_ones_wait_until_one_ends() {
+async fn connections_over_the_limit_wait_until_one_ends() {
     let settings = ServeSettings { connections: 1, ..ServeSettings::default() };
     let site = Site::with(runner(), settings, |router| router).await;
     let request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -112,7 +112,7 @@ async fn beyond_the_most_connections_new_ones_wait_until_one_ends() {
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_answered_although_the_server_closes_and_nobody_else_is_let_in() {
+async fn a_closing_server_answers_open_requests_and_no_others() {
     let slow = || async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         "at last"
@@ -131,7 +131,7 @@ async fn a_request_under_way_is_answered_although_the_server_closes_and_nobody_e
 }
 
 #[tokio::test]
-async fn both_versions_of_http_are_spoken() {
+async fn both_http_versions_are_supported() {
     let site = Site::over(runner()).await;
     let client = reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
     let url = format!("http://{}/v1/runs", site.address);
@@ -140,7 +140,7 @@ async fn both_versions_of_http_are_spoken() {
     assert_eq!(site.post("/v1/runs", json!({"input": "Hello"})).await.status, 201);
 }
 
-/// A store whose index is broken in a way that nobody thought of.
+/// A store whose index panics.
 pub(super) struct Panicking;
 
 #[async_trait::async_trait]
@@ -175,11 +175,11 @@ impl RunStore for Panicking {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_refuses_its_request_and_the_connection_lives_on() {
+async fn a_panic_fails_its_request_and_not_the_connection() {
     let agent = agent(&json!([]));
     let runner = AgentRunner::builder().store(Arc::new(Panicking)).agent(agent).build().unwrap();
     let mut site = Site::over(runner).await;
-    // It looks into the same store.
+    // It reads the same store.
     site.rest = None;
     let mut stream = TcpStream::connect(site.address).await.unwrap();
     for _ in 0..2 {
@@ -188,7 +188,7 @@ async fn a_handler_that_panics_refuses_its_request_and_the_connection_lives_on()
         while !answer.ends_with('}') {
             let mut some = [0; 4096];
             let read = stream.read(&mut some).await.unwrap();
-            assert!(read > 0, "the connection lives on: {answer}");
+            assert!(read > 0, "the connection stays open: {answer}");
             answer.push_str(std::str::from_utf8(&some[..read]).unwrap());
         }
         assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");

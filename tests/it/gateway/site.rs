@@ -1,4 +1,4 @@
-//! A gateway served as `toolgate serve` serves it: over our own connections, with everything it does on its own account.
+//! A gateway served as `toolgate serve` serves it: over its own connections, with its background worker.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -56,11 +56,11 @@ impl Site {
     }
 }
 
-/// Waits until something is so. What never becomes so fails.
+/// Waits until a condition holds, and fails after a while.
 pub(super) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !is_so().await {
-        assert!(began.elapsed() < Duration::from_secs(20), "it never came about");
+        assert!(began.elapsed() < Duration::from_secs(20), "the condition never became true");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that take nothing off: what they hold of a server is small, and not for ever.
+//! Clients that do not read: they hold few resources of a server, and not for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use super::queueing::agent;
 use super::site::{Site, until};
 
 const PIECE: usize = 64 * 1024;
-/// What the sockets of a connection may hold on its way, and more.
+/// More than the socket buffers of a connection can hold.
 const ON_THE_WAY: usize = 64 * 1024 * 1024;
 
 /// Only a stalled write ends a connection of this server.
@@ -27,7 +27,7 @@ fn patient_but_for_writes(stalled_write: Duration) -> ServeSettings {
     ServeSettings { first_request: LONG, idle: LONG, closing: LONG, stalled_write, ..ServeSettings::default() }
 }
 
-/// A stream without an end: how many are open, and how much was taken of them.
+/// A stream without an end: how many are open, and how much of them was read.
 #[derive(Clone, Default)]
 struct Endless {
     open: Arc<()>,
@@ -36,7 +36,7 @@ struct Endless {
 
 impl Endless {
     fn open(&self) -> usize {
-        // One is here and one in the route.
+        // One reference is here and one in the route.
         Arc::strong_count(&self.open) - 2
     }
 
@@ -61,7 +61,7 @@ impl Endless {
         Site::with(runner, settings, |router| router.merge(route)).await
     }
 
-    /// How much was taken when no more is.
+    /// How much was sent when the sending stops.
     async fn comes_to_a_stop(&self) -> usize {
         let mut before = 0;
         loop {
@@ -76,7 +76,7 @@ impl Endless {
     }
 }
 
-/// A client that asks and never reads.
+/// A client that sends a request and never reads.
 async fn asks(site: &Site) -> TcpStream {
     let mut stream = TcpStream::connect(site.address).await.unwrap();
     stream.write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
@@ -84,7 +84,7 @@ async fn asks(site: &Site) -> TcpStream {
 }
 
 #[tokio::test]
-async fn a_client_that_never_reads_its_stream_is_given_up_for_that_alone() {
+async fn a_client_that_never_reads_its_stream_is_disconnected() {
     let endless = Endless::default();
     let site = endless.served(patient_but_for_writes(Duration::from_millis(300))).await;
     let _stream = asks(&site).await;
@@ -94,18 +94,18 @@ async fn a_client_that_never_reads_its_stream_is_given_up_for_that_alone() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_for_less_than_the_time_keeps_its_stream() {
+async fn a_client_that_pauses_briefly_keeps_its_stream() {
     let endless = Endless::default();
     let site = endless.served(patient_but_for_writes(Duration::from_secs(600))).await;
     let stream = asks(&site).await;
     assert!(endless.comes_to_a_stop().await < ON_THE_WAY);
-    assert_eq!(endless.open(), 1, "nothing else ends it");
+    assert_eq!(endless.open(), 1, "nothing else ends the stream");
     drop(stream);
     until(async || endless.open() == 0).await;
 }
 
 #[tokio::test]
-async fn a_stream_of_http_2_that_is_never_read_costs_no_more_than_its_window() {
+async fn an_unread_http_2_stream_costs_only_its_window() {
     let endless = Endless::default();
     let site = endless.served(patient_but_for_writes(Duration::from_secs(600))).await;
     let client = reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
@@ -113,7 +113,7 @@ async fn a_stream_of_http_2_that_is_never_read_costs_no_more_than_its_window() {
     let unread = client.get(url("/endless")).send().await.unwrap();
     assert!(endless.comes_to_a_stop().await < ON_THE_WAY);
     let other = client.get(url("/healthz")).send().await.unwrap();
-    assert_eq!(other.status(), 200, "others on the connection are not held up");
+    assert_eq!(other.status(), 200, "other requests on the connection are not delayed");
     drop(unread);
     until(async || endless.open() == 0).await;
 }

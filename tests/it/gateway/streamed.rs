@@ -1,4 +1,4 @@
-//! The words for streams: events are read one by one, as an `EventSource` would.
+//! Helpers for streams: events are read one by one, as an `EventSource` does.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::served::Served;
 
-/// How long nothing may come before a scenario gives up.
+/// How long a stream may be silent before a scenario fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream that is being read.
 pub(crate) struct Stream {
     pub(crate) response: Response,
     read: String,
-    /// Comments so far.
+    /// The comments so far.
     pub(crate) comments: Vec<String>,
-    /// What the client was told about trying again.
+    /// The reconnection delay that the server sent.
     pub(crate) retry: Option<String>,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Frame {
 }
 
 impl Served {
-    /// A stream, which is expected to be one.
+    /// A stream; another response fails the test.
     pub(crate) async fn watch(&self, path: &str) -> Stream {
         Stream::of(self.request(Method::GET, path)).await
     }
 
-    /// A stream that is taken up after an event.
+    /// A stream that resumes after an event.
     pub(crate) async fn watch_after(&self, path: &str, last: &str) -> Stream {
         Stream::of(self.request(Method::GET, path).header("last-event-id", last)).await
     }
@@ -47,7 +47,7 @@ impl Stream {
         Self::over(response)
     }
 
-    /// What was answered with a stream.
+    /// The stream in a response.
     pub(crate) fn over(response: Response) -> Self {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-cache");
@@ -65,7 +65,7 @@ impl Stream {
                 }
             }
             let chunk = tokio::time::timeout(PATIENCE, self.response.chunk());
-            match chunk.await.expect("something comes in time").unwrap() {
+            match chunk.await.expect("the stream is silent for too long").unwrap() {
                 Some(bytes) => self.read.push_str(std::str::from_utf8(&bytes).unwrap()),
                 None => {
                     assert_eq!(self.read, "", "the stream ends between events");
@@ -86,7 +86,7 @@ impl Stream {
                 "id" => id = Some(value),
                 "event" => event = Some(value),
                 "data" => data = Some(serde_json::from_str(&value).unwrap()),
-                other => panic!("{other} is no field of an event"),
+                other => panic!("{other} is not a field of an event"),
             }
         }
         let frame = Frame { id, event: event?, data: data? };
@@ -95,7 +95,7 @@ impl Stream {
         Some(frame)
     }
 
-    /// Everything up to an event of that name, which is there.
+    /// Everything up to the event of that name, which has to come.
     pub(crate) async fn up_to(&mut self, event: &str) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await {
@@ -123,7 +123,7 @@ pub(crate) fn events(frames: &[Frame]) -> Vec<&str> {
     frames.iter().map(|frame| frame.event.as_str()).collect()
 }
 
-/// The ids of those that have one.
+/// The ids of the events that have one.
 pub(crate) fn ids(frames: &[Frame]) -> Vec<&str> {
     frames.iter().filter_map(|frame| frame.id.as_deref()).collect()
 }

@@ -1,4 +1,4 @@
-//! A run is started, or gone on with, as a stream of what it does.
+//! Streamed requests: a run is started or resumed, and its events are the response.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::streamed::{Stream, events};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
-async fn a_run_is_started_as_a_stream_until_it_waits_and_resumed_as_one_until_it_is_over() {
+async fn a_run_can_be_streamed_from_its_start_and_from_a_resume() {
     let turns = json!([
         {"calls": [{"name": "ext_lookup"}]},
         {"say": "It is paid.", "stream": {"fragments": 2}},
@@ -36,11 +36,11 @@ async fn a_run_is_started_as_a_stream_until_it_waits_and_resumed_as_one_until_it
 
     let again = Stream::of(resume()).await.rest().await;
     let facts: Vec<_> = rest.into_iter().filter(|frame| frame.id.is_some()).collect();
-    assert_eq!(again, facts, "the same resume twice is one, and tells the same");
+    assert_eq!(again, facts, "a repeated resume has the same events");
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_changes_nothing_for_its_run() {
+async fn a_run_continues_after_its_client_disconnects() {
     let turns = json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]);
     let world = given_an_agent()
         .with_tools("files", &["read"])

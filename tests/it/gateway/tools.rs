@@ -1,4 +1,4 @@
-//! What agents are offered is listed, and a tool is called without a model, by the rules of its agent.
+//! Tools: they are listed by agent, and called without a model under the agent's rules.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ async fn call(served: &Served, tool: &str, arguments: Value) -> Answer {
 }
 
 #[tokio::test]
-async fn tools_are_listed_with_what_becomes_of_their_calls() {
+async fn tools_are_listed_with_their_verdicts() {
     let looks = |agent: &mut Agent| {
         let matches = Match { tool: Some("mcp_web_get".into()), ..Match::default() };
         let rule = Rule::new("looks", Verdict::Deny, "not that one", matches, Vec::new(), Vec::new()).unwrap();
@@ -45,8 +45,8 @@ async fn tools_are_listed_with_what_becomes_of_their_calls() {
     assert_eq!(of("rule")[0], "mcp_files_delete");
     assert!(of("definition").iter().all(|hash| hash.as_str().unwrap().starts_with("sha256:")));
     assert_eq!(served.get("/v1/tools?kind=external").await.body["data"], json!([]));
-    let nobody = served.get("/v1/tools?agent=nobody").await;
-    assert_eq!((nobody.problem(), nobody.text("detail")), ("validation", "`agent`: there is no agent `nobody`"));
+    let unknown = served.get("/v1/tools?agent=unknown").await;
+    assert_eq!((unknown.problem(), unknown.text("detail")), ("validation", "`agent`: there is no agent `unknown`"));
     assert_eq!(served.get("/v1/tools?kind=odd").await.problem(), "invalid_request");
 
     let tag = listed.header("etag");
@@ -60,7 +60,7 @@ async fn tools_are_listed_with_what_becomes_of_their_calls() {
 }
 
 on_every_store! {
-    async fn a_call_that_the_policy_allows_is_made_and_answered_and_is_a_run(kept: Kept) {
+    async fn an_allowed_call_is_made_and_is_a_run(kept: Kept) {
         let served = Served::to_all(clerk().kept(kept).await).await;
 
         let made = call(&served, "mcp_files_read", json!({"path": "a b"})).await;
@@ -75,7 +75,7 @@ on_every_store! {
         assert!(started < journal.iter().position(|name| *name == "tool.completed") && started.is_some(), "{journal:?}");
     }
 
-    async fn a_call_that_a_person_is_asked_about_waits_and_another_process_goes_on_with_it(kept: Kept) {
+    async fn a_call_that_requires_approval_resumes_in_another_process(kept: Kept) {
         let served = Served::to_all(clerk().kept(kept).await).await;
 
         let waits = call(&served, "mcp_files_delete", json!({"path": "a"})).await;
@@ -93,7 +93,7 @@ on_every_store! {
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_made_says_why() {
+async fn a_call_that_is_not_made_has_a_reason() {
     let world = clerk().that_checks_arguments().with_an_external_tool("own").kept(Kept::InMemory).await;
     world
         .servers
@@ -105,8 +105,8 @@ async fn a_call_that_is_not_made_says_why() {
     assert_eq!((invalid.status.as_u16(), invalid.problem()), (422, "validation"));
     assert_eq!(invalid.body["errors"][0]["pointer"], "/arguments");
     assert_eq!(call(&served, "mcp_files_none", json!({})).await.problem(), "not_found");
-    let nobody = served.post("/v1/tools/mcp_files_read/call", json!({"agent": "nobody"})).await;
-    assert_eq!((nobody.problem(), &nobody.body["errors"][0]["pointer"]), ("validation", &json!("/agent")));
+    let unknown = served.post("/v1/tools/mcp_files_read/call", json!({"agent": "unknown"})).await;
+    assert_eq!((unknown.problem(), &unknown.body["errors"][0]["pointer"]), ("validation", &json!("/agent")));
     assert_eq!(served.post("/v1/tools/mcp_files_read/call", json!({"args": {}})).await.problem(), "invalid_request");
     assert_eq!(served.world.servers.calls().len(), 0);
 
@@ -121,7 +121,7 @@ async fn a_call_that_is_not_made_says_why() {
 }
 
 #[tokio::test]
-async fn tools_are_called_with_the_scope_for_it_and_their_runs_are_of_the_tenant() {
+async fn calls_need_their_scope_and_belong_to_the_tenant() {
     let served = people::served(clerk().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme tools:call,runs:read" };
     let made = ann.post("/v1/tools/mcp_files_read/call", json!({})).await;
@@ -136,7 +136,7 @@ async fn tools_are_called_with_the_scope_for_it_and_their_runs_are_of_the_tenant
 }
 
 #[tokio::test]
-async fn a_call_that_is_stopped_at_work_is_told_as_one_that_may_have_taken_effect() {
+async fn a_call_cancelled_in_progress_may_have_taken_effect() {
     let clerk = clerk().where_servers(|servers| servers.hang_in("read"));
     let served = Served::to_all(clerk.kept(Kept::InMemory).await).await;
     let stopped = async {

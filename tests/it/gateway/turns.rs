@@ -1,4 +1,4 @@
-//! Tenants have their turns one after the other, as they see it: over HTTP.
+//! Fair admission of tenants, observed over HTTP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::queueing::agent;
 use super::served::Answer;
 
 #[tokio::test]
-async fn one_who_starts_many_runs_delays_another_by_one_and_not_by_many() {
+async fn a_tenant_with_many_runs_delays_another_by_one() {
     let capacity = Capacity { driven: 1, ..Capacity::default() };
     let builder = AgentRunner::builder().store(Arc::new(MemoryStore::new())).capacity(capacity);
     let runner = builder.agent(agent(&json!([{"latency_ms": 300, "say": "Done."}]))).build().unwrap();
@@ -39,5 +39,5 @@ async fn one_who_starts_many_runs_delays_another_by_one_and_not_by_many() {
 
     assert_eq!(modest.text("status"), "completed");
     let behind = runner.activity();
-    assert!(behind.driven + behind.waiting >= 8, "it had its turn before those who came earlier: {behind:?}");
+    assert!(behind.driven + behind.waiting >= 8, "it ran before runs that were queued earlier: {behind:?}");
 }

@@ -1,4 +1,4 @@
-//! Webhooks as their receivers meet them: real HTTP, signatures checked by code of their own, endpoints that behave badly.
+//! Webhooks as their receivers see them: real HTTP, signatures checked by independent code, endpoints that misbehave.
 
 mod endpoints;
 mod lost;
@@ -25,7 +25,7 @@ use super::served::{Answer, Served};
 use crate::fakes::FakeClock;
 use crate::runner::world::World;
 
-/// The runner's clock, which can be put forward: waiting takes next to no time, however long it is meant to be.
+/// The runner's clock, which can be advanced: sleeping takes almost no time, whatever its duration.
 struct Ahead {
     clock: Arc<FakeClock>,
     seconds: AtomicI64,
@@ -74,12 +74,12 @@ impl Hooked {
         hooked
     }
 
-    /// Nothing is told yet.
+    /// Without a dispatcher yet.
     async fn quiet(world: World, egress: WebhookEgress) -> Self {
         Self::quiet_with_patience(world, egress, Duration::from_millis(400)).await
     }
 
-    /// An answer may take longer than any test.
+    /// With a timeout longer than any test.
     async fn patient(world: World) -> Self {
         let mut hooked = Self::quiet_with_patience(world, HERE, Duration::from_secs(60 * 60)).await;
         hooked.dispatch();
@@ -94,7 +94,7 @@ impl Hooked {
         Self { served, clock, outbound, stop: CancellationToken::new(), dispatching: JoinSet::new() }
     }
 
-    /// One more process that tells.
+    /// Starts one more dispatcher, like that of another process.
     fn dispatch(&mut self) {
         let gateway = self.served.gateway.clone();
         self.dispatch_of(&gateway);
@@ -105,13 +105,13 @@ impl Hooked {
         self.dispatching.spawn(dispatcher.run(self.stop.clone()));
     }
 
-    /// The same API for somebody of another tenant.
+    /// The same API for a caller of another tenant.
     fn of_tenant(&self, tenant: &str) -> Gateway {
         let caller = Caller { tenant: tenant.into(), name: tenant.into(), principal: None, scopes: Scopes::all() };
         Gateway::builder(self.served.world.runner.clone()).anonymous(caller).webhooks(self.outbound.clone()).build()
     }
 
-    /// Adds the receiver as an endpoint and says its id.
+    /// Adds the receiver as an endpoint and returns its id.
     async fn add(&self, receiver: &Receiver, events: &[&str]) -> String {
         // A URL has one endpoint.
         let url = format!("{}?n={}", receiver.url(), ADDED.fetch_add(1, Ordering::Relaxed));
@@ -126,12 +126,12 @@ impl Hooked {
         listed.body["data"].as_array().unwrap_or_else(|| panic!("{listed:?}")).clone()
     }
 
-    /// The newest delivery, once it is as it should be.
+    /// The newest delivery, once a condition holds.
     async fn delivery(&self, endpoint: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         until(async || self.deliveries(endpoint).await.into_iter().next().filter(&is_so)).await
     }
 
-    /// Whether everything was told and has arrived, or was given up.
+    /// Whether every event was announced, and delivered or failed.
     async fn has_nothing_to_send(&self) -> bool {
         let store = self.served.world.webhooks();
         let ever = self.clock.now() + Duration::from_secs(100 * 24 * 60 * 60);
@@ -143,7 +143,7 @@ impl Hooked {
     }
 }
 
-/// Asks until there is an answer.
+/// Repeats a question until there is an answer.
 async fn until<T>(ask: impl AsyncFn() -> Option<T>) -> T {
     let asking = async {
         loop {
@@ -153,5 +153,5 @@ async fn until<T>(ask: impl AsyncFn() -> Option<T>) -> T {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), asking).await.expect("it becomes so")
+    tokio::time::timeout(Duration::from_secs(60), asking).await.expect("the condition becomes true")
 }

@@ -1,4 +1,4 @@
-//! Access to HTTP servers that want it to be granted, against an authorization server that forgives nothing.
+//! OAuth of HTTP servers, against a strict authorization server.
 
 mod authority;
 mod itself;
@@ -19,7 +19,7 @@ use authority::Manner;
 use person::{access, http};
 use vault::Vault;
 
-/// A server, and a file of credentials for it.
+/// A server, and a credential file for it.
 struct World {
     vault: Vault,
     credentials: CredentialFile,
@@ -33,14 +33,14 @@ impl World {
         Self { vault: Vault::serve(manner).await, credentials, _folder: folder }
     }
 
-    /// Somebody logs in, and asks for these scopes besides.
+    /// Logs a user in, with these additional scopes.
     async fn login(&self, further: &[&str]) -> Result<Login, LoginError> {
         let further: Vec<_> = further.iter().map(|scope| (*scope).to_owned()).collect();
         let settings = self.vault.settings(access(&self.credentials));
         toolgate::mcp::auth::login(&http(&settings), &further, &Headless).await
     }
 
-    /// Why nobody could log in.
+    /// Why the login failed.
     async fn refused(&self) -> String {
         self.login(&[]).await.expect_err("no login").to_string()
     }
@@ -50,7 +50,7 @@ impl World {
         servers([("crm", self.vault.settings(access(&self.credentials)))])
     }
 
-    /// The file as it stands.
+    /// The current content of the file.
     fn kept(&self) -> String {
         std::fs::read_to_string(self.credentials.path()).unwrap_or_default()
     }

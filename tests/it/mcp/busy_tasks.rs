@@ -1,4 +1,4 @@
-//! Tasks of servers that are busy for a moment: nothing that passes ends a task.
+//! Tasks of servers that are busy for a moment: a transient error does not end a task.
 
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::tool::{CallReply, FailureKind, TaskHandle};
@@ -32,7 +32,7 @@ async fn an_error_that_is_not_about_the_task_does_not_end_it() {
         if is_gone {
             assert_eq!(failed(ended(said.expect("it is known"))).0, FailureKind::Unavailable, "{code}");
         } else {
-            let why = said.expect_err("nothing is known");
+            let why = said.expect_err("the state is unknown");
             assert!(why.contains("busy, try again"), "{why}");
             task(news(&servers, &started).await.expect("it answers again"));
         }
@@ -41,7 +41,7 @@ async fn an_error_that_is_not_about_the_task_does_not_end_it() {
 }
 
 #[tokio::test]
-async fn a_task_that_could_not_be_told_its_answers_goes_on_and_asks_again() {
+async fn a_task_whose_answers_could_not_be_sent_asks_again() {
     for code in [-32603, -32602] {
         let servers = servers([("clerk", python("clerk.py", &["asks", &format!("tasks/update={code}")]))]);
         let started = task(send(&servers, "clerk", "act", None).await);
@@ -49,7 +49,7 @@ async fn a_task_that_could_not_be_told_its_answers_goes_on_and_asks_again() {
         let answers = answered(needed.clone(), &name("Ada"));
         let untold = task(send(&servers, "clerk", "act", Some(&answers)).await);
         let why = untold.message.clone().expect("a reason");
-        assert!(untold.id == started.id && why.contains("it was not told the answers"), "{why}");
+        assert!(untold.id == started.id && why.contains("the answers could not be sent"), "{why}");
         assert_eq!(asked(news(&servers, &untold).await.expect("news")).questions, needed.questions);
         task(send(&servers, "clerk", "act", Some(&answers)).await);
         assert_eq!(text(ended(news(&servers, &untold).await.expect("news"))), "done");
@@ -58,7 +58,7 @@ async fn a_task_that_could_not_be_told_its_answers_goes_on_and_asks_again() {
 }
 
 #[tokio::test]
-async fn a_task_outlives_a_server_that_cannot_be_reached_when_it_is_to_be_told() {
+async fn a_task_survives_a_server_that_is_unreachable_for_its_answers() {
     let before = servers([("clerk", python("clerk.py", &["asks"]))]);
     let started = task(send(&before, "clerk", "act", None).await);
     let answers = answered(asked(news(&before, &started).await.expect("news")), &name("Ada"));

@@ -1,4 +1,4 @@
-//! What a call sends, how it ends, and what the server hears when nobody waits for it any more.
+//! Calls: what is sent, how they end, and the cancellation at the server when the caller stops waiting.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use toolgate::mcp::{ServerSettings, Servers, Transport};
 
 use super::support::*;
 
-/// The messages of that method which the worker heard.
+/// The messages of that method that the worker received.
 async fn heard(servers: &Servers, method: &str) -> Vec<Value> {
     heard_by(servers, "worker", method).await
 }
@@ -56,7 +56,7 @@ async fn a_call_carries_its_arguments_its_trace_and_its_idempotency_key() {
 }
 
 #[tokio::test]
-async fn a_child_knows_only_what_it_was_given() {
+async fn a_child_has_only_its_configured_environment() {
     let mut settings = worker();
     if let Transport::Stdio(stdio) = &mut settings.transport {
         stdio.env.insert("SHOP_TOKEN".into(), SecretString::from("s3cret"));
@@ -66,7 +66,7 @@ async fn a_child_knows_only_what_it_was_given() {
         stdio.inherit_env = true;
     }
     assert!(!format!("{settings:?}").contains("s3cret"), "settings can be logged");
-    // Cargo gives every test this variable; it stands for a secret in the environment of toolgate.
+    // Cargo sets this variable for every test; here it represents a secret in the environment of toolgate.
     let canary = "CARGO_MANIFEST_DIR";
     assert!(
         std::env::var_os(canary).is_some(),
@@ -176,13 +176,13 @@ async fn a_server_that_dies_in_a_call_disconnects_it_and_the_call_is_not_made_ag
          stderr:\n  the roof is on fire"
     );
     let calls = heard(&servers, "tools/call").await;
-    assert_eq!(calls.len(), 1, "the next request starts the server anew, and it heard only that one: {calls:?}");
+    assert_eq!(calls.len(), 1, "the next request starts the server again, and it received only that one: {calls:?}");
     assert_eq!(calls[0]["params"]["name"], "report");
     servers.close().await;
 }
 
 #[tokio::test]
-async fn refusals_unreadable_answers_and_unknown_content_each_become_what_they_are() {
+async fn refusals_unreadable_answers_and_unknown_content_are_distinguished() {
     let servers = servers([("worker", worker())]);
     assert_eq!(
         failed(call(&servers, "worker", "refuse", json!({})).await),

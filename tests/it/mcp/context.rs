@@ -1,5 +1,5 @@
-//! The trace context of a caller, on the wire: every request that somebody's run makes carries it, in both eras and over
-//! both transports, and a server that is not to know it is told nothing.
+//! Trace context in MCP requests: every request of a run carries the caller's context, in both eras and over both
+//! transports, and a server receives only the parts that its settings allow.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,7 +27,7 @@ const FIELDS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 const ERAS: [(EraChoice, &str, &str); 2] =
     [(EraChoice::Legacy, "legacy", "initialize"), (EraChoice::Modern, "modern", "server/discover")];
 
-/// Every message that was posted, with its headers.
+/// Every posted message, with its headers.
 type Posted = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
 
 async fn note(State(posted): State<Posted>, request: Request, next: Next) -> Response {
@@ -47,7 +47,7 @@ async fn serve() -> (String, Posted, Arc<LocalSessionManager>) {
     (serve_router(router).await, posted, sessions)
 }
 
-/// What of the context the `_meta` of a request says.
+/// The parts of the context in the `_meta` of a request.
 fn in_meta(request: &Value) -> [Option<&str>; 3] {
     FIELDS.map(|field| request["params"]["_meta"][field].as_str())
 }
@@ -98,7 +98,7 @@ async fn every_request_to_a_child_carries_the_callers_context() {
 }
 
 #[tokio::test]
-async fn whatever_a_server_is_asked_or_told_of_a_task_carries_the_callers_context() {
+async fn every_request_about_a_task_carries_the_callers_context() {
     let faults = ["era=modern", "task-input"];
     let (child, stdio) = watched(&faults);
     let endpoint = Endpoint::with(&faults).await;
@@ -128,7 +128,7 @@ async fn whatever_a_server_is_asked_or_told_of_a_task_carries_the_callers_contex
 }
 
 #[tokio::test]
-async fn a_server_is_told_no_more_of_the_context_than_it_is_to_know() {
+async fn a_server_receives_only_the_allowed_parts_of_the_context() {
     for (propagation, told) in [
         (Propagation::TRACE_CONTEXT, [true, true, false]),
         (Propagation { trace_context: false, baggage: true }, [false, false, true]),
@@ -150,7 +150,7 @@ async fn a_server_is_told_no_more_of_the_context_than_it_is_to_know() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_made_anew_belongs_to_whoever_needs_it_then() {
+async fn a_new_connection_carries_the_context_of_the_run_that_needs_it() {
     let (url, posted, sessions) = serve().await;
     let servers = servers([("till", ServerSettings { era: EraChoice::Legacy, ..ServerSettings::http(url) })]);
     let first = "00-11111111111111111111111111111111-2222222222222222-01";

@@ -1,4 +1,4 @@
-//! The bundled example server as a real child.
+//! The demo server as a child process.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Questions of servers that have one stream for all calls: whose they are, and whose answers they get.
+//! Elicitation of servers with one stream for all calls: which call a question belongs to, and which call gets the
+//! answer.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use toolgate::ports::{McpCall, McpServers as _};
 use super::elicitation::{answered, asked, ended};
 use super::support::*;
 
-/// A server that asks, and what it noted.
+/// A server that asks, and its notes.
 struct Asker {
     folder: TempDir,
 }
@@ -59,7 +60,7 @@ async fn delete(servers: &Servers, what: &str, answered: Option<&Answered>) -> C
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_of_two_calls_that_go_on_together_gets_the_answer_that_was_given_for_it() {
+async fn each_of_two_resumed_calls_gets_its_own_answer() {
     let asker = Asker::new();
     let servers = servers([("asker", asker.settings())]);
     let (test, production) = tokio::join!(delete(&servers, "test", None), delete(&servers, "production", None));
@@ -76,7 +77,7 @@ async fn each_of_two_calls_that_go_on_together_gets_the_answer_that_was_given_fo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_beside_one_that_asked_and_was_given_up_goes_on_and_is_made_once() {
+async fn a_call_beside_a_cancelled_one_that_asked_is_made_once() {
     let asker = Asker::new();
     let settings = ServerSettings { call_timeout: Duration::from_millis(500), ..asker.settings() };
     let servers = servers([("asker", settings)]);
@@ -107,7 +108,7 @@ async fn a_result_that_came_with_a_question_is_the_result() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_without_a_measure_is_refused_to_the_server_that_asks() {
+async fn an_oversized_form_is_refused_to_the_server() {
     let asker = Asker::new();
     let servers = servers([("asker", asker.settings())]);
     let said = text(ended(send(&servers, "deep", json!({}), None).await));
@@ -116,13 +117,13 @@ async fn a_form_without_a_measure_is_refused_to_the_server_that_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_asks_and_reads_no_more_holds_its_call_no_longer_than_its_time() {
+async fn a_server_that_asks_and_stops_reading_cannot_exceed_the_time_limit() {
     let asker = Asker::new();
     let settings = ServerSettings { total_timeout: Duration::from_millis(1500), ..asker.settings() };
     let servers = servers([("asker", settings)]);
     names(&servers, "asker").await;
     let asks = send(&servers, "read_no_more", json!({}), None);
-    // It asks a moment later. By then this is on its way, and nothing else gets past it.
+    // It asks a moment later. The large message is then being sent, and no other message gets past it.
     let clog = send(&servers, "slow", json!({"clog": "x".repeat(4 * 1024 * 1024)}), None);
     let both = async { tokio::join!(asks, clog) };
     let (asks, _) = tokio::time::timeout(Duration::from_secs(5), both).await.expect("within its time");

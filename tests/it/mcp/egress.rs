@@ -1,4 +1,4 @@
-//! A server that comes from elsewhere than the configuration must not lead into the operator's network.
+//! Egress guard: a server from outside the configuration must not lead into the operator's network.
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -9,7 +9,7 @@ use toolgate::mcp::{Egress, ServerSettings, Transport};
 
 use super::support::*;
 
-/// A server of somebody else.
+/// A server of a third party.
 fn injected(url: String) -> ServerSettings {
     let mut settings = ServerSettings::http(url);
     if let Transport::Http(http) = &mut settings.transport {
@@ -19,7 +19,7 @@ fn injected(url: String) -> ServerSettings {
 }
 
 #[tokio::test]
-async fn a_server_of_somebody_else_is_not_dialled_in_the_own_network() {
+async fn a_third_party_server_is_not_dialled_in_the_own_network() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let servers = servers([
@@ -40,7 +40,7 @@ async fn a_server_of_somebody_else_is_not_dialled_in_the_own_network() {
     }
     servers.close().await;
     let dialled = tokio::time::timeout(std::time::Duration::from_millis(20), listener.accept()).await;
-    assert!(dialled.is_err(), "somebody connected");
+    assert!(dialled.is_err(), "toolgate connected");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! What servers want to know in the middle of a call. No connection is held for the answer: the call is put aside with
-//! the questions, and goes on with the answers, in another process if need be.
+//! Questions of servers in the middle of a call. No connection is held for the answer: the call is suspended with the
+//! questions, and resumes with the answers, in another process if necessary.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use toolgate::ports::{ElicitationHandler, McpCall, McpServers as _};
 use super::faults::{Endpoint, Wire, executed, fault, watched};
 use super::support::*;
 
-/// What comes back for a call, with the answers it goes on with.
+/// The reply to a call, with the answers that it resumes with.
 pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Option<&Answered>) -> CallReply {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
     let (arguments, trace) = (json!({"text": "hello"}), trace());
@@ -33,7 +33,7 @@ pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Opti
     servers.call(call, &|_| {}).await.reply
 }
 
-/// What the server wants to know.
+/// The questions of the server.
 pub(super) fn asked(reply: CallReply) -> InputNeeded {
     match reply {
         CallReply::NeedsInput(needed) => needed,
@@ -41,7 +41,7 @@ pub(super) fn asked(reply: CallReply) -> InputNeeded {
     }
 }
 
-/// How the call ended.
+/// The outcome of the call.
 pub(super) fn ended(reply: CallReply) -> Outcome {
     match reply {
         CallReply::Ended { outcome, .. } => outcome,
@@ -63,7 +63,7 @@ pub(super) fn name(name: &str) -> Reaction {
     Reaction::accept(json!({"name": name}).as_object().expect("an object").clone())
 }
 
-/// What the fault server asks.
+/// The question of the fault server.
 pub(super) fn who_is_asking() -> Question {
     let schema = json!({
         "type": "object",
@@ -74,7 +74,7 @@ pub(super) fn who_is_asking() -> Question {
 }
 
 #[tokio::test]
-async fn a_question_ends_the_call_and_its_answer_makes_it_go_on_in_both_eras_and_over_both_transports() {
+async fn a_question_suspends_the_call_and_its_answer_resumes_it() {
     for (era, restarts) in [("era=legacy", true), ("era=modern", false)] {
         let faults = [era, "elicits"];
         let (child, stdio) = watched(&faults);
@@ -98,7 +98,7 @@ async fn a_question_ends_the_call_and_its_answer_makes_it_go_on_in_both_eras_and
     }
 }
 
-/// The server was told that the call is cancelled before it was told that its question is.
+/// The server was notified of the cancelled call before the cancelled question.
 fn assert_taken_back_in_order(wire: &Wire) {
     let received = wire.noted("received");
     let cancelled = received.iter().position(|message| message["method"] == "notifications/cancelled");
@@ -106,7 +106,7 @@ fn assert_taken_back_in_order(wire: &Wire) {
     assert!(cancelled.expect("cancelled") < answer.expect("answered"), "{received:?}");
 }
 
-/// A person who takes their time before they say their name.
+/// A person who takes their time before they enter their name.
 struct Slow(Duration);
 
 #[async_trait::async_trait]
@@ -118,9 +118,9 @@ impl ElicitationHandler for Slow {
 }
 
 #[tokio::test]
-async fn the_time_that_a_person_takes_counts_for_no_limit_of_the_call() {
+async fn the_time_of_a_person_counts_against_no_limit_of_the_call() {
     let mut settings = fault(&["elicits-late"]);
-    // Each is shorter than the person takes, and long enough for the rest.
+    // Each limit is shorter than the person's delay, and long enough for the rest.
     (settings.call_timeout, settings.total_timeout) = (Duration::from_secs(3), Duration::from_secs(3));
     let servers = servers([("child", settings)]);
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("child"));
@@ -158,7 +158,7 @@ async fn answers_survive_a_restart_of_everything() {
 }
 
 #[tokio::test]
-async fn what_was_declined_is_told_to_the_server_as_declined() {
+async fn the_server_receives_a_declined_question_as_declined() {
     for era in ["era=legacy", "era=modern"] {
         let servers = servers([("child", fault(&[era, "elicits"]))]);
         let needed = asked(send(&servers, "child", "echo", None).await);
@@ -171,7 +171,7 @@ async fn what_was_declined_is_told_to_the_server_as_declined() {
 }
 
 #[tokio::test]
-async fn parallel_calls_that_share_one_stream_are_each_put_aside_and_each_go_on() {
+async fn parallel_calls_on_one_stream_are_each_suspended_and_resumed() {
     let servers = servers([("child", fault(&["elicits"]))]);
     let (one, other) = tokio::join!(send(&servers, "child", "echo", None), send(&servers, "child", "echo", None));
     let (one, other) = (answered(asked(one), &name("Ada")), answered(asked(other), &name("Bob")));
@@ -192,12 +192,12 @@ async fn a_server_that_may_not_ask_is_refused_and_the_call_says_so() {
     assert!(output.is_error && said.contains("-32601"), "{said}");
     let (kind, message) = failed(ended(send(&servers, "modern", "echo", None).await));
     assert_eq!(kind, FailureKind::Refused);
-    assert!(message.contains("it was told that it may not; set its `elicitation` to true"), "{message}");
+    assert!(message.contains("toolgate did not offer that; set its `elicitation` to true"), "{message}");
     servers.close().await;
 }
 
 #[tokio::test]
-async fn a_server_that_wants_what_it_was_never_offered_fails_its_call_by_name() {
+async fn a_request_for_an_unoffered_capability_fails_the_call_by_name() {
     let servers = servers([
         ("roots", fault(&["era=modern", "asks-roots"])),
         ("sampling", fault(&["era=modern", "asks-sampling"])),
@@ -207,14 +207,14 @@ async fn a_server_that_wants_what_it_was_never_offered_fails_its_call_by_name() 
         assert_eq!(kind, FailureKind::Refused);
         let expected = format!(
             "the MCP server `{id}` asks for `{method}`, which toolgate does not offer to servers; it was not among the \
-             capabilities it was told"
+             announced capabilities"
         );
         assert_eq!(message, expected);
     }
     servers.close().await;
 }
 
-/// Answers `tools/call` of a modern server as the script says, over and over at its end.
+/// A modern server that answers `tools/call` by the script, whose last result repeats.
 pub(super) async fn scripted(results: Vec<Value>) -> (ServerSettings, std::sync::Arc<std::sync::Mutex<Vec<Value>>>) {
     let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let calls = heard.clone();
@@ -243,7 +243,7 @@ pub(super) async fn scripted(results: Vec<Value>) -> (ServerSettings, std::sync:
 }
 
 #[tokio::test]
-async fn a_server_that_only_wants_to_be_called_again_is_called_again_and_not_for_ever() {
+async fn a_server_that_requests_repetitions_gets_a_limited_number() {
     let again = json!({"result": {"resultType": "input_required", "requestState": "é 1"}});
     let done = json!({"result": {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}});
     let (patient, heard) = scripted(vec![again.clone(), again.clone(), done]).await;

@@ -1,5 +1,5 @@
-//! Servers of the legacy era, of the modern one, and of both: how it is found out what a server speaks, what it costs
-//! when a server takes the question badly, and what every request of the modern era carries.
+//! Servers of the legacy era, of the modern one, and of both: how the era is detected, the cost when a server handles
+//! the probe badly, and the metadata of every request of the modern era.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::support::*;
 
 const ERAS: [(&str, &str); 3] = [("legacy", "2025-11-25"), ("modern", "2026-07-28"), ("dual", "2026-07-28")];
 
-/// A fault server by both ways. The endpoint has to outlive its use.
+/// A fault server over both transports. The endpoint has to outlive its use.
 async fn both_ways(faults: &[&str]) -> (Vec<(&'static str, ServerSettings)>, Wire, Endpoint) {
     let (child, wire) = watched(faults);
     let endpoint = Endpoint::with(faults).await;
@@ -42,7 +42,7 @@ async fn every_server_is_spoken_to_in_the_newest_era_that_it_knows() {
 }
 
 #[tokio::test]
-async fn every_request_of_the_modern_era_says_who_asks_and_what_it_can_do() {
+async fn every_modern_request_carries_client_info_and_capabilities() {
     let (mut settings, wire) = watched(&["era=modern"]);
     settings.elicitation = false;
     let servers = servers([("modern", settings)]);
@@ -112,7 +112,7 @@ async fn a_server_that_dies_of_the_question_is_started_again_and_never_asked_aga
 }
 
 #[tokio::test]
-async fn what_a_server_speaks_is_remembered_over_restarts() {
+async fn the_era_of_a_server_is_remembered_over_restarts() {
     for (era, _) in ERAS {
         let (settings, wire) = watched(&[&format!("era={era}")]);
         let servers = servers([("child", settings)]);
@@ -154,7 +154,7 @@ async fn an_era_that_is_prescribed_is_the_only_one_that_is_tried() {
 }
 
 #[tokio::test]
-async fn a_server_that_no_longer_speaks_the_revision_agreed_on_is_asked_anew() {
+async fn a_server_that_drops_the_agreed_revision_is_probed_again() {
     let shop = super::tool_headers::Shop::default();
     let servers = servers([("shop", shop.settings().await)]);
     let call = async || call(&servers, "shop", "buy", json!({"what": "tea"})).await;
@@ -174,7 +174,7 @@ async fn a_modern_server_says_on_its_own_stream_that_its_tools_changed() {
     let servers = Servers::new(settings.into_iter().map(|(id, settings)| (id.into(), settings)));
     for (id, wire) in [("stdio", &child), ("http", &endpoint.wire)] {
         list(&servers, &[id]).await;
-        eventually("it is listened to", async || wire.received("subscriptions/listen").len() == 1).await;
+        eventually("the change stream is open", async || wire.received("subscriptions/listen").len() == 1).await;
         let (before, lists) = (servers.generation(&[id.into()]), wire.received("tools/list").len());
         assert_eq!(text(call(&servers, id, "echo", json!({"text": "hello"})).await), "hello");
         eventually("the change is noticed", async || servers.generation(&[id.into()]) != before).await;
@@ -184,7 +184,7 @@ async fn a_modern_server_says_on_its_own_stream_that_its_tools_changed() {
 }
 
 #[tokio::test]
-async fn a_modern_call_that_nobody_waits_for_is_cancelled_over_stdio_and_its_stream_closed_over_http() {
+async fn a_dropped_modern_call_is_cancelled_over_stdio_and_closed_over_http() {
     let (settings, child, endpoint) = both_ways(&["era=modern", "hang-at-call"]).await;
     let servers = Servers::new(settings.into_iter().map(|(id, settings)| (id.into(), settings)));
     for (id, wire) in [("stdio", &child), ("http", &endpoint.wire)] {

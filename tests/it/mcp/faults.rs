@@ -1,5 +1,5 @@
-//! Servers that misbehave on command (`examples/fault_server`), each fault with what toolgate makes of it. In each
-//! scenario the tool `count` is the witness: it tells how many calls were really executed.
+//! Servers that misbehave on command (`examples/fault_server`), and the result of each fault in toolgate. In each
+//! scenario the tool `count` is the witness: it reports how many calls were executed.
 
 mod call;
 mod changes;
@@ -34,7 +34,7 @@ use toolgate::mcp::{ServerSettings, Servers};
 
 use super::support::*;
 
-/// The tools of a fault server that has no fault of its list, by name.
+/// The tools of a fault server without a list fault, by name.
 const TOOLS: [&str; 6] = ["add", "count", "echo", "fail", "mutant", "slow"];
 
 /// A fault server over stdio.
@@ -42,7 +42,7 @@ pub(super) fn fault(faults: &[&str]) -> ServerSettings {
     ServerSettings::stdio(program(), [vec!["--stdio".into()], arguments(faults)].concat())
 }
 
-/// The same, and what its wire sees.
+/// The same, with its log.
 pub(super) fn watched(faults: &[&str]) -> (ServerSettings, Wire) {
     let wire = Wire::new();
     (ServerSettings::stdio(program(), [wire.arguments(), arguments(faults)].concat()), wire)
@@ -55,7 +55,7 @@ fn of_era(era: &str, faults: &[&str]) -> (ServerSettings, Wire) {
     (ServerSettings::stdio(program(), [era, wire.arguments(), arguments(faults)].concat()), wire)
 }
 
-/// A fault server over HTTP; it ends with the value.
+/// A fault server over HTTP; dropping this value ends it.
 pub(super) struct Endpoint {
     pub(super) url: String,
     pub(super) wire: Wire,
@@ -106,19 +106,19 @@ impl Wire {
         vec!["--log".into(), self.path().to_str().expect("UTF-8").into()]
     }
 
-    /// All that was noted under that word, of all processes.
+    /// All log entries with that key, of all processes.
     pub(super) fn noted(&self, what: &str) -> Vec<Value> {
         let log = std::fs::read_to_string(self.path()).unwrap_or_default();
         let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
         lines.filter_map(|mut line| line.get_mut(what).map(Value::take)).collect()
     }
 
-    /// The messages of that method which came in.
+    /// The received messages of that method.
     pub(super) fn received(&self, method: &str) -> Vec<Value> {
         self.noted("received").into_iter().filter(|message| message["method"] == method).collect()
     }
 
-    /// The names of the tools that were called.
+    /// The names of the called tools.
     pub(super) fn calls(&self) -> Vec<String> {
         let calls = self.received("tools/call").into_iter();
         calls.map(|call| call["params"]["name"].as_str().expect("a name").to_owned()).collect()
@@ -132,34 +132,34 @@ fn sorted(tools: &[McpTool]) -> Vec<&str> {
     names
 }
 
-/// Asserts that a server lists its tools and nothing to complain about.
+/// Asserts that a server lists its tools without a complaint.
 async fn assert_lists_its_tools(servers: &Servers, id: &str) {
     let listed = list(servers, &[id]).await.remove(0);
     assert_eq!((sorted(&listed.tools), listed.left_out), (TOOLS.to_vec(), vec![]), "{id}");
 }
 
-/// What `echo` makes of the text.
+/// The answer of `echo` to the text.
 async fn echo(servers: &Servers, id: &str, text: &str) -> String {
     super::support::text(call(servers, id, "echo", json!({"text": text})).await)
 }
 
-/// What the witness says: how many calls of the other tools were executed.
+/// The witness: how many calls of the other tools were executed.
 pub(super) async fn executed(servers: &Servers, id: &str) -> u64 {
     let answer = returned(call(servers, id, "count", json!({})).await).structured.expect("a structured answer");
     answer["calls"].as_u64().expect("a number")
 }
 
-/// The same server with a call budget that a test can wait for.
+/// The same server with a call timeout that a test can wait for.
 pub(super) fn impatient(settings: ServerSettings) -> ServerSettings {
     ServerSettings { call_timeout: Duration::from_millis(300), ..settings }
 }
 
-/// The same server with that start budget.
+/// The same server with that start timeout.
 pub(super) fn within(start_timeout: Duration, settings: ServerSettings) -> ServerSettings {
     ServerSettings { start_timeout, ..settings }
 }
 
-/// `era=...` is no fault, but the era that the server speaks.
+/// `era=...` is not a fault, but the era of the server.
 fn arguments(faults: &[&str]) -> Vec<String> {
     let option = |fault: &&str| match fault.strip_prefix("era=") {
         Some(era) => ["--era".to_owned(), era.to_owned()],
@@ -179,7 +179,7 @@ fn program() -> String {
 #[test]
 fn the_page_about_the_fault_server_has_a_row_for_each_fault_of_its_help() {
     let help = std::process::Command::new(program()).output().expect("it runs");
-    assert!(help.status.success(), "without arguments it tells how it is used");
+    assert!(help.status.success(), "without arguments it prints its usage");
     let help = String::from_utf8(help.stdout).expect("UTF-8");
     let (_, table) = help.split_once("\nFaults:\n").expect("a list of faults");
     let told: Vec<String> = table

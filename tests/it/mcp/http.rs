@@ -1,4 +1,4 @@
-//! Servers over streamable HTTP, the good ones served in process by the SDK's own server side.
+//! Streamable HTTP servers. The SDK's server side serves the good ones in process.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use toolgate::mcp::{EraChoice, ServerSettings, ServerState, Transport};
 
 use super::support::*;
 
-/// What happens in the server, for the test to wait for.
+/// Events in the server, for the test to wait for.
 #[derive(Clone, Default)]
 pub(super) struct Till {
     started: Arc<Notify>,
@@ -53,7 +53,7 @@ impl ServerHandler for Till {
     }
 }
 
-/// Serves the till with sessions; forgetting these is what a restart of the server does.
+/// Serves the till with sessions; clearing these simulates a restart of the server.
 async fn serve(till: Till) -> (String, Arc<LocalSessionManager>) {
     let sessions = Arc::new(LocalSessionManager::default());
     let config = StreamableHttpServerConfig::default();
@@ -154,7 +154,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
     for (id, expected) in [
         (
             "nobody",
-            "could not be reached: nobody listens there (connection refused); is it running, and is the server's `url` \
+            "could not be reached: no process listens there (connection refused); is it running, and is the server's `url` \
              right?",
         ),
         (
@@ -210,7 +210,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
 }
 
 #[tokio::test]
-async fn tls_towards_a_plain_port_and_a_port_that_hangs_up_are_told_apart() {
+async fn tls_to_a_plain_port_and_a_port_that_hangs_up_are_distinguished() {
     let plain = serve_router(Router::new()).await.replace("http://", "https://");
     let hanging_up = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/mcp", hanging_up.local_addr().expect("an address"));
@@ -233,7 +233,7 @@ async fn tls_towards_a_plain_port_and_a_port_that_hangs_up_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_repeats_what_it_was_sent_is_quoted_without_the_credentials() {
+async fn an_endpoint_that_echoes_is_quoted_without_the_credentials() {
     let repeat = async |headers: HeaderMap| (StatusCode::BAD_REQUEST, format!("you sent {headers:?}"));
     let mut settings = ServerSettings::http(serve_router(Router::new().fallback(repeat)).await);
     let Transport::Http(http) = &mut settings.transport else { panic!("it is dialled") };
@@ -296,6 +296,6 @@ async fn a_call_to_an_http_server_that_went_away_was_not_made() {
     serving.await.expect("it ends").expect("in order");
     let (kind, message) = failed(call(&servers, "till", "headers", json!({})).await);
     assert_eq!(kind, FailureKind::Unavailable, "{message}");
-    assert!(message.contains("could not be reached: nobody listens there (connection refused)"), "{message}");
+    assert!(message.contains("could not be reached: no process listens there (connection refused)"), "{message}");
     servers.close().await;
 }

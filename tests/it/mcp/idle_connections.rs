@@ -1,4 +1,4 @@
-//! Servers over HTTP that close a kept-alive connection while it is idle, with and without a word about it.
+//! HTTP servers that close an idle keep-alive connection, with and without an announcement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use toolgate::mcp::ServerSettings;
 
 use super::support::*;
 
-/// When a connection is closed.
+/// When the server closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closes {
-    /// Behind each answer, which says so.
+    /// After each answer, which announces it.
     Announced,
-    /// Behind each answer, which does not say so.
+    /// After each answer, without an announcement.
     AtOnce,
-    /// When the test says so.
+    /// When the test requests it.
     WhenTold,
 }
 
@@ -26,7 +26,7 @@ enum Closes {
 struct Till {
     closes: Closes,
     told: Arc<Notify>,
-    /// How many connections were made, are closed, and how many calls were executed.
+    /// The number of opened connections, of closed ones, and of executed calls.
     opened: Arc<AtomicUsize>,
     closed: Arc<AtomicUsize>,
     calls: Arc<AtomicUsize>,
@@ -52,7 +52,7 @@ impl Till {
         (till, ServerSettings::http(format!("http://{address}/mcp")))
     }
 
-    /// Answers what comes over one connection, until it is closed.
+    /// Answers the requests on one connection, until it is closed.
     async fn serve(&self, stream: TcpStream) -> Option<()> {
         let mut stream = BufReader::new(stream);
         loop {

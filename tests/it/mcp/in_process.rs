@@ -1,4 +1,4 @@
-//! A server that is a part of the program: a handler without a process or a socket.
+//! In-process servers: a handler without a process or a socket.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use toolgate::mcp::rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::support::{call, names, text};
 
-/// Counts how often it was made and called.
+/// Counts how often it was created and called.
 #[derive(Clone, Default)]
 struct Counter {
     made: Arc<AtomicUsize>,
@@ -64,7 +64,7 @@ async fn a_handler_of_the_host_is_listed_and_called_like_any_server() {
     assert_eq!(text(call(&servers, "own", "count", json!({})).await), "2");
     assert_eq!(counter.made.load(Ordering::SeqCst), 1, "one connection for all");
     servers.close().await;
-    assert_eq!(Arc::strong_count(&counter.called), 2, "the handler is gone, and the recipe is left");
+    assert_eq!(Arc::strong_count(&counter.called), 2, "the handler is dropped, and the factory is left");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What is left of a server when it is closed, dropped, or killed by somebody else.
+//! End of servers: closed, dropped, or killed by another process.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ async fn no_child_is_left_after_closing_and_stubborn_ones_are_closed_side_by_sid
 }
 
 #[tokio::test]
-async fn what_a_server_started_itself_ends_with_it() {
+async fn processes_that_a_server_started_end_with_it() {
     let script = format!("sleep 300 & echo $! >&2; exec python3 -B {}", script_path("worker.py"));
     let servers = servers([("shell", ServerSettings::stdio("sh", ["-c", &script]))]);
     list(&servers, &["shell"]).await;
@@ -60,7 +60,7 @@ async fn servers_that_are_dropped_unclosed_still_end() {
 }
 
 #[tokio::test]
-async fn a_start_outlives_whoever_asked_for_it_but_not_the_servers() {
+async fn a_start_outlives_its_request_but_not_the_servers() {
     let servers = servers([("mute", mute())]);
     let asked = tokio::time::timeout(Duration::from_millis(50), list(&servers, &["mute"])).await;
     assert!(asked.is_err(), "it never answers");

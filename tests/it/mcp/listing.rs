@@ -43,13 +43,13 @@ async fn all_pages_are_read_and_an_endless_list_is_cut_with_a_reason() {
 }
 
 #[tokio::test]
-async fn noise_on_stdout_harms_nothing_and_is_told() {
+async fn noise_on_stdout_is_harmless_and_reported() {
     let servers = servers([("noisy", python("lister.py", &["noisy"]))]);
     assert_eq!(names(&servers, "noisy").await, ["only"]);
     let noise = status(&servers, "noisy").stdout_noise;
     let once = ["Listening on port 3000", r#"{"level":"info","msg":"hello"}"#, "[]", "{"];
     assert_eq!((&noise.first[..4], noise.first.len()), (&once.map(str::to_owned)[..], 5));
-    assert_eq!(noise.lines % 4, 0, "it says that before each message it reads: {noise:?}");
+    assert_eq!(noise.lines % 4, 0, "it prints them before each message it reads: {noise:?}");
     let told = noise.told().expect("there is noise");
     assert!(told.contains("the first: `Listening on port 3000`); they belong on stderr"), "{told}");
     servers.close().await;
@@ -122,7 +122,7 @@ async fn a_command_or_directory_that_does_not_exist_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_costs_its_own_start_budget_and_nobody_elses() {
+async fn a_server_that_never_answers_costs_only_its_own_start_budget() {
     let mut mute = mute();
     mute.start_timeout = Duration::from_millis(700);
     let servers = servers([("mute", mute), ("quick", python("worker.py", &[]))]);

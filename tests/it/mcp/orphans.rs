@@ -1,4 +1,4 @@
-//! No process of a server outlives toolgate, whichever way that ends.
+//! Orphaned processes: no process of a server outlives toolgate, however toolgate ends.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
 
-/// A server that never answers, and neither the end of its stdin nor SIGTERM ends it or its child.
+/// A server that never answers and ignores the end of its stdin and SIGTERM, as does its child.
 const STUBBORN: &str = "trap '' TERM; (while :; do sleep 1; done) & echo $$ > group.new; mv group.new group; wait";
 
 /// toolgate, busy with a server.
@@ -21,7 +21,7 @@ struct Busy {
 }
 
 impl Busy {
-    /// Runs this command, and waits until the server is there and under watch.
+    /// Runs this command, and waits until the watchdog watches the server.
     fn with(arguments: &[&str], server: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         let config = "
@@ -33,7 +33,7 @@ agents: { desk: { servers: [odd] } }
         write("toolgate.yaml", config);
         write("conversation.yaml", "turns: [{ say: Done. }]");
         write("odd.sh", server);
-        // Whoever runs the tests in the background of a shell has them ignore Ctrl-C, and what they start inherits that.
+        // A shell starts background jobs with Ctrl-C ignored, and child processes inherit that.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", PROGRAM]).args(arguments).current_dir(folder.path()).env_clear();
         let programs = Path::new(PROGRAM).parent().expect("a folder").display().to_string();
@@ -66,7 +66,7 @@ agents: { desk: { servers: [odd] } }
         }
     }
 
-    /// Waits for the end of toolgate, and sees that two seconds later nothing of the server is left.
+    /// Waits for the end of toolgate, and asserts that no process of the server is left two seconds later.
     fn ends_with_everything(mut self) -> Option<i32> {
         let watchdog = watchdog_of(self.toolgate.id());
         let code = self.toolgate.wait().expect("a child").code();
@@ -79,7 +79,7 @@ agents: { desk: { servers: [odd] } }
     }
 }
 
-/// A test that fails leaves nothing behind either.
+/// A failed test leaves no processes either.
 impl Drop for Busy {
     fn drop(&mut self) {
         let _ = self.toolgate.kill();
@@ -96,7 +96,7 @@ fn two_seconds_after_toolgate_was_killed_nothing_of_a_stubborn_server_is_left() 
 }
 
 #[test]
-fn somebody_who_ends_the_watchdog_first_gains_nothing() {
+fn a_watchdog_that_is_killed_is_replaced() {
     let busy = Busy::with(&["tools"], STUBBORN);
     let first = busy.watchdog();
     send(first, Signal::KILL);
@@ -133,7 +133,7 @@ fn send(pid: u32, signal: Signal) {
     kill_process(pid, signal).expect("it is there");
 }
 
-/// A process, as Linux tells of it.
+/// A process, as Linux reports it.
 struct Process {
     pid: u32,
     parent: u32,
@@ -155,7 +155,7 @@ impl Process {
         Some(Self { pid, parent: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()?, is_zombie })
     }
 
-    /// Whether it runs. What is left of orphans is for init to sweep away, in its own time.
+    /// Whether it runs. Init reaps orphans in its own time.
     fn is_alive(&self) -> bool {
         !self.is_zombie
     }

@@ -1,8 +1,9 @@
-//! Other people's servers, and one written with other people's framework. They are installed by `scripts/test` into the
-//! directory named by `TOOLGATE_PEERS` (`node_modules/.bin` and `venv/bin`); without it these tests say that they were
+//! Third-party servers, and one written with a third-party framework. `scripts/test` installs them into the directory
+//! named by `TOOLGATE_PEERS` (`node_modules/.bin` and `venv/bin`); without it these tests report that they were
 //! skipped.
 //!
-//! Each is listed whole, with its schemas as they stood on the wire, called for something real, and ended.
+//! Each test lists a server completely, compares its schemas with the raw messages, calls it for something real, and
+//! ends it.
 
 mod watched;
 
@@ -19,7 +20,7 @@ use toolgate::mcp::{ServerSettings, Servers};
 use super::support::*;
 use watched::Watched;
 
-/// Where the servers are installed.
+/// The directory of the installed servers.
 struct Peers(PathBuf);
 
 impl Peers {
@@ -62,7 +63,7 @@ async fn server_everything_over_stdio_lists_answers_and_ends() {
     let server = peers.node("mcp-server-everything");
     // Its one tool that has to be a task of the older kind.
     let peer = Watched::start_with(&server, &["stdio"], &[], &["simulate-research-query"]).await;
-    // Two of them are offered because toolgate can be asked something.
+    // It offers two of them because toolgate supports elicitation.
     assert_eq!(peer.tools().len(), 14, "{:?}", peer.tools());
     assert_eq!(text(peer.call("echo", json!({"message": "hello"})).await), "Echo: hello");
     let weather = returned(peer.call("get-structured-content", json!({"location": "New York"})).await);
@@ -202,7 +203,7 @@ async fn a_fastmcp_server_with_hard_schemas_is_offered_and_called_whole() {
     assert_eq!(total.structured, Some(json!({"result": 6})), "the framework wraps a number");
     let odd = returned(peer.call("weird.name/with-slash", json!({})).await);
     assert_eq!(odd.structured, Some(json!({"result": [1, 2, 3]})));
-    assert_eq!(text(peer.call("noisy", json!({})).await), "quiet", "what it prints to stdout is passed over");
+    assert_eq!(text(peer.call("noisy", json!({})).await), "quiet", "its output on stdout is skipped");
     let raised = returned(peer.call("fail", json!({})).await);
     assert!(raised.is_error, "{raised:?}");
     peer.end().await;

@@ -1,5 +1,5 @@
-//! HTTP servers that forget a session, break off an answer, or go away for a while. Whatever is repaired, no call that
-//! may have been made is made again.
+//! HTTP servers that forget a session, break off an answer, or disappear for a while. Whatever is repaired, a call
+//! that may have been made is not repeated.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,21 +17,21 @@ use toolgate::mcp::{ServerSettings, ServerState};
 
 use super::support::*;
 
-/// What the server does, and what was asked of it.
+/// The behaviour of the server, and its received requests.
 #[derive(Default)]
 struct Till {
-    /// How many sessions were opened; the newest is the only one it knows.
+    /// How many sessions were opened; it knows only the newest.
     sessions: u32,
-    /// Whether the newest is forgotten, too.
+    /// Whether it forgot the newest, too.
     is_forgetful: bool,
     breaks_off: bool,
-    /// The calls that it made, and those that it did not even look at.
+    /// The calls that it executed, and those that it rejected unseen.
     made: u32,
     turned_away: u32,
     gate: Arc<Gate>,
 }
 
-/// Where a call of `wait` waits.
+/// The waiting place of a call of `wait`.
 #[derive(Default)]
 struct Gate {
     arrived: Notify,
@@ -69,7 +69,7 @@ async fn answer(State(till): State<Shared>, headers: HeaderMap, Json(request): J
             till.made += 1;
             if till.breaks_off {
                 till.is_forgetful = true;
-                // A stream that can be taken up again, in a session that is not there any more.
+                // A stream that can be resumed, in a session that no longer exists.
                 return ([("content-type", "text/event-stream")], "id: 1\nretry: 10\ndata:\n\n").into_response();
             }
             reply(json!({"content": [{"type": "text", "text": "paid"}]})).into_response()
@@ -117,7 +117,7 @@ async fn a_list_that_is_turned_away_with_its_session_is_that_of_a_new_one() {
     till.lock().unwrap().is_forgetful = true;
     eventually("it is asked again", async || {
         let listed = list(&servers, &["till"]).await.remove(0);
-        assert_eq!((listed.tools.len(), listed.stale), (1, None), "nobody has to know");
+        assert_eq!((listed.tools.len(), listed.stale), (1, None), "the loss is not visible");
         till.lock().unwrap().sessions == 2
     })
     .await;
@@ -133,7 +133,7 @@ async fn a_call_whose_answer_broke_off_with_its_session_is_not_made_again() {
     settings.call_timeout = std::time::Duration::from_secs(1);
     let servers = servers([("till", settings)]);
     names(&servers, "till").await;
-    // The SDK goes on trying to take the stream up again, so it is the deadline that ends the call.
+    // The SDK keeps trying to resume the stream, so the deadline ends the call.
     let (kind, message) = failed(call(&servers, "till", "pay", json!({})).await);
     assert_eq!(kind, FailureKind::Timeout, "{message}");
     assert_eq!(names(&servers, "till").await, ["pay"]);
@@ -143,10 +143,10 @@ async fn a_call_whose_answer_broke_off_with_its_session_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn an_http_server_that_was_away_is_there_again_without_anybody_asking() {
+async fn an_http_server_that_was_away_is_reconnected_automatically() {
     let till = Shared::default();
     let (address, serving) = serve(&till, "127.0.0.1:0").await;
-    // Connections that are kept open would be served on.
+    // Kept-alive connections would still be served.
     let servers = servers([("till", at(&address))]);
     names(&servers, "till").await;
     serving.abort();
@@ -187,9 +187,11 @@ async fn a_call_under_way_is_answered_although_the_server_takes_no_new_connectio
     let meanwhile = async {
         soon("the call arrives", gate.arrived.notified()).await;
         stop.send(()).expect("it serves");
-        // What was kept open is used up first.
-        eventually("nobody can be dialled", async || failed_or_paid(&servers).await == Some(FailureKind::Unavailable))
-            .await;
+        // Kept-alive connections are used up first.
+        eventually("no connection can be opened", async || {
+            failed_or_paid(&servers).await == Some(FailureKind::Unavailable)
+        })
+        .await;
         eventually("the loss is noticed", async || status(&servers, "till").state != ServerState::Ready).await;
         gate.go_on.notify_one();
     };
@@ -199,7 +201,7 @@ async fn a_call_under_way_is_answered_although_the_server_takes_no_new_connectio
     serving.await.expect("it ends").expect("in order");
 }
 
-/// The kind of a call's failure, or nothing if it was made over a connection that is still open.
+/// The kind of a call's failure, or nothing if it was made over an open connection.
 async fn failed_or_paid(servers: &toolgate::mcp::Servers) -> Option<FailureKind> {
     match call(servers, "till", "pay", json!({})).await {
         outcome if outcome.is_error() => Some(failed(outcome).0),

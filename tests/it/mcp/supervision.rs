@@ -1,4 +1,4 @@
-//! Servers that change, go away, and come back: what runs are told meanwhile.
+//! Servers that change, disappear, and come back, as runs see them.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ impl Moody {
 }
 
 #[tokio::test]
-async fn a_tool_that_a_server_announces_is_listed_without_anybody_asking() {
+async fn an_announced_tool_is_listed_automatically() {
     let moody = Moody::with(|_| {});
     assert_eq!(names(&moody.servers, "moody").await, ["grumble", "learn"]);
     let before = moody.generation();
@@ -96,7 +96,7 @@ async fn the_tools_of_a_server_that_is_away_are_kept_with_the_reason_until_it_is
 }
 
 #[tokio::test]
-async fn a_call_that_fails_tells_what_the_server_wrote_meanwhile() {
+async fn a_failed_call_reports_the_servers_output_meanwhile() {
     let moody = Moody::with(|settings| settings.call_timeout = Duration::from_millis(500));
     let (outcome, stderr) = ended(&moody.servers, "moody", "grumble", json!({}), None, &|_| {}).await;
     let (kind, message) = failed(outcome);
@@ -135,7 +135,7 @@ async fn a_call_that_hangs_holds_its_own_slot_and_nothing_else() {
         () = meanwhile => {}
     }
     let calls = status(&servers, "narrow").calls;
-    assert_eq!((calls.made, calls.failed, calls.in_flight, calls.waiting), (2, 0, 0, 0), "nobody waits for them");
+    assert_eq!((calls.made, calls.failed, calls.in_flight, calls.waiting), (2, 0, 0, 0), "no caller waits for them");
     servers.close().await;
 }
 

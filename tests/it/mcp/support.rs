@@ -1,4 +1,4 @@
-//! Small verbs for the scenarios: which servers there are, and how one is called.
+//! Helpers of the scenarios: servers and calls.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use toolgate::core::trace::{SpanContext, Trace};
 use toolgate::mcp::{ServerSettings, ServerStatus, Servers};
 use toolgate::ports::{McpCall, McpServers, Progress};
 
-/// What a test compares a trace with.
+/// The trace id that tests compare with.
 pub(super) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 /// A fixture server, written in Python with nothing but its standard library.
@@ -21,18 +21,18 @@ pub(super) fn python(script: &str, args: &[&str]) -> ServerSettings {
     ServerSettings::stdio("python3", ["-B", &script_path(script)].iter().chain(args).copied())
 }
 
-/// A server that says on stderr that it is installing, and never answers anything.
+/// A server that prints to stderr that it is installing, and never answers.
 pub(super) fn mute() -> ServerSettings {
     ServerSettings::stdio("sh", ["-c", "echo 'installing 212 packages' >&2; while read -r _; do :; done"])
 }
 
-/// Where a fixture server is.
+/// The path of a fixture server.
 pub(super) fn script_path(script: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/mcp").join(script);
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// The bundled example server, as a process.
+/// The demo server, as a process.
 pub(super) fn demo() -> ServerSettings {
     let test = std::env::current_exe().expect("the test binary");
     let binary: PathBuf = test.ancestors().nth(2).expect("the target directory").join("examples/mcp_demo_server");
@@ -54,20 +54,20 @@ pub(super) fn trace() -> SpanContext {
     trace.context("test")
 }
 
-/// What these servers list.
+/// The tool lists of these servers.
 pub(super) async fn list(servers: &Servers, ids: &[&str]) -> Vec<ServerTools> {
     let ids: Vec<ServerId> = ids.iter().map(|id| ServerId::from(*id)).collect();
     servers.list(&ids, &trace()).await
 }
 
-/// The tools of one server that must have nothing to complain about, by name.
+/// The tools of one server, by name; asserts that nothing was left out.
 pub(super) async fn names(servers: &Servers, id: &str) -> Vec<String> {
     let listed = list(servers, &[id]).await.remove(0);
     assert_eq!(listed.left_out, []);
     listed.tools.into_iter().map(|tool| tool.name).collect()
 }
 
-/// The one reason why a server offers nothing.
+/// The only reason why a server has no tools.
 pub(super) async fn missing(servers: &Servers, id: &str) -> String {
     let listed = list(servers, &[id]).await.remove(0);
     assert_eq!((listed.tools.len(), listed.left_out.len()), (0, 1), "{listed:?}");
@@ -92,7 +92,7 @@ pub(super) async fn call_with(
     ended(servers, server, tool, arguments, deadline, progress).await.0
 }
 
-/// Calls a tool. Returns how that ended, and what the server wrote to stderr if it failed.
+/// Calls a tool. Returns the outcome, and the server's stderr output if it failed.
 pub(super) async fn ended(
     servers: &Servers,
     server: &str,
@@ -121,7 +121,7 @@ pub(super) async fn ended(
     }
 }
 
-/// The answer of a tool that answered.
+/// The output of a successful call.
 pub(super) fn returned(outcome: Outcome) -> ToolOutput {
     match outcome {
         Outcome::Returned(output) => output,
@@ -129,12 +129,12 @@ pub(super) fn returned(outcome: Outcome) -> ToolOutput {
     }
 }
 
-/// The text of a tool that answered with one.
+/// The text of a successful call.
 pub(super) fn text(outcome: Outcome) -> String {
     returned(outcome).content.iter().filter_map(|part| part.as_text()).collect()
 }
 
-/// Kind and message of a call that failed.
+/// Kind and message of a failed call.
 pub(super) fn failed(outcome: Outcome) -> (FailureKind, String) {
     match outcome {
         Outcome::Failed(failure) => (failure.kind, failure.message),
@@ -142,7 +142,7 @@ pub(super) fn failed(outcome: Outcome) -> (FailureKind, String) {
     }
 }
 
-/// What the worker fixture heard and was given.
+/// The report of the worker fixture: its environment and its received messages.
 pub(super) async fn report(servers: &Servers, server: &str) -> Map<String, Value> {
     match returned(call(servers, server, "report", serde_json::json!({})).await).structured {
         Some(Value::Object(report)) => report,
@@ -155,19 +155,19 @@ pub(super) fn status(servers: &Servers, id: &str) -> ServerStatus {
     servers.status().into_iter().find(|status| status.id == ServerId::from(id)).expect("a configured server")
 }
 
-/// Whether the process is there, be it as a zombie.
+/// Whether the process exists, even as a zombie.
 pub(super) fn is_running(pid: u32) -> bool {
     let pid = rustix::process::Pid::from_raw(pid.try_into().expect("a process id")).expect("not zero");
     rustix::process::test_kill_process(pid).is_ok()
 }
 
-/// Waits for something, and fails when it does not come.
+/// Waits for a future, and fails when it takes too long.
 pub(super) async fn soon(what: &str, coming: impl Future<Output = ()>) {
     let came = tokio::time::timeout(Duration::from_secs(5), coming).await;
     assert!(came.is_ok(), "it never came about that {what}");
 }
 
-/// Waits until something is so, and fails when it never is.
+/// Waits until a condition holds, and fails when it never does.
 pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(5);
     while !is_so().await {

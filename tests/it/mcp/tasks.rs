@@ -1,4 +1,4 @@
-//! Calls that servers go on with by themselves, as tasks that are asked about later.
+//! Calls that servers continue as tasks, which are polled later.
 
 use serde_json::json;
 use toolgate::core::id::{CallId, RunId, ServerId};
@@ -10,7 +10,7 @@ use super::elicitation::{answered, asked, ended, name, send, who_is_asking};
 use super::faults::{Endpoint, executed, fault};
 use super::support::*;
 
-/// The task that a call became.
+/// The task of a call.
 pub(super) fn task(reply: CallReply) -> TaskHandle {
     match reply {
         CallReply::Task(task) => task,
@@ -95,7 +95,7 @@ async fn a_server_that_cannot_be_asked_now_says_nothing_about_its_task() {
     let started = task(send(&servers, "gone", "echo", None).await);
     drop(endpoint);
     eventually("it is gone", async || ask(&servers, "gone", &started, TaskWish::News).await.is_err()).await;
-    let why = ask(&servers, "gone", &started, TaskWish::News).await.expect_err("nobody is there");
+    let why = ask(&servers, "gone", &started, TaskWish::News).await.expect_err("the server is gone");
     assert!(why.starts_with("the MCP server `gone` "), "{why}");
     assert_eq!(json!(started)["id"], "task-1");
     servers.close().await;

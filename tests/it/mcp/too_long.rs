@@ -1,4 +1,4 @@
-//! An answer that is longer than what is read of it.
+//! Answers over the size limit.
 
 use serde_json::json;
 use toolgate::core::tool::FailureKind;
@@ -7,7 +7,7 @@ use super::elicitation::{ended, scripted, send};
 use super::support::*;
 
 #[tokio::test]
-async fn an_http_response_beyond_measure_is_told_with_a_remedy() {
+async fn an_oversized_http_response_is_reported_with_a_remedy() {
     let text = "x".repeat(17 * 1024 * 1024);
     let huge = json!({"result": {"resultType": "complete", "content": [{"type": "text", "text": text}]}});
     let (settings, _) = scripted(vec![huge]).await;
@@ -19,7 +19,7 @@ async fn an_http_response_beyond_measure_is_told_with_a_remedy() {
 }
 
 #[tokio::test]
-async fn what_a_modern_server_asks_beyond_measure_fails_its_call() {
+async fn an_oversized_question_of_a_modern_server_fails_its_call() {
     let form = |schema| json!({"method": "elicitation/create", "params": {"message": "m", "requestedSchema": schema}});
     let deep = (0..120).fold(json!({}), |inner, _| json!({"not": inner}));
     let required = |more: serde_json::Value| {

@@ -1,5 +1,5 @@
-//! What modern HTTP servers want to see in headers: the arguments their tools name, and nothing of tools that name them
-//! in a way that is not allowed.
+//! Argument headers for modern HTTP servers: the arguments that their tools annotate, and no tool with an invalid
+//! annotation.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use toolgate::mcp::ServerSettings;
 
 use super::support::*;
 
-/// A modern HTTP server in process, which takes no request whose headers and body disagree.
+/// A modern HTTP server in process, which rejects a request whose headers and body disagree.
 #[derive(Clone, Default)]
 pub(super) struct Shop(Arc<Mutex<Books>>);
 
@@ -26,7 +26,7 @@ struct Books {
 }
 
 impl Shop {
-    /// Where it is.
+    /// The settings of the server.
     pub(super) async fn settings(&self) -> ServerSettings {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
@@ -35,7 +35,7 @@ impl Shop {
         ServerSettings::http(url)
     }
 
-    /// From now on it speaks the legacy era only, and says so as the modern one has it.
+    /// Switches to the legacy era, and reports that as a modern server does.
     pub(super) fn downgrade(&self) {
         self.0.lock().unwrap().is_legacy = true;
     }

@@ -1,4 +1,4 @@
-//! What is sent to Anthropic: the translation of conversations, and turns that come back as they were written.
+//! Requests to Anthropic: the translation of conversations, and the replay of turns.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::model_server::{Asked, ModelServer, Prepared};
 
 const HI: &str = r#"{"type":"message","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
 
-/// What the server is asked when a model with these settings is asked this.
+/// The request of a model with these settings for this conversation.
 async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
     let model = model(settings(Settings::new(&server.base_url, "m")));
@@ -41,12 +41,12 @@ fn message(role: Role, content: Vec<Part>) -> Message {
     Message { role, content, provider_state: None }
 }
 
-/// The turn that a reply is.
+/// The turn of a reply.
 fn turn(reply: Reply) -> Message {
     Message { role: Role::Assistant, content: reply.content, provider_state: reply.provider_state }
 }
 
-/// What this model makes of a recorded answer.
+/// This model's reply to a recorded answer.
 async fn reply_to(fixture: &str) -> Reply {
     let fixture = of(&["anthropic"]).into_iter().find(|known| known.id == format!("anthropic/{fixture}")).unwrap();
     let prepared = Prepared {
@@ -76,7 +76,7 @@ fn declared(schema: Value) -> Arc<Toolset> {
 }
 
 #[tokio::test]
-async fn a_plain_request_holds_what_the_api_demands_and_nothing_else() {
+async fn a_plain_request_has_only_the_required_fields() {
     let asked = sent(&ask([user("Grüezi")]), |settings| Settings { api_key: Some("sk-1".into()), ..settings }).await;
     assert_eq!(asked.path, "/v1/messages");
     assert_eq!(asked.headers["x-api-key"], "sk-1");
@@ -88,7 +88,7 @@ async fn a_plain_request_holds_what_the_api_demands_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_version_is_added_to_an_address_that_does_not_have_it() {
+async fn an_address_without_a_version_gets_one() {
     let path = async |base_url: fn(&str) -> String| {
         sent(&ask([user("a")]), |settings| Settings { base_url: base_url(&settings.base_url), ..settings }).await.path
     };
@@ -98,7 +98,7 @@ async fn the_version_is_added_to_an_address_that_does_not_have_it() {
 }
 
 #[tokio::test]
-async fn settings_are_sent_in_the_words_of_the_api_and_extra_fields_win() {
+async fn settings_have_the_apis_names_and_extra_fields_win() {
     let mut question = ask([user("a")]).with_tools(&["look"]);
     question.system = "Be brief.".into();
     let body = body(&question, |settings| Settings {
@@ -123,7 +123,7 @@ async fn settings_are_sent_in_the_words_of_the_api_and_extra_fields_win() {
 }
 
 #[tokio::test]
-async fn a_thinking_budget_asks_for_manual_thinking_and_raises_the_default_limit() {
+async fn a_thinking_budget_requests_manual_thinking_and_more_tokens() {
     let reasoning = Reasoning { budget_tokens: Some(2000), show: Some(true), effort: None };
     let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
     let thinking = json!({"type": "enabled", "budget_tokens": 2000, "display": "summarized"});
@@ -131,7 +131,7 @@ async fn a_thinking_budget_asks_for_manual_thinking_and_raises_the_default_limit
 }
 
 #[tokio::test]
-async fn thoughts_that_are_to_be_shown_are_asked_for_and_those_that_are_not_are_not() {
+async fn only_visible_thinking_is_requested() {
     for (show, expected) in [(true, Some(json!({"type": "adaptive", "display": "summarized"}))), (false, None)] {
         let reasoning = Reasoning { show: Some(show), ..Reasoning::default() };
         let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
@@ -140,7 +140,7 @@ async fn thoughts_that_are_to_be_shown_are_asked_for_and_those_that_are_not_are_
 }
 
 #[tokio::test]
-async fn a_turn_that_another_model_began_is_ended_without_a_thinking_budget() {
+async fn a_turn_started_by_another_model_has_no_thinking_budget() {
     let budget =
         |settings| Settings { reasoning: Reasoning { budget_tokens: Some(2000), ..Reasoning::default() }, ..settings };
     let thinks = async |messages: Vec<Message>| body(&ask(messages), budget).await.get("thinking").is_some();
@@ -171,7 +171,7 @@ async fn tools_that_may_not_be_called_stay_listed() {
 }
 
 #[tokio::test]
-async fn calls_of_tools_that_are_gone_are_declared_so_that_the_api_takes_them() {
+async fn called_tools_without_a_declaration_get_a_stub() {
     let called = |names: &[&str]| {
         let call = |name: &&str| ToolCall::new(format!("id_{name}"), *name, json!({})).into_part();
         message(Role::Assistant, names.iter().map(call).collect())
@@ -191,7 +191,7 @@ async fn calls_of_tools_that_are_gone_are_declared_so_that_the_api_takes_them() 
 }
 
 #[tokio::test]
-async fn a_call_can_be_demanded() {
+async fn a_call_can_be_forced() {
     for (choice, expected) in [
         (ToolChoice::Required, json!({"type": "any"})),
         (ToolChoice::Tool("ext_look".into()), json!({"type": "tool", "name": "ext_look"})),
@@ -203,7 +203,7 @@ async fn a_call_can_be_demanded() {
 }
 
 #[tokio::test]
-async fn the_output_schema_is_sent_where_the_settings_say_so_and_the_api_can_enforce_it() {
+async fn an_enforceable_output_schema_is_sent_if_configured() {
     let mut asked = ask([user("a")]);
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
     asked.output_schema = Some(schema.clone());
@@ -221,7 +221,7 @@ async fn the_output_schema_is_sent_where_the_settings_say_so_and_the_api_can_enf
 }
 
 #[tokio::test]
-async fn all_results_of_a_turn_stand_in_one_message_before_what_else_was_said() {
+async fn all_results_of_a_turn_come_first_in_one_message() {
     let answer = vec![
         Part::text("And now?"),
         result("a", "18 °C", false),
@@ -247,7 +247,7 @@ async fn all_results_of_a_turn_stand_in_one_message_before_what_else_was_said() 
 }
 
 #[tokio::test]
-async fn a_turn_of_another_provider_is_told_without_its_reasoning_and_with_what_the_api_accepts() {
+async fn a_turn_of_another_provider_is_sent_without_reasoning() {
     let malformed = Part::ToolUse {
         id: "functions.look:0".into(),
         name: "no such.tool".into(),
@@ -277,7 +277,7 @@ async fn a_turn_of_another_provider_is_told_without_its_reasoning_and_with_what_
 }
 
 #[tokio::test]
-async fn a_message_that_says_nothing_is_a_note_because_the_api_refuses_blank_text() {
+async fn an_empty_message_becomes_a_note() {
     let empty = turn(reply_to("empty_end_turn").await);
     assert_eq!(empty.content, []);
     for silent in [empty, says(" \n"), message(Role::Assistant, vec![Part::Reasoning { text: "hm".into() }])] {
@@ -289,7 +289,7 @@ async fn a_message_that_says_nothing_is_a_note_because_the_api_refuses_blank_tex
 }
 
 #[tokio::test]
-async fn a_turn_with_its_reasoning_comes_back_exactly_as_it_was_written() {
+async fn a_turn_with_reasoning_is_replayed_unchanged() {
     for fixture in ["thinking_and_tool_call", "stream_thinking_two_calls", "unknown_block", "two_tool_calls"] {
         let reply = reply_to(fixture).await;
         let state = reply.provider_state.clone().unwrap();
@@ -297,7 +297,7 @@ async fn a_turn_with_its_reasoning_comes_back_exactly_as_it_was_written() {
         let ids: Vec<_> = reply.calls().map(|call| call.id.to_string()).collect();
         let answers: Vec<_> = ids.iter().map(|id| (id.as_str(), "18 °C")).collect();
         let asked = sent(&ask([user("go"), turn(reply), results(&answers)]), |settings| settings).await;
-        // Byte by byte: signatures cover what stands in a block.
+        // Byte by byte: signatures cover the content of a block.
         let blocks = serde_json::to_string(&state.items).unwrap();
         assert!(String::from_utf8(asked.body).unwrap().contains(&blocks), "{fixture}: {blocks}");
     }
@@ -312,7 +312,7 @@ async fn a_turn_with_its_reasoning_comes_back_exactly_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn another_model_is_told_the_turn_without_its_signatures() {
+async fn another_model_gets_the_turn_without_signatures() {
     let history = || async {
         [user("go"), turn(reply_to("stream_thinking_two_calls").await), results(&[("toolu_a", "1"), ("toolu_b", "2")])]
     };
@@ -330,7 +330,7 @@ async fn another_model_is_told_the_turn_without_its_signatures() {
 }
 
 #[tokio::test]
-async fn an_id_that_was_replaced_in_the_conversation_is_replaced_in_the_replay_and_nowhere_else() {
+async fn a_replaced_id_is_replaced_in_the_replay_only() {
     let mut replaced = turn(reply_to("thinking_and_tool_call").await);
     let Some(Part::ToolUse { id, .. }) = replaced.content.last_mut() else { panic!() };
     *id = "toolu_a_7".into();
@@ -341,7 +341,7 @@ async fn an_id_that_was_replaced_in_the_conversation_is_replaced_in_the_replay_a
 }
 
 #[tokio::test]
-async fn a_turn_that_was_cut_inside_a_call_comes_back_acceptable_and_the_call_never_runs() {
+async fn a_call_cut_inside_never_runs_and_is_replayed_in_valid_form() {
     let reply = reply_to("max_tokens_in_tool_use").await;
     assert_eq!(reply.calls().next().unwrap().arguments, Arguments::Malformed("{}".into()));
     let sent = messages_sent([user("go"), turn(reply), results(&[("toolu_a", "not run")])]).await;
@@ -360,7 +360,7 @@ async fn a_turn_that_was_cut_inside_a_call_comes_back_acceptable_and_the_call_ne
 }
 
 #[tokio::test]
-async fn reasoning_that_was_cut_before_its_signature_is_not_sent_back() {
+async fn reasoning_without_its_signature_is_not_replayed() {
     let items = vec![json!({"type": "thinking", "thinking": "hm", "signature": ""}), text(""), text("So")];
     let provider_state = Some(ProviderState { wire: "anthropic".into(), model: "m".into(), origin: None, items });
     let cut = Message { role: Role::Assistant, content: vec![Part::text("So")], provider_state };
@@ -369,7 +369,7 @@ async fn reasoning_that_was_cut_before_its_signature_is_not_sent_back() {
 }
 
 #[tokio::test]
-async fn images_and_files_are_sent_as_such_and_what_cannot_be_sent_becomes_a_note() {
+async fn images_and_files_are_sent_and_unsupported_ones_are_notes() {
     let media = |media_type: &str, data: Option<&str>, url: Option<&str>| Media {
         media_type: media_type.into(),
         data: data.map(Into::into),
@@ -411,7 +411,7 @@ async fn images_and_files_are_sent_as_such_and_what_cannot_be_sent_becomes_a_not
     assert_eq!(sent[2]["content"][0]["content"], blocks);
     let sent = messages_sent([user("go"), calls(&["a"]), message(Role::User, vec![in_result(true)])]).await;
     let of_error = sent[2]["content"][0]["content"].as_array().unwrap();
-    assert!(of_error.iter().all(|block| block["type"] == "text"), "an error is told in text alone: {of_error:?}");
+    assert!(of_error.iter().all(|block| block["type"] == "text"), "an error is only text: {of_error:?}");
 
     let only_images = |settings| Settings { media: Some([MediaKind::Images].into()), ..settings };
     let sent = body(&ask([message(Role::User, content())]), only_images).await;
@@ -423,7 +423,7 @@ async fn images_and_files_are_sent_as_such_and_what_cannot_be_sent_becomes_a_not
 }
 
 #[tokio::test]
-async fn a_conversation_over_several_turns_extends_the_bytes_of_the_last_one() {
+async fn each_turn_extends_the_bytes_of_the_previous_request() {
     let server = ModelServer::answering([
         Prepared::json(
             of(&["anthropic"]).iter().find(|known| known.id == "anthropic/thinking_and_tool_call").unwrap().body(),
@@ -463,7 +463,7 @@ async fn a_conversation_over_several_turns_extends_the_bytes_of_the_last_one() {
 }
 
 #[tokio::test]
-async fn a_tool_is_strict_only_where_that_is_wanted_and_its_schema_allows_it() {
+async fn a_tool_is_strict_only_if_wanted_and_possible() {
     let strict = async |schema: Value, strict_tools| {
         let asked = Ask { tools: declared(schema), ..ask([user("a")]) };
         body(&asked, |settings| Settings { strict_tools, ..settings }).await["tools"][0].get("strict").cloned()
@@ -475,7 +475,7 @@ async fn a_tool_is_strict_only_where_that_is_wanted_and_its_schema_allows_it() {
 }
 
 #[test]
-fn how_a_tool_fits_is_told_before_it_is_offered() {
+fn the_fit_of_a_tool_is_known_before_a_request() {
     let fit = |schema| {
         let tools = declared(schema);
         model(Settings::new("http://h", "m")).fit(tools.iter().next().unwrap())
@@ -486,7 +486,7 @@ fn how_a_tool_fits_is_told_before_it_is_offered() {
 }
 
 #[tokio::test]
-async fn a_tool_that_the_api_would_refuse_does_not_cost_the_others() {
+async fn a_rejected_tool_does_not_affect_the_others() {
     let tool = |name: &str, schema: Value| ExternalTool {
         name: name.into(),
         description: String::new(),
@@ -503,7 +503,7 @@ async fn a_tool_that_the_api_would_refuse_does_not_cost_the_others() {
 }
 
 #[tokio::test]
-async fn what_a_failed_answer_used_is_known() {
+async fn a_failed_answer_reports_its_usage() {
     let start = r#"{"type":"message_start","message":{"content":[],"usage":{"input_tokens":5,"output_tokens":1}}}"#;
     let error = r#"{"type":"error","error":{"type":"billing_error","message":"out of credit"}}"#;
     let server = ModelServer::answering([Prepared::stream(&[start, error])]).await;
@@ -515,7 +515,7 @@ async fn what_a_failed_answer_used_is_known() {
 }
 
 #[test]
-fn settings_that_the_api_does_not_have_are_refused() {
+fn unsupported_settings_are_rejected() {
     let refused = |settings: Settings| anthropic::model(&settings).unwrap_err();
     let good = || Settings::new("https://h", "m");
     let unsupported = |setting| SettingsError::Unsupported { wire: "Anthropic Messages", setting };
@@ -553,7 +553,7 @@ fn settings_that_the_api_does_not_have_are_refused() {
 }
 
 #[test]
-fn the_identity_names_the_system_and_who_serves_the_model() {
+fn the_identity_names_the_system_and_the_provider() {
     let identity = |base_url| {
         let model = model(Settings::new(base_url, "claude-x"));
         (model.identity().system.clone(), model.identity().provider.clone())

@@ -1,4 +1,4 @@
-//! Small verbs to ask a model through its port.
+//! Small verbs to call a model through its port.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use toolgate::core::tool::{ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::core::trace::{SpanContext, SpanId, TraceId};
 use toolgate::ports::{Conversation, Delta, ModelRequest};
 
-/// Everything a request needs, with defaults that ask for nothing special.
+/// All parts of a request, with plain defaults.
 #[derive(Clone)]
 pub(crate) struct Ask {
     pub(crate) system: String,
@@ -47,7 +47,7 @@ impl Ask {
         Self { tools: tools(names), ..self }
     }
 
-    /// The same, with every turn that was kept for replay written by this server.
+    /// The same, with this server as the author of every replayable turn.
     pub(crate) fn at_home(&self, base_url: &str) -> Self {
         let at_home = |message: &Arc<Message>| {
             let mut message = Message::clone(message);
@@ -81,7 +81,7 @@ impl Ask {
     }
 }
 
-/// The server of an address, as it is noted with the turns that it wrote.
+/// The server of an address in the form that turns record.
 pub(crate) fn origin(base_url: &str) -> String {
     base_url.split('/').nth(2).unwrap().to_owned()
 }

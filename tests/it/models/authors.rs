@@ -1,4 +1,4 @@
-//! Whose turn it is: what a model keeps for replay is for this model on this server, and for no other.
+//! Turn authors: the replay state of a turn goes only to the model and server that wrote it.
 
 use serde_json::{Value, json};
 use toolgate::core::chat::{Message, Part, ProviderState, Role};
@@ -11,7 +11,7 @@ use super::model_server::{ModelServer, Prepared};
 
 const HOME: &str = "http://home:8080/v1";
 
-/// A wire, with an item in which it keeps something that only its author may read.
+/// A wire, with an item of replay state that only its author may read.
 struct Keeping {
     wire: &'static str,
     model: fn(&Settings) -> HttpModel,
@@ -49,7 +49,7 @@ impl Keeping {
         (self.model)(&Settings::new(HOME, "m"))
     }
 
-    /// A turn that was written on this server.
+    /// A turn that this server wrote.
     fn turn_of(&self, origin: Option<&str>) -> Message {
         let items = vec![self.item.clone()];
         let origin = origin.map(str::to_owned);
@@ -63,7 +63,7 @@ fn sent(model: &HttpModel, messages: impl IntoIterator<Item = Message>) -> Strin
 }
 
 #[test]
-fn a_turn_goes_back_as_it_was_written_to_the_server_that_wrote_it_and_to_no_other() {
+fn a_turn_is_replayed_only_to_the_server_that_wrote_it() {
     for keeping in every_wire() {
         let sent_after = |origin| sent(&keeping.at_home(), [user("go"), keeping.turn_of(origin), user("on")]);
         assert!(sent_after(Some("home:8080")).contains("sealed-canary"), "{}", keeping.wire);
@@ -76,7 +76,7 @@ fn a_turn_goes_back_as_it_was_written_to_the_server_that_wrote_it_and_to_no_othe
 }
 
 #[tokio::test]
-async fn every_reply_says_which_server_wrote_it_and_shows_no_credentials() {
+async fn every_reply_names_its_server_without_credentials() {
     let fixture = of(&["anthropic"]).into_iter().find(|known| known.id == "anthropic/thinking_and_tool_call").unwrap();
     let server = ModelServer::answering([Prepared::json(fixture.body())]).await;
     let with_password = server.base_url.replace("http://", "http://user:pass-canary@");
@@ -85,7 +85,7 @@ async fn every_reply_says_which_server_wrote_it_and_shows_no_credentials() {
     assert_eq!(reply.provider_state.unwrap().origin, Some(origin(&server.base_url)));
 }
 
-/// Who speaks in what is sent, and the last thing that is said.
+/// The roles in a request, and its last text.
 fn last_said(model: &HttpModel, messages: impl IntoIterator<Item = Message>) -> (Vec<String>, String) {
     let body: Value = serde_json::from_str(&sent(model, messages)).unwrap();
     let said = ["messages", "contents", "input"].into_iter().find_map(|name| body[name].as_array()).unwrap();
@@ -94,7 +94,7 @@ fn last_said(model: &HttpModel, messages: impl IntoIterator<Item = Message>) -> 
 }
 
 #[test]
-fn a_model_that_goes_on_where_another_stopped_is_asked_to() {
+fn a_model_is_asked_to_continue_another_models_turn() {
     for keeping in every_wire() {
         let stopped = keeping.turn_of(Some("elsewhere"));
         let (roles, last) = last_said(&keeping.at_home(), [user("go"), stopped.clone()]);
@@ -107,7 +107,7 @@ fn a_model_that_goes_on_where_another_stopped_is_asked_to() {
 }
 
 #[test]
-fn a_model_that_paused_goes_on_by_itself() {
+fn a_paused_model_continues_its_own_turn() {
     let [anthropic, gemini, ..] = every_wire();
     let (roles, _) = last_said(&anthropic.at_home(), [user("go"), anthropic.turn_of(Some("home:8080"))]);
     assert_eq!(roles, ["user", "assistant"]);

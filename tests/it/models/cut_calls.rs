@@ -1,12 +1,12 @@
-//! A reply that was stopped from outside may end in half a call, and half a call must not run: arguments that never
-//! came look like none, and there are tools that run on none.
+//! Truncated replies may end inside a call, and an incomplete call must not run: missing arguments look like empty
+//! ones, and some tools run on empty arguments.
 
 use serde_json::{Value, json};
 use toolgate::core::chat::{Reply, Stop};
 use toolgate::core::tool::Arguments;
 use toolgate::models::{CallIds, Head, HttpModel, Settings, anthropic, gemini, openai_chat, openai_responses};
 
-/// What the model makes of a whole answer.
+/// The reply to a complete answer.
 fn read(model: &HttpModel, body: &Value) -> Reply {
     let now = "2026-11-01T00:00:00Z".parse().unwrap();
     let head = Head::new("server", 200, |name| (name == "content-type").then_some("application/json"), false, now);
@@ -15,7 +15,7 @@ fn read(model: &HttpModel, body: &Value) -> Reply {
     answer.end(&CallIds::default()).unwrap()
 }
 
-/// The stop of the answer, and for each call whether it would run.
+/// The stop reason of the answer, and for each call whether it would run.
 fn calls_that_run(model: &HttpModel, body: &Value) -> (Stop, Vec<bool>) {
     let reply = read(model, body);
     (reply.stop, reply.calls().map(|call| matches!(call.arguments, Arguments::Object(_))).collect())
@@ -26,7 +26,7 @@ fn settings() -> Settings {
 }
 
 #[test]
-fn anthropic_never_runs_the_call_that_an_answer_was_stopped_in() {
+fn anthropic_never_runs_a_truncated_call() {
     let model = anthropic::model(&settings()).unwrap();
     let call = |input: Value| json!({"type": "tool_use", "id": "", "name": "wipe", "input": input});
     let text = json!({"type": "text", "text": "I would rather not."});
@@ -47,7 +47,7 @@ fn anthropic_never_runs_the_call_that_an_answer_was_stopped_in() {
 }
 
 #[test]
-fn openai_chat_never_runs_the_call_that_an_answer_was_stopped_in() {
+fn openai_chat_never_runs_a_truncated_call() {
     let model = openai_chat::model(&settings()).unwrap();
     let call = |arguments: &str| json!({"id": "", "function": {"name": "wipe", "arguments": arguments}});
     let answer = |refusal: Value, calls: Value, reason: &str| json!({"choices": [{"message": {"refusal": refusal, "tool_calls": calls}, "finish_reason": reason}]});
@@ -64,7 +64,7 @@ fn openai_chat_never_runs_the_call_that_an_answer_was_stopped_in() {
 }
 
 #[test]
-fn openai_responses_never_runs_the_call_that_an_answer_was_stopped_in() {
+fn openai_responses_never_runs_a_truncated_call() {
     let model = openai_responses::model(&settings()).unwrap();
     let call = |arguments: Value, status: Value| json!({"type": "function_call", "call_id": "", "name": "wipe", "arguments": arguments, "status": status});
     let incomplete = |reason: &str, output: Value| json!({"status": "incomplete", "incomplete_details": {"reason": reason}, "output": output});
@@ -83,7 +83,7 @@ fn openai_responses_never_runs_the_call_that_an_answer_was_stopped_in() {
 }
 
 #[test]
-fn gemini_never_runs_the_call_that_an_answer_was_stopped_in() {
+fn gemini_never_runs_a_truncated_call() {
     let model = gemini::model(&settings()).unwrap();
     let call = |args: Value| json!({"functionCall": {"name": "wipe", "args": args}});
     let run = |parts: Value, reason: &str| {

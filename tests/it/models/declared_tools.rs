@@ -1,4 +1,4 @@
-//! Which tools a server is told of, and that it is never told to call one that it was not told of.
+//! Declared tools: each server gets its limit of tools, and `tool_choice` never names an undeclared one.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn sent(model: &HttpModel, asked: &Ask) -> Value {
 }
 
 #[test]
-fn a_tool_that_is_to_be_called_is_named_only_if_it_is_declared() {
+fn tool_choice_names_only_a_declared_tool() {
     let settings = Settings { tool_choice: ToolChoice::Tool("ext_look".into()), ..Settings::new("http://h/v1", "m") };
     let chosen = |model: HttpModel, place: &str, names: &[&str]| {
         sent(&model, &ask([user("a")]).with_tools(names)).pointer(place).cloned()
@@ -36,7 +36,7 @@ fn a_tool_that_is_to_be_called_is_named_only_if_it_is_declared() {
     assert_eq!(chosen(gemini(), "/toolConfig", &["else"]), None);
 }
 
-/// So many tools, and the names under which they are declared.
+/// That many tools, and the names under which they are declared.
 fn many(count: usize) -> (Ask, Vec<String>) {
     let names: Vec<String> = (0..count).map(|number| format!("look_{number:03}")).collect();
     let shown = names.iter().map(|name| format!("ext_{name}")).collect();
@@ -49,7 +49,7 @@ fn names_in(body: &Value, place: &str) -> Vec<String> {
 }
 
 #[test]
-fn openai_and_azure_are_told_of_as_many_tools_as_they_take_and_other_servers_of_all() {
+fn only_openai_and_azure_have_a_limit_of_tools() {
     let (asked, shown) = many(130);
     for (host, told) in [("api.openai.com", 128), ("x.openai.azure.com", 128), ("vllm.example", 130)] {
         let settings = Settings::new(format!("https://{host}/v1"), "m");
@@ -61,7 +61,7 @@ fn openai_and_azure_are_told_of_as_many_tools_as_they_take_and_other_servers_of_
 }
 
 #[test]
-fn a_tool_that_was_left_out_for_want_of_room_is_not_named() {
+fn tool_choice_never_names_a_tool_beyond_the_limit() {
     let (asked, shown) = many(129);
     let settings = |tool: &String| Settings {
         tool_choice: ToolChoice::Tool(tool.clone()),
@@ -72,7 +72,7 @@ fn a_tool_that_was_left_out_for_want_of_room_is_not_named() {
 }
 
 #[test]
-fn anthropic_is_sent_as_many_strict_tools_as_it_takes_and_the_others_without() {
+fn anthropic_tools_beyond_the_strict_limit_are_not_strict() {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
     let tool = |name: &String| ExternalTool {
         name: name.clone(),

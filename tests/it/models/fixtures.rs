@@ -1,4 +1,4 @@
-//! Recorded answers of providers, and what a correct client makes of them.
+//! Recorded provider answers, and the replies that a correct client reads from them.
 
 use std::path::PathBuf;
 
@@ -21,12 +21,12 @@ pub(crate) struct Fixture {
     file: String,
     pub(crate) status: u16,
     pub(crate) headers: std::collections::BTreeMap<String, String>,
-    /// Whether the body is a stream of events.
+    /// Whether the body is an event stream.
     pub(crate) stream: bool,
     expect: Value,
 }
 
-/// What came of a fixture.
+/// The result of reading a fixture.
 pub(crate) struct Outcome {
     pub(crate) reply: Result<Reply, Failure>,
     pub(crate) deltas: Vec<Delta>,
@@ -39,7 +39,7 @@ pub(crate) fn of(providers: &[&str]) -> Vec<Fixture> {
     fixtures.into_iter().filter(|fixture| providers.contains(&fixture.provider.as_str())).collect()
 }
 
-/// Fails with the name of every fixture that is not met, and what differs.
+/// Fails with the name and the differences of every fixture that is not met.
 pub(crate) fn assert_all_met(outcomes: impl IntoIterator<Item = (Fixture, Outcome)>) {
     let (mut unmet, mut count) = (Vec::new(), 0);
     for (fixture, outcome) in outcomes {
@@ -67,7 +67,7 @@ impl Fixture {
 
     fn differences(&self, outcome: &Outcome) -> Vec<String> {
         match (&outcome.reply, self.expect["error"].is_object()) {
-            // A call that the provider itself could not read is no reply: the turn is asked for again.
+            // A call that the provider itself could not parse is not a reply: the turn is retried.
             (Err(failure), false) if self.expect["stop"] == "malformed_tool_call" => {
                 let mut found = Differences(Vec::new());
                 found.compare("code", ErrorCode::ProviderInvalidResponse, failure.code);
@@ -82,7 +82,7 @@ impl Fixture {
 
     fn reply_differences(&self, reply: &Reply, deltas: &[Delta]) -> Vec<String> {
         let mut found = Differences(Vec::new());
-        // The neutral form of a refusal is its text together with the stop.
+        // The neutral form of a refusal is its text and the stop reason.
         let expected_text = self.expect["refusal"].as_str().or(self.expect["text"].as_str()).unwrap();
         found.compare("text", expected_text, reply.joined_text().as_str());
         found.compare("reasoning", self.expect["reasoning"].as_str().unwrap_or(""), reasoning(reply).as_str());
@@ -97,7 +97,7 @@ impl Fixture {
             }
             found.compare("name", expected["name"].as_str().unwrap(), call.name.as_str());
             let got = call.arguments.as_object().cloned().map_or(Value::Null, Value::Object);
-            // Arguments that must not run are never an object, even where the provider's own form shows one.
+            // Arguments that must not run are never an object, even if the provider's form has one.
             let is_invalid = self.expect["invalid_arguments"] == true;
             let arguments = if is_invalid { &Value::Null } else { &expected["arguments"] };
             found.compare("arguments", arguments, &got);
@@ -112,7 +112,7 @@ impl Fixture {
         found.0
     }
 
-    /// `null` in the index means "not looked at", unless the body says nothing of usage.
+    /// `null` in the index means "not checked", unless the body has no usage at all.
     fn usage_differences(&self, reply: &Reply, found: &mut Differences) {
         let usage = reply.usage;
         if let Some(expected) = self.expect["usage"].as_object() {
@@ -140,7 +140,7 @@ impl Fixture {
         found.compare("code", error_code(expected["kind"].as_str().unwrap()), failure.code);
         found.compare("retryable", expected["retryable"].as_bool().unwrap(), failure.retryable);
         if let Some(seconds) = expected["retry_after_s"].as_u64() {
-            // The finer header may say a little less than the coarse one.
+            // The finer header may be slightly below the coarse one.
             let is_right = failure.retry_after_ms.is_some_and(|ms| ms > (seconds - 1) * 1000 && ms <= seconds * 1000);
             found.compare("delay is right", true, is_right);
         }

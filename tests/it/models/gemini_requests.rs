@@ -1,4 +1,4 @@
-//! What is sent to the Gemini API: settings, turns, results where they belong, and signed parts as they came.
+//! Requests to the Gemini API: settings, turns, the position of results, and the replay of signed parts.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::model_server::{Asked, ModelServer, Prepared};
 
 const HI: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}]}"#;
 
-/// What the server is asked when a model with these settings is asked this.
+/// The request of a model with these settings for this conversation.
 async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
     let model = gemini::model(&settings(Settings::new(&server.base_url, "m"))).unwrap();
@@ -35,7 +35,7 @@ fn message(role: Role, content: Vec<Part>) -> Message {
     Message { role, content, provider_state: None }
 }
 
-/// A turn that `model` wrote in these parts.
+/// A turn that `model` wrote with these parts.
 fn written(model: &str, content: Vec<Part>, parts: Value) -> Message {
     let items = parts.as_array().unwrap().clone();
     let state = ProviderState { wire: gemini::WIRE.into(), model: model.into(), origin: None, items };
@@ -64,14 +64,14 @@ fn pdf() -> Part {
     }
 }
 
-/// An answer of one candidate.
+/// An answer with one candidate.
 fn answers(parts: Value, finish: &str) -> Prepared {
     let candidate = json!({"content": {"role": "model", "parts": parts}, "finishReason": finish});
     Prepared::json(json!({"candidates": [candidate]}).to_string())
 }
 
 #[tokio::test]
-async fn a_plain_request_holds_what_is_set_and_nothing_else() {
+async fn a_plain_request_has_only_configured_fields() {
     let asked = sent(&ask([user("Grüezi")]), |settings| settings).await;
     assert_eq!(asked.path, "/v1/models/m:streamGenerateContent");
     assert!(!asked.headers.contains_key("x-goog-api-key"));
@@ -79,7 +79,7 @@ async fn a_plain_request_holds_what_is_set_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_model_is_found_under_its_collection() {
+async fn a_model_name_may_include_its_collection() {
     for (model, stream, path) in [
         ("models/x", false, "/v1/models/x:generateContent"),
         ("tunedModels/mine", true, "/v1/tunedModels/mine:streamGenerateContent"),
@@ -90,7 +90,7 @@ async fn a_model_is_found_under_its_collection() {
 }
 
 #[tokio::test]
-async fn settings_key_and_extra_fields_are_sent_in_the_words_of_the_api() {
+async fn settings_key_and_extra_fields_have_the_apis_names() {
     let mut question = ask([user("a")]).with_tools(&["look"]);
     question.system = "Be brief.".into();
     let asked = sent(&question, |settings| Settings {
@@ -123,14 +123,14 @@ async fn settings_key_and_extra_fields_are_sent_in_the_words_of_the_api() {
 }
 
 #[tokio::test]
-async fn an_effort_is_a_level_of_thinking() {
+async fn an_effort_becomes_a_thinking_level() {
     let reasoning = Reasoning { effort: Some("low".into()), ..Reasoning::default() };
     let body = body(&ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
     assert_eq!(body["generationConfig"], json!({"thinkingConfig": {"thinkingLevel": "LOW"}}));
 }
 
 #[tokio::test]
-async fn tools_are_offered_as_the_settings_say_and_stay_listed_when_they_may_not_be_called() {
+async fn tools_stay_listed_when_they_may_not_be_called() {
     let required = |settings| Settings { tool_choice: ToolChoice::Required, ..settings };
     let one = |settings| Settings { tool_choice: ToolChoice::Tool("ext_look".into()), ..settings };
     let strict = |settings| Settings { strict_tools: true, ..settings };
@@ -172,7 +172,7 @@ async fn the_output_schema_is_sent_unless_an_older_model_has_tools() {
 }
 
 #[tokio::test]
-async fn results_answer_by_name_in_the_order_of_the_calls_and_the_rest_comes_after() {
+async fn results_have_names_and_the_order_of_the_calls() {
     let asked = vec![
         call("a", "ext_look", json!({"city": "東京"})),
         call("b", "mcp_ping", json!({})),
@@ -202,7 +202,7 @@ async fn results_answer_by_name_in_the_order_of_the_calls_and_the_rest_comes_aft
 }
 
 #[tokio::test]
-async fn a_result_that_would_lose_digits_or_is_no_object_goes_as_text() {
+async fn a_result_that_is_not_an_exact_object_becomes_text() {
     for text in [r#"{"id": 12345678901234567}"#, "[1]", "{not json", "", "{\"a\":1} and more"] {
         let sent = contents("m", [user("go"), calls(&["a"]), results(&[("a", text)])]).await;
         assert_eq!(sent[2]["parts"], json!([response("ext_look", json!({"output": text}))]));
@@ -210,7 +210,7 @@ async fn a_result_that_would_lose_digits_or_is_no_object_goes_as_text() {
 }
 
 #[tokio::test]
-async fn a_turn_of_this_model_goes_back_byte_for_byte_and_results_name_the_id_only_where_there_was_one() {
+async fn a_turn_of_this_model_is_replayed_byte_for_byte() {
     let parts = [
         r#"{"text":"Look both up.","thought":true}"#,
         r#"{"functionCall":{"name":"ext_look","args":{"z":1.0,"a":[1e-7,"東京"]},"id":"f1"},"thoughtSignature":"c2lnLTE="}"#,
@@ -231,7 +231,7 @@ async fn a_turn_of_this_model_goes_back_byte_for_byte_and_results_name_the_id_on
     assert_eq!((reply.stop, reply.model.as_deref()), (Stop::ToolCalls, Some("m-001")));
     let ids: Vec<String> = reply.calls().map(|call| call.id.to_string()).collect();
     assert_eq!(ids, ["f1", "call_2"]);
-    // As a journal would give it back.
+    // As a journal would restore it.
     let state = serde_json::to_string(&reply.provider_state).unwrap();
     let turn = Message {
         role: Role::Assistant,
@@ -253,7 +253,7 @@ async fn a_turn_of_this_model_goes_back_byte_for_byte_and_results_name_the_id_on
 }
 
 #[tokio::test]
-async fn an_id_that_was_replaced_is_sent_as_it_is_called_now() {
+async fn a_replaced_id_is_sent_in_its_new_form() {
     let parts = json!([{"functionCall": {"id": "f1", "name": "ext_look", "args": {}}, "thoughtSignature": "c2ln"}]);
     let turn = written("m", vec![call("f1_2", "ext_look", json!({}))], parts);
     let sent = contents("m", [user("go"), turn, results(&[("f1_2", "ok")])]).await;
@@ -264,7 +264,7 @@ async fn an_id_that_was_replaced_is_sent_as_it_is_called_now() {
 }
 
 #[tokio::test]
-async fn another_model_gets_the_turn_without_thoughts_signatures_and_ids() {
+async fn another_model_gets_the_turn_without_private_parts() {
     let content = vec![
         Part::Reasoning { text: "hm".into() },
         Part::text("Let me look."),
@@ -290,7 +290,7 @@ async fn another_model_gets_the_turn_without_thoughts_signatures_and_ids() {
 
     let older = contents("gemini-2.0-flash", conversation()).await;
     assert_eq!((&older[1]["parts"], &older[2]["parts"]), (&calls(Value::Null), &answers));
-    // Gemini 3 wants a signature on the first call, and has one for calls that are not its own.
+    // Gemini 3 requires a signature on the first call, and has a value for calls of other models.
     let newer = contents("gemini-3-pro-preview", conversation()).await;
     assert_eq!(newer[1]["parts"], calls(json!("skip_thought_signature_validator")));
     assert_eq!(newer[2]["parts"], answers);
@@ -318,7 +318,7 @@ async fn no_turn_is_empty() {
 }
 
 #[tokio::test]
-async fn media_is_sent_and_what_cannot_be_sent_becomes_a_note() {
+async fn media_is_sent_and_unsupported_media_becomes_a_note() {
     let content = vec![
         Part::Image(media("image/png", Some("iVBORw0KGgo="), None)),
         Part::Image(media("image/jpg", None, Some("https://e.example/x.jpg"))),
@@ -351,7 +351,7 @@ async fn media_is_sent_and_what_cannot_be_sent_becomes_a_note() {
 }
 
 #[tokio::test]
-async fn media_in_results_goes_into_the_response_or_behind_all_of_them() {
+async fn media_of_results_is_in_or_after_the_responses() {
     let look = vec![Part::text("see"), Part::Image(media("image/png", Some("iVBORw0KGgo="), None)), pdf()];
     let hear = vec![Part::Audio(media("audio/ogg", Some("BBBB"), None))];
     let result = |id: &str, content| Part::ToolResult { tool_use_id: id.into(), content, is_error: false };
@@ -404,7 +404,7 @@ async fn a_long_conversation_sends_the_bytes_of_a_fresh_one() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_to_be_continued_is_asked_for_again_with_its_token() {
+async fn an_unfinished_turn_is_requested_again_with_its_token() {
     let said = |text: &str, rest: Value| {
         let mut candidate = json!({"content": {"parts": [{"text": text}]}});
         candidate.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
@@ -426,7 +426,7 @@ async fn a_turn_that_is_to_be_continued_is_asked_for_again_with_its_token() {
     let mut turn_so_far = turn(first);
     asked.messages.push(Arc::new(turn_so_far.clone()));
     let second = turn(asked.of(&mut *conversation).await.unwrap());
-    // The loop makes one turn of two in a row.
+    // The loop joins two model turns in a row.
     turn_so_far.content.extend(second.content);
     turn_so_far.provider_state.as_mut().unwrap().items.extend(second.provider_state.unwrap().items);
     asked.messages[1] = Arc::new(turn_so_far);
@@ -442,7 +442,7 @@ async fn a_turn_that_is_to_be_continued_is_asked_for_again_with_its_token() {
 }
 
 #[tokio::test]
-async fn who_speaks_before_a_turn_goes_on_reads_it_as_far_as_it_went() {
+async fn a_user_message_sends_the_unfinished_turn_before_it() {
     let paused = written("m", vec![Part::text("One, ")], json!([{"text": "One, "}, {"continuationToken": "dG9rZW4="}]));
     let body = body(&ask([user("count"), paused, user("Stop.")]), |settings| settings).await;
     let expected = json!([{"role": "user", "parts": [{"text": "count"}]}, {"role": "model", "parts": [{"text": "One, "}]},
@@ -460,7 +460,7 @@ async fn an_image_of_the_model_is_part_of_its_answer() {
 }
 
 #[tokio::test]
-async fn a_turn_that_the_provider_could_not_read_is_told_with_what_it_used() {
+async fn an_unreadable_turn_fails_with_its_usage() {
     let answer = json!({"candidates": [{"finishReason": "TOO_MANY_TOOL_CALLS", "finishMessage": "11 calls"}],
         "usageMetadata": {"promptTokenCount": 5, "thoughtsTokenCount": 2}});
     let server = ModelServer::answering([Prepared::json(answer.to_string())]).await;
@@ -472,7 +472,7 @@ async fn a_turn_that_the_provider_could_not_read_is_told_with_what_it_used() {
 }
 
 #[tokio::test]
-async fn arguments_that_no_journal_could_give_back_are_kept_in_no_form() {
+async fn arguments_nested_too_deep_are_not_kept() {
     let deep = format!("{}1{}", "[".repeat(110), "]".repeat(110));
     let arguments: Value = serde_json::from_str(&format!(r#"{{"a":{deep}}}"#)).unwrap();
     let calling = answers(json!([{"functionCall": {"name": "ext_look", "args": arguments}}]), "STOP");
@@ -484,7 +484,7 @@ async fn arguments_that_no_journal_could_give_back_are_kept_in_no_form() {
 }
 
 #[test]
-fn a_tool_is_fitted_to_what_gemini_takes_and_our_own_copy_stays() {
+fn a_tool_is_adapted_to_gemini_in_a_copy() {
     let model = gemini::model(&Settings::new("https://h/v1beta", "m")).unwrap();
     let fit = |input_schema: Value| {
         let tool = ExternalTool {
@@ -502,12 +502,12 @@ fn a_tool_is_fitted_to_what_gemini_takes_and_our_own_copy_stays() {
     };
     assert_eq!(fit(json!({"$schema": "x", "type": "object", "properties": {"a": {"type": "string"}}})), Fit::Whole);
     let lossy = fit(json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^a"}}}));
-    let lost = "#/properties/a/pattern is left out: Gemini does not take it";
+    let lost = "#/properties/a/pattern is left out: Gemini does not support it";
     assert_eq!(lossy, Fit::Lossy(vec![lost.into()]));
 }
 
 #[test]
-fn settings_that_gemini_does_not_have_are_refused() {
+fn unsupported_settings_are_rejected() {
     let refused = |settings: Settings| gemini::model(&settings).unwrap_err();
     let good = || Settings::new("https://h/v1beta", "m");
     let unsupported = |setting| SettingsError::Unsupported { wire: "Gemini", setting };
@@ -531,7 +531,7 @@ fn settings_that_gemini_does_not_have_are_refused() {
 }
 
 #[tokio::test]
-async fn a_conversation_of_text_alternates_as_it_is() {
+async fn a_text_conversation_keeps_its_roles() {
     let sent = contents("m", [user("a"), says("b"), user("c")]).await;
     let turn = |role: &str, text: &str| json!({"role": role, "parts": [{"text": text}]});
     assert_eq!(sent, json!([turn("user", "a"), turn("model", "b"), turn("user", "c")]));

@@ -1,5 +1,5 @@
-//! Servers that answer anything. Whatever arrives, in whatever pieces, is a reply or a failure; what is taken for a reply
-//! can be journaled, read back, and sent on.
+//! Hostile servers: any answer, in any pieces, is a reply or a failure. A reply can be journaled, read back, and sent
+//! on.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ use toolgate::models::{
 use super::asking::{ask, result, user};
 use super::fixtures::{Fixture, of};
 
-/// What is read with which model.
+/// Recorded answers, and the model that reads them.
 struct Recorded {
     wire: &'static str,
     model: HttpModel,
@@ -103,7 +103,7 @@ fn read(model: &HttpModel, fixture: &Fixture, body: &[u8], piece: usize) -> Resu
     answer.end(&CallIds::default()).map_err(|failed| failed.failure.message)
 }
 
-/// The conversation after this reply, with every call answered.
+/// The conversation after this reply, with a result for every call.
 fn after(reply: &Reply) -> Vec<Message> {
     let provider_state =
         reply.provider_state.clone().map(|state| ProviderState { origin: Some("fixture".into()), ..state });
@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_server_answers_is_a_reply_that_can_be_kept_and_sent_on_or_a_failure(
+    fn any_answer_is_a_failure_or_a_reply_that_can_be_replayed(
         which in any::<prop::sample::Index>(),
         damages in prop::collection::vec(damage(), 0..4),
         piece in 1..200usize,
@@ -142,7 +142,7 @@ proptest! {
         for other in RECORDED.iter() {
             let sent = other.model.body(&ask(after(&reply)).request()).unwrap();
             let sent: Result<Value, _> = serde_json::from_slice(&sent);
-            prop_assert!(sent.is_ok(), "{} sends no JSON after {:?}", other.wire, reply);
+            prop_assert!(sent.is_ok(), "{} sends invalid JSON after {:?}", other.wire, reply);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that change, and the ways to a server.
+//! Changing keys, and proxies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use super::openai_requests::at_host;
 
 const HI: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
 
-/// Hands out `key-canary-1`, `key-canary-2`, …
+/// A key source that returns `key-canary-1`, `key-canary-2`, …
 #[derive(Debug, Default)]
 struct Counting(AtomicUsize);
 
@@ -52,14 +52,14 @@ fn counting() -> Key {
 }
 
 #[tokio::test]
-async fn a_key_is_asked_for_once_and_used_for_every_request() {
+async fn a_key_is_fetched_once_and_used_for_every_request() {
     let (replies, shown) = asked_under(counting(), vec![Prepared::json(HI); 3], 3).await;
     assert!(replies.iter().all(Result::is_ok));
     assert_eq!(shown, ["Bearer key-canary-1"; 3]);
 }
 
 #[tokio::test]
-async fn a_refused_key_is_replaced_once_within_the_attempt() {
+async fn a_rejected_key_is_replaced_once_within_the_attempt() {
     let answers = [Prepared::json(HI), refused("key-canary-1"), Prepared::json(HI), Prepared::json(HI)];
     let (replies, shown) = asked_under(counting(), answers, 3).await;
     assert!(replies.iter().all(Result::is_ok));
@@ -68,7 +68,7 @@ async fn a_refused_key_is_replaced_once_within_the_attempt() {
 }
 
 #[tokio::test]
-async fn a_second_refusal_is_final_and_neither_key_is_told() {
+async fn a_second_rejection_is_final_and_shows_no_key() {
     let (replies, shown) = asked_under(counting(), [refused("key-canary-1"), refused("key-canary-2")], 1).await;
     let failure = replies[0].as_ref().unwrap_err();
     assert_eq!((failure.code, failure.retryable, shown.len()), (ErrorCode::ProviderAuth, false, 2));
@@ -76,7 +76,7 @@ async fn a_second_refusal_is_final_and_neither_key_is_told() {
 }
 
 #[tokio::test]
-async fn a_key_that_stays_the_same_is_not_tried_again() {
+async fn an_unchanged_key_is_not_tried_again() {
     let (replies, shown) = asked_under("key-canary-1".into(), [refused("x"), Prepared::json(HI)], 1).await;
     assert_eq!((replies[0].as_ref().unwrap_err().code, shown.len()), (ErrorCode::ProviderAuth, 1));
 }
@@ -91,7 +91,7 @@ async fn a_program_that_prints_a_key_is_a_source_of_keys() {
         ("echo secret-canary; exit 3", "exit status: 3"),
         ("echo secret-canary >&2; exit 3", "exit status: 3"),
         ("true", "printed nothing"),
-        ("printf '\\377'", "printed no text"),
+        ("printf '\\377'", "printed invalid UTF-8"),
     ] {
         let why = command(script).key().await.unwrap_err();
         assert!(why.contains(complaint) && !why.contains("canary"), "{script}: {why}");
@@ -102,7 +102,7 @@ async fn a_program_that_prints_a_key_is_a_source_of_keys() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn without_a_key_nothing_is_sent() {
+async fn without_a_key_no_request_is_sent() {
     let source = KeyCommand { command: "false".into(), args: vec![] };
     let (replies, shown) = asked_under(Key::From(Arc::new(source)), [Prepared::json(HI)], 1).await;
     let failure = replies[0].as_ref().unwrap_err();
@@ -111,7 +111,7 @@ async fn without_a_key_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_asked_instead_of_the_server() {
+async fn requests_go_through_the_proxy() {
     let proxy = ModelServer::answering([Prepared::json(HI)]).await;
     let url = proxy.base_url.trim_end_matches("/v1").to_owned();
     let settings = Settings { proxy: Proxy::Url(url.into()), ..Settings::new("http://model.example/v1", "m") };
@@ -121,7 +121,7 @@ async fn a_proxy_is_asked_instead_of_the_server() {
 }
 
 #[test]
-fn a_proxy_that_is_no_address_is_refused_without_being_shown() {
+fn an_invalid_proxy_is_rejected_without_being_shown() {
     let settings = Settings { proxy: Proxy::Url("pass-canary@@".into()), ..Settings::new("http://h/v1", "m") };
     let error = openai_chat::model(&settings).unwrap_err();
     assert_eq!(error, SettingsError::Proxy);
@@ -129,7 +129,7 @@ fn a_proxy_that_is_no_address_is_refused_without_being_shown() {
 }
 
 #[tokio::test]
-async fn azure_is_shown_a_key_as_a_key_and_a_token_as_a_token() {
+async fn azure_gets_keys_and_tokens_in_different_headers() {
     let shown = async |key: Key| {
         let server = ModelServer::answering([Prepared::json(HI)]).await;
         let settings = Settings { api_key: Some(key), ..at_host("x.openai.azure.com", &server, "m") };

@@ -1,5 +1,5 @@
-//! A fake model server: answers what it was told to, in the pieces it was told to, and remembers what it was asked.
-//! A request that nobody prepared an answer for is answered with status 599.
+//! Fake model server: sends prepared answers in prepared pieces, and records the requests. A request without a prepared
+//! answer gets status 599.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -31,15 +31,15 @@ pub(crate) struct Prepared {
 pub(crate) enum Ending {
     /// The body ends properly.
     Close,
-    /// Nothing happens for ever.
+    /// The connection stays silent.
     Silence,
-    /// Comments follow, for ever.
+    /// Comments follow without end.
     Comments,
     /// The connection breaks.
     Break,
 }
 
-/// What a request said.
+/// The content of a request.
 pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
@@ -101,7 +101,7 @@ impl Prepared {
                 Body::from_stream(pieces.chain(comments))
             }
             Ending::Break => {
-                // Once more to the scheduler first, so that what was written is sent before the connection breaks.
+                // Yields to the scheduler first, so that the written bytes are sent before the connection breaks.
                 let broken = futures::stream::once(async {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     Err(std::io::Error::other("broken on purpose"))
@@ -127,12 +127,12 @@ impl ModelServer {
         Self { base_url, shared, task }
     }
 
-    /// How many connections were opened so far.
+    /// The number of connections opened so far.
     pub(crate) fn connections(&self) -> usize {
         self.shared.lock().unwrap().connections
     }
 
-    /// What was asked since the last time.
+    /// The requests since the last call.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.shared.lock().unwrap().asked)
     }

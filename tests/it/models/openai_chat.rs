@@ -1,4 +1,4 @@
-//! The HTTP side of the OpenAI-compatible adapter: fragments, deadlines, broken connections, and what is never told.
+//! HTTP side of the OpenAI-compatible adapter: fragments, deadlines, broken connections, and secrets.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn failure(prepared: Prepared) -> Failure {
 }
 
 #[tokio::test]
-async fn fragments_arrive_in_order_and_the_reply_is_whole() {
+async fn fragments_arrive_in_order_and_the_reply_is_complete() {
     let think = r#"{"choices":[{"delta":{"reasoning":"hm"}}]}"#;
     let hel = r#"{"id":"r1","model":"m-1","choices":[{"delta":{"content":"Hel"}}]}"#;
     let (reply, deltas) = reply(Prepared::stream(&[think, hel, LO, STOP, "[DONE]"]), |settings| settings).await;
@@ -72,7 +72,7 @@ async fn a_conversation_keeps_its_connection_from_turn_to_turn() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_a_timeout() {
+async fn a_server_that_never_answers_times_out() {
     let late = Prepared { before_head: Duration::from_secs(60), ..Prepared::json("{}") };
     let failure = failure(late).await;
     assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderTimeout, true));
@@ -87,22 +87,22 @@ async fn comments_do_not_count_as_the_first_token() {
 }
 
 #[tokio::test]
-async fn a_stream_that_falls_silent_is_a_timeout() {
+async fn a_silent_stream_times_out() {
     let failure = failure(Prepared::stream(&[LO]).ending(Ending::Silence)).await;
     assert_eq!(failure.code, ErrorCode::ProviderTimeout);
     assert!(failure.message.contains("no further piece"), "{}", failure.message);
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_a_finished_stream_alive_does_not_hold_the_reply() {
+async fn a_finished_stream_kept_open_does_not_delay_the_reply() {
     let alive = Prepared::stream(&[LO, STOP]).ending(Ending::Comments);
-    // Unless its rest has an end of its own, the stream goes on for the ten minutes that a request may take.
+    // Without a deadline for its rest, the stream would last the ten minutes that a request may take.
     let reply = tokio::time::timeout(Duration::from_secs(120), reply(alive, |settings| settings)).await;
-    assert_eq!(reply.expect("the reply is held").0.unwrap().joined_text(), "lo");
+    assert_eq!(reply.expect("the reply is not delayed").0.unwrap().joined_text(), "lo");
 }
 
 #[tokio::test]
-async fn the_total_time_bounds_everything() {
+async fn the_total_deadline_limits_the_request() {
     let timeouts = Timeouts { total: Duration::from_millis(150), ..Timeouts::default() };
     for stream in [true, false] {
         let silent = Prepared::stream(&[LO]).ending(Ending::Silence);
@@ -114,7 +114,7 @@ async fn the_total_time_bounds_everything() {
 }
 
 #[tokio::test]
-async fn a_finished_reply_survives_a_connection_that_does_not_end_or_breaks() {
+async fn a_finished_reply_survives_a_broken_connection() {
     for ending in [Ending::Silence, Ending::Break] {
         let prepared = Prepared::stream(&[LO, STOP]).ending(ending);
         let (reply, _) = reply(prepared, |settings| Settings { timeouts: quick(), ..settings }).await;
@@ -123,7 +123,7 @@ async fn a_finished_reply_survives_a_connection_that_does_not_end_or_breaks() {
 }
 
 #[tokio::test]
-async fn after_the_end_mark_nothing_is_waited_for() {
+async fn the_reply_ends_at_the_end_mark() {
     let prepared = Prepared::stream(&[LO, STOP, "[DONE]"]).ending(Ending::Silence);
     let began = std::time::Instant::now();
     assert!(reply(prepared, |settings| settings).await.0.is_ok());
@@ -131,7 +131,7 @@ async fn after_the_end_mark_nothing_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_before_the_finish_is_a_cut_reply() {
+async fn a_connection_broken_before_the_finish_cuts_the_reply() {
     for prepared in [Prepared::stream(&[LO]), Prepared::json(r#"{"choices":[{"mess"#)] {
         let failure = failure(prepared.ending(Ending::Break)).await;
         assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderInvalidResponse, true), "{failure}");
@@ -139,7 +139,7 @@ async fn a_connection_that_breaks_before_the_finish_is_a_cut_reply() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unavailable() {
+async fn a_missing_server_is_unavailable() {
     let gone = ModelServer::answering([]).await.base_url.clone();
     tokio::task::yield_now().await;
     let model = openai_chat::model(&Settings { timeouts: quick(), ..Settings::new(gone, "m") }).unwrap();
@@ -148,7 +148,7 @@ async fn a_server_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn what_is_no_chat_completion_is_an_invalid_response() {
+async fn anything_but_a_chat_completion_is_an_invalid_response() {
     let with_type = |content_type: &str, body: &[u8]| Prepared {
         headers: vec![("content-type".into(), content_type.into())],
         ..Prepared::json(body)
@@ -159,7 +159,7 @@ async fn what_is_no_chat_completion_is_an_invalid_response() {
         ("invalid UTF-8 in a stream", with_type("text/event-stream", b"data: {\"choices\":\"\xff\"}\n\n")),
         ("nothing", with_type("application/json", b"")),
         ("an empty stream", with_type("text/event-stream", b"")),
-        ("an end mark alone", with_type("text/event-stream", b"data: [DONE]\n\n")),
+        ("only an end mark", with_type("text/event-stream", b"data: [DONE]\n\n")),
         ("another type", with_type("application/json", br#"{"choices": "sk-canary"}"#)),
         ("an array", with_type("application/json", b"[1]")),
         ("two values", with_type("application/json", b"{} {}")),
@@ -172,10 +172,10 @@ async fn what_is_no_chat_completion_is_an_invalid_response() {
 }
 
 #[tokio::test]
-async fn a_body_or_an_event_beyond_the_bounds_is_refused() {
+async fn a_body_or_event_beyond_the_limit_is_rejected() {
     let mebibyte = vec![b' '; 1 << 20];
     let body = Prepared { pieces: vec![mebibyte.clone(); 33], ..Prepared::json("") };
-    // So much takes its time on a busy machine; the bound is to refuse it, not the clock.
+    // This much data takes time on a busy machine; the size limit must reject it, not the deadline.
     let failure = async |prepared| reply(prepared, |settings| settings).await.0.unwrap_err();
     let failure_of_body = failure(body).await;
     assert!(failure_of_body.message.contains("larger than 32 MiB"), "{failure_of_body}");
@@ -196,7 +196,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn no_failure_ever_repeats_the_key_a_header_or_an_echoed_body() {
+async fn no_failure_repeats_a_key_a_header_or_an_echoed_body() {
     const KEY: &str = "sk-canary-4711-0815-secret";
     let echoes = [
         json!({"error": {"message": format!("you sent Bearer {KEY}"), "type": "x", "code": KEY}}).to_string(),
@@ -229,11 +229,11 @@ async fn no_failure_ever_repeats_the_key_a_header_or_an_echoed_body() {
 }
 
 #[tokio::test]
-async fn a_failure_says_what_the_server_said_and_what_to_do() {
+async fn a_failure_has_the_servers_message_and_a_fix() {
     let error = json!({"error": {"message": "The model `x` does not exist", "type": "invalid_request_error", "code": "model_not_found"}});
     let failure = failure(Prepared::json(error.to_string()).status(404)).await;
     assert_eq!(failure.code, ErrorCode::ProviderRejected);
-    let said = failure.message.strip_prefix("127.0.0.1:").expect("the server is named");
+    let said = failure.message.strip_prefix("127.0.0.1:").expect("the message names the server");
     let said = said.trim_start_matches(|c: char| c.is_ascii_digit());
     let expected = " answered with an error (HTTP 404, model_not_found, invalid_request_error): \
                     The model `x` does not exist. Check base_url and the name of the model";
@@ -262,7 +262,7 @@ async fn errors_are_classified_by_code_and_status() {
 }
 
 #[tokio::test]
-async fn chunks_of_azures_filter_after_the_finish_change_nothing() {
+async fn azure_filter_chunks_after_the_finish_are_ignored() {
     let filtered = r#"{"id":"","object":"","model":"","choices":[{"index":0,"finish_reason":null,
         "content_filter_offsets":{"check_offset":9},"content_filter_results":{"hate":{"filtered":false}}}]}"#;
     let filtered = filtered.replace('\n', "");
@@ -274,7 +274,7 @@ async fn chunks_of_azures_filter_after_the_finish_change_nothing() {
 }
 
 #[tokio::test]
-async fn an_error_in_an_event_of_older_vllm_is_told_as_the_server_tells_it() {
+async fn an_error_event_of_older_vllm_keeps_its_message() {
     let error = r#"{"object":"error","message":"too long","type":"BadRequestError","param":null,"code":400}"#;
     let failure = failure(Prepared::stream(&[LO, error, "[DONE]"])).await;
     assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderRejected, false));
@@ -282,7 +282,7 @@ async fn an_error_in_an_event_of_older_vllm_is_told_as_the_server_tells_it() {
 }
 
 #[tokio::test]
-async fn reasoning_that_comes_as_details_alone_is_shown() {
+async fn reasoning_in_details_is_shown() {
     let think = |text: &str| {
         let detail = json!({"type": "reasoning.text", "text": text, "index": 0});
         json!({"choices": [{"delta": {"reasoning_details": [detail]}}]}).to_string()
@@ -294,7 +294,7 @@ async fn reasoning_that_comes_as_details_alone_is_shown() {
 }
 
 #[tokio::test]
-async fn a_generation_that_the_server_broke_off_is_a_failure_that_is_tried_again() {
+async fn an_interrupted_generation_is_a_retryable_failure() {
     for reason in ["error", "insufficient_system_resource", "abort"] {
         let choice =
             |said: &str| json!({"choices": [{said: {"content": "Half an"}, "finish_reason": reason}]}).to_string();

@@ -1,4 +1,4 @@
-//! Image models: what is sent for a prompt, what is refused before anything is sent, and what comes back.
+//! Image models: requests, requests rejected before they are sent, and answers.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn answered(prepared: Prepared) -> Result<Reply, Failure> {
 }
 
 #[tokio::test]
-async fn a_prompt_and_what_the_image_is_to_be_like_is_all_that_is_sent() {
+async fn only_the_prompt_and_the_image_options_are_sent() {
     let server = ModelServer::answering([drawn()]).await;
     let extra = json!({"size": "1024x1024", "quality": "low", "background": "opaque", "n": 1});
     let model = openai_images::model(&settings(&server, extra)).unwrap();
@@ -57,7 +57,7 @@ async fn a_prompt_and_what_the_image_is_to_be_like_is_all_that_is_sent() {
 }
 
 #[tokio::test]
-async fn what_an_image_model_cannot_take_is_refused_before_anything_is_sent() {
+async fn unsupported_content_is_rejected_before_a_request() {
     let server = ModelServer::answering([]).await;
     let model = openai_images::model(&settings(&server, json!({}))).unwrap();
     let said = |content| ask([Message { role: Role::User, content, provider_state: None }]);
@@ -70,7 +70,7 @@ async fn what_an_image_model_cannot_take_is_refused_before_anything_is_sent() {
         (said(vec![Part::text(" \n")]), "needs a prompt"),
         (ask([user("A cat"), says("Here")]), "needs a prompt"),
         (ask([]), "needs a prompt"),
-        (cat().with_tools(&["look"]), "calls no tools"),
+        (cat().with_tools(&["look"]), "does not call tools"),
         (Ask { output_schema: Some(json!({"type": "object"})), ..cat() }, "schema"),
         (Ask { system: "Always blue.".into(), ..cat() }, "takes no instructions"),
     ];
@@ -83,7 +83,7 @@ async fn what_an_image_model_cannot_take_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn errors_of_the_server_are_told_as_those_of_any_model_and_a_blocked_image_as_filtered() {
+async fn errors_are_classified_and_a_blocked_image_is_filtered() {
     let blocked = json!({"code": "moderation_blocked", "type": "image_generation_user_error", "message": "No."});
     for (status, error, code) in [
         (400, blocked, ErrorCode::ContentFilter),
@@ -100,14 +100,14 @@ async fn errors_of_the_server_are_told_as_those_of_any_model_and_a_blocked_image
 }
 
 #[tokio::test]
-async fn the_time_a_server_asks_for_is_told() {
+async fn the_servers_retry_delay_is_reported() {
     let headers = vec![("content-type".into(), "application/json".into()), ("retry-after".into(), "7".into())];
     let failure = answered(Prepared { headers, ..Prepared::json("{}").status(429) }).await.unwrap_err();
     assert_eq!((failure.code, failure.retry_after_ms), (ErrorCode::ProviderRateLimit, Some(7_000)));
 }
 
 #[tokio::test]
-async fn an_answer_without_an_image_is_no_readable_answer() {
+async fn an_answer_without_an_image_is_invalid() {
     let events = Prepared::stream(&[r#"{"type":"image_generation.completed"}"#]);
     for prepared in [Prepared::json(r#"{"data": []}"#), Prepared::json("<html>"), Prepared::json(""), events] {
         let failure = answered(prepared).await.unwrap_err();
@@ -118,7 +118,7 @@ async fn an_answer_without_an_image_is_no_readable_answer() {
 }
 
 #[tokio::test]
-async fn a_slow_image_is_waited_for_as_long_as_a_whole_reply_may_take() {
+async fn only_the_total_deadline_limits_a_slow_image() {
     let slow = Prepared { before_head: Duration::from_millis(300), ..drawn() };
     let server = ModelServer::answering([slow.clone(), slow]).await;
     let (short, long) = (Duration::from_millis(100), Duration::from_secs(20));
@@ -133,7 +133,7 @@ async fn a_slow_image_is_waited_for_as_long_as_a_whole_reply_may_take() {
 }
 
 #[test]
-fn an_answer_may_have_64_mebibytes_and_no_more() {
+fn an_answer_may_have_64_mebibytes() {
     let model = openai_images::model(&Settings::new("http://images.example", "m")).unwrap();
     let head = Head::new("images.example", 200, |_| Some("application/json"), false, jiff::Timestamp::UNIX_EPOCH);
     let mut answer = model.answer(head);

@@ -1,4 +1,4 @@
-//! What is sent to an OpenAI-compatible server: the translation of conversations, and bytes that only grow.
+//! Requests to an OpenAI-compatible server: the translation of conversations, and bytes that only grow.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::model_server::{Asked, ModelServer, Prepared};
 
 const HI: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
 
-/// What the server is asked when a model with these settings is asked this.
+/// The request of a model with these settings for this conversation.
 async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
     let model = openai_chat::model(&settings(Settings::new(&server.base_url, "m"))).unwrap();
@@ -24,7 +24,7 @@ async fn sent(asked: &Ask, settings: impl FnOnce(Settings) -> Settings) -> Asked
     server.asked().remove(0)
 }
 
-/// A model server that is reached under this host: what is sent and replayed depends on whose server it is.
+/// A model server reached under this host: requests and replays depend on the provider.
 pub(crate) fn at_host(host: &str, server: &ModelServer, model: &str) -> Settings {
     let address = server.base_url.strip_suffix("/v1").unwrap();
     Settings { proxy: Proxy::Url(address.into()), ..Settings::new(format!("http://{host}/v1"), model) }
@@ -46,7 +46,7 @@ pub(crate) fn message(role: Role, content: Vec<Part>) -> Message {
 }
 
 #[tokio::test]
-async fn a_plain_request_holds_what_is_set_and_nothing_else() {
+async fn a_plain_request_has_only_configured_fields() {
     let asked = sent(&ask([user("Grüezi")]), |settings| settings).await;
     assert_eq!(asked.path, "/v1/chat/completions");
     assert_eq!(asked.headers["content-type"], "application/json");
@@ -57,7 +57,7 @@ async fn a_plain_request_holds_what_is_set_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn of_the_callers_context_is_sent_what_the_model_is_to_know() {
+async fn trace_context_is_sent_as_configured() {
     let mut question = ask([user("a")]);
     (question.trace.state, question.trace.baggage) = (Some("vendor=1".into()), Some("user=ada".into()));
     let names = ["traceparent", "tracestate", "baggage"];
@@ -131,7 +131,7 @@ async fn the_output_schema_is_sent_only_where_the_settings_say_so() {
 }
 
 #[tokio::test]
-async fn results_follow_their_calls_one_by_one_and_the_rest_of_the_message_comes_after() {
+async fn results_follow_their_calls_before_other_content() {
     let answer = vec![
         result("a", "18 °C", false),
         result("b", "timed out", true),
@@ -152,7 +152,7 @@ async fn results_follow_their_calls_one_by_one_and_the_rest_of_the_message_comes
 }
 
 #[tokio::test]
-async fn an_assistant_turn_is_sent_back_with_its_text_and_without_its_reasoning() {
+async fn an_assistant_turn_is_sent_without_its_reasoning() {
     let malformed = Part::ToolUse {
         id: "b".into(),
         name: "no such.tool".into(),
@@ -174,7 +174,7 @@ async fn an_assistant_turn_is_sent_back_with_its_text_and_without_its_reasoning(
 }
 
 #[tokio::test]
-async fn an_assistant_turn_that_says_nothing_says_so() {
+async fn an_empty_assistant_turn_becomes_a_note() {
     let thought = Part::Reasoning { text: "Hm.".into() };
     for content in [vec![], vec![thought], vec![Part::text("")], vec![Part::text(" \n")]] {
         let sent = messages_sent([user("go"), message(Role::Assistant, content), user("again")]).await;
@@ -183,7 +183,7 @@ async fn an_assistant_turn_that_says_nothing_says_so() {
 }
 
 #[tokio::test]
-async fn images_are_sent_as_images_and_what_cannot_be_sent_becomes_a_note() {
+async fn images_are_sent_and_unsupported_parts_become_notes() {
     let png = |data: Option<&str>, url: Option<&str>| Media {
         media_type: "image/png".into(),
         data: data.map(Into::into),
@@ -224,7 +224,7 @@ async fn images_are_sent_as_images_and_what_cannot_be_sent_becomes_a_note() {
 }
 
 #[tokio::test]
-async fn a_long_conversation_sends_the_bytes_of_a_fresh_one_and_each_request_extends_the_last() {
+async fn each_request_extends_the_bytes_of_the_last() {
     let turns = 6;
     let server = ModelServer::answering(vec![Prepared::json(HI); turns * 2]).await;
     let model = openai_chat::model(&Settings { stream: false, ..Settings::new(&server.base_url, "m") }).unwrap();
@@ -255,7 +255,7 @@ async fn a_long_conversation_sends_the_bytes_of_a_fresh_one_and_each_request_ext
 }
 
 #[tokio::test]
-async fn an_id_that_the_server_repeats_or_leaves_out_becomes_one_of_its_own() {
+async fn a_repeated_or_missing_id_becomes_a_unique_one() {
     let calling = |id: &str| {
         let call = json!({"id": id, "function": {"name": "ext_look", "arguments": "{}"}});
         Prepared::json(json!({"choices": [{"message": {"tool_calls": [call]}}]}).to_string())
@@ -294,7 +294,7 @@ fn the_identity_names_system_provider_and_settings_without_secrets() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused_without_showing_a_secret() {
+fn invalid_settings_are_rejected_without_showing_secrets() {
     let refused = |settings: Settings| openai_chat::model(&settings).unwrap_err();
     let good = || Settings::new("https://h/v1", "m");
     assert!(matches!(refused(Settings::new("h/v1", "m")), SettingsError::BaseUrl(_)));
@@ -324,7 +324,7 @@ fn result_of(id: &str, content: Vec<Part>) -> Part {
 }
 
 #[tokio::test]
-async fn images_of_results_follow_all_results_where_the_server_takes_them() {
+async fn images_of_results_follow_all_results_if_supported() {
     let answer = vec![result_of("a", vec![Part::text("see"), png()]), result("b", "2", false), Part::text("And?")];
     let asked = ask([user("go"), calls(&["a", "b"]), message(Role::User, answer)]);
     let shown = json!([
@@ -348,7 +348,7 @@ async fn images_of_results_follow_all_results_where_the_server_takes_them() {
 }
 
 #[tokio::test]
-async fn documents_and_recordings_go_along_where_the_server_takes_them() {
+async fn documents_and_recordings_are_sent_if_supported() {
     let wav = Part::Audio(Media { media_type: "audio/wav".into(), data: Some("UklG".into()), url: None });
     let asked = ask([message(Role::User, vec![pdf(), wav])]);
     let file =
@@ -366,7 +366,7 @@ async fn documents_and_recordings_go_along_where_the_server_takes_them() {
 }
 
 #[tokio::test]
-async fn openai_gets_malformed_arguments_as_they_are_and_no_id_that_it_would_refuse() {
+async fn openai_gets_malformed_arguments_and_only_valid_ids() {
     let long = "functions.look:0:".repeat(4);
     let malformed =
         Part::ToolUse { id: long.as_str().into(), name: "ext_look".into(), input: Arguments::Malformed("{\"a".into()) };
@@ -382,7 +382,7 @@ async fn openai_gets_malformed_arguments_as_they_are_and_no_id_that_it_would_ref
 }
 
 #[tokio::test]
-async fn reasoning_goes_back_where_a_conversation_without_it_is_refused() {
+async fn reasoning_is_replayed_if_the_server_requires_it() {
     let turn = vec![Part::Reasoning { text: "hm".into() }, ToolCall::new("a", "ext_look", json!({})).into_part()];
     let asked = ask([user("go"), message(Role::Assistant, turn), results(&[("a", "1")]), Message::assistant("so")]);
     for host in ["api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn"] {
@@ -396,7 +396,7 @@ async fn reasoning_goes_back_where_a_conversation_without_it_is_refused() {
     }
 }
 
-/// A conversation of two turns with a server that answers the first like this: the assistant message it gets back.
+/// A conversation of two turns with a server whose first answer is this: the assistant message that it gets back.
 async fn sent_back(first: Prepared, model_of_the_second: &str) -> Value {
     let server = ModelServer::answering([first, Prepared::json(HI)]).await;
     let ask_of = |model: &str| openai_chat::model(&Settings::new(&server.base_url, model)).unwrap();
@@ -411,7 +411,7 @@ async fn sent_back(first: Prepared, model_of_the_second: &str) -> Value {
 }
 
 #[tokio::test]
-async fn signatures_of_google_and_reasoning_details_of_openrouter_go_back_to_the_model_that_wrote_them() {
+async fn signatures_and_reasoning_details_go_to_their_author() {
     let signed = json!({"google": {"thought_signature": "c2ln"}});
     let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "ext_look", "arguments": "{}"}});
     let mut first = call("a");
@@ -439,14 +439,14 @@ async fn signatures_of_google_and_reasoning_details_of_openrouter_go_back_to_the
 }
 
 #[tokio::test]
-async fn fields_that_a_server_made_up_are_not_sent_back() {
-    // Groq refuses `reasoning` and `annotations` in what it wrote itself.
+async fn unknown_fields_of_a_server_are_not_replayed() {
+    // Groq rejects `reasoning` and `annotations` in its own turns.
     let answer = json!({"choices": [{"message": {"content": "hi", "reasoning": "hm", "annotations": []}}]});
     assert_eq!(sent_back(Prepared::json(answer.to_string()), "m").await, json!({"role": "assistant", "content": "hi"}));
 }
 
 #[tokio::test]
-async fn openrouter_is_told_about_reasoning_in_its_own_words_and_others_have_no_such_words() {
+async fn only_openrouter_gets_its_own_reasoning_object() {
     let reasoning = Reasoning { effort: Some("low".into()), budget_tokens: Some(9), show: Some(false) };
     let sent = sent_to("openrouter.ai", &ask([user("a")]), |settings| Settings { reasoning, ..settings }).await;
     assert_eq!(sent["reasoning"], json!({"effort": "low", "max_tokens": 9, "exclude": true}));
@@ -461,7 +461,7 @@ async fn openrouter_is_told_about_reasoning_in_its_own_words_and_others_have_no_
 }
 
 #[tokio::test]
-async fn a_tool_choice_is_sent_while_tools_are_on_offer() {
+async fn a_tool_choice_is_sent_while_tools_are_available() {
     let function = json!({"type": "function", "function": {"name": "ext_look"}});
     for (tool_choice, expected) in
         [(ToolChoice::Required, json!("required")), (ToolChoice::Tool("ext_look".into()), function)]
@@ -498,7 +498,7 @@ pub(crate) fn closed() -> Value {
 }
 
 #[tokio::test]
-async fn a_tool_is_strict_only_if_asked_for_and_its_schema_allows_it() {
+async fn a_tool_is_strict_only_if_wanted_and_possible() {
     let mut asked = ask([user("a")]);
     asked.tools = toolset([closed(), json!({"type": "object"})]);
     let strict = |body: Value| -> Vec<Value> {
@@ -510,7 +510,7 @@ async fn a_tool_is_strict_only_if_asked_for_and_its_schema_allows_it() {
 }
 
 #[test]
-fn what_a_schema_loses_is_told_and_a_tool_that_cannot_be_sent_is_refused() {
+fn dropped_rules_are_reported_and_bad_tools_rejected() {
     let fit = |schema: Value, strict_tools: bool| {
         let settings = Settings { strict_tools, ..Settings::new("http://h", "m") };
         let tools = toolset([schema]);
@@ -520,7 +520,7 @@ fn what_a_schema_loses_is_told_and_a_tool_that_cannot_be_sent_is_refused() {
     assert_eq!(fit(json!({"type": "object"}), false), Fit::Whole);
     let not_strict = "It is not declared strict: the root has no `additionalProperties: false`.";
     assert_eq!(fit(json!({"type": "object"}), true), Fit::Lossy(vec![not_strict.into()]));
-    let merged = "`oneOf` at the root is merged: which arguments go together is no longer said.";
+    let merged = "`oneOf` at the root is merged: the rules on which arguments go together are lost.";
     let alternatives = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
     assert_eq!(fit(alternatives, false), Fit::Lossy(vec![merged.into()]));
     let refused = fit(json!({"type": "string"}), false);
@@ -528,7 +528,7 @@ fn what_a_schema_loses_is_told_and_a_tool_that_cannot_be_sent_is_refused() {
 }
 
 #[tokio::test]
-async fn an_output_schema_is_strict_only_if_it_can_be_and_what_is_no_object_is_not_sent() {
+async fn an_output_schema_is_strict_if_possible_and_an_object() {
     let mut asked = ask([user("a")]);
     for (schema, strict) in
         [(closed(), Some(true)), (json!({"type": "object"}), Some(false)), (json!({"type": "array"}), None)]

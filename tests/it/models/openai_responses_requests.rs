@@ -1,4 +1,4 @@
-//! What is sent to a server that speaks Responses, and what of its answers is sent back.
+//! Requests to a server with the Responses API, and the replay of its answers.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ fn says(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_plain_request_leaves_nothing_on_the_server() {
+async fn a_plain_request_stores_nothing_on_the_server() {
     let asked = sent(&ask([user("Grüezi")]), |settings| settings).await;
     assert_eq!(asked.path, "/v1/responses");
     let expected = json!({"model": "m", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
@@ -60,7 +60,7 @@ async fn a_plain_request_leaves_nothing_on_the_server() {
 }
 
 #[tokio::test]
-async fn settings_are_sent_in_the_words_of_this_api() {
+async fn settings_have_the_apis_names() {
     let mut question = ask([user("a")]).with_tools(&["look"]);
     question.system = "Be brief.".into();
     let reasoning = Reasoning { effort: Some("low".into()), budget_tokens: None, show: Some(true) };
@@ -91,7 +91,7 @@ async fn settings_are_sent_in_the_words_of_this_api() {
 }
 
 #[tokio::test]
-async fn azure_is_shown_the_key_in_a_header_of_its_own() {
+async fn azure_gets_the_key_in_its_own_header() {
     let server = ModelServer::answering([Prepared::json(HI)]).await;
     let settings = Settings { api_key: Some("k".into()), ..at_host("x.openai.azure.com", &server, "m") };
     ask([user("a")]).of(&mut *openai_responses::model(&settings).unwrap().converse()).await.unwrap();
@@ -100,7 +100,7 @@ async fn azure_is_shown_the_key_in_a_header_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_tool_choice_is_sent_while_tools_are_on_offer_and_none_when_they_are_not() {
+async fn a_tool_choice_is_sent_only_while_tools_are_available() {
     let function = json!({"type": "function", "name": "ext_look"});
     for (tool_choice, expected) in [
         (ToolChoice::Auto, None),
@@ -121,7 +121,7 @@ async fn a_tool_choice_is_sent_while_tools_are_on_offer_and_none_when_they_are_n
 }
 
 #[tokio::test]
-async fn outputs_follow_their_calls_and_the_rest_of_the_message_comes_after() {
+async fn outputs_follow_their_calls_before_other_content() {
     let answer = vec![Part::text("And now?"), result("a", "18 °C", false), result("b", "timed out", true)];
     let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "ext_look", "arguments": "{}"});
     let output = |id: &str, text: &str| json!({"type": "function_call_output", "call_id": id, "output": text});
@@ -156,7 +156,7 @@ async fn a_turn_of_another_model_is_sent_in_order_without_its_reasoning() {
 }
 
 #[tokio::test]
-async fn media_are_sent_where_the_server_takes_them_and_noted_elsewhere() {
+async fn media_are_sent_if_supported_and_else_become_notes() {
     let png = || Part::Image(Media { media_type: "image/png".into(), data: Some("iVBORw0KGgo=".into()), url: None });
     let with_image = |is_error| Part::ToolResult { tool_use_id: "a".into(), content: vec![png()], is_error };
     let messages = |is_error| {
@@ -182,7 +182,7 @@ async fn media_are_sent_where_the_server_takes_them_and_noted_elsewhere() {
 }
 
 #[tokio::test]
-async fn the_output_schema_becomes_the_format_of_the_text_beside_what_is_set_for_it() {
+async fn the_output_schema_is_merged_into_the_text_settings() {
     let mut asked = ask([user("a")]);
     asked.output_schema = Some(closed());
     let format = |schema: Value, strict: bool| json!({"name": "answer", "schema": schema, "strict": strict, "type": "json_schema"});
@@ -201,7 +201,7 @@ async fn the_output_schema_becomes_the_format_of_the_text_beside_what_is_set_for
 }
 
 #[tokio::test]
-async fn a_tool_says_whether_it_is_strict() {
+async fn a_tool_declares_whether_it_is_strict() {
     let mut asked = ask([user("a")]);
     asked.tools = toolset([closed(), json!({"type": "object"})]);
     let strict = |body: Value| -> Vec<Value> {
@@ -213,7 +213,7 @@ async fn a_tool_says_whether_it_is_strict() {
 }
 
 #[test]
-fn a_tool_that_cannot_be_sent_is_refused_alone() {
+fn an_invalid_tool_is_rejected_alone() {
     let model = openai_responses::model(&Settings::new("http://h", "m")).unwrap();
     let fits: Vec<Fit> = toolset([json!({"type": "string"}), closed()]).iter().map(|tool| model.fit(tool)).collect();
     let why = "its schema is not that of an object: its type is \"string\"";
@@ -221,7 +221,7 @@ fn a_tool_that_cannot_be_sent_is_refused_alone() {
 }
 
 #[test]
-fn settings_that_this_api_does_not_have_are_refused() {
+fn unsupported_settings_are_rejected() {
     let refused = |settings: Settings| openai_responses::model(&settings).unwrap_err();
     let good = || Settings::new("https://h/v1", "m");
     let budget = Reasoning { budget_tokens: Some(1), ..Reasoning::default() };
@@ -240,7 +240,7 @@ fn settings_that_this_api_does_not_have_are_refused() {
     }
 }
 
-/// A run of two turns: the first reply, its results, and what the second request holds of the first.
+/// A run of two turns: the first reply, its results, and the items of the first turn in the second request.
 async fn second_input(first: Prepared, change: impl FnOnce(&mut Message), model: &str) -> Vec<Value> {
     let server = ModelServer::answering([first, Prepared::json(HI)]).await;
     let conversing = |model: &str| openai_responses::model(&Settings::new(&server.base_url, model)).unwrap().converse();
@@ -266,7 +266,7 @@ fn answered(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn reasoning_and_calls_go_back_byte_for_byte_before_the_outputs() {
+async fn reasoning_and_calls_are_replayed_byte_for_byte() {
     let items = output_of("/reasoning_and_two_calls");
     for id in ["/reasoning_and_two_calls", "/stream_reasoning_two_calls"] {
         let sent = second_input(recorded(id), |_| {}, "m").await;
@@ -277,7 +277,7 @@ async fn reasoning_and_calls_go_back_byte_for_byte_before_the_outputs() {
 }
 
 #[tokio::test]
-async fn phases_and_items_of_unknown_type_go_back_too() {
+async fn phases_and_items_of_unknown_type_are_replayed() {
     for id in ["/commentary_phase_and_call", "/unknown_output_item"] {
         let sent = second_input(recorded(id), |_| {}, "m").await;
         assert_eq!(sent[..2], output_of(id), "{id}");
@@ -285,7 +285,7 @@ async fn phases_and_items_of_unknown_type_go_back_too() {
 }
 
 #[tokio::test]
-async fn another_model_gets_the_turn_without_what_only_its_author_reads() {
+async fn another_model_gets_the_turn_without_private_items() {
     let sent = second_input(recorded("/reasoning_and_two_calls"), |_| {}, "another").await;
     let call = |id: &str, name: &str, city: &str| {
         let arguments = json!({"city": city}).to_string();
@@ -296,7 +296,7 @@ async fn another_model_gets_the_turn_without_what_only_its_author_reads() {
 }
 
 #[tokio::test]
-async fn an_id_that_was_replaced_is_replaced_in_the_replay() {
+async fn a_replaced_id_is_replaced_in_the_replay() {
     let rename = |turn: &mut Message| {
         for part in &mut turn.content {
             if let Part::ToolUse { id, .. } = part {
@@ -312,7 +312,7 @@ async fn an_id_that_was_replaced_is_replaced_in_the_replay() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_replayed_as_something_that_servers_parse() {
+async fn malformed_arguments_are_replayed_as_valid_json() {
     let call =
         json!({"type": "function_call", "call_id": "a", "name": "t", "arguments": "{\"x", "status": "completed"});
     let first = Prepared::json(json!({"status": "completed", "output": [call]}).to_string());
@@ -326,7 +326,7 @@ fn responded(status: &str, reason: Option<&str>, output: Value) -> Prepared {
 }
 
 #[tokio::test]
-async fn what_was_cut_is_neither_run_nor_replayed() {
+async fn a_cut_call_is_neither_run_nor_replayed() {
     let call = |status: Option<&str>, arguments: &str| {
         let mut call = json!({"type": "function_call", "call_id": "a", "name": "wipe", "arguments": arguments});
         if let Some(status) = status {
@@ -349,7 +349,7 @@ async fn what_was_cut_is_neither_run_nor_replayed() {
 }
 
 #[tokio::test]
-async fn reasoning_that_the_server_did_not_encrypt_is_not_sent_back_unless_it_is_there_to_read() {
+async fn only_encrypted_or_readable_reasoning_is_replayed() {
     let text = json!({"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "hi"}]});
     for (reasoning, is_kept) in [
         (json!({"type": "reasoning", "id": "rs_1", "summary": []}), false),
@@ -363,7 +363,7 @@ async fn reasoning_that_the_server_did_not_encrypt_is_not_sent_back_unless_it_is
 }
 
 #[tokio::test]
-async fn servers_that_leave_out_indexes_items_or_statuses_are_understood() {
+async fn missing_indexes_items_and_statuses_are_tolerated() {
     let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "t", "arguments": {"x": 1}});
     let done = |item: Value, index: Option<u64>| {
         json!({"type": "response.output_item.done", "item": item, "output_index": index}).to_string()
@@ -384,7 +384,7 @@ async fn servers_that_leave_out_indexes_items_or_statuses_are_understood() {
 }
 
 #[tokio::test]
-async fn text_that_came_in_fragments_alone_is_the_reply_but_a_call_that_is_missing_is_none() {
+async fn text_may_come_in_fragments_only_but_calls_may_not() {
     let delta = r#"{"type":"response.output_text.delta","delta":"hi"}"#;
     let call = r#"{"type":"response.output_item.added","item":{"type":"function_call","call_id":"a","name":"t"}}"#;
     let completed = r#"{"type":"response.completed","response":{"status":"completed","output":[]}}"#;
@@ -408,7 +408,7 @@ async fn an_end_mark_without_an_end_is_a_cut_reply() {
 }
 
 #[tokio::test]
-async fn a_failed_response_tells_what_it_used() {
+async fn a_failed_response_reports_its_usage() {
     let response = json!({"status": "failed", "error": {"code": "server_error", "message": "boom"},
         "usage": {"input_tokens": 5, "output_tokens": 2}});
     let streamed = json!({"type": "response.failed", "response": response}).to_string();
@@ -450,7 +450,7 @@ async fn events_of_unknown_type_may_hold_anything() {
 }
 
 #[tokio::test]
-async fn a_long_conversation_sends_the_bytes_of_a_fresh_one_and_each_request_extends_the_last() {
+async fn each_request_extends_the_bytes_of_the_last() {
     let turns = 4;
     let server = ModelServer::answering(vec![recorded("/reasoning_and_two_calls"); turns * 2]).await;
     let model = openai_responses::model(&Settings::new(&server.base_url, "m")).unwrap();
@@ -477,7 +477,8 @@ async fn a_long_conversation_sends_the_bytes_of_a_fresh_one_and_each_request_ext
         let items = input.as_array().unwrap().iter().filter(|item| item["type"] == name);
         items.map(|item| item["call_id"].clone()).collect()
     };
-    // The recorded answer has the same ids each time; no two calls of the conversation do, and each has its output.
+    // The recorded answer has the same ids each time; the calls of the conversation have unique ones, each with its
+    // output.
     assert_eq!(ids("function_call"), ids("function_call_output"));
     assert_eq!(
         ids("function_call").into_iter().map(|id| id.to_string()).collect::<std::collections::BTreeSet<_>>().len(),

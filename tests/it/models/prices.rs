@@ -1,4 +1,4 @@
-//! What a reply cost, and that every attempt says it.
+//! Prices: the cost of a reply and of every attempt.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use toolgate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentit
 use super::asking::{ask, user};
 use super::model_server::{ModelServer, Prepared};
 
-/// The shape of Anthropic's prices: reading the cache is cheap, writing it costs a quarter more.
+/// Anthropic's price structure: cache reads are cheap, cache writes cost a quarter more.
 const PRICE: Price = Price {
     rates: Rates { input: 4.0, output: 20.0, cache_read: Some(0.4), cache_write: Some(5.0), reasoning: None },
     long_context: None,
@@ -39,7 +39,7 @@ fn price() -> impl Strategy<Value = Price> {
     (rates(), proptest::option::of(long)).prop_map(price)
 }
 
-/// What providers say, contradictions included.
+/// Usage as providers report it, including contradictions.
 fn usage() -> impl Strategy<Value = Usage> {
     let known = || 0..2_000_000_u64;
     let part = || proptest::option::of(0..3_000_000_u64);
@@ -61,7 +61,7 @@ fn is_close(left: f64, right: f64) -> bool {
 
 proptest! {
     #[test]
-    fn a_cost_lies_between_all_tokens_at_the_cheapest_rate_and_all_at_the_dearest(price in price(), usage in usage()) {
+    fn a_cost_lies_between_the_cheapest_and_the_dearest_rate(price in price(), usage in usage()) {
         let all = [Some(price.rates), price.long_context.map(|long| long.rates)];
         let each = |rates: Rates| {
             [Some(rates.input), Some(rates.output), rates.cache_read, rates.cache_write, rates.reasoning]
@@ -78,13 +78,13 @@ proptest! {
     }
 
     #[test]
-    fn without_the_number_of_tokens_read_or_written_the_cost_is_unknown(price in price(), usage in usage()) {
+    fn without_input_or_output_tokens_the_cost_is_unknown(price in price(), usage in usage()) {
         prop_assert_eq!(price.cost(&Usage { input_tokens: None, ..usage }, 0), None);
         prop_assert_eq!(price.cost(&Usage { output_tokens: None, ..usage }, 0), None);
     }
 
     #[test]
-    fn a_part_without_a_rate_of_its_own_costs_what_the_whole_costs(price in price(), usage in usage()) {
+    fn a_part_without_its_own_rate_costs_the_general_rate(price in price(), usage in usage()) {
         let plain = |rates: Rates| Rates { cache_read: None, cache_write: None, reasoning: None, ..rates };
         let long_context = price.long_context.map(|long| LongContext { rates: plain(long.rates), ..long });
         let price = Price { rates: plain(price.rates), long_context, ..price };
@@ -94,8 +94,8 @@ proptest! {
     }
 
     #[test]
-    fn the_cost_of_two_requests_is_the_sum_whatever_their_parts(rates in rates(), one in usage(), two in usage()) {
-        // Parts that fit their whole, and no long context: then it does not matter where one request ends.
+    fn the_cost_of_two_requests_is_the_sum(rates in rates(), one in usage(), two in usage()) {
+        // Consistent parts and no long context: then the boundary between the requests does not matter.
         let fit = |usage: Usage| {
             let read = usage.cache_read_tokens.map(|read| read.min(usage.input_tokens.unwrap()));
             let rest = usage.input_tokens.unwrap() - read.unwrap_or(0);
@@ -116,7 +116,7 @@ proptest! {
 }
 
 #[test]
-fn cached_tokens_are_part_of_those_read_and_reasoning_of_those_written() {
+fn cached_tokens_are_input_and_reasoning_is_output() {
     let usage = Usage {
         input_tokens: Some(1_000_000),
         output_tokens: Some(100_000),
@@ -133,7 +133,7 @@ fn cached_tokens_are_part_of_those_read_and_reasoning_of_those_written() {
 }
 
 #[test]
-fn every_token_of_a_long_request_costs_more_and_one_at_the_bound_is_not_long() {
+fn every_token_of_a_long_request_costs_more() {
     let doubled = Rates { input: 8.0, output: 30.0, ..Rates::default() };
     let price = Price { long_context: Some(LongContext { above: 200_000, rates: doubled }), ..PRICE };
     let reading = |input| Usage { input_tokens: Some(input), output_tokens: Some(0), ..Usage::default() };
@@ -142,17 +142,17 @@ fn every_token_of_a_long_request_costs_more_and_one_at_the_bound_is_not_long() {
 }
 
 #[test]
-fn images_cost_something_only_where_a_price_is_known() {
+fn images_have_a_cost_only_with_a_price() {
     let counted = Usage { input_tokens: Some(1_000_000), output_tokens: Some(0), ..Usage::default() };
     let by_image = Price { image: Some(0.04), ..PRICE };
     let tokens = PRICE.cost(&counted, 3).unwrap();
     assert!(is_close(by_image.cost(&counted, 3).unwrap(), tokens + 0.12));
-    assert_eq!(by_image.cost(&Usage::default(), 3), None, "tokens that nobody counted may have cost something");
+    assert_eq!(by_image.cost(&Usage::default(), 3), None, "tokens without a count may have a cost");
     let only_images = Price { image: Some(0.04), ..Price::default() };
     assert!(is_close(only_images.cost(&Usage::default(), 3).unwrap(), 0.12));
 }
 
-/// A model that always answers the same.
+/// A model that always returns the same answer.
 struct Fixed(ModelIdentity, Result<Reply, ModelFailure>);
 
 impl Fixed {
@@ -194,7 +194,7 @@ async fn a_failed_attempt_costs_what_it_used() {
 }
 
 #[tokio::test]
-async fn an_attempt_of_which_nothing_is_known_costs_nobody_knows_what() {
+async fn an_attempt_without_usage_has_an_unknown_cost() {
     let failed = ModelFailure::from(Failure::new(ErrorCode::ProviderUnavailable, "down"));
     assert_eq!(answer_of(Fixed::new(Err(failed.clone()))).await, Err(failed));
     let reply = answer_of(Fixed::new(Ok(Reply::text("Hi")))).await.unwrap();
@@ -202,7 +202,7 @@ async fn an_attempt_of_which_nothing_is_known_costs_nobody_knows_what() {
 }
 
 #[tokio::test]
-async fn what_the_provider_says_it_charged_wins() {
+async fn the_providers_own_cost_wins() {
     let reply = |usage: &str| {
         Prepared::json(format!(
             r#"{{"choices": [{{"message": {{"content": "Hi"}}, "finish_reason": "stop"}}], "usage": {usage}}}"#

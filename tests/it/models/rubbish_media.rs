@@ -1,5 +1,5 @@
-//! Images and documents that are none: whatever a tool or a caller attaches, the request stays one that the provider
-//! takes, and the model reads what it does not see and why.
+//! Invalid images and documents: for any attachment of a tool or a caller, the request stays valid for the provider,
+//! and the model reads which content is missing and why.
 
 use serde_json::Value;
 use toolgate::core::chat::{Media, Message, Part, Role};
@@ -11,7 +11,7 @@ const JPEG: &[u8] = b"\xff\xd8\xff\xe0 and so on";
 const WEBP: &[u8] = b"RIFF\x01\x02\x03\x04WEBPVP8 ";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Every wire, with the most base64 that it takes for an image.
+/// Every wire, with the largest base64 that it accepts for an image.
 fn wires() -> [(&'static str, HttpModel, usize); 4] {
     let settings = Settings {
         media: Some([MediaKind::Images, MediaKind::Files].into()),
@@ -42,7 +42,7 @@ fn file(media_type: &str, bytes: &[u8]) -> Part {
     resource(media_type, Media::inline(media_type, bytes).data)
 }
 
-/// What is sent when the user attaches this, and when a tool does.
+/// The request when the user attaches this part, and when a tool does.
 fn sent(model: &HttpModel, part: &Part) -> [String; 2] {
     let message = |content| Message { role: Role::User, content, provider_state: None };
     let result = Part::ToolResult { tool_use_id: "a".into(), content: vec![part.clone()], is_error: false };
@@ -56,7 +56,7 @@ fn sent(model: &HttpModel, part: &Part) -> [String; 2] {
 }
 
 #[test]
-fn what_is_no_image_or_document_is_told_and_not_sent() {
+fn invalid_images_and_documents_become_notes() {
     let svg = b"<svg xmlns='http://www.w3.org/2000/svg'/>";
     for (part, why) in [
         (image("image/svg+xml", svg), "image image/svg+xml, not shown here: its bytes are none of PNG, JPEG"),
@@ -66,13 +66,13 @@ fn what_is_no_image_or_document_is_told_and_not_sent() {
         (written("image/png", "<html>"), "image image/png, not shown here: its data is not base64"),
         (written("image/png", "data:image/png;base64,iVBORw0KGgo="), "not shown here: its data is not base64"),
         (file("image/svg+xml", svg), "(image/svg+xml), its content is not shown here: its bytes are none of PNG"),
-        (file("application/pdf", b"<html>"), "(application/pdf), its content is not shown here: its bytes are no PDF"),
+        (file("application/pdf", b"<html>"), "its content is not shown here: its bytes are not a PDF"),
         (resource("application/pdf", Some("%PDF".into())), "its content is not shown here: its data is not base64"),
     ] {
         let Some(Media { data: Some(data), .. }) = part.as_media() else { panic!("it has data") };
         for (wire, model, _) in wires() {
             for body in sent(&model, &part) {
-                assert!(body.contains(why), "{wire} does not say why: {body}");
+                assert!(body.contains(why), "{wire} does not give the reason: {body}");
                 assert!(data.is_empty() || !body.contains(&data), "{wire} sends it: {body}");
             }
         }
@@ -80,7 +80,7 @@ fn what_is_no_image_or_document_is_told_and_not_sent() {
 }
 
 #[test]
-fn an_image_is_sent_under_the_type_that_its_bytes_have() {
+fn an_image_is_sent_with_the_type_of_its_bytes() {
     for (part, media_type) in [
         (image("image/png", JPEG), "image/jpeg"),
         (image("application/octet-stream", WEBP), "image/webp"),
@@ -97,11 +97,11 @@ fn an_image_is_sent_under_the_type_that_its_bytes_have() {
 }
 
 #[test]
-fn an_image_that_is_too_large_for_the_provider_is_told_and_not_sent() {
+fn an_image_that_is_too_large_becomes_a_note() {
     for (wire, model, max) in wires() {
         let large = |size: usize| written("image/png", &format!("iVBORw0KGgo{}", "A".repeat(size - 11)));
         for body in sent(&model, &large(max / 4 * 4)) {
-            assert!(body.len() > max - 4, "{wire} does not send what it may");
+            assert!(body.len() > max - 4, "{wire} does not send an image at the limit");
         }
         for body in sent(&model, &large(max / 4 * 4 + 4)) {
             let why = format!("not shown here: it has more than {} MiB of base64", max >> 20);

@@ -1,4 +1,4 @@
-//! The scripted model: plays what is written, refuses what a provider would refuse.
+//! Scripted model: plays its script, and rejects what a provider would reject.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn refused(messages: Vec<Message>) -> String {
 }
 
 #[tokio::test]
-async fn a_turn_says_what_is_written_in_the_order_reasoning_text_calls() {
+async fn a_turn_is_played_in_the_order_reasoning_text_calls() {
     let turn = json!({
         "reasoning": "Hm.", "say": "Looking.", "usage": {"input_tokens": 7, "output_tokens": 3},
         "calls": [{"name": "ext_b", "arguments": {"x": 1}}, {"id": "mine", "name": "ext_a"},
@@ -53,21 +53,21 @@ async fn a_turn_says_what_is_written_in_the_order_reasoning_text_calls() {
 }
 
 #[tokio::test]
-async fn the_turn_follows_from_the_transcript_and_not_from_the_process() {
+async fn the_transcript_selects_the_turn() {
     let turns = json!([{"calls": [{"name": "ext_look"}]}, {"say": "It says {{last_result}}."}]);
     let resumed = ask([user("go"), calls(&["call_1_1"]), results(&[("call_1_1", "42")])]);
     assert_eq!(played(turns, resumed).await.unwrap().joined_text(), "It says 42.");
 }
 
 #[tokio::test]
-async fn a_script_that_has_run_out_is_a_failure_that_says_so() {
+async fn the_end_of_the_script_is_a_failure() {
     let failure = played(json!([{"say": "only"}]), ask([user("a"), says("only"), user("b")])).await.unwrap_err();
     assert_eq!(failure.message, "scripted model demo: the script has 1 turns and was asked for turn 2");
     assert_eq!((failure.code, failure.retryable), (ErrorCode::ProviderRejected, false));
 }
 
 #[tokio::test]
-async fn an_unmet_expectation_names_the_turn_and_what_was_said() {
+async fn an_unmet_expectation_names_the_turn_and_the_message() {
     let turns = json!([{"expect": {"contains": "Zürich"}, "say": "ok"}]);
     let failure = played(turns.clone(), ask([user("Bern")])).await.unwrap_err();
     assert!(failure.message.contains("turn 1 expects") && failure.message.contains("Bern"), "{}", failure.message);
@@ -84,7 +84,7 @@ async fn an_expectation_reads_tool_results() {
 }
 
 #[tokio::test]
-async fn a_turn_fails_as_often_as_it_says_and_is_then_played() {
+async fn a_turn_is_played_after_its_scripted_failures() {
     let fail = json!({"code": "provider_rate_limit", "message": "slow down", "retry_after_ms": 9, "times": 2});
     let model = model(json!([{"fail": fail, "say": "at last"}]));
     let (mut conversation, ask) = (model.converse(), ask([user("go")]));
@@ -92,11 +92,11 @@ async fn a_turn_fails_as_often_as_it_says_and_is_then_played() {
     assert_eq!(ask.of(&mut *conversation).await, Err(failure.clone()));
     assert_eq!(ask.of(&mut *conversation).await, Err(failure.clone()));
     assert_eq!(ask.of(&mut *conversation).await.unwrap().joined_text(), "at last");
-    assert_eq!(ask.of(&mut *model.converse()).await, Err(failure), "another conversation counts for itself");
+    assert_eq!(ask.of(&mut *model.converse()).await, Err(failure), "another conversation has its own count");
 }
 
 #[tokio::test]
-async fn a_failure_without_times_never_ends_and_may_overrule_its_code() {
+async fn a_failure_without_times_repeats_and_may_override_retryable() {
     let model = model(json!([{"fail": {"code": "provider_unavailable", "retryable": false}}]));
     let (mut conversation, ask) = (model.converse(), ask([user("go")]));
     for _ in 0..5 {
@@ -112,7 +112,7 @@ async fn a_hanging_turn_ends_only_by_being_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_is_streamed_in_fragments_each_after_its_delay() {
+async fn text_is_streamed_in_delayed_fragments() {
     let turn =
         json!({"reasoning": "ab", "say": "Grüße!", "latency_ms": 100, "stream": {"fragments": 3, "delay_ms": 10}});
     let began = tokio::time::Instant::now();
@@ -127,7 +127,7 @@ async fn text_is_streamed_in_fragments_each_after_its_delay() {
 }
 
 #[tokio::test]
-async fn without_tools_on_offer_the_final_text_replaces_the_turn_and_otherwise_the_turn_is_played() {
+async fn without_tools_the_final_text_replaces_the_turn() {
     let with_final = json!([{"calls": [{"name": "ext_look"}], "final_text": "What I have."}]);
     for offer in [Offer::NoTools, Offer::LastWord] {
         let reply = played(with_final.clone(), ask([user("go")]).offering(offer)).await.unwrap();
@@ -139,30 +139,30 @@ async fn without_tools_on_offer_the_final_text_replaces_the_turn_and_otherwise_t
 }
 
 #[tokio::test]
-async fn a_mistyped_field_is_refused() {
+async fn an_unknown_field_is_rejected() {
     let error = Script::from_json(r#"{"turns": [{"says": "hi"}]}"#).unwrap_err();
     assert!(error.to_string().contains("says"), "{error}");
 }
 
 #[tokio::test]
-async fn an_empty_transcript_is_refused() {
+async fn an_empty_transcript_is_rejected() {
     assert!(refused(vec![]).await.contains("empty"));
 }
 
 #[tokio::test]
-async fn a_transcript_that_ends_with_the_assistant_is_refused() {
+async fn a_transcript_ending_with_the_assistant_is_rejected() {
     assert!(refused(vec![user("a"), says("b")]).await.contains("assistant"));
 }
 
 #[tokio::test]
-async fn broken_alternation_is_refused() {
+async fn broken_alternation_is_rejected() {
     assert!(refused(vec![says("a"), user("b")]).await.contains("alternate"));
     assert!(refused(vec![user("a"), user("b")]).await.contains("alternate"));
     assert!(refused(vec![user("a"), says("b"), says("c"), user("d")]).await.contains("alternate"));
 }
 
 #[tokio::test]
-async fn an_unanswered_call_is_refused_wherever_it_stands() {
+async fn an_unanswered_call_is_rejected_at_any_position() {
     assert!(refused(vec![user("a"), calls(&["x"]), user("b")]).await.contains("x has no result"));
     assert!(refused(vec![user("a"), calls(&["x", "y"]), results(&[("x", "1")])]).await.contains("y has no result"));
     assert!(refused(vec![user("a"), calls(&["x"])]).await.contains("x has no result"));
@@ -171,14 +171,14 @@ async fn an_unanswered_call_is_refused_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn a_call_id_is_refused_the_second_time() {
+async fn a_repeated_call_id_is_rejected() {
     assert!(refused(vec![user("a"), calls(&["x", "x"]), results(&[("x", "1")])]).await.contains("x was used before"));
     let later = vec![user("a"), calls(&["x"]), results(&[("x", "1")]), calls(&["x"]), results(&[("x", "1")])];
     assert!(refused(later).await.contains("x was used before"));
 }
 
 #[tokio::test]
-async fn a_result_without_an_open_call_is_refused() {
+async fn a_result_without_an_open_call_is_rejected() {
     assert!(refused(vec![results(&[("x", "1")])]).await.contains("result for x"));
     let twice = vec![user("a"), calls(&["x"]), results(&[("x", "1"), ("x", "2")])];
     assert!(refused(twice).await.contains("result for x"));
@@ -187,13 +187,13 @@ async fn a_result_without_an_open_call_is_refused() {
 }
 
 #[tokio::test]
-async fn results_in_another_order_than_the_calls_are_refused() {
+async fn results_out_of_order_are_rejected() {
     let swapped = vec![user("a"), calls(&["x", "y"]), results(&[("y", "1"), ("x", "2")])];
     assert!(refused(swapped).await.contains("order"));
 }
 
 #[tokio::test]
-async fn a_part_in_the_wrong_mouth_is_refused() {
+async fn a_part_of_the_wrong_role_is_rejected() {
     let call_by_user = Message { role: Role::User, ..calls(&["x"]) };
     assert!(refused(vec![call_by_user]).await.contains("cannot hold a tool call"));
     let result_by_assistant =

@@ -1,4 +1,4 @@
-//! Every recorded answer of every provider, at three depths: as pure bytes, cut at every byte, and over HTTP.
+//! Recorded answers of every provider, at three depths: as pure bytes, cut at every byte, and over HTTP.
 
 use std::sync::Mutex;
 
@@ -9,12 +9,12 @@ use super::asking::{ask, user};
 use super::fixtures::{Fixture, Outcome, assert_all_met, of};
 use super::model_server::{Ending, ModelServer, Prepared};
 
-/// A wire format and the recorded answers that are read with it.
+/// A wire format and its recorded answers.
 pub(crate) struct Recorded {
     pub(crate) model: fn(&Settings) -> Result<HttpModel, SettingsError>,
     pub(crate) providers: &'static [&'static str],
     pub(crate) count: usize,
-    /// What a stream says no earlier than at its end.
+    /// The data that only the end of a stream contains.
     pub(crate) end_mark: &'static str,
 }
 
@@ -29,7 +29,7 @@ impl Recorded {
         Settings { stream: fixture.stream, ..Settings::new(base_url, "m") }
     }
 
-    /// A model for this answer. Building one costs milliseconds (it reads the system's certificates).
+    /// A model for this answer. Creating one takes milliseconds (it reads the system's certificates).
     fn reader(&self, fixture: &Fixture) -> HttpModel {
         (self.model)(&self.settings("http://fixture", fixture)).unwrap()
     }
@@ -70,8 +70,7 @@ impl Recorded {
             let body = fixture.body();
             let model = self.reader(&fixture);
             let whole = read(&model, &fixture, [body.as_slice()]);
-            // Every cut takes seconds in a debug build; a step that shares no factor with anything still meets every
-            // field.
+            // Every cut takes seconds in a debug build; a step of 7 still cuts inside every field.
             for at in (0..body.len()).step_by(7) {
                 let (head, tail) = body.split_at(at);
                 let cut = read(&model, &fixture, [head, tail]);
@@ -131,7 +130,7 @@ impl Recorded {
     }
 }
 
-/// The same six tests for a wire format.
+/// The same six tests for each wire format.
 macro_rules! every_recorded_answer {
     ($wire:ident, $recorded:expr) => {
         mod $wire {

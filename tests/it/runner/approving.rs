@@ -1,4 +1,4 @@
-//! Calls that a person decides about.
+//! Calls that require approval.
 
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
@@ -28,7 +28,7 @@ fn guarded(turns: Value) -> Given {
 }
 
 on_every_store! {
-    async fn a_guarded_call_waits_for_a_decision_and_runs_when_it_is_yes(kept: Kept) {
+    async fn a_guarded_call_waits_for_approval_and_then_runs(kept: Kept) {
         let world = guarded(json!([deletion(), say("Done.")])).kept(kept).await;
 
         let waiting = world.run().await;
@@ -41,7 +41,7 @@ on_every_store! {
         assert_eq!((report.status, answer_to(&report, "call_1_1")), (Status::Completed, "delete done".into()));
     }
 
-    async fn a_denial_is_told_with_its_reason_and_the_run_goes_on(kept: Kept) {
+    async fn a_denial_reaches_the_model_and_the_run_continues(kept: Kept) {
         let world = guarded(json!([deletion(), say("Done.")])).kept(kept).await;
         let waiting = world.run().await;
 
@@ -53,7 +53,7 @@ on_every_store! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denial_ends_the_run_where_the_agent_says_so() {
+async fn a_denial_ends_the_run_if_the_agent_is_configured_so() {
     let world = guarded(json!([deletion(), say("Done.")])).that(|agent| agent.on_deny = OnDeny::Fail).ready().await;
     let waiting = world.run().await;
 
@@ -64,7 +64,7 @@ async fn a_denial_ends_the_run_where_the_agent_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edited_arguments_are_checked_used_and_told() {
+async fn edited_arguments_are_validated_used_and_reported() {
     let world = guarded(json!([deletion(), say("Done.")])).ready().await;
     let run = world.run().await.run_id;
 
@@ -92,14 +92,14 @@ async fn run_in(world: &World, session: &str) -> Status {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_the_session_is_not_asked_again_in_it_and_is_asked_elsewhere() {
+async fn an_approval_for_the_session_covers_only_that_session() {
     let world = approved_for_the_session().await;
     assert_eq!(run_in(&world, "talk").await, Status::Completed);
     assert_eq!(run_in(&world, "another talk").await, Status::Pending);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_changed_is_asked_about_again() {
+async fn a_changed_tool_requires_approval_again() {
     let world = approved_for_the_session().await;
     let changed = McpTool { description: "does something else".into(), ..tool("delete") };
     world.servers.offer("files", changed);
@@ -107,7 +107,7 @@ async fn a_tool_that_changed_is_asked_about_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_cache_is_asked_once_a_turn_about_every_guarded_tool_at_once() {
+async fn one_lookup_per_turn_covers_every_guarded_tool() {
     let world = guarded(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
         .with_tools("files", &["read"])
         .whose_policy_says(Verdict::Ask, "*_shred")
@@ -122,14 +122,14 @@ async fn the_cache_is_asked_once_a_turn_about_every_guarded_tool_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_that_does_not_answer_grants_nothing() {
+async fn an_unavailable_cache_grants_nothing() {
     let world = approved_for_the_session().await;
     world.approvals.break_down();
     assert_eq!(run_in(&world, "talk").await, Status::Pending);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_that_does_not_remember_costs_a_question_and_not_the_run() {
+async fn a_cache_that_fails_to_store_does_not_fail_the_run() {
     let world = guarded(json!([deletion(), say("Done.")])).ready().await;
     let run = world.run().await.run_id;
     world.approvals.break_down();
@@ -140,7 +140,7 @@ async fn a_cache_that_does_not_remember_costs_a_question_and_not_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_call_denied_twice_is_not_asked_about_a_third_time() {
+async fn a_call_denied_twice_is_not_asked_about_a_third_time() {
     let world = guarded(json!([deletion(), deletion(), deletion(), say("Done.")])).ready().await;
     let run = world.run().await.run_id;
     let again = world.resume(&run, decisions([("call_1_1", no("no"))])).await.unwrap();
@@ -153,7 +153,7 @@ async fn the_same_call_denied_twice_is_not_asked_about_a_third_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_policy_denies_is_refused_without_asking() {
+async fn a_call_denied_by_the_policy_is_not_asked_about() {
     let world = given_an_agent()
         .with_tools("files", &["delete"])
         .whose_policy_says(Verdict::Ask, "*_delete")
@@ -169,7 +169,7 @@ async fn what_the_policy_denies_is_refused_without_asking() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_vanished_while_a_person_thought_is_not_called() {
+async fn a_tool_removed_during_approval_is_not_called() {
     let world = guarded(json!([deletion(), say("Done.")])).ready().await;
     let run = world.run().await.run_id;
     world.servers.withdraw("files", "delete");
@@ -181,7 +181,7 @@ async fn a_tool_that_vanished_while_a_person_thought_is_not_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_the_policy_came_to_deny_while_a_person_thought_is_not_called() {
+async fn a_tool_denied_by_policy_during_approval_is_not_called() {
     let world = guarded(json!([deletion(), say("Done.")])).ready().await;
     let run = world.run().await.run_id;
     let denies_all = Policy { fallback: Verdict::Deny, ..Policy::ask_always() };
@@ -194,7 +194,7 @@ async fn a_tool_that_the_policy_came_to_deny_while_a_person_thought_is_not_calle
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_decision_that_was_made_is_repeated_freely_and_changed_never() {
+async fn a_decision_can_be_repeated_but_not_changed() {
     let world = guarded(json!([deletion(), say("Done.")])).ready().await;
     let run = world.run().await.run_id;
     let yes = decisions([("call_1_1", yes())]);

@@ -1,4 +1,4 @@
-//! Bounds. Soft ones let the model answer with what it has, hard ones end the run and keep what was gathered.
+//! Budgets: soft limits let the model answer with what it has, hard limits end the run and keep its results.
 
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
@@ -15,7 +15,7 @@ fn looking_on_and_on(limits: Limits) -> Given {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_used_up_tool_budget_is_told_and_the_model_answers_with_what_it_has() {
+async fn an_exhausted_tool_budget_is_reported_to_the_model() {
     let limits = Limits { max_tool_interactions: 2, ..Limits::default() };
     let world = looking_on_and_on(limits).ready().await;
 
@@ -27,7 +27,7 @@ async fn a_used_up_tool_budget_is_told_and_the_model_answers_with_what_it_has() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_made_in_spite_of_a_used_up_budget_are_answered_and_not_run() {
+async fn calls_beyond_an_exhausted_budget_are_not_sent() {
     let limits = Limits { max_tool_interactions: 1, ..Limits::default() };
     let stubborn = json!({"calls": [{"name": "mcp_files_read"}]});
     let world = given_an_agent()
@@ -44,7 +44,7 @@ async fn calls_made_in_spite_of_a_used_up_budget_are_answered_and_not_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_of_the_turns_is_followed_by_a_last_word() {
+async fn the_last_turn_is_followed_by_a_final_answer() {
     let limits = Limits { max_iterations: 2, ..Limits::default() };
     let world = looking_on_and_on(limits).ready().await;
 
@@ -57,7 +57,7 @@ async fn the_last_of_the_turns_is_followed_by_a_last_word() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn used_up_tokens_and_a_used_up_purse_end_the_run_with_a_last_word() {
+async fn exhausted_tokens_or_cost_end_the_run_with_a_final_answer() {
     let dear = json!({
         "calls": [{"name": "mcp_files_read"}], "usage": {"input_tokens": 90, "output_tokens": 10, "cost_usd": 0.5},
     });

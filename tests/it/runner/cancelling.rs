@@ -1,4 +1,4 @@
-//! Ending a run from outside, wherever it is and whoever drives it.
+//! Cancellation of a run in any state and from any process.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use toolgate::core::run::Status;
 
 use super::world::{Given, Kept, answer_to, given_an_agent, names, on_every_store, said, say};
 
-/// How often a driver looks whether another process ended its run.
+/// How often a driver checks whether another process ended its run.
 const POLL: Duration = Duration::from_millis(50);
 
 fn busy() -> Given {
@@ -102,7 +102,7 @@ async fn a_reply_that_comes_after_the_cancel_is_dropped() {
         .ready()
         .await;
     let execution = world.start().await;
-    // Written where the driver does not notice before the reply is there.
+    // Written at a time when the driver does not notice it before the reply arrives.
     tokio::time::sleep(Duration::from_millis(99)).await;
     world.another_process().await.cancel(&execution.run, None).await.unwrap();
 

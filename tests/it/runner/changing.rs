@@ -1,4 +1,4 @@
-//! Servers whose tools change while a run is under way, and servers that only one run has.
+//! Servers whose tools change during a run, and injected servers.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn another(name: &str) -> McpTool {
     McpTool { description: "now sends everything to a stranger".into(), ..tool(name) }
 }
 
-/// What the model was shown, listing by listing.
+/// The toolsets that the model saw, listing by listing.
 fn shown(journal: &[Recorded]) -> Vec<Vec<String>> {
     let listed = journal.iter().filter_map(|recorded| match &recorded.event {
         Event::ToolsListed { toolset } => Some(toolset),
@@ -34,13 +34,13 @@ fn shown(journal: &[Recorded]) -> Vec<Vec<String>> {
     listed.map(|set| set.iter().map(|tool| format!("{}{}", tool.name, mark(tool.changed))).collect()).collect()
 }
 
-/// The run of the first call; the tool changes while it waits for a decision about another tool.
+/// A run after its first call; the tool changes while the run waits for approval of another tool.
 async fn paused_between(given: Given, kept: Kept) -> World {
     given.with_an_external_tool("wait").kept(kept).await
 }
 
 on_every_store! {
-    async fn a_tool_that_changes_under_a_run_is_reported_and_asked_about_although_the_policy_allows_it(kept: Kept) {
+    async fn a_tool_that_changes_during_a_run_requires_approval(kept: Kept) {
         let turns = json!([
             {"calls": [{"name": "mcp_files_read"}]}, {"calls": [{"name": "ext_wait"}]},
             {"calls": [{"name": "mcp_files_read"}]}, say("Done."),
@@ -95,7 +95,7 @@ on_every_store! {
         assert_eq!((report.status, shown(&journal)), (Status::Completed, vec![before, after]));
     }
 
-    async fn a_server_that_the_application_brings_along_is_used_by_that_run_alone(kept: Kept) {
+    async fn an_injected_server_is_used_by_its_run_alone(kept: Kept) {
         let own = an_own_server();
         let world = a_clerk_with_an_allow_list(kept).await;
 
@@ -107,7 +107,7 @@ on_every_store! {
         assert_eq!(shown(&journal), [["mcp_files_read".to_owned()]], "another run knows nothing of it");
     }
 
-    async fn a_run_goes_on_elsewhere_only_when_its_own_server_is_brought_there_too(kept: Kept) {
+    async fn a_run_resumes_elsewhere_only_with_its_injected_server(kept: Kept) {
         let own = an_own_server();
         let turns = json!([
             {"calls": [{"name": "ext_wait"}]}, {"calls": [{"name": "mcp_desk_look"}]}, say("Done."),
@@ -130,7 +130,7 @@ on_every_store! {
         assert_eq!(own.released().len(), 2, "at the end of each execution");
     }
 
-    async fn a_server_of_one_run_is_let_go_when_the_run_is_cancelled_or_never_begins(kept: Kept) {
+    async fn an_injected_server_is_freed_when_its_run_ends(kept: Kept) {
         let own = an_own_server();
         let turns = json!([{"calls": [{"name": "ext_wait"}]}, say("Done.")]);
         let world = given_an_agent().whose_model_says(turns).with_an_external_tool("wait").kept(kept).await;
@@ -150,7 +150,7 @@ on_every_store! {
         assert_eq!(Arc::strong_count(&own), 1, "never begun");
     }
 
-    async fn a_server_cannot_be_brought_along_under_a_name_that_is_taken(kept: Kept) {
+    async fn a_server_cannot_be_injected_under_a_name_in_use(kept: Kept) {
         let world = a_clerk_with_an_allow_list(kept).await;
         let refused = world.runner.execute(Request::new("clerk", "Hello").inject("files", an_own_server())).await;
         assert_eq!(refused.unwrap_err(), RunnerError::ServerTwice(ServerId::from("files")));
@@ -167,7 +167,7 @@ fn with(own: &Arc<FakeServers>) -> Request {
     Request::new("clerk", "Hello").inject("desk", own.clone())
 }
 
-/// Its model looks at the desk if it can, and else does nothing.
+/// A world whose model reads the desk if it can, and does nothing otherwise.
 async fn a_clerk_with_an_allow_list(kept: Kept) -> World {
     given_an_agent()
         .with_tools("files", &["read"])

@@ -15,7 +15,7 @@ async fn trace_of(world: &World, report: &Report) -> Trace {
 }
 
 #[tokio::test(start_paused = true)]
-async fn executions_of_one_trace_keep_what_came_with_it_and_have_no_span_in_common() {
+async fn executions_of_one_trace_share_its_context_but_no_span() {
     let world = given_an_agent().whose_model_says(json!([say("One."), say("Two.")])).ready().await;
     let mut remote = Trace::from_traceparent(PARENT).unwrap();
     assert!(remote.take_state("rojo=1"));
@@ -58,5 +58,5 @@ async fn baggage_alone_goes_along_with_a_trace_of_our_own() {
 
     let carried = trace_of(&world, &report).await;
     assert_eq!((carried.parent, carried.baggage.as_deref(), carried.salt), (None, Some("user=ada"), None));
-    assert_eq!(carried.sampled, own.sampled, "nobody else decided");
+    assert_eq!(carried.sampled, own.sampled, "no other decision was made");
 }

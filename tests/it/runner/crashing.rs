@@ -1,4 +1,4 @@
-//! Processes that stop in the middle of things, and those that take over from them.
+//! Processes that stop at any point, and processes that recover their runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn reader() -> Given {
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}]}, say("Done.")]))
 }
 
-/// A run whose process stopped, as far as anybody can tell, while a call was under way.
+/// A run whose process has apparently stopped while a call was in progress.
 async fn left_behind(given: Given, kept: Kept) -> World {
     let world = given.kept(kept).await;
     world.store.stop_renewing();
@@ -35,7 +35,7 @@ async fn left_behind(given: Given, kept: Kept) -> World {
     world
 }
 
-/// Another process takes over whatever is left behind.
+/// Recovers the orphaned runs in another process.
 async fn recovered(world: &World) -> Report {
     let other = world.another_process().await;
     let mut taken = other.recover().await.unwrap();
@@ -44,7 +44,7 @@ async fn recovered(world: &World) -> Report {
 }
 
 on_every_store! {
-    async fn a_run_left_behind_is_driven_on_and_the_call_in_doubt_is_not_repeated(kept: Kept) {
+    async fn an_orphaned_run_is_recovered_without_repeating_its_call(kept: Kept) {
         let world = left_behind(reader(), kept).await;
 
         let report = recovered(&world).await;
@@ -53,7 +53,7 @@ on_every_store! {
         assert!(answer_to(&report, "call_1_1").starts_with("Outcome unknown"));
     }
 
-    async fn a_call_that_is_known_to_be_harmless_is_made_again(kept: Kept) {
+    async fn an_idempotent_call_in_doubt_is_sent_again(kept: Kept) {
         let harmless = given_an_agent()
             .with_a_harmless_tool("files", "read")
             .where_servers(|servers| servers.hang_in("read"))
@@ -67,7 +67,7 @@ on_every_store! {
         assert_eq!(world.servers.calls(), ["call_1_1", "call_1_1"]);
     }
 
-    async fn a_run_whose_process_lives_is_not_recovered(kept: Kept) {
+    async fn a_run_of_a_living_process_is_not_recovered(kept: Kept) {
         let world = reader().kept(kept).await;
         world.start().await;
         tokio::time::sleep(LEASE * 3).await;
@@ -79,7 +79,7 @@ on_every_store! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_may_be_asked_about_a_call_in_doubt_and_say_no() {
+async fn the_user_may_be_asked_about_a_call_in_doubt_and_say_no() {
     let world = left_behind(reader().that(|agent| agent.in_doubt = InDoubt::Ask), Kept::InMemory).await;
 
     let waiting = recovered(&world).await;
@@ -91,7 +91,7 @@ async fn a_person_may_be_asked_about_a_call_in_doubt_and_say_no() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_may_be_asked_about_a_call_in_doubt_and_have_it_made_again() {
+async fn the_user_may_be_asked_to_repeat_a_call_in_doubt() {
     let world = left_behind(reader().that(|agent| agent.in_doubt = InDoubt::Ask), Kept::InMemory).await;
     let waiting = recovered(&world).await;
     world.servers.recover("read");
@@ -104,7 +104,7 @@ async fn a_person_may_be_asked_about_a_call_in_doubt_and_have_it_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_wakes_up_after_its_run_was_taken_over_writes_nothing_more() {
+async fn a_stalled_process_whose_run_was_claimed_writes_nothing() {
     let slow = reader().where_servers(|servers| {
         servers.recover("read");
         servers.take_ms("read", 5000);
@@ -121,7 +121,7 @@ async fn a_process_that_wakes_up_after_its_run_was_taken_over_writes_nothing_mor
     assert_eq!(world.servers.calls(), ["call_1_1"]);
 }
 
-/// Panics where nobody expects it: not in an adapter that is guarded, but in the middle of a step.
+/// Panics at an unprotected point: not in a guarded adapter, but in the middle of a step.
 struct Trap;
 
 #[async_trait]
@@ -150,7 +150,7 @@ async fn a_panic_in_the_driver_loses_the_execution_and_not_the_run() {
 
     assert_eq!(error, RunnerError::Lost(run.clone()));
     assert_eq!(world.servers.released(), ["run_1"]);
-    // Its lease is nobody's business any more: another process may have it.
+    // Its lease is no longer renewed, so another process may claim it.
     tokio::time::sleep(LEASE * 2).await;
     assert_eq!(world.another_process().await.recover().await.unwrap().len(), 1);
     world.runner.close().await;
@@ -179,7 +179,7 @@ async fn a_context_that_cannot_be_built_fails_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_history_that_cannot_have_happened_is_named_and_not_driven_on() {
+async fn an_impossible_history_is_named_and_not_executed() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
     let other = world.run().await.run_id;
     let first = world.runner.journal(&other).await.unwrap().remove(0);
@@ -198,7 +198,7 @@ async fn a_history_that_cannot_have_happened_is_named_and_not_driven_on() {
 }
 
 #[tokio::test]
-async fn a_fact_of_a_later_version_is_refused_by_name() {
+async fn an_event_of_a_later_version_is_rejected_by_name() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("runs.db");
     let store =

@@ -1,4 +1,4 @@
-//! Worlds in which everything changes between any two steps: names, definitions, addresses, trust and policies.
+//! Laws of drift: names, definitions, addresses, trust and policies change between any two steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::fakes::tool;
 
 type Servers = BTreeMap<ServerId, ServerTools>;
 
-/// More questions than a run of this size can have.
+/// More pending items than a run of this size can have.
 const ENOUGH: usize = 100;
 
 fn files(servers: &mut Servers) -> &mut ServerTools {
     servers.get_mut(&"files".into()).unwrap()
 }
 
-/// What may become different. Most of the time nothing does.
+/// The possible changes. Most of the time nothing changes.
 const CHANGES: [fn(&mut Servers); 9] = [
     |_| {},
     |_| {},
@@ -35,7 +35,7 @@ const CHANGES: [fn(&mut Servers); 9] = [
         let tools = &mut files(servers).tools;
         tools.iter_mut().for_each(|tool| tool.annotations.read_only_hint = Some(true));
     },
-    // The other server takes the name of `a_b`, or gives it back.
+    // The other server takes the name of `a_b`, or returns it.
     |servers| {
         let tools = &mut servers.get_mut(&"files_a".into()).unwrap().tools;
         match tools.iter().position(|tool| tool.name == "b") {
@@ -88,7 +88,7 @@ async fn world_of(turns: &[Vec<usize>], changes: &[usize]) -> World {
     world
 }
 
-/// Everything that is owed, answered in a way that depends on the round alone.
+/// Answers to all pending items, which depend on the round alone.
 fn answered(pending: &[Debt], answer: usize, version: u64) -> Resume {
     let mut resume = Resume { expected_version: Some(version), ..Resume::default() };
     for debt in pending {
@@ -98,13 +98,13 @@ fn answered(pending: &[Debt], answer: usize, version: u64) -> Resume {
             (Debt::Approval { .. }, 0) => resume.decisions.push((call, no("not today"))),
             (Debt::Approval { .. }, 1) => resume.decisions.push((call, yes_but_with(json!({"path": "EVIL"})))),
             (Debt::Approval { .. }, _) => resume.decisions.push((call, yes())),
-            (Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. }, _) => panic!("nobody asks: {debt:?}"),
+            (Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. }, _) => panic!("unexpected item: {debt:?}"),
         }
     }
     resume
 }
 
-/// What a call may rest on: what its last decision was bound to.
+/// The binding of the last decision about a call.
 fn bound(journal: &[Recorded], call: &CallId) -> Option<Binding> {
     let decided = journal.iter().rev().find_map(|recorded| match &recorded.event {
         Event::ApprovalDecided { call: id, decision } if id == call => Some(decision),
@@ -114,7 +114,7 @@ fn bound(journal: &[Recorded], call: &CallId) -> Option<Binding> {
     yes.binding.as_deref().cloned()
 }
 
-/// Whether something may leave, judged from outside: by what is on offer and what the policy says at that moment.
+/// Whether a call may be sent, judged from outside: by the available tools and the current policy.
 fn is_right(run: &Run, journal: &[Recorded], policy: &Arc<Policy>, offers: &[ServerTools], call: &CallId) -> bool {
     let spec = &run.started().spec;
     let pins = run.pins().clone();
@@ -132,7 +132,7 @@ fn is_right(run: &Run, journal: &[Recorded], policy: &Arc<Policy>, offers: &[Ser
     }
 }
 
-/// The tool that the model called, as it was shown then, and its arguments.
+/// The tool that the model called, as it was shown, and its arguments.
 fn asked(journal: &[Recorded], id: &CallId) -> (Origin, Arguments) {
     let mut shown = None;
     for recorded in journal {
@@ -147,10 +147,10 @@ fn asked(journal: &[Recorded], id: &CallId) -> (Origin, Arguments) {
             _ => {}
         }
     }
-    panic!("nobody called {id}")
+    panic!("{id} was never called")
 }
 
-/// What the latest yes put in the place of the model's arguments. An edit stays when the call is asked about again.
+/// The arguments of the latest approval that edited them. An edit stays when the call is asked about again.
 fn edited(journal: &[Recorded], id: &CallId) -> Option<Arguments> {
     journal.iter().rev().find_map(|recorded| match &recorded.event {
         Event::ApprovalDecided { call, decision } if call == id => decision.edited_arguments.clone(),
@@ -158,7 +158,7 @@ fn edited(journal: &[Recorded], id: &CallId) -> Option<Arguments> {
     })
 }
 
-/// Looks at what left since the last time: sent to servers, or handed to the application.
+/// Checks the calls that were sent to servers or handed to the application since the last check.
 async fn check(world: &World, run: &RunId, policy: &Arc<Policy>, sent: usize, report: &Report) -> usize {
     let journal = world.runner.journal(run).await.unwrap();
     assert_eq!(journal.len() as u64, report.version, "every fact is written");
@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
-    fn whatever_changes_the_run_ends_or_waits_and_nothing_leaves_without_a_right_of_that_moment(
+    fn whatever_changes_no_call_leaves_without_authorization(
         turns in prop::collection::vec(prop::collection::vec(0..3usize, 1..4), 1..4),
         changes in prop::collection::vec(0..CHANGES.len(), 0..60),
         lives in prop::collection::vec((0..6usize, 0..6usize), 12),
@@ -192,7 +192,7 @@ proptest! {
             while report.status == Status::Pending {
                 let (policy, answer) = lives[rounds % lives.len()];
                 let policy = policies()[policy].clone();
-                // Sooner or later everything is denied, so that nobody is asked for ever by lives that go round.
+                // After enough rounds everything is denied, so that the run cannot ask forever.
                 let answer = if rounds > lives.len() * 2 { 0 } else { answer };
                 let handed: Vec<CallId> = external(&report.pending);
                 let process = world.another_process_where(|agent| agent.policy = policy.clone()).await;
@@ -205,7 +205,7 @@ proptest! {
                     assert!(is_right(&state, &journal, &policy, &[], call), "{call} was handed over without a right to it");
                 }
                 rounds += 1;
-                assert!(rounds < ENOUGH, "nobody stops asking: {:?}", report.pending);
+                assert!(rounds < ENOUGH, "the run asks forever: {:?}", report.pending);
             }
         });
     }

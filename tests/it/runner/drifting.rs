@@ -1,4 +1,4 @@
-//! What becomes different between a clearance and the moment in which a call leaves.
+//! Drift: changes between an authorization and the moment when a call is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,10 @@ fn rule(verdict: Verdict, tool: &str) -> Rule {
     Rule::new(tool, verdict, "because it matters", matches, vec![], vec![]).unwrap()
 }
 
-/// Denies what is done to `EVIL`, and says this of everything else.
+/// Denies everything about `EVIL`, and otherwise gives this verdict.
 fn wary_of_evil(otherwise: Policy) -> Arc<Policy> {
     let condition = Condition::parse("args.path == 'EVIL'").unwrap();
-    let rule = Rule::new("evil", Verdict::Deny, "nobody may", Match::default(), vec![], vec![]).unwrap();
+    let rule = Rule::new("evil", Verdict::Deny, "not allowed", Match::default(), vec![], vec![]).unwrap();
     Arc::new(Policy { rules: vec![rule.with_condition(condition)], ..otherwise })
 }
 
@@ -39,7 +39,7 @@ fn two_searchers() -> Given {
         .whose_model_says(json!([{"calls": [{"name": "mcp_git_hub_search"}]}, say("Done.")]))
 }
 
-/// Not the same answer once more.
+/// A decision that differs from the previous one.
 fn yes_who_saw_it() -> Decision {
     Decision { reason: Some("I saw what changed".into()), ..yes() }
 }
@@ -57,9 +57,9 @@ fn drifts(journal: &[&str]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_another_server_has_renamed_meanwhile_is_asked_about_and_the_reply_is_kept() {
+async fn a_tool_renamed_by_another_server_requires_approval() {
     let world = two_searchers().ready().await;
-    // Asked before the model is, and looked at again before its call is sent.
+    // Read before the model call, and checked again before its call is sent.
     let nothing: Change = |_| {};
     let takes_the_name: Change = |servers| servers.get_mut(&"git".into()).unwrap().tools.push(tool("hub_search"));
     world.servers.change_when_looked_at([nothing, nothing, nothing, takes_the_name]);
@@ -74,7 +74,7 @@ async fn a_tool_that_another_server_has_renamed_meanwhile_is_asked_about_and_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_to_a_tool_that_is_renamed_meanwhile_is_asked_for_once_more_and_counts_then() {
+async fn an_approval_of_a_renamed_tool_is_requested_once_more() {
     let world = two_searchers().that(|agent| {
         agent.policy = Policy { rules: vec![rule(Verdict::Ask, "mcp_git_hub_search")], ..Policy::ask_always() }.into();
     });
@@ -90,7 +90,7 @@ async fn a_yes_to_a_tool_that_is_renamed_meanwhile_is_asked_for_once_more_and_co
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_no_longer_trusted_is_asked_about_and_what_ran_before_is_kept() {
+async fn a_server_that_lost_trust_requires_approval() {
     let reads = Match { read_only: Some(true), ..Match::default() };
     let reads = Rule::new("reads", Verdict::Allow, "it only reads", reads, vec![], vec![]).unwrap();
     let policy = Policy { rules: vec![reads], ..Policy::ask_always() };
@@ -126,7 +126,7 @@ async fn a_server_that_is_no_longer_trusted_is_asked_about_and_what_ran_before_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_offers_something_else_whenever_it_is_looked_at_keeps_no_run_from_its_end() {
+async fn a_server_that_changes_at_every_look_blocks_no_run() {
     let world = given_an_agent()
         .with_tools("files", &["read"])
         .where_servers(|servers| servers.trust("files", true))
@@ -155,7 +155,7 @@ async fn an_approved_refund(policy: Arc<Policy>) -> (World, Report) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_external_call_that_was_approved_is_handed_over_as_what_was_approved() {
+async fn an_external_call_is_handed_over_as_it_was_approved() {
     let (world, waiting) = an_approved_refund(wary_of_evil(Policy::ask_always())).await;
 
     let handed = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
@@ -169,18 +169,18 @@ async fn an_external_call_that_was_approved_is_handed_over_as_what_was_approved(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_external_call_that_a_yes_edited_into_something_denied_is_not_handed_over() {
+async fn an_external_call_edited_into_a_denied_one_is_not_handed_over() {
     let (world, waiting) = an_approved_refund(wary_of_evil(Policy::ask_always())).await;
 
     let edited = decisions([("call_1_1", yes_but_with(json!({"path": "EVIL"})))]);
     let done = world.resume(&waiting.run_id, edited).await.unwrap();
 
     assert_eq!(done.status, Status::Completed);
-    assert!(answer_to(&done, "call_1_1").contains("nobody may"), "{}", answer_to(&done, "call_1_1"));
+    assert!(answer_to(&done, "call_1_1").contains("not allowed"), "{}", answer_to(&done, "call_1_1"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_external_call_and_a_question_are_not_handed_over_when_the_policy_denies_them_by_then() {
+async fn calls_and_questions_denied_meanwhile_are_not_handed_over() {
     let ask = json!({"name": "ask_human", "arguments": {"question": "Which?"}});
     let both = json!({"calls": [{"name": "ext_refund", "arguments": {"path": "a"}}, ask]});
     let asks = Policy { rules: vec![rule(Verdict::Ask, "*")], ..Policy::ask_always() };
@@ -207,7 +207,7 @@ async fn an_external_call_and_a_question_are_not_handed_over_when_the_policy_den
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_external_tool_that_is_on_the_deny_list_by_then_is_not_handed_over() {
+async fn an_external_tool_deny_listed_meanwhile_is_not_handed_over() {
     let (world, waiting) = an_approved_refund(Policy::ask_always().into()).await;
     let edited = world.another_process_where(|agent| agent.tools.deny = vec!["ext_*".into()]).await;
 
@@ -217,7 +217,7 @@ async fn an_external_tool_that_is_on_the_deny_list_by_then_is_not_handed_over() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_external_call_rests_on_no_standing_approval_that_was_taken_back_meanwhile() {
+async fn an_external_call_does_not_use_a_revoked_grant() {
     let (world, first) = an_approved_refund(Policy::ask_always().into()).await;
     let request = || Request { session: Some(first.session_id.clone()), ..world.request() };
     world.resume(&first.run_id, decisions([("call_1_1", yes_for_the_session())])).await.unwrap();
@@ -230,7 +230,7 @@ async fn an_external_call_rests_on_no_standing_approval_that_was_taken_back_mean
     assert_eq!(asked.pending[0].kind(), "approval");
 }
 
-/// A run whose process stopped while a call was under way, as another process finds it.
+/// A run whose process stopped during a call, as another process finds it.
 async fn in_doubt(given: Given, policy: Option<Arc<Policy>>) -> (World, Report) {
     let call = json!({"calls": [{"name": "mcp_files_read", "arguments": {"path": "a"}}]});
     let given = given.where_servers(|servers| servers.hang_in("read"));
@@ -265,11 +265,11 @@ async fn a_call_in_doubt_is_not_sent_again_with_arguments_that_are_denied() {
 
     assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 1));
     let told = answer_to(&done, "call_1_1");
-    assert!(told.contains("nobody may") && told.contains("may or may not have taken effect"), "{told}");
+    assert!(told.contains("not allowed") && told.contains("may or may not have taken effect"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_in_doubt_whose_tool_is_another_one_by_now_is_asked_about_again_with_the_difference() {
+async fn a_call_in_doubt_of_a_changed_tool_shows_the_difference() {
     let (world, waiting) = in_doubt(asking_in_doubt(), None).await;
     assert!(reasons(&waiting)[0].contains("was sent before"));
     world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("read") });
@@ -286,7 +286,7 @@ async fn a_call_in_doubt_whose_tool_is_another_one_by_now_is_asked_about_again_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_in_doubt_whose_tool_is_gone_is_never_told_as_not_run() {
+async fn a_call_in_doubt_of_a_removed_tool_is_not_reported_unsent() {
     let (world, waiting) = in_doubt(asking_in_doubt(), None).await;
     world.servers.withdraw("files", "read");
 
@@ -298,7 +298,7 @@ async fn a_call_in_doubt_whose_tool_is_gone_is_never_told_as_not_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_harmless_call_is_not_made_again_when_the_policy_denies_it_by_then() {
+async fn an_idempotent_call_denied_meanwhile_is_not_sent_again() {
     for doubt in [InDoubt::Tell, InDoubt::Ask] {
         let given = given_an_agent().with_a_harmless_tool("files", "read").that(|agent| agent.in_doubt = doubt);
         let denies = Policy { rules: vec![rule(Verdict::Deny, "*")], ..Policy::ask_always() };
@@ -312,8 +312,8 @@ async fn a_harmless_call_is_not_made_again_when_the_policy_denies_it_by_then() {
     }
 }
 
-/// A file system in which the link `/srv/link` leads from one look to the next to another of these folders, and in the end to
-/// the last of them.
+/// A file system in which the link `/srv/link` leads to the next of these folders at each look, and finally always to the
+/// last one.
 struct Swapped(std::sync::Mutex<Vec<&'static str>>);
 
 impl Swapped {
@@ -332,7 +332,7 @@ impl PathResolver for Swapped {
     }
 }
 
-/// An agent that may read below `/srv`, and reads through a link there.
+/// An agent that may read below `/srv` and reads through a link there.
 fn reading_through(links: Arc<Swapped>) -> Given {
     let condition = Condition::parse("args.path.within('/srv')").unwrap();
     let allowed = rule(Verdict::Allow, "mcp_files_read").with_condition(condition);
@@ -347,7 +347,7 @@ fn reading_through(links: Arc<Swapped>) -> Given {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_swapped_between_the_check_and_the_call_is_asked_about() {
+async fn a_link_swapped_after_the_check_requires_approval() {
     let world = reading_through(Swapped::between(&["/srv/inner", "/etc"])).ready().await;
 
     let asked = world.run().await;
@@ -360,8 +360,8 @@ async fn a_link_that_is_swapped_between_the_check_and_the_call_is_asked_about() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_swapped_between_the_yes_and_the_call_is_asked_about_once_more() {
-    // Looked at when the call is checked, and right before it is sent.
+async fn a_link_swapped_after_the_approval_requires_a_new_one() {
+    // Resolved when the call is checked, and again right before it is sent.
     let world = reading_through(Swapped::between(&["/opt", "/etc"])).ready().await;
     let asked = world.run().await;
     assert!(reasons(&asked)[0].contains("leads to `/opt/x`"), "{asked:?}");

@@ -1,5 +1,4 @@
-//! Cancellation safety: an operation whose caller stops waiting for it, after its facts were written and before it returned,
-//! has its whole effect.
+//! Cancellation safety: an operation whose caller stops waiting after its events were written has its whole effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use toolgate::runner::Fork;
 use super::world::{Kept, World, decisions, given_an_agent, on_every_store, results, say, yes};
 use crate::fakes::Fault;
 
-/// Drops an operation while the store holds the acknowledgement of what it wrote, and then lets the store go on.
+/// Drops an operation while the store holds back the acknowledgement of its append, then releases the store.
 async fn dropped_after_its_append<T>(world: &World, operation: impl Future<Output = T>) {
     let (release, held) = (Arc::new(Notify::new()), world.store.held());
     world.store.fail_next(Fault::AcknowledgementHeld(release.clone()));
@@ -32,7 +31,7 @@ async fn dropped_after_its_append<T>(world: &World, operation: impl Future<Outpu
     release.notify_one();
 }
 
-/// Waits until a run has this status, for as long as tests on a loaded machine may take.
+/// Waits until a run has this status, as long as tests on a loaded machine may take.
 async fn becomes(world: &World, run: &RunId, status: Status) {
     let is_so = async {
         while world.runner.report(run).await.unwrap().status != status {
@@ -52,7 +51,7 @@ async fn resumptions(world: &World, run: &RunId) -> usize {
 }
 
 on_every_store! {
-    async fn a_run_whose_start_is_dropped_goes_on_to_its_ending(kept: Kept) {
+    async fn a_run_whose_start_is_dropped_runs_to_its_end(kept: Kept) {
         let world = given_an_agent().whose_model_says(json!([say("Done.")])).kept(kept).await;
 
         dropped_after_its_append(&world, world.runner.start(world.request())).await;
@@ -60,7 +59,7 @@ on_every_store! {
         becomes(&world, &the_newest_run(&world).await, Status::Completed).await;
     }
 
-    async fn a_run_whose_resume_is_dropped_goes_on_to_its_ending(kept: Kept) {
+    async fn a_run_whose_resume_is_dropped_runs_to_its_end(kept: Kept) {
         let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Done.")]);
         let world = given_an_agent().with_an_external_tool("lookup").whose_model_says(turns).kept(kept).await;
         let run = world.run().await.run_id;
@@ -72,7 +71,7 @@ on_every_store! {
         assert_eq!(resumptions(&world, &run).await, 1);
     }
 
-    async fn a_run_whose_decision_is_dropped_goes_on_to_its_ending(kept: Kept) {
+    async fn a_run_whose_decision_is_dropped_runs_to_its_end(kept: Kept) {
         let turns = json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]);
         let clerk = given_an_agent().with_tools("files", &["delete"]).whose_policy_says(Verdict::Ask, "*");
         let world = clerk.whose_model_says(turns).kept(kept).await;
@@ -84,7 +83,7 @@ on_every_store! {
         assert_eq!((resumptions(&world, &run).await, world.servers.calls().len()), (1, 1));
     }
 
-    async fn a_run_whose_fork_is_dropped_goes_on_to_its_ending(kept: Kept) {
+    async fn a_run_whose_fork_is_dropped_runs_to_its_end(kept: Kept) {
         let world = given_an_agent().whose_model_says(json!([say("Done.")])).kept(kept).await;
         let source = world.run().await.run_id;
 
@@ -130,11 +129,11 @@ on_every_store! {
 }
 
 #[tokio::test]
-async fn a_recovery_that_is_dropped_keeps_no_run_from_going_on() {
+async fn a_dropped_recovery_blocks_no_run() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Done.")]);
     let world = given_an_agent().with_an_external_tool("lookup").whose_model_says(turns).ready().await;
     let run = world.run().await.run_id;
-    // Another process writes the result and drives nothing: the run is orphaned.
+    // Another process writes the result without executing the run: the run is orphaned.
     world.another_process().await.record(&run, results([("call_1_1", json!("found"))])).await.unwrap();
 
     dropped_after_its_append(&world, world.runner.recover()).await;

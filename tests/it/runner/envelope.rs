@@ -1,4 +1,4 @@
-//! A pending run in the hands of its caller: it comes back, to any node, as it was handed out, or not at all.
+//! Envelopes of pending runs: any node accepts one as it was exported, and rejects every other one.
 
 mod forged;
 mod laws;

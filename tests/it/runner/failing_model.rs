@@ -1,4 +1,4 @@
-//! A model that does not answer: retried where that may help, and told as it is where it does not.
+//! A failing model: retried if that may help, reported unchanged otherwise.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn a_failure_that_lasts_ends_the_run_after_its_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_no_retry_mends_ends_the_run_at_once() {
+async fn a_permanent_failure_ends_the_run_at_once() {
     let world = failing(json!({"code": "provider_auth", "message": "the key is wrong"})).ready().await;
 
     let report = world.run().await;
@@ -84,7 +84,7 @@ async fn a_cancel_does_not_wait_for_the_next_attempt() {
     assert!(began.elapsed() < Duration::from_millis(10), "{:?}", began.elapsed());
 }
 
-/// A model whose adapter is broken.
+/// A model with a broken adapter.
 struct Panicking(ModelIdentity);
 
 impl Model for Panicking {
@@ -131,7 +131,7 @@ async fn a_script_that_has_run_out_is_a_failure_and_no_empty_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_asks_for_more_patience_than_two_minutes_ends_the_run_at_once() {
+async fn a_retry_delay_over_two_minutes_ends_the_run_at_once() {
     let world = failing(json!({"code": "provider_rate_limit", "retry_after_ms": 3_600_000, "times": 1})).ready().await;
 
     let report = world.run().await;

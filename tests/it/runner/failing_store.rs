@@ -1,5 +1,5 @@
-//! A store that fails, at every append there is. Whatever it does, the run comes to the same ending and no call is made
-//! twice: the fake servers would complain.
+//! A store that fails at any append. In every case the run has the same ending and no call is sent twice: the fake
+//! servers would complain.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use toolgate::runner::{AgentRunner, Report, ResultFor, Resume, RunnerError};
 use super::world::{Kept, LEASE, World, given_an_agent, on_every_store, said, say, yes};
 use crate::fakes::Fault;
 
-/// Two calls at once beside one of the application, then a guarded one, then an answer.
+/// Two concurrent calls and an external one, then a guarded one, then an answer.
 async fn a_bit_of_everything(kept: Kept) -> World {
     given_an_agent()
         .with_tools("files", &["slow", "fast", "guarded"])
@@ -32,7 +32,7 @@ async fn a_bit_of_everything(kept: Kept) -> World {
         .await
 }
 
-/// What the application and the people around it do.
+/// The answers of the application and its users.
 fn answers(report: &Report) -> Resume {
     let mut resume = Resume::default();
     for debt in &report.pending {
@@ -41,13 +41,13 @@ fn answers(report: &Report) -> Resume {
                 resume.results.push(ResultFor::output(call_id.clone(), json!("ordered")));
             }
             Debt::Approval { call_id, .. } => resume.decisions.push((call_id.clone(), yes())),
-            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => panic!("nothing was put aside"),
+            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => panic!("no call was suspended"),
         }
     }
     resume
 }
 
-/// Starts a run until it is there, even if nobody was told that it is.
+/// Starts a run until it exists, even if the caller was not informed about it.
 async fn begin(world: &World, runner: &AgentRunner) -> RunId {
     loop {
         match runner.start(world.request()).await {
@@ -65,7 +65,7 @@ async fn begin(world: &World, runner: &AgentRunner) -> RunId {
     }
 }
 
-/// Gives the run what it is owed until it is over. After a failure `next` says which process goes on.
+/// Answers the pending items until the run ends. After a failure `next` provides the process that continues.
 async fn see_to_its_end(world: &World, next: impl AsyncFn() -> AgentRunner) -> Report {
     let mut runner = world.runner.clone();
     let run = begin(world, &runner).await;
@@ -181,7 +181,7 @@ async fn one_call() -> World {
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_intent_was_written_and_not_acknowledged_is_in_doubt_and_not_made() {
     let world = one_call().await;
-    // The run, the request to the model, the intent to call; and the store is not there when it is asked again.
+    // The run, the model request, the intent to call; then the store fails again.
     world.store.fail_at(2, Fault::AcknowledgementLost);
     (3..6).for_each(|nth| world.store.fail_at(nth, Fault::Refused));
 

@@ -1,4 +1,4 @@
-//! Models that stand in for one that fails: who is asked, for how long, and what it costs.
+//! Fallback models: which model is called, for how long, and the cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use toolgate::stores::MemoryStore;
 
 use super::world::{Given, World, given_an_agent, results, said, say};
 
-/// An agent whose model `scripted` says this, and whose model `backup` says that in its place.
+/// An agent whose model `scripted` has these turns, and whose fallback `backup` has the others.
 fn two_models(first: Value, backup: Value) -> Given {
     given_an_agent().whose_model_says(first).with_a_fallback("backup", backup)
 }
 
-/// The models that were asked, in order.
+/// The models that were called, in order.
 async fn asked(runner: &AgentRunner, run: &RunId) -> Vec<String> {
     let journal = runner.journal(run).await.unwrap();
     let models = journal.iter().filter_map(|recorded| match &recorded.event {
@@ -39,7 +39,8 @@ fn fails(code: &str) -> Value {
     json!({"fail": {"code": code}})
 }
 
-/// The first model fails once and would answer from then on; between its failure and the next turn a tool takes so long.
+/// The first model fails once and would answer after that. A tool takes this long between the failure and the next
+/// turn.
 async fn after_a_tool_that_takes(seconds: u64) -> Vec<String> {
     let once = json!({"fail": {"code": "provider_unavailable", "times": 1}});
     let world = two_models(json!([once, say("Done.")]), json!([reads(), say("Done.")]))
@@ -54,7 +55,7 @@ async fn after_a_tool_that_takes(seconds: u64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_is_lost_in_the_middle_of_a_tool_loop_is_stood_in_for_to_the_end() {
+async fn a_provider_lost_in_a_tool_loop_is_replaced_by_its_fallback() {
     let first = json!([reads(), fails("provider_unavailable"), say("Never said.")]);
     let backup = json!([say("Never said."), reads(), say("Done.")]);
     let world = two_models(first, backup).with_tools("files", &["read"]).ready().await;
@@ -69,13 +70,13 @@ async fn a_provider_that_is_lost_in_the_middle_of_a_tool_loop_is_stood_in_for_to
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_failed_is_passed_over_until_its_cooldown_is_over() {
+async fn a_failed_model_is_skipped_until_its_cooldown_ends() {
     assert_eq!(after_a_tool_that_takes(30).await, ["scripted", "backup", "backup"]);
     assert_eq!(after_a_tool_that_takes(61).await, ["scripted", "backup", "scripted"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_no_retry_mends_moves_on_at_once() {
+async fn a_permanent_failure_uses_the_fallback_at_once() {
     for code in ["provider_auth", "context_window", "configuration", "internal"] {
         let world = two_models(json!([fails(code)]), json!([say("Done.")])).ready().await;
         let report = world.run().await;
@@ -85,7 +86,7 @@ async fn a_failure_that_no_retry_mends_moves_on_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_ran_out_of_room_is_asked_of_a_model_that_may_have_more() {
+async fn a_truncated_answer_is_requested_from_the_fallback() {
     let cut = json!({"say": "and so", "stop": "context_window", "usage": {"input_tokens": 9}});
     let world = two_models(json!([cut]), json!([say("Done.")])).ready().await;
     let report = world.run().await;
@@ -97,7 +98,7 @@ async fn an_answer_that_ran_out_of_room_is_asked_of_a_model_that_may_have_more()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_asks_for_too_much_patience_is_left_at_once() {
+async fn a_provider_with_a_long_retry_delay_is_skipped_at_once() {
     let patience = json!({"fail": {"code": "provider_rate_limit", "retry_after_ms": 3_600_000}});
     let world = two_models(json!([patience]), json!([say("Done.")])).ready().await;
     let report = world.run().await;
@@ -106,7 +107,7 @@ async fn a_provider_that_asks_for_too_much_patience_is_left_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_model_will_not_say_is_not_asked_of_another() {
+async fn a_refusal_is_not_requested_from_the_fallback() {
     let stops = |stop: &str| json!({"say": "", "stop": stop});
     for (turn, code) in [
         (fails("content_filter"), ErrorCode::ContentFilter),
@@ -139,7 +140,7 @@ async fn a_model_of_the_chain_has_as_many_attempts_as_it_is_given() {
     assert_eq!(asked(&world.runner, &report.run_id).await, ["scripted", "backup", "backup"]);
 }
 
-/// A model that takes money for failing, or that panics.
+/// A model that charges for failures, or panics.
 struct Broken(ModelIdentity, Option<Usage>);
 
 impl Broken {
@@ -187,13 +188,13 @@ async fn what_every_attempt_used_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_adapter_that_panics_is_stood_in_for() {
+async fn an_adapter_that_panics_is_replaced_by_its_fallback() {
     let world =
         given_an_agent().with_the_model(Broken::new(None)).with_a_fallback("backup", json!([say("Done.")])).ready();
     assert_eq!(world.await.run().await.status, Status::Completed);
 }
 
-/// A run whose first model refused the key, and which waits for a result.
+/// A run whose first model rejected the key, and which waits for a result.
 async fn waiting_on_the_backup() -> (World, RunId) {
     let orders = json!({"calls": [{"name": "ext_order"}]});
     let backup = json!([orders, say("Done.")]);
@@ -204,7 +205,7 @@ async fn waiting_on_the_backup() -> (World, RunId) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cooldown_holds_in_the_process_that_takes_the_run_up() {
+async fn a_cooldown_holds_in_the_process_that_resumes_the_run() {
     let (world, run) = waiting_on_the_backup().await;
     let other = world.another_process().await;
     other.resume(&run, results([("call_1_1", json!("tea"))])).await.unwrap();
@@ -212,7 +213,7 @@ async fn a_cooldown_holds_in_the_process_that_takes_the_run_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_the_agent_has_no_more_is_a_failure_that_moves_on() {
+async fn a_removed_model_is_a_failure_that_uses_the_fallback() {
     let (world, run) = waiting_on_the_backup().await;
     tokio::time::sleep(Duration::from_secs(61)).await;
     let other = world.another_process_where(|agent| agent.model_name = "renamed".into()).await;
@@ -232,7 +233,7 @@ async fn a_model_that_the_agent_has_no_more_is_a_failure_that_moves_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_chain_a_model_that_the_agent_has_no_more_ends_the_run() {
+async fn without_a_fallback_a_removed_model_ends_the_run() {
     let world = given_an_agent()
         .with_an_external_tool("order")
         .whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]))
@@ -260,7 +261,7 @@ async fn an_agent_that_names_a_model_twice_is_refused() {
     assert_eq!(refused.err(), Some(twice));
 }
 
-/// A process of its own that drives the run until it asks its model, which never answers, and then is gone.
+/// A process that executes the run until it calls its model, which never answers, and then exits.
 fn asks_and_is_gone(store: &Arc<MemoryStore>, run: Option<RunId>) -> RunId {
     let process = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     process.block_on(async {
@@ -287,7 +288,7 @@ fn runner_of_a_mute_model(store: &Arc<MemoryStore>) -> AgentRunner {
     AgentRunner::builder().store(store.clone()).lease(Duration::from_millis(10)).agent(agent).build().unwrap()
 }
 
-/// Takes the run up as soon as the process before it is known to be gone.
+/// Resumes the run as soon as the previous process is known to be dead.
 async fn taken_up(runner: &AgentRunner, run: &RunId) -> toolgate::runner::Execution {
     loop {
         match runner.take_up(run, Input::Resume(Resume::default()), None).await {

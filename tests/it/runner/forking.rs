@@ -1,4 +1,4 @@
-//! A fork is a run of its own that shares a past.
+//! Forks: runs of their own with a copied history.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ async fn a_fork_tells_its_watchers_of_the_copied_past_as_of_a_past() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_is_no_fork_before_the_beginning_or_after_the_end() {
+async fn a_fork_position_must_be_within_the_journal() {
     let world = given_an_agent().whose_model_says(json!([say("One.")])).ready().await;
     let run = world.run().await.run_id;
     for at in [0, 5, 6] {
@@ -96,7 +96,7 @@ async fn there_is_no_fork_before_the_beginning_or_after_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_that_was_not_spent_yet_is_not_spent_by_a_fork() {
+async fn an_unspent_approval_is_not_spent_by_a_fork() {
     let world = given_an_agent()
         .with_tools("files", &["delete"])
         .whose_policy_says(Verdict::Ask, "*_delete")
@@ -114,7 +114,7 @@ async fn a_yes_that_was_not_spent_yet_is_not_spent_by_a_fork() {
     assert_eq!(world.servers.calls(), ["call_1_1"]);
 }
 
-/// A server's note and the application's refund in one turn, both of which somebody is asked about.
+/// A note on a server and an external refund in one turn, both of which require approval.
 fn a_note_and_a_refund() -> Given {
     given_an_agent()
         .with_tools("files", &["note"])
@@ -134,7 +134,7 @@ fn owed(report: &Report) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_that_was_spent_stays_spent_in_a_fork_and_only_the_other_one_is_asked_for_again() {
+async fn a_spent_approval_stays_spent_in_a_fork() {
     let world = a_note_and_a_refund().ready().await;
     let run = world.run().await.run_id;
     let source = world.resume(&run, decisions([("call_1_1", yes()), ("call_1_2", yes())])).await.unwrap();
@@ -150,7 +150,7 @@ async fn a_yes_that_was_spent_stays_spent_in_a_fork_and_only_the_other_one_is_as
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_a_run_is_forked_nothing_runs_on_the_strength_of_what_was_said_to_it() {
+async fn no_fork_runs_a_call_on_an_approval_of_its_source() {
     let world = a_note_and_a_refund().ready().await;
     let waiting = world.run().await;
     for call in ["call_1_1", "call_1_2"] {
@@ -161,7 +161,7 @@ async fn wherever_a_run_is_forked_nothing_runs_on_the_strength_of_what_was_said_
 
     for at in 1..source.version {
         let copy = Fork { at: Some(at), ..Fork::default() };
-        // Behind its answer the run has nothing left to do.
+        // After its answer the run has no step left.
         let Ok(copy) = world.runner.fork(&source.run_id, copy).await else {
             assert_eq!(at, source.version - 1);
             continue;
@@ -175,7 +175,7 @@ async fn wherever_a_run_is_forked_nothing_runs_on_the_strength_of_what_was_said_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approval_that_came_to_nothing_takes_nothing_from_a_fork() {
+async fn an_expired_approval_does_not_limit_a_fork() {
     let world = a_note_and_a_refund().ready().await;
     let run = world.run().await.run_id;
     world.resume(&run, decisions([("call_1_1", yes()), ("call_1_2", yes())])).await.unwrap();
@@ -192,7 +192,7 @@ async fn an_approval_that_came_to_nothing_takes_nothing_from_a_fork() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_a_server_was_not_sent_yet_are_asked_for_again_by_a_fork() {
+async fn a_fork_asks_again_for_answers_that_were_not_sent() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
     let asks =

@@ -1,4 +1,4 @@
-//! A fork of a run that is over goes on: it asks the model again, with a budget of its own, and hears its message.
+//! Forks of ended runs: they call the model again, with their own budget, and receive the fork's message.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use toolgate::runner::{AgentRunner, Fork, Report, RunnerError};
 
 use super::world::{Given, World, answer_to, decisions, given_an_agent, no, said, say, yes};
 
-/// A fork without a position, and what came of it.
+/// A fork without a position, and its report.
 async fn fork_in(runner: &AgentRunner, source: &Report, message: Option<&str>) -> Report {
     let fork = Fork { message: message.map(Message::user), ..Fork::default() };
     runner.fork(&source.run_id, fork).await.unwrap().rest().await.unwrap()
@@ -21,7 +21,7 @@ async fn fork(world: &World, source: &Report, message: Option<&str>) -> Report {
     fork_in(&world.runner, source, message).await
 }
 
-/// How often the model was asked in a run, the copied facts included.
+/// The number of model calls in a run, including copied ones.
 async fn asked(world: &World, report: &Report) -> usize {
     world.journal(&report.run_id).await.iter().filter(|fact| **fact == "llm.call.started").count()
 }

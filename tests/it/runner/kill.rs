@@ -1,4 +1,4 @@
-//! `kill -9`, for real: this very binary is started again as a process that runs agents, and killed wherever it is.
+//! `kill -9` on a real process: this binary starts itself as a process that runs agents, and kills it at any point.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ const DIRECTORY: &str = "TOOLGATE_TEST_KILL_DIRECTORY";
 const LEASE: Duration = Duration::from_millis(150);
 const ROUNDS: u64 = 20;
 
-/// A server whose every call leaves a line in a file, and takes a while.
+/// A server whose calls each append a line to a file and take a while.
 struct Ledger(PathBuf);
 
 #[async_trait]
@@ -68,8 +68,8 @@ async fn open(directory: &Path) -> AgentRunner {
         .unwrap()
 }
 
-/// What the child of the test below does until it is killed: take up what others left behind, and start runs of its own.
-/// In the test process itself there is nothing to do.
+/// The work of the child process until it is killed: it recovers orphaned runs and starts its own. In the test process
+/// itself it does nothing.
 #[tokio::test]
 async fn the_process_that_is_killed() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
@@ -100,7 +100,7 @@ fn lines(directory: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Kills the child some milliseconds after it made its first call, another time each round.
+/// Kills the child some milliseconds after its first call, with a different delay each round.
 fn kill_after_its_first_call(directory: &Path, round: u64) {
     let before = lines(directory).len();
     let mut child = child(directory);

@@ -1,4 +1,4 @@
-//! Answers that come in time, too late, or never.
+//! Deadlines: answers in time, late answers, and missing ones.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn now(world: &World) -> Timestamp {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_says_since_when_and_until_when() {
+async fn a_pending_item_has_a_start_and_a_deadline() {
     let world = within(60).ready().await;
     tokio::time::advance(Duration::from_secs(5)).await;
     let asked = now(&world);
@@ -35,7 +35,7 @@ async fn what_waits_says_since_when_and_until_when() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_decision_that_comes_too_late_is_refused_and_the_model_reads_that_it_was_no_denial() {
+async fn a_late_decision_is_rejected_and_is_not_a_denial() {
     let world = within(60).ready().await;
     let run = world.run().await.run_id;
     tokio::time::advance(Duration::from_secs(60)).await;
@@ -47,11 +47,14 @@ async fn a_decision_that_comes_too_late_is_refused_and_the_model_reads_that_it_w
     assert_eq!(refusals, [Refusal::TooLate { call_id: "call_1_1".into() }]);
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
     let told = answer_to(&report, "call_1_1");
-    assert!(told.contains("nobody decided about this call in time") && told.contains("no denial"), "{told}");
+    assert!(
+        told.contains("this call was neither approved nor denied in time") && told.contains("not a denial"),
+        "{told}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_that_was_extended_is_time_and_less_than_there_is_is_refused() {
+async fn a_deadline_can_be_extended_but_not_shortened() {
     let world = within(60).ready().await;
     let run = world.run().await.run_id;
     let (later, earlier) = (now(&world) + Duration::from_secs(600), now(&world) + Duration::from_secs(30));
@@ -69,7 +72,7 @@ async fn time_that_was_extended_is_time_and_less_than_there_is_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_of_the_application_that_comes_too_late_may_have_happened_all_the_same() {
+async fn a_late_result_leaves_the_outcome_unknown() {
     let world = given_an_agent()
         .with_external(json!({"name": "order", "deadline_s": 60}))
         .whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]))
@@ -87,7 +90,7 @@ async fn a_result_of_the_application_that_comes_too_late_may_have_happened_all_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approved_call_of_the_application_has_its_time_from_the_approval_on() {
+async fn the_deadline_of_an_external_call_starts_at_its_approval() {
     let world = given_an_agent()
         .with_external(json!({"name": "order", "deadline_s": 60}))
         .whose_policy_says(Verdict::Ask, "ext_*")
@@ -104,7 +107,7 @@ async fn an_approved_call_of_the_application_has_its_time_from_the_approval_on()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_own_time_ran_out_while_it_waited_has_expired() {
+async fn a_run_past_its_own_deadline_has_expired() {
     let limits = Limits { deadline_s: Some(100), ..Limits::default() };
     let world = within(1000).within(limits).ready().await;
     let run = world.run().await.run_id;
@@ -130,7 +133,7 @@ fn answer(choice: Choice) -> Resume {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_of_the_model_waits_for_a_person_and_goes_on_with_the_answer() {
+async fn a_question_of_the_model_waits_for_the_users_answer() {
     let world =
         asking(json!({"question": "Which colour?", "options": ["red", "blue"], "free_text": false})).ready().await;
     let waiting = world.run().await;
@@ -151,31 +154,31 @@ async fn a_question_of_the_model_waits_for_a_person_and_goes_on_with_the_answer(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_in_time_is_no_refusal() {
+async fn an_unanswered_question_is_not_a_denial() {
     let world = asking(json!({"question": "Which colour?"})).ready().await;
     let run = world.run().await.run_id;
     tokio::time::advance(Duration::from_secs(3600)).await;
 
     let report = world.runner.take_up(&run, nothing(), None).await.unwrap().rest().await.unwrap();
 
-    assert!(answer_to(&report, "call_1_1").contains("Nobody answered in time"));
+    assert!(answer_to(&report, "call_1_1").contains("There was no answer in time"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_asks_nothing_is_mended_by_the_model() {
+async fn an_empty_question_is_corrected_by_the_model() {
     let world = asking(json!({"question": "  "})).ready().await;
     let report = world.run().await;
     assert!(answer_to(&report, "call_1_1").contains("`question` is empty"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_leave_no_question_is_on_offer() {
+async fn without_permission_the_question_tool_is_not_available() {
     let world = asking(json!({"question": "Which?"})).that(|agent| agent.ask_human = None).ready().await;
     let report = world.run().await;
     assert!(answer_to(&report, "call_1_1").contains("Tool does not exist"));
 }
 
-/// A server that takes 8 seconds, and beside it a call of the application.
+/// A server that takes 8 seconds, next to an external call.
 fn slow_beside(order: Value) -> Given {
     given_an_agent()
         .with_tools("files", &["read"])
@@ -184,7 +187,7 @@ fn slow_beside(order: Value) -> Given {
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_read"}, {"name": "ext_order"}]}, say("Done.")]))
 }
 
-/// Both are asked about, and there are 6 seconds for an answer.
+/// Both require approval within 6 seconds.
 async fn at_work_since_a_yes() -> (World, toolgate::runner::Execution) {
     let policy = Policy { within_s: Some(6), ..Policy::ask_always() };
     let world = slow_beside(json!({"name": "order"})).that(|agent| agent.policy = policy.into()).ready().await;
@@ -196,7 +199,7 @@ async fn at_work_since_a_yes() -> (World, toolgate::runner::Execution) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_that_was_given_while_the_run_was_at_work_is_time() {
+async fn an_extension_during_an_active_run_counts() {
     let (world, execution) = at_work_since_a_yes().await;
     let (run, later) = (execution.run.clone(), now(&world) + Duration::from_secs(3600));
 
@@ -209,7 +212,7 @@ async fn time_that_was_given_while_the_run_was_at_work_is_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_that_was_given_in_time_while_the_run_was_at_work_is_a_yes() {
+async fn an_approval_in_time_during_an_active_run_counts() {
     let (world, execution) = at_work_since_a_yes().await;
 
     world.runner.record(&execution.run, decisions([("call_1_2", yes())])).await.unwrap();
@@ -220,7 +223,7 @@ async fn a_yes_that_was_given_in_time_while_the_run_was_at_work_is_a_yes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_late_with_what_the_run_did_not_wait_for_yet() {
+async fn an_answer_the_run_does_not_wait_for_yet_is_not_late() {
     let ask = Policy { within_s: Some(5), ..Policy::allow_always() };
     let of_the_application = slow_beside(json!({"name": "order", "deadline_s": 5}));
     let of_a_person = slow_beside(json!({"name": "order"}))
@@ -241,7 +244,7 @@ async fn nobody_is_late_with_what_the_run_did_not_wait_for_yet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_time_counts_from_before_the_run_waits_and_never_takes_any_away() {
+async fn an_early_extension_counts_and_never_shortens() {
     let world = slow_beside(json!({"name": "order", "deadline_s": 60})).ready().await;
     let (execution, began) = (world.start().await, now(&world));
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -263,7 +266,7 @@ async fn more_time_counts_from_before_the_run_waits_and_never_takes_any_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_no_deadline_is_given_none_by_more_time() {
+async fn an_item_without_a_deadline_gets_none_by_an_extension() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
     let asks =
@@ -289,13 +292,13 @@ async fn what_has_no_deadline_is_given_none_by_more_time() {
     }
 }
 
-/// The names of a run's facts, and what it is owed.
+/// The names of a run's events, and its pending items.
 async fn standing(world: &World, run: &RunId) -> (Vec<&'static str>, Vec<Debt>) {
     (world.journal(run).await, world.runner.report(run).await.unwrap().pending)
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_as_too_late_leaves_the_run_as_it_was_for_whoever_drives_it_on() {
+async fn an_answer_rejected_as_late_does_not_change_the_run() {
     let world = within(60).ready().await;
     let run = world.run().await.run_id;
     let before = standing(&world, &run).await;
@@ -314,13 +317,13 @@ async fn what_is_refused_as_too_late_leaves_the_run_as_it_was_for_whoever_drives
         assert!(error.to_string().contains("`toolgate resume RUN`"), "{error}");
     }
     assert_eq!(standing(&world, &run).await, before);
-    assert!(world.another_process().await.recover().await.unwrap().is_empty(), "nobody left it behind");
+    assert!(world.another_process().await.recover().await.unwrap().is_empty(), "it is not orphaned");
     let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
     assert_eq!((swept.status, world.servers.calls()), (Status::Completed, vec![]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_to_a_run_with_something_overdue_lets_it_wait_and_is_heard_when_it_goes_on() {
+async fn a_message_to_an_overdue_run_is_read_when_it_resumes() {
     let world = within(60).ready().await;
     let run = world.run().await.run_id;
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -333,7 +336,7 @@ async fn a_message_to_a_run_with_something_overdue_lets_it_wait_and_is_heard_whe
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_in_time_is_taken_beside_one_that_is_overdue_from_whoever_saw_both() {
+async fn an_answer_in_time_is_accepted_next_to_an_overdue_item() {
     for deadline in [60, 600] {
         let world = given_an_agent()
             .with_external(json!({"name": "order", "deadline_s": 60}))
@@ -359,7 +362,7 @@ async fn an_answer_in_time_is_taken_beside_one_that_is_overdue_from_whoever_saw_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_overdue_beside_something_that_is_not_is_written_when_the_run_is_taken_up() {
+async fn an_expiry_next_to_an_open_item_is_written_on_resume() {
     let world = given_an_agent()
         .with_external(json!({"name": "order", "deadline_s": 60}))
         .with_an_external_tool("pay")

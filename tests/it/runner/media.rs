@@ -1,4 +1,4 @@
-//! Media that a model produces: kept outside the journal, before the fact that names them.
+//! Media from a model: stored outside the journal, before the event that refers to them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::world::{Kept, World, given_an_agent, on_every_store};
 
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\nnot much of a picture";
 
-/// A model that says the same in every turn.
+/// A model with the same reply in every turn.
 struct Saying(ModelIdentity, Reply);
 
 impl Saying {
@@ -63,7 +63,7 @@ fn handle() -> String {
     BlobHandle::of(PICTURE).to_string()
 }
 
-/// The replies that were journaled.
+/// The journaled replies.
 async fn replies(runner: &AgentRunner, run: &RunId) -> Vec<Reply> {
     let journal = runner.journal(run).await.unwrap();
     journal
@@ -240,7 +240,7 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
     let first = world.run().await;
     assert_eq!(world.store.shared(), []);
 
-    // Without a message the answer, and the picture in it, would not be part of the fork.
+    // Without a message the answer with its picture would not be part of the fork.
     let message = Some(Message::user("And?"));
     let fork = Fork { message, ..Fork::default() };
     let fork = world.runner.fork(&first.run_id, fork).await.unwrap().rest().await.unwrap();
@@ -251,7 +251,7 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
     assert_eq!(world.store.shared(), [(fork.run_id, vec![handle]), (next.run_id, vec![handle])]);
 }
 
-/// A store of journals that keeps nothing else.
+/// A store that keeps only journals.
 pub(super) struct JournalsOnly(pub(super) MemoryStore);
 
 #[async_trait]

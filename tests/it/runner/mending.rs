@@ -1,4 +1,4 @@
-//! What the model gets wrong and can mend: it reads what is wrong, and has a few attempts.
+//! Correctable errors of the model: it reads what is wrong, and has a few attempts.
 
 use serde_json::json;
 use toolgate::core::error::ErrorCode;
@@ -84,7 +84,7 @@ async fn a_model_whose_answer_never_becomes_valid_fails_the_run() {
     assert_eq!((report.error.unwrap().code, report.budget.iterations), (ErrorCode::Validation, 4));
 }
 
-/// The lifecycle events of a run that have this name, as JSON.
+/// The lifecycle events of a run with this name, as JSON.
 async fn told(world: &World, run: &toolgate::core::id::RunId, name: &str) -> Vec<serde_json::Value> {
     let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
     let journal = world.runner.journal(run).await.unwrap();

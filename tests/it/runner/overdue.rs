@@ -1,4 +1,4 @@
-//! The sweep: runs of which something is overdue go on although nobody touches them.
+//! Expiry sweep: overdue runs continue without any request.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn within(seconds: u64) -> Given {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_overdue_is_told_to_the_model_once_and_what_is_not_is_left_alone() {
+async fn only_overdue_items_expire_and_only_once() {
     let world = within(60).ready().await;
     let early = world.run().await.run_id;
     assert!(world.runner.expire_due().await.unwrap().is_empty(), "there is time left");
@@ -30,12 +30,12 @@ async fn what_is_overdue_is_told_to_the_model_once_and_what_is_not_is_left_alone
     assert_eq!((&overdue.run, &overdue.late), (&early, &Late::Calls(vec!["call_1_1".into()])));
     let report = swept.remove(0).taken.unwrap().rest().await.unwrap();
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
-    assert!(answer_to(&report, "call_1_1").contains("nobody decided about this call in time"));
+    assert!(answer_to(&report, "call_1_1").contains("this call was neither approved nor denied in time"));
     assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was swept already");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_own_time_is_over_has_expired_after_a_sweep() {
+async fn a_run_past_its_own_deadline_expires_in_a_sweep() {
     let limits = Limits { deadline_s: Some(100), ..Limits::default() };
     let world = within(1000).within(limits).ready().await;
     let run = world.run().await.run_id;
@@ -48,7 +48,7 @@ async fn a_run_whose_own_time_is_over_has_expired_after_a_sweep() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_index_says_who_is_asked_since_when_and_when_time_runs_out() {
+async fn the_index_has_the_pending_counts_and_the_deadline() {
     let world = within(60).within(Limits { deadline_s: Some(100), ..Limits::default() }).ready().await;
     let report = world.run().await;
     let row = row_of(&world).await;

@@ -1,4 +1,4 @@
-//! Calls that belong to the application: the run waits for their results, and goes on with them.
+//! External calls: the run waits for the application's results and resumes with them.
 
 use serde_json::{Value, json};
 use toolgate::core::run::{Debt, Status};
@@ -15,7 +15,7 @@ fn an_order() -> Given {
 }
 
 on_every_store! {
-    async fn a_call_of_the_application_is_handed_to_it_and_the_run_waits(kept: Kept) {
+    async fn an_external_call_makes_the_run_pending(kept: Kept) {
         let world = an_order().kept(kept).await;
 
         let report = world.run().await;
@@ -34,7 +34,7 @@ on_every_store! {
         assert_eq!(report.pending, [owed]);
     }
 
-    async fn another_process_goes_on_with_the_result(kept: Kept) {
+    async fn another_process_resumes_with_the_result(kept: Kept) {
         let world = an_order().kept(kept).await;
         let waiting = world.run().await;
 
@@ -103,7 +103,7 @@ fn two_orders() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_of_what_is_owed_may_be_given_when_it_is_said_to_be_a_part() {
+async fn partial_answers_are_accepted_if_marked_as_partial() {
     let world = given_an_agent().with_an_external_tool("order").whose_model_says(two_orders()).ready().await;
     let run = world.run().await.run_id;
 

@@ -1,4 +1,4 @@
-//! Runs that need nobody: the model answers, with or without tools that run inside.
+//! Runs without pending items: the model answers, with or without MCP tools.
 
 use serde_json::json;
 use toolgate::core::run::Status;
@@ -88,7 +88,7 @@ async fn streaming_changes_what_is_shown_and_not_what_is_journaled() {
     assert_eq!(one, facts(streamed.runner.journal(&other.run_id).await.unwrap()));
 }
 
-/// A fact as JSON, without the one figure that only a streamed reply can have.
+/// An event as JSON, without the one figure that only a streamed reply has.
 fn without_first_token(event: &toolgate::core::run::Event) -> serde_json::Value {
     let mut fact = serde_json::to_value(event).unwrap();
     if let Some(reply) = fact.get_mut("reply").and_then(|reply| reply.as_object_mut()) {

@@ -1,4 +1,4 @@
-//! Servers that put a call aside: they want to know something first, or go on by themselves. The run waits, nothing else.
+//! Suspended calls: servers that ask for input, or that continue a call as a task. Only the run waits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -67,7 +67,7 @@ async fn asked(kept: Kept) -> World {
 }
 
 on_every_store! {
-    async fn a_question_of_a_server_is_put_to_whoever_runs_the_agent(kept: Kept) {
+    async fn an_elicitation_becomes_a_pending_item(kept: Kept) {
         let world = asked(kept).await;
 
         let report = world.run().await;
@@ -81,7 +81,7 @@ on_every_store! {
         assert_eq!(facts[facts.len() - 2..], ["tool.started", "tool.input.required"]);
     }
 
-    async fn the_answer_goes_to_the_server_from_any_process_with_the_state_it_gave_and_the_forms_defaults(kept: Kept) {
+    async fn any_process_sends_the_answer_with_its_state_and_defaults(kept: Kept) {
         let world = asked(kept).await;
         let waiting = world.run().await;
 
@@ -99,7 +99,7 @@ on_every_store! {
         assert_eq!(facts[waiting.version as usize..][..4], gone_on);
     }
 
-    async fn a_server_may_ask_again_and_the_same_answer_given_again_on_purpose_counts(kept: Kept) {
+    async fn a_server_may_ask_again_and_get_the_same_answer(kept: Kept) {
         let world = a_call_of("buy")
             .where_servers(|servers| servers.reply("buy", [a_question("s1"), a_question("s2"), done("bought")]))
             .kept(kept)
@@ -118,7 +118,7 @@ on_every_store! {
         assert_eq!(states, ["s1", "s2"]);
     }
 
-    async fn answers_that_do_not_answer_what_was_asked_are_refused_and_nothing_is_taken(kept: Kept) {
+    async fn answers_to_other_questions_are_rejected_as_a_whole(kept: Kept) {
         let world = asked(kept).await;
         let waiting = world.run().await;
 
@@ -149,7 +149,7 @@ on_every_store! {
         assert_eq!(world.servers.told()[0].given.reactions["size"], Reaction::decline());
     }
 
-    async fn a_call_that_became_a_task_keeps_the_run_waiting_until_its_server_is_done(kept: Kept) {
+    async fn a_task_keeps_the_run_pending_until_its_result(kept: Kept) {
         let world = a_call_of("print")
             .where_servers(|servers| {
                 servers.reply("print", [task(None)]);
@@ -209,7 +209,7 @@ on_every_store! {
         assert!(answer_to(&report, CALL).starts_with("Outcome unknown"), "{}", answer_to(&report, CALL));
     }
 
-    async fn a_call_that_is_lost_after_its_answer_was_sent_is_in_doubt_like_any_other(kept: Kept) {
+    async fn a_call_lost_after_its_answer_is_in_doubt(kept: Kept) {
         let world = asked(kept).await;
         let waiting = world.run().await;
         world.store.stop_renewing();

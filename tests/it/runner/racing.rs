@@ -1,4 +1,4 @@
-//! Two who want the same run at the same time.
+//! Concurrent operations on one run.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn slow_reader() -> Given {
 }
 
 on_every_store! {
-    async fn two_processes_settle_different_debts_and_the_run_goes_on_once(kept: Kept) {
+    async fn two_processes_settle_different_items_and_the_run_resumes_once(kept: Kept) {
         let world = two_orders().kept(kept).await;
         let run = world.run().await.run_id;
         let other = world.another_process().await;
@@ -41,7 +41,7 @@ on_every_store! {
         assert_eq!(journal.iter().filter(|name| **name == "llm.call.completed").count(), 2);
     }
 
-    async fn two_processes_settle_the_same_debt_once(kept: Kept) {
+    async fn two_processes_settle_the_same_item_once(kept: Kept) {
         let world = two_orders().kept(kept).await;
         let run = world.run().await.run_id;
         let other = world.another_process().await;
@@ -62,7 +62,7 @@ on_every_store! {
         assert_eq!(journal.iter().filter(|name| **name == "tool.completed").count(), 2);
     }
 
-    async fn a_second_process_cannot_drive_a_run_that_is_driven(kept: Kept) {
+    async fn a_second_process_cannot_execute_an_active_run(kept: Kept) {
         let world = slow_reader().kept(kept).await;
         let execution = world.start().await;
         let other = world.another_process().await;
@@ -79,7 +79,7 @@ on_every_store! {
     async fn a_second_trigger_in_the_same_process_joins_the_first(kept: Kept) {
         let world = slow_reader().kept(kept).await;
         let execution = world.start().await;
-        // Until the call is under way.
+        // Wait until the call is in progress.
         while world.servers.calls().is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -104,7 +104,7 @@ on_every_store! {
     }
 }
 
-/// Whoever drives it: the report of the run when it is over.
+/// The report of the run when it has ended, whichever process executes it.
 async fn the_end(runner: &toolgate::runner::AgentRunner, run: &toolgate::core::id::RunId) -> toolgate::runner::Report {
     for _ in 0..200 {
         let report = runner.report(run).await.unwrap();
@@ -117,7 +117,7 @@ async fn the_end(runner: &toolgate::runner::AgentRunner, run: &toolgate::core::i
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_handed_to_the_run_of_another_process_is_heard_by_its_driver_and_waited_for() {
+async fn input_for_another_processs_run_reaches_its_driver() {
     let world = given_an_agent()
         .with_tools("files", &["read"])
         .where_servers(|servers| servers.take_ms("read", 300))
@@ -137,7 +137,7 @@ async fn what_is_handed_to_the_run_of_another_process_is_heard_by_its_driver_and
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runner_that_is_closed_takes_up_nothing() {
+async fn a_closed_runner_starts_and_resumes_nothing() {
     let world = two_orders().ready().await;
     let run = world.run().await.run_id;
     world.runner.close().await;
@@ -149,7 +149,7 @@ async fn a_runner_that_is_closed_takes_up_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_not_taken_up_where_its_servers_are_not_configured() {
+async fn a_run_is_not_resumed_without_its_servers() {
     let world = given_an_agent()
         .with_tools("files", &["read"])
         .with_an_external_tool("order")

@@ -1,4 +1,4 @@
-//! Resumes that are refused. Nothing of them is taken, and nothing is written.
+//! Rejected resumes. Nothing is written.
 
 use serde_json::json;
 use toolgate::core::error::ErrorCode;
@@ -22,7 +22,7 @@ fn priced(call: &str) -> (&str, serde_json::Value) {
     (call, json!({"price": 1}))
 }
 
-/// What the resume is refused for, after making sure that it left no trace.
+/// The reasons for the rejection, after a check that it left no trace.
 async fn refused(resume: Resume) -> Vec<Refusal> {
     let world = two_orders().await;
     let waiting = world.run().await;
@@ -37,7 +37,7 @@ async fn refused(resume: Resume) -> Vec<Refusal> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resume_is_refused_when_it_names_a_call_nobody_made() {
+async fn a_resume_is_refused_when_it_names_an_unknown_call() {
     let refusals = refused(results([priced("call_1_1"), priced("call_1_2"), priced("elsewhere")])).await;
     assert_eq!(refusals, [Refusal::UnknownCall { call_id: "elsewhere".into() }]);
 }
@@ -90,7 +90,7 @@ async fn a_settled_call_takes_no_other_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_over_takes_nothing_any_more() {
+async fn an_ended_run_accepts_nothing() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
     let run = world.run().await.run_id;
 

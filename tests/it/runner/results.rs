@@ -1,4 +1,4 @@
-//! Results that are too large to be shown whole: cut, kept, read on, and never lost.
+//! Results that are too large for the conversation: truncated, stored, readable, and never lost.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn call(name: &str, arguments: Value) -> Value {
     json!({"calls": [{"name": name, "arguments": arguments}]})
 }
 
-/// An agent with one tool, which answers with this, and a model that says this after it called the tool.
+/// An agent with one tool, which returns this, and a model with these turns after the call.
 fn reader(output: ToolOutput, then: &[Value]) -> Given {
     let mut turns = vec![call("mcp_files_read", json!({}))];
     turns.extend_from_slice(then);
@@ -51,7 +51,7 @@ async fn kept(runner: &AgentRunner, handle: &BlobHandle) -> Option<Vec<u8>> {
     runner.blobs().unwrap().get(handle).await.unwrap().map(|blob| blob.bytes)
 }
 
-/// What is noted as kept of the results of a run.
+/// The stored results that the journal of a run refers to.
 async fn kept_of(world: &World, run: &RunId) -> Vec<Noted> {
     let journal = world.runner.journal(run).await.unwrap();
     let of = |event: &Event| match event {
@@ -61,7 +61,7 @@ async fn kept_of(world: &World, run: &RunId) -> Vec<Noted> {
     journal.iter().flat_map(|recorded| of(&recorded.event)).collect()
 }
 
-/// The names of each toolset that the model was shown.
+/// The names in each toolset that the model saw.
 async fn shown_tools(world: &World, run: &RunId) -> Vec<Vec<String>> {
     let journal = world.runner.journal(run).await.unwrap();
     let listed = journal.iter().filter_map(|recorded| match &recorded.event {
@@ -109,7 +109,7 @@ on_every_store! {
             let report = other.resume(&run, results([("call_2_1", json!("go"))])).await.unwrap();
             let said = report.output.unwrap().text;
             assert!(said.ends_with("10000: nothing to see\n10001: nothing to see\n"), "{said}");
-            assert!(said.contains("lines 10000 to 10001. It goes on at `offset` "), "{said}");
+            assert!(said.contains("lines 10000 to 10001. It continues at `offset` "), "{said}");
         }
         assert_eq!(world.store.shared().len(), 1, "the fork came to use what its source kept");
     }
@@ -120,7 +120,7 @@ on_every_store! {
             .where_servers(|servers| servers.answer("read", Outcome::Returned(ToolOutput::text(log()))))
             .whose_model_says(json!([call("mcp_files_read", json!({})), say("Done.")]));
         let world = given.kept(kept_in).await;
-        // The result is appended with the next intent. It has landed, so it is tried four times.
+        // The result is appended with the next intent. It was received, so the append is tried four times.
         let appends_before_the_result = 3;
         (0..4).for_each(|nth| world.store.fail_at(appends_before_the_result + nth, Fault::Refused));
 
@@ -146,7 +146,7 @@ async fn the_reader_is_offered_behind_all_other_tools_once_there_is_something_to
     let others = ["mcp_files_read", "mcp_zoo_zebra"];
     let with_it = ["mcp_files_read", "mcp_zoo_zebra", "result_read"];
     assert_eq!(shown_tools(&world, &report.run_id).await, [others.to_vec(), with_it.to_vec()]);
-    assert_eq!(world.servers.listings(), 1, "nobody was asked anew");
+    assert_eq!(world.servers.listings(), 1, "the servers were not listed again");
     assert!(report.output.unwrap().text.contains("line 19999, byte "));
     assert_eq!((report.budget.mcp_calls, report.budget.tool_interactions), (1, 2), "it is no call of a server");
     let told: Vec<&str> = told(&world, &report.run_id).await.iter().map(Fact::name).collect();
@@ -179,7 +179,7 @@ async fn a_run_reads_only_what_its_own_results_name() {
     let second = given_an_agent()
         .with_tools("files", &["read"])
         .where_servers(|servers| {
-            // Naming a handle is not owning it, wherever it is named.
+            // A handle in text does not belong to the run, wherever the text is.
             let link = Part::Resource {
                 uri: handle_of(&log()).to_string(),
                 name: None,
@@ -197,10 +197,8 @@ async fn a_run_reads_only_what_its_own_results_name() {
 
     let report = second.run().await;
 
-    let refused = format!(
-        "No result of this run is kept as {}. Take the handle from the result as it is written there.",
-        handle_of(&log())
-    );
+    let refused =
+        format!("No result of this run is kept as {}. Copy the handle exactly from the result.", handle_of(&log()));
     assert_eq!(answer_to(&report, "call_2_1"), refused);
 }
 
@@ -274,10 +272,7 @@ async fn a_picture_that_the_store_could_not_keep_is_left_out_of_the_journal_and_
     let report = world.run().await;
 
     let shown = answer_to(&report, "call_1_1");
-    assert!(
-        shown.ends_with("image/png of 9000 bytes came here and is not kept: the store could not be used."),
-        "{shown}"
-    );
+    assert!(shown.ends_with("image/png of 9000 bytes is not kept: the store could not be used."), "{shown}");
     assert!(journal(&world, &report.run_id).await.len() < 9000, "nor are its bytes journaled");
 }
 
@@ -291,7 +286,7 @@ async fn code_that_panics_while_something_is_read_ends_the_call_and_not_its_run(
 
     assert_eq!(report.status, Status::Completed);
     let told = answer_to(&report, "call_2_1");
-    assert_eq!(told, "the code that made this call panicked; this is a fault of toolgate");
+    assert_eq!(told, "the code that made this call panicked; this is a bug in toolgate");
 }
 
 #[tokio::test]
@@ -379,7 +374,7 @@ async fn a_result_of_the_caller_that_cannot_be_kept_is_not_taken() {
     assert_eq!((report.status, kept_of(&world, &run).await.len()), (Status::Completed, 1));
 }
 
-/// A tool that declares an output schema, and what it answers.
+/// A tool with an output schema, and its result.
 async fn checked(check: ResultCheck, output: ToolOutput) -> (Report, Vec<Fact>) {
     let schema = json!({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}});
     let world = reader(output, &[])
@@ -429,5 +424,5 @@ async fn a_structured_result_that_fits_and_an_error_are_not_complained_about_and
     let (report, told) = checked(ResultCheck::Fail, ToolOutput::error("no such file")).await;
     assert_eq!((answer_to(&report, "call_1_1"), problems(&told).len()), ("no such file".to_owned(), 0));
     let (_, told) = checked(ResultCheck::Warn, ToolOutput::text("7")).await;
-    assert_eq!(problems(&told), ["the tool declares an output schema, and no structured result came"]);
+    assert_eq!(problems(&told), ["the tool declares an output schema, and returned no structured result"]);
 }

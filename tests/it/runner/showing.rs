@@ -1,4 +1,4 @@
-//! Images that a tool returned, or a model made: kept by their handle, and shown to the model in every later turn.
+//! Images from a tool or a model: stored under their handle, and shown to the model in every later turn.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use super::world::{Given, Kept, given_an_agent, on_every_store, results};
 
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\nnot much of a picture";
 
-/// A model that plays these replies, and remembers what it was shown.
+/// A model with these replies that records its requests.
 struct Looking {
     identity: ModelIdentity,
     replies: Vec<Reply>,
@@ -65,7 +65,7 @@ fn picture() -> Part {
     Part::Image(Media::inline("image/png", PICTURE))
 }
 
-/// A tool that returns a picture, and an external one that makes the run wait.
+/// A tool that returns a picture, and an external one that makes the run pending.
 fn photographer() -> Given {
     let output = ToolOutput { content: vec![Part::text("a cat"), picture()], ..ToolOutput::default() };
     given_an_agent()
@@ -138,14 +138,14 @@ async fn a_picture_the_model_made_is_there_in_its_next_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_that_somebody_wrote_is_not_followed() {
+async fn a_handle_named_in_a_message_is_not_resolved() {
     let (given, _) = looking(photographer(), vec![calls("mcp_camera_shoot", 1), Reply::text("Done.")]);
     let world = given.ready().await;
     world.run().await;
     let stolen = || Part::Image(Media::at("image/png", BlobHandle::of(PICTURE).to_string()));
 
-    // The same store; a message and a reply that name what another run kept, and a result of its own so that there is
-    // something to be followed.
+    // The same store, with a message and a reply that name a blob of another run, and a result of its own so that there
+    // is a handle to resolve.
     let own = ToolOutput {
         content: vec![Part::Audio(Media::inline("audio/wav", b"RIFF")), stolen()],
         ..ToolOutput::default()

@@ -1,4 +1,4 @@
-//! When a standing approval begins: not with the yes, but when the call it was given for is let go.
+//! Start of a grant: not with the approval, but when the approved call is sent.
 
 use serde_json::{Value, json};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
@@ -29,7 +29,7 @@ async fn waiting() -> (World, Report) {
     (world, report)
 }
 
-/// The calls for which an approval was ever left standing, those that are over included.
+/// The calls for which a grant was ever stored, including expired ones.
 async fn stood(runner: &AgentRunner) -> Vec<String> {
     let all = GrantFilter { ended: true, ..GrantFilter::default() };
     runner
@@ -44,22 +44,22 @@ async fn stood(runner: &AgentRunner) -> Vec<String> {
 
 fn denying_everything() -> Policy {
     let matches = Match { tool: Some("*".into()), ..Match::default() };
-    let rule = Rule::new("never", Verdict::Deny, "nobody may", matches, vec![], vec![]).unwrap();
+    let rule = Rule::new("never", Verdict::Deny, "not allowed", matches, vec![], vec![]).unwrap();
     Policy { rules: vec![rule], ..Policy::ask_always() }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_good_stands_once_its_call_was_sent() {
+async fn a_grant_starts_once_its_call_was_sent() {
     let (world, waiting) = waiting().await;
 
     let done = world.resume(&waiting.run_id, decisions([("call_1_1", yes_always())])).await.unwrap();
 
     assert_eq!((done.status, stood(&world.runner).await), (Status::Completed, vec!["call_1_1".to_owned()]));
-    assert_eq!(world.run().await.status, Status::Completed, "nobody is asked again");
+    assert_eq!(world.run().await.status, Status::Completed, "no approval is required again");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_good_to_a_tool_that_drifted_stands_for_nothing_also_when_the_tool_is_as_it_was() {
+async fn a_grant_for_a_drifted_tool_never_starts() {
     let (world, waiting) = waiting().await;
     world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
 
@@ -75,7 +75,7 @@ async fn a_yes_for_good_to_a_tool_that_drifted_stands_for_nothing_also_when_the_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_good_that_nobody_acted_on_stands_for_nothing_until_somebody_does() {
+async fn a_grant_starts_only_when_its_call_is_resumed() {
     let (world, waiting) = waiting().await;
 
     // The process stops right after the decision.
@@ -89,7 +89,7 @@ async fn a_yes_for_good_that_nobody_acted_on_stands_for_nothing_until_somebody_d
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_good_to_a_call_that_is_cancelled_denied_or_gone_by_then_stands_for_nothing() {
+async fn a_grant_for_a_cancelled_denied_or_removed_call_never_starts() {
     let (cancelled, waiting_there) = waiting().await;
     cancelled.runner.record(&waiting_there.run_id, decisions([("call_1_1", yes_always())])).await.unwrap();
     cancelled.runner.cancel(&waiting_there.run_id, None).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_yes_for_good_to_a_call_that_is_cancelled_denied_or_gone_by_then_stand
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_good_to_what_is_answered_outside_stands_once_it_is_handed_over() {
+async fn a_grant_for_an_external_call_starts_at_the_hand_over() {
     let refund = json!({"name": "ext_refund", "arguments": {"path": "a"}});
     let ask = json!({"name": "ask_human", "arguments": {"question": "Which?"}});
     let both: Value = json!([{"calls": [refund, ask]}, say("Done.")]);

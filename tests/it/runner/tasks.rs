@@ -1,5 +1,5 @@
-//! Tasks at servers while the run has something else to do, and when it is over: nobody waits for a server longer than
-//! needed, and no server works for nobody.
+//! MCP tasks while the run has other work, and after it has ended: the run waits for no server longer than necessary,
+//! and no server works without a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn a_form() -> CallReply {
     asks(json!({"type": "object", "properties": {"size": {"type": "number"}}}))
 }
 
-/// A model that prints, and calls two tools of the application beside it.
+/// A model that prints, and calls two external tools at the same time.
 fn printing(replies: impl IntoIterator<Item = CallReply>) -> Given {
     let calls = ["mcp_shop_print", "ext_order", "ext_order"].map(|name| json!({"name": name}));
     given_an_agent()
@@ -52,7 +52,7 @@ fn printing(replies: impl IntoIterator<Item = CallReply>) -> Given {
         .whose_model_says(json!([{"calls": calls}, say("It says: {{last_result}}.")]))
 }
 
-/// A model that prints and does nothing else.
+/// A model that only prints.
 fn printing_only(replies: impl IntoIterator<Item = CallReply>) -> Given {
     let turns = json!([{"calls": [{"name": "mcp_shop_print"}]}, say("It says: {{last_result}}.")]);
     printing(replies).whose_model_says(turns)
@@ -71,7 +71,7 @@ async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     tokio::time::timeout(Duration::from_secs(20), waits).await.expect("it comes about");
 }
 
-/// Takes the run up with what is given. If that hangs it is a failure.
+/// Resumes the run with these answers. A hang is a failure.
 async fn take_up(world: &World, report: &Report, resume: Resume) -> Execution {
     let taken_up = world.runner.take_up(&report.run_id, Input::Resume(resume), None);
     tokio::time::timeout(Duration::from_secs(20), taken_up).await.expect("it is taken up").unwrap()
@@ -87,7 +87,7 @@ async fn stopped(world: &World) -> Vec<String> {
 }
 
 on_every_store! {
-    async fn what_is_given_is_journaled_although_the_server_of_a_task_does_not_answer(kept: Kept) {
+    async fn input_is_journaled_while_the_server_of_a_task_is_silent(kept: Kept) {
         let world = printing([task()]).where_servers(|servers| servers.hang_in_task(TASK)).kept(kept).await;
         let waiting = world.run().await;
         assert_eq!(waiting.pending.len(), 3);
@@ -105,7 +105,7 @@ on_every_store! {
         second.rest().await.unwrap();
     }
 
-    async fn what_the_server_of_a_task_says_after_something_was_given_is_heard_in_the_same_execution(kept: Kept) {
+    async fn a_task_result_after_an_input_is_used_in_the_same_execution(kept: Kept) {
         let world = printing([task()])
             .where_servers(|servers| servers.say_of_task(TASK, [Ok(done("printed"))]))
             .kept(kept)
@@ -121,7 +121,7 @@ on_every_store! {
         assert_eq!(resumed, 1);
     }
 
-    async fn a_task_that_waits_for_an_answer_is_stopped_when_its_run_is_cancelled(kept: Kept) {
+    async fn a_task_that_waits_for_an_answer_is_stopped_on_cancel(kept: Kept) {
         let world = printing_only([a_form()]).kept(kept).await;
         let waiting = world.run().await;
         assert!(matches!(&waiting.pending[..], [Debt::Input { .. }]), "{:?}", waiting.pending);
@@ -131,7 +131,7 @@ on_every_store! {
         assert_eq!(stopped(&world).await, [TASK]);
     }
 
-    async fn a_task_that_is_being_told_its_answer_is_stopped_when_its_run_is_cancelled(kept: Kept) {
+    async fn a_task_that_receives_its_answer_is_stopped_on_cancel(kept: Kept) {
         let world = printing_only([a_form()]).kept(kept).await;
         let waiting = world.run().await;
         world.servers.hang_in("print");
@@ -146,7 +146,7 @@ on_every_store! {
         assert_eq!(stopped(&world).await, [TASK]);
     }
 
-    async fn a_task_whose_name_comes_after_its_run_was_cancelled_is_stopped(kept: Kept) {
+    async fn a_task_created_after_the_cancel_is_stopped(kept: Kept) {
         let world = printing_only([task()])
             .where_servers(|servers| servers.take_ms("print", 300))
             .that_polls_every(Duration::from_secs(60))
@@ -161,12 +161,12 @@ on_every_store! {
         assert_eq!(stopped(&world).await, [TASK]);
     }
 
-    async fn a_call_that_is_put_aside_with_more_than_a_journal_can_give_back_fails_and_its_run_goes_on(kept: Kept) {
+    async fn a_call_suspended_with_too_much_data_fails_alone(kept: Kept) {
         let deep = (0..120).fold(json!({}), |inner, _| json!([inner]));
         for (reply, why) in [
             (asks(deep), "a form in it is nested deeper than 100 levels"),
-            (asks(json!({"title": "x".repeat(2 << 20)})), "bytes, and 1048576 are taken"),
-            (CallReply::Task(TaskHandle { id: "x".repeat(5000), ..handle() }), "has 5000 bytes, and 4096 are taken"),
+            (asks(json!({"title": "x".repeat(2 << 20)})), "bytes; the maximum is 1048576"),
+            (CallReply::Task(TaskHandle { id: "x".repeat(5000), ..handle() }), "has 5000 bytes; the maximum is 4096"),
         ] {
             let world = printing_only([reply]).kept(kept).await;
 
@@ -177,7 +177,7 @@ on_every_store! {
         }
     }
 
-    async fn of_what_is_said_about_a_task_only_the_beginning_is_kept(kept: Kept) {
+    async fn long_task_messages_are_truncated(kept: Kept) {
         let message = Some("x".repeat(10_000));
         let world = printing_only([CallReply::Task(TaskHandle { message, ..handle() })]).kept(kept).await;
         let report = world.run().await;
@@ -203,7 +203,7 @@ async fn a_task_is_stopped_when_its_run_comes_to_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_task_is_stopped_that_was_done_before_its_run_was_over() {
+async fn a_finished_task_is_not_stopped() {
     let world =
         printing_only([task()]).where_servers(|servers| servers.say_of_task(TASK, [Ok(done("printed"))])).ready().await;
     let waiting = world.run().await;

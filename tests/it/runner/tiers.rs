@@ -1,4 +1,4 @@
-//! Calls of one reply: which run, how many at once, and in which order they are told.
+//! Tiers: which calls of one reply run, how many at once, and in which order they are reported.
 
 use serde_json::{Value, json};
 use toolgate::core::run::{Event, Status};
@@ -86,7 +86,7 @@ async fn a_failing_tool_and_a_panicking_call_do_not_harm_the_good_one_beside_the
         [
             "user: call_1_1 failed -> no such file",
             "user: call_1_2 failed -> the server died",
-            "user: call_1_3 failed -> the code that made this call panicked; this is a fault of toolgate",
+            "user: call_1_3 failed -> the code that made this call panicked; this is a bug in toolgate",
             "user: call_1_4 -> good done",
         ]
     );

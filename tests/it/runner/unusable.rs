@@ -1,5 +1,4 @@
-//! What people give and no run takes, however well it is meant: more than a model could read, deeper than a journal could
-//! give back, the same thing twice.
+//! Input that no run accepts: longer than a model could read, nested deeper than a journal can store, or duplicated.
 
 use serde_json::{Map, Value, json};
 use toolgate::core::json::MAX_DEPTH;
@@ -41,7 +40,7 @@ fn answer(choice: Choice) -> Resume {
     Resume { answers: vec![("call_1_1".into(), answer)], ..Resume::default() }
 }
 
-/// The refusal, which leaves the run as it was.
+/// The rejection, which leaves the run unchanged.
 async fn refused(world: &World, waiting: &Report, resume: Resume) -> String {
     let refused = world.resume(&waiting.run_id, resume).await.unwrap_err();
     let after = world.runner.report(&waiting.run_id).await.unwrap();
@@ -142,7 +141,7 @@ async fn answers_to_a_server_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_and_whoever_gives_more_time_are_bounded_and_a_reason_to_stop_is_cut() {
+async fn messages_and_names_are_bounded_and_cancel_reasons_truncated() {
     let policy = Policy { within_s: Some(60), ..Policy::ask_always() };
     let (world, waiting) = waiting(a_deletion_of("a").that(|agent| agent.policy = policy.into())).await;
     let (run, long) = (&waiting.run_id, "x".repeat(TOO_LONG));

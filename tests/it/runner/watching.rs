@@ -1,4 +1,4 @@
-//! Watchers see everything once and in order, and nothing they do or leave undone harms a run.
+//! Watchers receive every event once and in order, and cannot harm a run.
 
 use serde_json::json;
 use toolgate::core::run::Status;
@@ -7,7 +7,7 @@ use toolgate::runner::{Execution, Watch};
 
 use super::world::{Kept, given_an_agent, on_every_store, results, say};
 
-/// The names of everything a watcher is still shown, up to the end of its watch.
+/// The names of the remaining updates of a watch, until its end.
 pub(super) async fn everything(watch: &mut Watch) -> Vec<&'static str> {
     let mut seen = Vec::new();
     while let Some(update) = watch.next().await {
@@ -92,7 +92,7 @@ async fn a_caller_that_goes_away_changes_nothing_for_its_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watcher_that_falls_far_behind_harms_nobody_and_still_sees_the_end() {
+async fn a_slow_watcher_harms_no_run_and_still_sees_the_end() {
     let text = "x".repeat(10_000);
     let world =
         given_an_agent().whose_model_says(json!([{"say": text, "stream": {"fragments": 10_000}}])).ready().await;

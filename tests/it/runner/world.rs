@@ -1,4 +1,4 @@
-//! The words of these scenarios: an agent is given, its model says what is written, and what it did is looked at.
+//! Helpers for runner scenarios: configure an agent, script its model, and inspect the outcome.
 
 mod given;
 mod kept;
@@ -20,10 +20,10 @@ pub(crate) use seen::{answer_to, names, said, say};
 
 use crate::fakes::{CountingApprovals, FailingStore, FakeClock, FakeIds, FakeServers, RecordingSink};
 
-/// How long ownership lasts in these tests.
+/// The lease duration in these tests.
 pub(crate) const LEASE: Duration = Duration::from_millis(400);
 
-/// One world: servers and a store that outlive processes, and a first process that runs the agent.
+/// A world: servers and a store that outlive processes, and a first process that runs the agent.
 pub(crate) struct World {
     pub(crate) servers: Arc<FakeServers>,
     pub(crate) approvals: Arc<CountingApprovals>,
@@ -40,13 +40,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A request of the application, with the tools it runs itself.
+    /// A request of the application with its external tools.
     pub(crate) fn request(&self) -> Request {
         let request = Request::new("clerk", "Hello");
         self.external.iter().cloned().fold(request, Request::external_tool)
     }
 
-    /// Runs the agent until it rests.
+    /// Runs the agent until the run is idle.
     pub(crate) async fn run(&self) -> Report {
         self.runner.execute(self.request()).await.unwrap()
     }
@@ -56,7 +56,7 @@ impl World {
     }
 
     pub(crate) async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
-        // A resume that hangs is a failure, and no reason to wait for ever.
+        // A resume that hangs is a failure and must not block the tests.
         let resumed = tokio::time::timeout(Duration::from_secs(60), self.runner.resume(run, resume));
         resumed.await.expect("the resume comes to rest")
     }
@@ -66,14 +66,14 @@ impl World {
         self.another_process_where(|_| {}).await
     }
 
-    /// Another process whose agent is not quite the same.
+    /// Another process with a slightly different agent.
     pub(crate) async fn another_process_where(&self, change: impl FnOnce(&mut Agent)) -> AgentRunner {
         let mut agent = self.agent.clone();
         change(&mut agent);
         self.process(self.kept.open_again().await, agent)
     }
 
-    /// The webhooks kept beside the journals.
+    /// The webhooks in the store.
     pub(crate) fn webhooks(&self) -> Arc<dyn Webhooks> {
         self.kept.webhooks()
     }
@@ -94,7 +94,7 @@ impl World {
         self.given.add_to(builder).build().unwrap()
     }
 
-    /// The names of a run's facts.
+    /// The names of a run's events.
     pub(crate) async fn journal(&self, run: &RunId) -> Vec<&'static str> {
         names(&self.runner.journal(run).await.unwrap())
     }
@@ -107,7 +107,7 @@ impl Drop for World {
     }
 }
 
-/// Nothing to give: the run is simply to go on.
+/// An input without content, which only resumes the run.
 pub(crate) fn nothing() -> Input {
     Input::Resume(Resume::default())
 }

@@ -1,4 +1,4 @@
-//! A law: whatever is asked of them in whatever order, memory and SQLite give the same answers.
+//! Law: memory and SQLite give the same answers to any sequence of requests.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn agree(requests: Vec<Request>) -> Result<(), TestCaseError> {
 }
 
 impl Request {
-    /// Moves an append to the end of its journal: its position so far is where it would be in a journal of one fact.
+    /// Moves an append to the end of its journal: its position so far is relative to a journal of one event.
     async fn in_place(self, store: &MemoryStore) -> Self {
         let Self::Append(meant) = self else { return self };
         let length = store.load(&meant.run, 0).await.unwrap().len() as u64;
@@ -65,7 +65,7 @@ async fn answer(store: &dyn RunStore, request: Request) -> String {
     }
 }
 
-/// Few runs, owners and positions, so that requests meet.
+/// Few runs, owners and positions, so that requests collide.
 fn requests() -> impl Strategy<Value = Request> {
     prop_oneof![
         6 => appends().prop_map(|append| Request::Append(Box::new(append))),
@@ -116,7 +116,7 @@ fn owners() -> impl Strategy<Value = NodeId> {
     prop::sample::select(vec!["node_a", "node_b"]).prop_map(node)
 }
 
-/// Either over at once, or not within this test.
+/// Either expired at once, or valid for the whole test.
 fn leases() -> impl Strategy<Value = Duration> {
     prop::sample::select(vec![Duration::ZERO, LONG])
 }

@@ -1,4 +1,4 @@
-//! The suite every store must pass. `conforms!` runs it over a factory; a new store needs one line.
+//! Conformance suite for stores. `conforms!` runs it with a factory; a new store needs one line.
 
 mod admitting;
 mod appending;
@@ -19,13 +19,13 @@ pub(crate) use self::{
     admitting::*, appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*, replying::*, telling::*,
 };
 
-/// A fresh store, and what must live as long as it does.
+/// A fresh store, and the resources that must outlive it.
 pub(crate) struct Opened<S> {
     pub(crate) store: Arc<S>,
     pub(crate) _directory: Option<TempDir>,
 }
 
-/// What the suite asks of a store.
+/// The traits that the suite requires of a store.
 pub(crate) trait Store:
     RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + Webhooks + 'static
 {
@@ -39,19 +39,19 @@ macro_rules! conforms {
     ($name:ident, $open:expr) => {
         $crate::stores::conformance::conforms! { $name, $open =>
             a_run_is_created_once
-            an_append_at_the_wrong_position_tells_the_true_length
-            a_refused_append_changes_nothing
-            an_append_that_would_leave_a_gap_is_refused
+            an_append_at_the_wrong_position_reports_the_length
+            a_rejected_append_changes_nothing
+            an_append_that_would_leave_a_gap_is_rejected
             an_append_without_events_changes_the_row_alone
-            of_many_appends_to_one_position_one_wins
+            of_concurrent_appends_to_one_position_one_wins
             appends_to_many_runs_do_not_disturb_each_other
             a_journal_is_loaded_from_any_position
-            facts_come_back_exactly_as_they_went_in
+            events_are_loaded_exactly_as_written
             a_listing_is_newest_first_and_pages
             a_listing_filters_by_everything_at_once
             a_listing_shows_the_row_of_the_last_append
             a_list_of_a_tenant_follows_its_runs
-            a_listing_finds_what_is_owed_and_what_runs_out
+            a_listing_finds_pending_items_and_deadlines
             an_owner_keeps_others_from_appending
             an_outsider_may_append_and_the_owner_stays
             the_position_is_checked_before_the_owner
@@ -59,60 +59,60 @@ macro_rules! conforms {
             only_running_runs_without_an_owner_are_claimed_oldest_first
             a_claim_by_name_gives_the_owner_its_run_again
             a_claim_takes_no_more_than_it_asks_for
-            orphaned_runs_are_told_and_stay_as_they_are
-            a_lease_that_ran_out_is_anybodys
+            orphaned_runs_are_listed_unchanged
+            an_expired_lease_can_be_claimed_by_any_node
             a_renewed_lease_holds
             a_run_that_its_owner_does_not_name_is_not_renewed
-            a_run_whose_lease_is_made_nothing_is_anybodys_at_once
+            a_run_with_a_zero_lease_can_be_claimed_at_once
             two_workers_claim_no_run_twice
             a_grant_covers_the_calls_it_was_given_for
             granting_twice_is_granting_once
-            a_batch_finds_every_tool_that_is_covered_under_its_own_name
+            a_batch_finds_every_covered_tool_under_its_own_name
             a_grant_ends_with_its_time_or_when_it_is_revoked
             grants_are_listed_newest_first_and_filtered
             grants_are_found_by_id_and_tenant
-            pages_of_grants_have_each_grant_that_is_meant_once
-            a_blob_comes_back_exactly_as_it_went_in
+            pages_of_grants_contain_each_match_once
+            a_blob_is_read_exactly_as_written
             the_same_bytes_are_one_blob_under_their_first_type
-            what_was_never_put_is_not_there
-            a_blob_of_the_largest_size_is_kept_and_a_larger_one_refused
-            of_many_who_put_the_same_bytes_all_succeed
-            a_store_offers_itself_for_blobs
+            an_unknown_blob_is_not_found
+            a_blob_of_the_maximum_size_is_stored_a_larger_one_rejected
+            concurrent_puts_of_the_same_bytes_all_succeed
+            a_store_is_its_own_blob_store
             a_purged_run_leaves_its_row_and_nothing_else
-            only_a_run_that_is_over_and_that_long_is_purged
+            only_an_ended_run_at_that_version_is_purged
             nothing_is_appended_to_a_purged_run
             an_answer_that_quotes_a_purged_run_is_forgotten
-            a_blob_goes_when_the_last_run_that_used_it_is_forgotten
+            a_blob_is_deleted_with_the_last_run_that_uses_it
             a_key_is_found_by_the_hash_of_its_secret_alone
-            a_key_is_taken_back_once_and_stays_listed
+            a_key_is_revoked_once_and_stays_listed
             the_last_use_of_a_key_never_goes_back
             keys_are_listed_newest_first_and_by_tenant
             pages_of_keys_have_each_key_once
-            a_request_is_noted_once_and_its_answer_kept
-            of_many_who_begin_one_request_one_does
-            a_request_is_one_of_its_caller
-            a_request_that_was_forgotten_or_has_expired_begins_anew
-            a_request_that_is_held_says_until_when
-            a_request_that_nobody_works_on_is_taken_over_by_one
-            an_endpoint_is_changed_only_by_whoever_knows_how_it_is
+            a_request_is_recorded_once_with_its_response
+            of_concurrent_begins_of_one_request_one_wins
+            a_request_belongs_to_its_caller
+            a_forgotten_or_expired_request_starts_again
+            a_held_request_reports_its_deadline
+            an_abandoned_request_is_taken_over_by_one
+            an_endpoint_changes_only_at_its_current_revision
             endpoints_are_found_by_id_and_by_tenant_oldest_first
             pages_of_endpoints_have_each_endpoint_once
-            a_url_has_one_endpoint_of_a_tenant_and_a_tenant_no_more_than_the_limit
-            what_is_configured_takes_the_place_of_what_was
-            a_run_at_rest_is_untold_until_it_is_told
-            what_happens_while_nobody_of_the_tenant_listens_counts_as_told
-            what_is_deleted_before_it_was_told_hides_nothing_that_is_to_be_told
-            telling_twice_makes_one_delivery
+            endpoints_are_unique_by_url_and_limited_per_tenant
+            configured_endpoints_replace_the_previous_ones
+            an_idle_run_is_unannounced_until_it_is_announced
+            events_without_an_endpoint_count_as_announced
+            an_unannounced_deleted_run_hides_no_other_run
+            announcing_twice_creates_one_delivery
             the_endpoint_that_is_longest_due_comes_first
-            what_is_taken_is_nobody_elses_until_it_is_due_again
-            what_was_taken_by_somebody_else_since_is_not_settled
-            an_endpoint_that_is_switched_off_is_sent_nothing
-            an_endpoint_that_recovered_is_not_given_up_by_an_attempt_that_did_not_know
-            a_change_of_an_endpoint_leaves_what_attempts_say_of_it
-            an_endpoint_that_is_switched_on_again_has_not_failed_yet
-            nothing_is_made_for_an_endpoint_that_is_not_there
+            a_claimed_delivery_is_exclusive_until_it_is_due_again
+            a_delivery_claimed_by_another_worker_is_not_settled
+            a_disabled_endpoint_receives_nothing
+            a_stale_attempt_does_not_disable_a_recovered_endpoint
+            a_change_of_an_endpoint_keeps_its_failure_state
+            a_reenabled_endpoint_has_no_failures
+            no_delivery_is_created_for_an_unknown_endpoint
             deliveries_are_listed_newest_first_in_pages
-            old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it
+            old_deliveries_and_those_of_removed_endpoints_are_deleted
         }
     };
     ($name:ident, $open:expr => $($case:ident)*) => {

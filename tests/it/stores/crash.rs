@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of writing: whatever was acknowledged is there, and nothing has a gap.
+//! `kill -9` during writes: every acknowledged append is present, and no journal has a gap.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use toolgate::stores::{Durability, SqliteStore};
 
 use super::journals::{append, facts, run};
 
-/// Where the child, which is this test once more, finds its file.
+/// The variable that passes the file to the child process, which is this test binary.
 const FILE: &str = "TOOLGATE_TEST_CRASH_FILE";
 const RUNS: usize = 8;
 const ENOUGH: usize = 300;
@@ -31,7 +31,7 @@ fn a_killed_process_loses_nothing_it_acknowledged() {
     }
 }
 
-/// Runs the child until it has acknowledged enough, kills it, and returns how long each journal must be at least.
+/// Runs the child until it has acknowledged enough appends, kills it, and returns the minimum length of each journal.
 fn kill_in_the_middle(file: &Path) -> BTreeMap<usize, u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", "stores::crash::a_killed_process_loses_nothing_it_acknowledged"])
@@ -44,7 +44,7 @@ fn kill_in_the_middle(file: &Path) -> BTreeMap<usize, u64> {
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
         let Some((number, length)) = line.strip_prefix("ack ").and_then(|ack| ack.split_once(' ')) else { continue };
-        // The last line may have been cut off by the kill.
+        // The kill may have cut off the last line.
         let (Ok(number), Some(Ok(length))) = (number.parse(), length.strip_suffix('.').map(str::parse)) else {
             continue;
         };
@@ -85,7 +85,7 @@ async fn append_until_killed(file: &Path) {
     }
 }
 
-/// The content that a run keeps before its journal is of that length.
+/// The blob that a run stores before its journal has that length.
 fn blob(number: usize, length: u64) -> Blob {
     Blob { media_type: "text/plain".into(), bytes: format!("{number} {length} ").repeat(1_000).into_bytes() }
 }

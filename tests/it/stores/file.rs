@@ -1,4 +1,4 @@
-//! What can become of a file: closed, reopened, shared, tampered with, not ours.
+//! Database files: closed, reopened, shared, tampered with, foreign.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, Durability::PowerCut).await.unwrap()
 }
 
-/// What somebody else does to the file.
+/// Changes the file from outside.
 async fn tamper(path: &Path, sql: &'static str) {
     let mut connection = SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(path)).await.unwrap();
     sqlx::query(sql).execute(&mut connection).await.unwrap();
@@ -55,7 +55,7 @@ async fn a_store_reopened_from_its_file_has_everything() {
 }
 
 #[tokio::test]
-async fn an_event_that_could_be_written_and_never_read_again_is_refused() {
+async fn an_event_nested_too_deeply_to_be_read_back_is_rejected() {
     let directory = TempDir::new().unwrap();
     let store = open(&file(&directory)).await;
     let nested = |levels: usize| {
@@ -70,7 +70,7 @@ async fn an_event_that_could_be_written_and_never_read_again_is_refused() {
         "{refused:?}"
     );
     assert_eq!(store.load(&run(1), 0).await.unwrap(), []);
-    // What is accepted up to the last level comes back.
+    // Everything that is accepted up to the last level can be read back.
     for levels in json::MAX_DEPTH..125 {
         let mut append = nested(levels);
         append.run = run(levels);
@@ -183,7 +183,7 @@ async fn processes_that_share_a_file_lose_no_append_and_claim_no_run_twice() {
 }
 
 #[tokio::test]
-async fn an_event_that_cannot_be_read_is_named_and_nothing_else_breaks() {
+async fn an_unreadable_event_is_named_and_fails_only_its_run() {
     let directory = TempDir::new().unwrap();
     let store = open(&file(&directory)).await;
     for number in 1..=4 {
@@ -209,7 +209,7 @@ async fn an_event_that_cannot_be_read_is_named_and_nothing_else_breaks() {
 }
 
 #[tokio::test]
-async fn a_hole_in_a_journal_is_noticed() {
+async fn a_gap_in_a_journal_is_detected() {
     let directory = TempDir::new().unwrap();
     let store = open(&file(&directory)).await;
     store.append(append(run(1), 0, 4)).await.unwrap();
@@ -219,7 +219,7 @@ async fn a_hole_in_a_journal_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_newer_toolgate_is_refused() {
+async fn a_file_of_a_newer_toolgate_is_rejected() {
     let directory = TempDir::new().unwrap();
     let path = file(&directory);
     open(&path).await.close().await;
@@ -233,7 +233,7 @@ async fn a_file_of_a_newer_toolgate_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_from_before_there_were_blobs_keeps_its_journals_and_takes_them() {
+async fn a_file_from_before_blobs_keeps_its_journals_and_stores_blobs() {
     let directory = TempDir::new().unwrap();
     let path = file(&directory);
     let store = open(&path).await;
@@ -250,7 +250,7 @@ async fn a_file_from_before_there_were_blobs_keeps_its_journals_and_takes_them()
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+async fn a_file_that_is_not_a_database_is_rejected_unchanged() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("diary.txt");
     let text = "Dear diary, today somebody took me for a database. ".repeat(40);
@@ -261,7 +261,7 @@ async fn a_file_that_is_no_database_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_path_that_cannot_be_a_file_is_refused() {
+async fn a_path_that_cannot_be_a_file_is_rejected() {
     let directory = TempDir::new().unwrap();
     let occupied = directory.path().join("occupied");
     std::fs::write(&occupied, "").unwrap();

@@ -1,4 +1,4 @@
-//! Small journals to append, and the words to say so.
+//! Helpers for small journals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use toolgate::ports::{Append, Claim, RunRow};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// The run with that number; later numbers sort later.
+/// The run with this number; higher numbers sort later.
 pub(crate) fn run(number: usize) -> RunId {
     RunId::new(format!("run_{number:06}"))
 }
 
-/// The fact at a position: the first one starts the run, later ones tell of themselves apart.
+/// The event at a position: the first one starts the run, later ones differ from each other.
 pub(crate) fn fact(seq: u64) -> Recorded {
     Recorded {
         seq,
@@ -43,12 +43,12 @@ fn started() -> Started {
     .unwrap()
 }
 
-/// The facts from one position up to, and without, another.
+/// The events from one position up to another, exclusive.
 pub(crate) fn facts(from: u64, to: u64) -> Vec<Recorded> {
     (from..to).map(fact).collect()
 }
 
-/// An append of `count` facts by nobody in particular, after which the run is running.
+/// An append of `count` events without an owner, after which the run is running.
 pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
     let row = RunRow {
         id: run.clone(),
@@ -66,7 +66,7 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
     Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG }
 }
 
-/// The pieces of an append that a test cares about.
+/// The parts of an append that a test varies.
 pub(crate) trait Appending {
     fn by(self, owner: &str) -> Self;
     fn leased(self, lease: Duration) -> Self;
@@ -94,12 +94,12 @@ pub(crate) fn node(name: &str) -> NodeId {
     NodeId::new(name)
 }
 
-/// Asks for up to ten runs.
+/// A claim of up to ten runs.
 pub(crate) fn any(owner: &str) -> Claim {
     Claim { owner: node(owner), run: None, lease: LONG, limit: 10 }
 }
 
-/// Asks for one run by name.
+/// A claim of one run by id.
 pub(crate) fn named(owner: &str, run: RunId) -> Claim {
     Claim { run: Some(run), ..any(owner) }
 }

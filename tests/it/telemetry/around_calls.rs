@@ -1,5 +1,4 @@
-//! What stands around the calls of a run in its trace: how their servers were reached and asked for tools, whether they
-//! might be made at all, and how long somebody was waited for.
+//! Spans around the calls of a run: transport and tool discovery of their servers, policy decisions, and waiting times.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use toolgate::telemetry::spans::{Kind, Projector, Redaction, Span, SpanContent, 
 use super::journals::{self, Journal};
 use super::spans::{START, attribute, named, spans, text};
 
-/// A run that lists, calls one tool with that outcome and way, and ends.
+/// A run that discovers tools, makes one call with this outcome and transport, and ends.
 fn one_call(outcome: Outcome, wire: Option<Wire>) -> Vec<Span> {
     let mut journal = Journal::start("wired", 14, START, |_| {});
     journal.lists_tools();
@@ -31,7 +30,7 @@ fn one_call(outcome: Outcome, wire: Option<Wire>) -> Vec<Span> {
 }
 
 #[test]
-fn a_call_says_how_its_server_was_reached_and_with_which_code_it_was_refused() {
+fn a_call_span_has_the_transport_and_error_code_of_its_server() {
     let http = Transport::Http { address: Some("mcp.example".into()), port: Some(8443) };
     let wire = |transport, error_code| {
         let (protocol_version, request_id) = (Some("2026-07-28".to_owned()), Some("7".to_owned()));
@@ -60,7 +59,7 @@ fn a_call_says_how_its_server_was_reached_and_with_which_code_it_was_refused() {
     assert_eq!(attribute(named(&told, "execute_tool mcp_weather_today"), "network.transport"), None);
 }
 
-/// The fact that tools were listed, of which each of these servers failed.
+/// A tool discovery in which each of these servers failed.
 fn listed_without(servers: &[&str]) -> Event {
     let failed = |server: &&str| ServerTools {
         server: (*server).into(),
@@ -75,7 +74,7 @@ fn listed_without(servers: &[&str]) -> Event {
 }
 
 #[test]
-fn a_listing_is_an_error_when_a_server_brought_nothing() {
+fn a_listing_is_an_error_if_a_server_could_not_be_listed() {
     let listing = |fact: Event| {
         let mut journal = Journal::start("listing", 15, START, |_| {});
         let parent = Run::replay(journal.events.iter().map(|recorded| &recorded.event)).unwrap().unwrap();
@@ -84,7 +83,7 @@ fn a_listing_is_an_error_when_a_server_brought_nothing() {
         journal.completes("Hello.");
         let told = spans(&journal, SpanContent::default());
         let span = named(&told, "tools/list").clone();
-        assert_eq!(span.id, parent.listing_context().span, "servers are told of it");
+        assert_eq!(span.id, parent.listing_context().span, "servers get its span id");
         assert_eq!((span.kind, text(&span, "openinference.span.kind")), (Kind::Client, "CHAIN"));
         span
     };
@@ -96,7 +95,7 @@ fn a_listing_is_an_error_when_a_server_brought_nothing() {
 }
 
 #[test]
-fn a_listing_that_was_cut_short_is_told_and_one_that_nobody_was_asked_for_is_not() {
+fn only_a_listing_of_servers_has_a_span_even_if_cut_short() {
     let mut journal = Journal::start("cut", 16, START, |_| {});
     journal.then(Event::Ended { ending: Ending::Cancelled { reason: None } });
     let told = spans(&journal, SpanContent::default());
@@ -110,11 +109,11 @@ fn a_listing_that_was_cut_short_is_told_and_one_that_nobody_was_asked_for_is_not
 }
 
 #[test]
-fn an_approval_says_how_long_it_was_waited_for_and_takes_none_of_that_time() {
+fn an_approval_span_has_the_waiting_time_as_a_number() {
     let told = spans(&journals::approved_call(START), SpanContent::default());
     let approval = named(&told, "approval");
     assert_eq!(attribute(approval, "toolgate.wait_ms"), Some(&Value::Int(10)));
-    assert_eq!(approval.start, approval.end, "it was decided before the execution began that goes on with it");
+    assert_eq!(approval.start, approval.end, "it was decided before the resumed execution started");
     let resumed = told.iter().filter(|span| span.parent.is_none()).nth(1).expect("a second root");
     assert_eq!(attribute(resumed, "toolgate.wait_ms"), Some(&Value::Int(1020)));
     let said = |name| text(approval, name);
@@ -123,7 +122,7 @@ fn an_approval_says_how_long_it_was_waited_for_and_takes_none_of_that_time() {
 }
 
 #[test]
-fn what_nobody_answered_in_time_is_told_as_what_it_was() {
+fn expired_items_have_spans_of_their_kind() {
     let ended_late = |tool: &str, verdict: CallVerdict| {
         let mut journal = Journal::start("late", 18, START, |_| {});
         journal.lists_tools();
@@ -132,8 +131,8 @@ fn what_nobody_answered_in_time_is_told_as_what_it_was() {
         journal.then(Event::CallChecked { call: "call_p".into(), verdict });
         journal.then(Event::Expired { call: "call_p".into() });
         journal.resumes();
-        journal.model_says("Nobody said anything.");
-        journal.completes("Nobody said anything.");
+        journal.model_says("There was no answer.");
+        journal.completes("There was no answer.");
         spans(&journal, SpanContent::default())
     };
     let ask = CallVerdict::Ask { rule: None, why: "private".into(), policy: None, within_s: Some(1) };
@@ -149,7 +148,7 @@ fn what_nobody_answered_in_time_is_told_as_what_it_was() {
 }
 
 #[test]
-fn a_denied_call_and_one_that_drifted_are_told_as_guardrails_at_work() {
+fn denied_and_drifted_calls_have_guardrail_spans() {
     let mut journal = Journal::start("guarded", 19, START, |_| {});
     journal.lists_tools();
     journal.model_calls([
@@ -174,7 +173,7 @@ fn a_denied_call_and_one_that_drifted_are_told_as_guardrails_at_work() {
 }
 
 #[test]
-fn an_argument_that_was_marked_as_secret_stays_hidden_when_its_tool_is_no_longer_offered() {
+fn a_secret_argument_stays_hidden_after_its_tool_is_gone() {
     let schema = json!({"type": "object", "properties": {"pin": {"type": "string", "writeOnly": true}}});
     let log_in = ExternalTool {
         name: "log_in".into(),
@@ -209,7 +208,7 @@ fn an_argument_that_was_marked_as_secret_stays_hidden_when_its_tool_is_no_longer
 }
 
 #[test]
-fn a_secret_that_was_said_is_in_none_of_the_spans_that_repeat_the_conversation() {
+fn a_spoken_secret_is_in_no_span() {
     let redaction = || Redaction::new(USUAL_KEYS, ["Oslo-and-Graz".into()]).unwrap();
     let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
     let mut journal = Journal::start("secret", 17, START, |_| {});

@@ -1,4 +1,4 @@
-//! Spans over the wire: what a receiver gets, and what a run feels of a receiver that is not there.
+//! Span export over OTLP: the data that receivers get, and the effect of an unavailable receiver on a run.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) fn tell(sink: &dyn EventSink, journal: &Journal) {
     }
 }
 
-/// Tells so many runs as if they all ended together; each is six spans.
+/// Sends the facts of `count` runs as if they all ended together; each has six spans.
 fn tell_runs(sink: &dyn EventSink, count: usize) {
     let mut journal = journals::parallel_calls(Timestamp::UNIX_EPOCH);
     for run in 0..count {
@@ -47,8 +47,8 @@ fn tell_runs(sink: &dyn EventSink, count: usize) {
     }
 }
 
-/// An address where nobody listens.
-fn nobody() -> SocketAddr {
+/// An address without a listener.
+fn closed_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
@@ -95,7 +95,7 @@ fn headers_of_the_configuration_reach_the_receiver_in_each_protocol() {
 }
 
 #[test]
-fn what_is_compressed_says_so() {
+fn compressed_requests_say_so() {
     for (protocol, header) in PROTOCOLS.into_iter().zip(["content-encoding", "content-encoding", "grpc-encoding"]) {
         let receiver = Receiver::start();
         let environment = [("OTEL_EXPORTER_OTLP_PROTOCOL", protocol), ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")];
@@ -103,12 +103,12 @@ fn what_is_compressed_says_so() {
         tell(&sink, &journals::plain_answer(Timestamp::UNIX_EPOCH));
         sink.shutdown().expect("delivered");
         assert_eq!(receiver.requests()[0].headers[header], "gzip", "{protocol}");
-        assert_eq!(receiver.spans(), 0, "nothing is legible");
+        assert_eq!(receiver.spans(), 0, "no text is readable");
     }
 }
 
 #[test]
-fn a_run_that_is_laid_down_and_taken_up_elsewhere_is_told_once() {
+fn a_run_resumed_in_another_process_is_exported_once() {
     let receiver = Receiver::start();
     let journal = journals::approved_call(Timestamp::UNIX_EPOCH);
     let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
@@ -144,7 +144,7 @@ fn two_thousand_runs_that_end_together_lose_no_span_with_default_settings() {
     let sink = Arc::new(sink(&receiver.url(), &[]));
     let aside = Aside::new(sink.clone()).unwrap();
     tell_runs(&aside, 2_000);
-    assert_eq!(aside.finish(), 0, "facts that were dropped");
+    assert_eq!(aside.finish(), 0, "dropped facts");
 
     sink.shutdown().expect("delivered");
 
@@ -153,7 +153,7 @@ fn two_thousand_runs_that_end_together_lose_no_span_with_default_settings() {
 }
 
 #[test]
-fn what_a_shorter_queue_has_no_place_for_is_counted_and_told() {
+fn spans_beyond_a_short_queue_are_counted_and_reported() {
     let receiver = Receiver::shut();
     let patient = [("OTEL_EXPORTER_OTLP_TIMEOUT", "600000"), ("OTEL_BSP_EXPORT_TIMEOUT", "600000")];
     let sink = sink(&receiver.url(), &[patient.as_slice(), &[("OTEL_BSP_MAX_QUEUE_SIZE", "2048")]].concat());
@@ -167,16 +167,16 @@ fn what_a_shorter_queue_has_no_place_for_is_counted_and_told() {
     assert!(complaint.contains("9952 spans were lost"), "{complaint}");
 }
 
-/// How long a collector may be gone.
+/// How long a collector is unavailable.
 const GONE: Duration = Duration::from_secs(5);
 
-/// A receiver that listens there, some time from now. That it is gone for so long is what is tested.
+/// A receiver that starts on that address after a while; the test is about this delay.
 fn back_at(address: SocketAddr) -> Receiver {
     std::thread::sleep(GONE);
     Receiver::at(address)
 }
 
-/// Waits until so many spans have left.
+/// Waits until that many spans were exported.
 fn await_exported(sink: &SpanSink, spans: u64) {
     let began = Instant::now();
     while sink.tally().exported < spans {
@@ -186,7 +186,7 @@ fn await_exported(sink: &SpanSink, spans: u64) {
 }
 
 #[test]
-fn a_collector_that_is_unavailable_for_five_seconds_loses_nothing() {
+fn a_collector_unavailable_for_five_seconds_loses_no_span() {
     std::thread::scope(|scope| {
         for protocol in PROTOCOLS {
             scope.spawn(move || {
@@ -201,11 +201,11 @@ fn a_collector_that_is_unavailable_for_five_seconds_loses_nothing() {
 }
 
 #[test]
-fn a_collector_that_comes_five_seconds_after_a_process_that_lives_on_loses_nothing() {
+fn a_collector_that_starts_five_seconds_late_loses_no_span() {
     std::thread::scope(|scope| {
         for protocol in PROTOCOLS {
             scope.spawn(move || {
-                let address = nobody();
+                let address = closed_address();
                 let sink = speaking(protocol, &format!("http://{address}"));
                 tell_runs(&sink, 300);
                 let back = back_at(address);
@@ -218,7 +218,7 @@ fn a_collector_that_comes_five_seconds_after_a_process_that_lives_on_loses_nothi
 }
 
 #[test]
-fn a_collector_that_was_there_and_is_gone_for_five_seconds_when_the_process_ends_loses_nothing() {
+fn a_collector_restarting_at_the_end_loses_no_span() {
     std::thread::scope(|scope| {
         for protocol in PROTOCOLS {
             scope.spawn(move || {
@@ -238,20 +238,20 @@ fn a_collector_that_was_there_and_is_gone_for_five_seconds_when_the_process_ends
 }
 
 #[test]
-fn a_receiver_that_was_never_there_delays_a_run_by_nothing_and_the_ends_of_a_process_by_two_seconds_and_is_reported() {
+fn an_unreachable_receiver_delays_only_the_end_by_two_seconds() {
     std::thread::scope(|scope| {
         for protocol in PROTOCOLS {
             scope.spawn(move || {
-                let endpoint = format!("http://{}", nobody());
+                let endpoint = format!("http://{}", closed_address());
                 for (opening, patience) in [("first", 2_000), ("second", 500)] {
                     let sink = speaking(protocol, &endpoint);
                     let began = Instant::now();
                     for journal in journals::all(Timestamp::UNIX_EPOCH) {
                         tell(&sink, &journal);
                     }
-                    assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
+                    assert!(began.elapsed() < Duration::from_secs(1), "observing took {:?}", began.elapsed());
                     let ending = Instant::now();
-                    let error = sink.shutdown().expect_err("nobody received them");
+                    let error = sink.shutdown().expect_err("there is no receiver");
                     let took = ending.elapsed();
                     assert!(took < Duration::from_millis(patience), "{protocol}, {opening} end: {took:?}");
                     assert!(error.to_string().contains("spans were lost on the way to http://127.0.0.1"), "{error}");
@@ -262,7 +262,7 @@ fn a_receiver_that_was_never_there_delays_a_run_by_nothing_and_the_ends_of_a_pro
 }
 
 #[test]
-fn what_a_receiver_rejects_is_counted_as_failed_and_told_in_its_words() {
+fn rejected_spans_are_counted_and_the_reason_is_reported() {
     for protocol in PROTOCOLS {
         let receiver = Receiver::rejecting(2, "over\nquota \u{1b}[2J");
         let sink = speaking(protocol, &receiver.url());
@@ -278,7 +278,7 @@ fn what_a_receiver_rejects_is_counted_as_failed_and_told_in_its_words() {
 
 /// The runtime of a test has one thread, and `shutdown` blocks it.
 #[tokio::test]
-async fn thirty_megabytes_leave_at_the_end_even_of_a_process_with_one_thread() {
+async fn thirty_megabytes_are_sent_at_the_end_on_one_thread() {
     let text = "x".repeat(100_000);
     for protocol in PROTOCOLS {
         let receiver = Receiver::start();
@@ -297,7 +297,7 @@ async fn thirty_megabytes_leave_at_the_end_even_of_a_process_with_one_thread() {
 }
 
 #[test]
-fn a_limit_of_opentelemetry_is_kept_and_what_it_costs_is_on_the_span() {
+fn a_span_limit_is_applied_and_counted_on_the_span() {
     let receiver = Receiver::start();
     let environment = [("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"), ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "5")];
     let sink = sink(&receiver.url(), &environment);
@@ -312,7 +312,7 @@ fn a_limit_of_opentelemetry_is_kept_and_what_it_costs_is_on_the_span() {
 }
 
 #[test]
-fn a_certificate_that_is_none_is_refused_at_the_start_by_the_variable_that_names_it() {
+fn an_invalid_certificate_is_rejected_by_its_variable() {
     let folder = tempfile::tempdir().unwrap();
     let rubbish = folder.path().join("rubbish.pem");
     std::fs::write(&rubbish, "rubbish").unwrap();

@@ -28,7 +28,7 @@ pub(crate) struct Journal {
     trace: u8,
 }
 
-/// Every journal here, each with traces of its own.
+/// All journals of this file, each with its own traces.
 pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
     vec![
         plain_answer(start),
@@ -46,7 +46,7 @@ pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
     ]
 }
 
-/// What the fixture's model is called.
+/// The identity of the fixture's models.
 pub(crate) fn identity(name: &ModelName) -> Option<ModelIdentity> {
     let (provider, model) = match name.as_str() {
         "main" => ("openai", "gpt-5-mini"),
@@ -79,7 +79,7 @@ pub(crate) fn long_answer(start: Timestamp, text: &str) -> Journal {
     journal
 }
 
-/// Two MCP calls in flight together; the first to end fails.
+/// Two MCP calls in flight together; the first one to end fails.
 pub(crate) fn parallel_calls(start: Timestamp) -> Journal {
     let mut journal = Journal::start("parallel", 2, start, |_| {});
     journal.lists_tools();
@@ -98,8 +98,8 @@ pub(crate) fn parallel_calls(start: Timestamp) -> Journal {
     journal
 }
 
-/// A server asks before it goes on, is answered while another call is under way, makes a task of the call, and is done with
-/// it in the next execution.
+/// A server requests input, gets the answer during another call, turns the call into a task, and ends it in the next
+/// execution.
 pub(crate) fn put_aside(start: Timestamp) -> Journal {
     let mut journal = Journal::start("put_aside", 12, start, |_| {});
     journal.lists_tools();
@@ -132,7 +132,7 @@ pub(crate) fn put_aside(start: Timestamp) -> Journal {
     journal
 }
 
-/// An MCP call runs, the caller's own tool is waited for, and the run goes on with its result.
+/// An MCP call runs, the run waits for the caller's own tool, and resumes with its result.
 pub(crate) fn external_result(start: Timestamp) -> Journal {
     let mut journal = Journal::start("external", 3, start, |_| {});
     journal.lists_tools();
@@ -152,7 +152,7 @@ pub(crate) fn external_result(start: Timestamp) -> Journal {
     journal
 }
 
-/// A guarded call waits for a person, who says yes.
+/// A guarded call requires approval and is approved.
 pub(crate) fn approved_call(start: Timestamp) -> Journal {
     let mut journal = Journal::start("approved", 4, start, |_| {});
     journal.lists_tools();
@@ -177,7 +177,7 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
     journal
 }
 
-/// An answer that does not fit its schema, and one that does.
+/// An answer that does not match its schema, and one that does.
 pub(crate) fn mended_output(start: Timestamp) -> Journal {
     let mut journal = Journal::start("mended", 5, start, |spec| {
         spec.output_schema = Some(json!({ "type": "object", "required": ["n"] }));
@@ -194,7 +194,7 @@ pub(crate) fn mended_output(start: Timestamp) -> Journal {
     journal
 }
 
-/// The model calls a tool that does not exist, beside one of lower priority that it may not have yet.
+/// The model calls a tool that does not exist, and one of lower priority that is deferred.
 pub(crate) fn unknown_tool(start: Timestamp) -> Journal {
     let mut journal = Journal::start("unknown", 6, start, |_| {});
     journal.lists_tools();
@@ -212,7 +212,7 @@ pub(crate) fn unknown_tool(start: Timestamp) -> Journal {
     journal
 }
 
-/// Somebody stops the run while a call is under way.
+/// The run is cancelled during a call.
 pub(crate) fn cancelled(start: Timestamp) -> Journal {
     let mut journal = Journal::start("cancelled", 7, start, |_| {});
     journal.lists_tools();
@@ -225,7 +225,7 @@ pub(crate) fn cancelled(start: Timestamp) -> Journal {
     journal
 }
 
-/// The provider fails once, answers the second time, and then fails for good.
+/// The provider fails once, replies on the retry, and then fails permanently.
 pub(crate) fn retried(start: Timestamp) -> Journal {
     let mut journal = Journal::start("retried", 8, start, |_| {});
     journal.lists_tools();
@@ -245,7 +245,7 @@ pub(crate) fn retried(start: Timestamp) -> Journal {
     journal
 }
 
-/// The model answers with a picture and no words.
+/// The model replies with an image and no text.
 pub(crate) fn picture(start: Timestamp) -> Journal {
     let mut journal = Journal::start("picture", 12, start, |_| {});
     journal.lists_no_tools();
@@ -258,7 +258,7 @@ pub(crate) fn picture(start: Timestamp) -> Journal {
     journal
 }
 
-/// The provider refuses the key; another model stands in, and goes on while the first one cools down.
+/// The provider rejects the key; a fallback model replies, and continues while the first one cools down.
 pub(crate) fn fell_back(start: Timestamp) -> Journal {
     let backup = Candidate { model: "backup".into(), attempts: None };
     let by_backup = |reply| Reply { model: Some("claude-haiku-4-5".into()), ..answered(reply) };
@@ -279,7 +279,7 @@ pub(crate) fn fell_back(start: Timestamp) -> Journal {
     journal
 }
 
-/// The tool budget is used up, and the model answers with what it has.
+/// The tool budget is used up, and the model answers with the results it has.
 pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
     let mut journal = Journal::start("budget", 9, start, |spec| spec.limits.max_tool_interactions = 1);
     journal.lists_tools();
@@ -344,7 +344,7 @@ impl Journal {
         journal
     }
 
-    /// The next fact, 10 ms after the one before.
+    /// The next fact, 10 ms after the previous one.
     pub(crate) fn then(&mut self, event: Event) {
         let seq = self.events.len() as u64;
         self.events.push(Recorded { seq, at: self.now, event });

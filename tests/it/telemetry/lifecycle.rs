@@ -1,4 +1,4 @@
-//! Lifecycle events, as a client of the stream reads them.
+//! Lifecycle events as a client of the stream reads them.
 
 use jiff::Timestamp;
 use toolgate::core::run::Debt;
@@ -23,7 +23,7 @@ fn names(journal: &Journal) -> Vec<&'static str> {
 }
 
 #[test]
-fn every_kind_of_run_tells_its_story() {
+fn every_kind_of_run_has_its_events() {
     for journal in journals::all(START) {
         insta::assert_snapshot!(format!("lifecycle_{}", journal.run), lines(&journal, Content::Omit));
     }
@@ -35,7 +35,7 @@ fn with_content_included_the_stream_carries_arguments_results_and_answers() {
 }
 
 #[test]
-fn without_content_nothing_that_was_said_is_in_the_stream() {
+fn without_content_the_stream_quotes_no_text() {
     for journal in journals::all(START) {
         let lines = lines(&journal, Content::Omit);
         for said in ["A question", "Oslo", "/nowhere", "celsius", "sunny", "Tuesday", "Which day", "Graz", "Paris"] {
@@ -45,7 +45,7 @@ fn without_content_nothing_that_was_said_is_in_the_stream() {
 }
 
 #[test]
-fn a_plain_run_is_told_in_the_order_of_source_002() {
+fn a_plain_run_has_the_event_order_of_source_002() {
     let expected = [
         "execution.started",
         "tools.listed",
@@ -59,7 +59,7 @@ fn a_plain_run_is_told_in_the_order_of_source_002() {
 }
 
 #[test]
-fn every_name_in_json_is_the_name_the_event_says_it_has() {
+fn every_event_name_is_its_name_in_json() {
     for journal in journals::all(START) {
         let mut lifecycle = Lifecycle::new(journal.run.clone(), Content::Include);
         for event in journal.events.iter().flat_map(|recorded| lifecycle.observe(recorded)) {
@@ -80,7 +80,7 @@ fn a_fragment_passes_through_under_its_own_name() {
 }
 
 #[test]
-fn a_waiting_run_tells_what_it_is_owed() {
+fn a_waiting_run_lists_its_pending_items() {
     let debt = Debt::ExternalResult {
         call_id: "call_d".into(),
         tool: "ask_user".into(),

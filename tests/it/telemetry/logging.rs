@@ -25,7 +25,7 @@ impl Write for Lines {
     }
 }
 
-/// What is logged of those runs, at `info` and above.
+/// The log records of those runs, at `info` and above.
 fn logged(journals: &[Journal]) -> String {
     logged_at(tracing::Level::INFO, journals)
 }
@@ -63,7 +63,7 @@ fn every_fixed_point_of_a_run_is_logged() {
 }
 
 #[test]
-fn no_record_quotes_what_was_said() {
+fn no_record_quotes_the_conversation() {
     let logged = logged(&journals::all(Timestamp::UNIX_EPOCH));
     for said in ["A question", "Oslo", "/nowhere", "celsius", "sunny", "Tuesday", "Which day", "Graz", "Paris"] {
         assert!(!logged.contains(said), "{said} in {logged}");
@@ -83,7 +83,7 @@ fn every_record_names_the_trace_and_a_span_of_its_run() {
             assert!(known.contains(&place), "no such span: {line}");
         }
         let told: BTreeSet<&str> = logged.lines().filter_map(|line| line.split("span_id=").nth(1)).collect();
-        assert!(told.len() > 1, "models and tools have spans of their own: {logged}");
+        assert!(told.len() > 1, "models and tools have their own spans: {logged}");
     }
 }
 
@@ -106,7 +106,7 @@ fn in_json_the_names_are_those_of_opentelemetry() {
 }
 
 #[test]
-fn a_run_that_is_over_does_not_wait_for_others() {
+fn only_a_waiting_run_is_logged_as_pending() {
     let told = |journal: &Journal, facts: usize| {
         let lines = Lines::default();
         let writer = lines.clone();
@@ -117,7 +117,7 @@ fn a_run_that_is_over_does_not_wait_for_others() {
             sink.laid_down(&journal.run, Timestamp::UNIX_EPOCH);
         });
         let bytes = lines.0.lock().unwrap().clone();
-        String::from_utf8(bytes).unwrap().contains("waiting for others")
+        String::from_utf8(bytes).unwrap().contains("run pending")
     };
     let journal = journals::approved_call(Timestamp::UNIX_EPOCH);
     let asked = journal.events.iter().position(|fact| fact.event.name() == "approval.decided").unwrap();

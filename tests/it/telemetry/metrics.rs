@@ -1,4 +1,4 @@
-//! Metrics: what each fact is worth, that none is counted twice, and how others read what was counted.
+//! Metrics: the measurements of each fact, that each is counted once, and how readers get them.
 
 mod counted;
 mod read;
@@ -11,7 +11,7 @@ use toolgate::telemetry::metrics::{Measurement, MetricSink, Shape};
 
 use super::journals;
 
-/// What a process recorded.
+/// The measurements of one process.
 #[derive(Clone, Default)]
 struct Records(Arc<Mutex<Vec<Measurement>>>);
 
@@ -26,7 +26,7 @@ impl Records {
         self.0.lock().unwrap().iter().map(Measurement::to_string).collect()
     }
 
-    /// What was counted, by metric and attributes: sums added up, and how often something was measured.
+    /// The measurements by metric and attributes: the sum of counters, the number of samples of distributions.
     fn counts(&self) -> BTreeMap<String, f64> {
         let mut counts = BTreeMap::new();
         for measurement in self.0.lock().unwrap().iter() {
@@ -40,7 +40,7 @@ impl Records {
         counts
     }
 
-    /// What was counted of one metric, without attributes.
+    /// The count of one metric over all attributes.
     fn count(&self, metric: &str) -> f64 {
         let of_metric = |what: &String| what.split('{').next() == Some(metric);
         self.counts().iter().filter(|(what, _)| of_metric(what)).map(|(_, count)| count).sum()

@@ -1,5 +1,5 @@
-//! What those who read traces look for, each in its own vocabulary: a span that lacks it is shown empty, as of no known
-//! kind, or not at all. Every span of every journal is looked at as each of them does it.
+//! Trace readers: the attributes that each backend needs, in its own vocabulary. A span that lacks them is shown as
+//! empty, as of unknown kind, or not at all. The tests check every span of every journal as each backend reads it.
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -40,9 +40,9 @@ fn int(span: &Span, name: &str) -> Option<i64> {
     }
 }
 
-/// Phoenix and Arize go by OpenInference's kind, and draw a span by its input and output.
+/// Phoenix and Arize use OpenInference's kind, and show a span by its input and output.
 #[test]
-fn phoenix_knows_the_kind_of_every_span_and_shows_what_went_in_and_what_came_of_it() {
+fn phoenix_knows_every_kind_and_shows_input_and_output() {
     for span in told(SpanContent::default()) {
         assert!(["AGENT", "LLM", "TOOL", "GUARDRAIL", "CHAIN"].contains(&kind(&span)), "{}", span.name);
         assert!(!text(&span, "input.value").is_empty(), "{} has an input", span.name);
@@ -56,7 +56,7 @@ fn phoenix_knows_the_kind_of_every_span_and_shows_what_went_in_and_what_came_of_
     }
 }
 
-/// It prices a call by the name of the model and the tokens of each kind, of which cached ones are a part of the prompt.
+/// Phoenix prices a call by the model name and the tokens of each kind; cached tokens are a part of the prompt.
 #[test]
 fn phoenix_can_price_every_answer_of_a_model() {
     let mut priced = 0;
@@ -65,7 +65,7 @@ fn phoenix_can_price_every_answer_of_a_model() {
         assert!(!text(span, "llm.model_name").is_empty());
         let tokens = |name| int(span, name);
         let Some(prompt) = tokens("llm.token_count.prompt") else { continue };
-        let completion = tokens("llm.token_count.completion").expect("both are known");
+        let completion = tokens("llm.token_count.completion").expect("both counts are known");
         assert_eq!(tokens("llm.token_count.total"), Some(prompt + completion));
         assert!(tokens("llm.token_count.prompt_details.cache_read").is_some_and(|cached| cached <= prompt));
         assert!(tokens("llm.token_count.completion_details.reasoning").is_some_and(|thought| thought <= completion));
@@ -76,7 +76,7 @@ fn phoenix_can_price_every_answer_of_a_model() {
 
 /// Langfuse takes input and output of a trace from its root, and lists traces by them.
 #[test]
-fn langfuse_finds_input_and_output_of_a_trace_on_its_root_however_the_run_ended() {
+fn langfuse_finds_input_and_output_on_every_root() {
     let told = told(SpanContent::default());
     for root in of_kind(&told, "AGENT") {
         assert!(!text(root, "input.value").is_empty());
@@ -90,9 +90,9 @@ fn langfuse_finds_input_and_output_of_a_trace_on_its_root_however_the_run_ended(
     }
 }
 
-/// It renders a conversation from `input.value` alone, which wins over the messages one by one.
+/// Langfuse renders a conversation only from `input.value`, which overrides the single messages.
 #[test]
-fn langfuse_draws_the_input_of_a_model_as_a_conversation_with_its_tools() {
+fn langfuse_renders_a_model_input_as_a_conversation() {
     for span in of_kind(&told(SpanContent::default()), "LLM") {
         let input = parsed(span, "input.value");
         for message in list(&input, "messages") {
@@ -109,9 +109,9 @@ fn langfuse_draws_the_input_of_a_model_as_a_conversation_with_its_tools() {
     }
 }
 
-/// It reads usage once, from either vocabulary, and the cost as it is told.
+/// Langfuse reads usage once, from either vocabulary, and the cost as given.
 #[test]
-fn langfuse_reads_the_same_usage_in_both_vocabularies_and_the_cost_beside_it() {
+fn langfuse_reads_the_same_usage_in_both_vocabularies() {
     for span in of_kind(&told(SpanContent::default()), "LLM") {
         for (open_inference, gen_ai) in [
             ("prompt", "input_tokens"),
@@ -129,7 +129,7 @@ fn langfuse_reads_the_same_usage_in_both_vocabularies_and_the_cost_beside_it() {
     }
 }
 
-/// All of them put runs together by the session, some by one name of it and some by the other.
+/// All readers group runs by session, under one of its two names.
 #[test]
 fn every_span_names_its_session_for_every_reader() {
     for span in told(SpanContent::default()) {
@@ -138,10 +138,10 @@ fn every_span_names_its_session_for_every_reader() {
     }
 }
 
-/// PostHog, Logfire, Grafana, SigNoz and Datadog go by the GenAI conventions; without an operation they show nothing. The
-/// conventions have none for a guardrail or a listing, and a made-up one would be counted as a call of a model.
+/// PostHog, Logfire, Grafana, SigNoz and Datadog use the GenAI conventions and ignore a span without an operation. The
+/// conventions have no operation for a guardrail or a listing, and an invented one would count as a model call.
 #[test]
-fn readers_of_the_gen_ai_conventions_know_every_operation_that_these_have_a_name_for() {
+fn gen_ai_readers_know_every_operation_of_the_conventions() {
     for span in told(SpanContent::default()) {
         let operation = match kind(&span) {
             "AGENT" => Some("invoke_agent"),
@@ -164,9 +164,9 @@ fn readers_of_the_gen_ai_conventions_know_every_operation_that_these_have_a_name
     }
 }
 
-/// Every reader adds up what it finds, so the same tokens on a call and on its agent are counted twice.
+/// Readers sum all counts, so the same tokens on a call and on its agent would count twice.
 #[test]
-fn tokens_and_cost_stand_on_calls_of_models_alone() {
+fn only_model_calls_have_tokens_and_cost() {
     for span in told(SpanContent { gen_ai_content: true, ..SpanContent::default() }) {
         let is_counted = |name: &str| {
             ["llm.token_count.", "llm.cost.", "gen_ai.usage."].iter().any(|prefix| name.starts_with(prefix))
@@ -177,7 +177,7 @@ fn tokens_and_cost_stand_on_calls_of_models_alone() {
     }
 }
 
-/// Readers that know no OpenInference take contents from here, if they are told at all.
+/// Readers without OpenInference support take the content from here, if it is present.
 #[test]
 fn gen_ai_contents_have_the_form_of_the_conventions() {
     let told = told(SpanContent { gen_ai_content: true, ..SpanContent::default() });

@@ -1,4 +1,4 @@
-//! A receiver of OTLP on a thread of its own: HTTP and gRPC at one address, in good and in bad days.
+//! OTLP receiver on its own thread: HTTP and gRPC on one address, with simulated failures.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ pub(crate) struct Receiver {
     runtime: Option<Runtime>,
 }
 
-/// How it is, and what it took.
+/// The state of a receiver, and the requests it accepted.
 #[derive(Clone)]
 struct Days {
     up_from: Instant,
@@ -32,7 +32,7 @@ struct Days {
     taken: Arc<Mutex<Vec<Request>>>,
 }
 
-/// What somebody sent and was thanked for.
+/// An accepted request.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) content_type: String,
@@ -41,33 +41,33 @@ pub(crate) struct Request {
 }
 
 impl Receiver {
-    /// One that takes everything.
+    /// A receiver that accepts every request.
     pub(crate) fn start() -> Self {
         Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), Duration::ZERO, true)
     }
 
-    /// One that says it is unavailable for so long, at first.
+    /// A receiver that first reports for that time that it is unavailable.
     pub(crate) fn down_for(time: Duration) -> Self {
         Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), time, true)
     }
 
-    /// One that answers nobody before it is opened.
+    /// A receiver that does not respond before it is opened.
     pub(crate) fn shut() -> Self {
         Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), Duration::ZERO, false)
     }
 
-    /// One at an address where there was none so far.
+    /// A receiver on this address.
     pub(crate) fn at(address: SocketAddr) -> Self {
         Self::listen(address, Duration::ZERO, true)
     }
 
-    /// One that rejects so many spans of each request, and says why.
+    /// A receiver that rejects that many spans of each request, with this reason.
     pub(crate) fn rejecting(spans: u8, why: &'static str) -> Self {
         let rejects = Some((spans, why));
         Self::serve(SocketAddr::from(([127, 0, 0, 1], 0)), Days { rejects, ..Days::new(Duration::ZERO, true) }, None)
     }
 
-    /// One behind TLS.
+    /// A receiver behind TLS.
     pub(crate) fn behind(locked: fn(tokio::net::TcpListener) -> Locked) -> Self {
         Self::serve(SocketAddr::from(([127, 0, 0, 1], 0)), Days::new(Duration::ZERO, true), Some(locked))
     }
@@ -103,7 +103,7 @@ impl Receiver {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// Answers from now on.
+    /// Responds from now on.
     pub(crate) fn open(&self) {
         self.days.open.send_replace(true);
     }
@@ -112,12 +112,12 @@ impl Receiver {
         self.days.taken.lock().unwrap().clone()
     }
 
-    /// How often a text occurs in what was taken.
+    /// The number of occurrences of a text in the accepted requests.
     pub(crate) fn occurrences(&self, text: &str) -> usize {
         self.requests().iter().map(|request| occurrences(&request.body, text.as_bytes())).sum()
     }
 
-    /// Each span says its kind once.
+    /// The number of spans: each contains its kind once.
     pub(crate) fn spans(&self) -> usize {
         self.occurrences("openinference.span.kind")
     }
@@ -135,7 +135,7 @@ impl Days {
         Self { up_from: Instant::now() + down, open, rejects: None, taken: Arc::default() }
     }
 
-    /// What it answers with, in that form. An empty message is thanks enough.
+    /// The response body in the format of the request. An empty message means success.
     fn thanks(&self, content_type: &[u8]) -> Vec<u8> {
         let Some((spans, why)) = self.rejects else { return Vec::new() };
         if content_type.ends_with(b"json") {
@@ -146,7 +146,7 @@ impl Days {
         [&[0x0a, partial.len() as u8], partial.as_slice()].concat()
     }
 
-    /// Takes a request, once it answers at all; whether it was up.
+    /// Accepts a request once the receiver is open; returns whether it is available.
     async fn take(&self, headers: HeaderMap, body: Bytes) -> bool {
         self.open.subscribe().wait_for(|open| *open).await.unwrap();
         let up = Instant::now() >= self.up_from;
@@ -167,7 +167,7 @@ async fn over_http(State(days): State<Days>, headers: HeaderMap, body: Bytes) ->
     }
 }
 
-/// The status may come before the message.
+/// The status may be sent before the message.
 async fn over_grpc(State(days): State<Days>, headers: HeaderMap, body: Bytes) -> Response {
     let thanks = days.thanks(b"application/grpc");
     let (status, message) = match days.take(headers, body).await {

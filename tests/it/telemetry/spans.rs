@@ -1,4 +1,4 @@
-//! Spans of whole journals, and the laws that hold for all of them.
+//! Spans of complete journals, and the laws that hold for all of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn every_kind_of_run_has_its_spans() {
 }
 
 #[test]
-fn with_gen_ai_content_on_the_messages_are_told_in_parts() {
+fn gen_ai_content_adds_the_messages_in_parts() {
     let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
     let told: BTreeMap<String, Value> = spans(&journals::parallel_calls(START), content)
         .into_iter()
@@ -57,7 +57,7 @@ fn with_gen_ai_content_on_the_messages_are_told_in_parts() {
 }
 
 #[test]
-fn hidden_content_is_nowhere() {
+fn hidden_content_is_in_no_span() {
     let content = SpanContent { hide_inputs: true, hide_outputs: true, gen_ai_content: true, ..SpanContent::default() };
     for journal in journals::all(START) {
         let told = serde_json::to_string(&spans(&journal, content)).unwrap();
@@ -80,7 +80,7 @@ fn hidden_content_is_nowhere() {
 }
 
 #[test]
-fn of_each_conversation_only_the_last_turn_can_be_shown() {
+fn spans_can_show_only_the_last_turn() {
     let content = SpanContent { last_turn_only: true, ..SpanContent::default() };
     let mut shortened = 0;
     for journal in journals::all(START) {
@@ -109,7 +109,7 @@ fn of_each_conversation_only_the_last_turn_can_be_shown() {
 }
 
 #[test]
-fn no_attribute_is_set_twice_and_children_lie_inside_their_root() {
+fn attributes_are_unique_and_children_lie_inside_their_root() {
     for journal in journals::all(START) {
         let spans = spans(&journal, SpanContent { gen_ai_content: true, ..SpanContent::default() });
         for span in &spans {
@@ -117,14 +117,14 @@ fn no_attribute_is_set_twice_and_children_lie_inside_their_root() {
             assert_eq!(names.len(), span.attributes.len(), "{}", span.name);
             let Some(parent) = span.parent else { continue };
             let root = spans.iter().find(|root| root.trace == span.trace && root.id == parent.id).expect("its root");
-            assert!(root.start <= span.start && span.end <= root.end, "{} sticks out", span.name);
+            assert!(root.start <= span.start && span.end <= root.end, "{} exceeds its root", span.name);
             assert!(span.events.iter().all(|event| span.start <= event.at && event.at <= span.end));
         }
     }
 }
 
 #[test]
-fn telling_a_run_live_gives_the_spans_that_its_journal_gives() {
+fn live_spans_equal_those_of_the_journal() {
     for journal in journals::all(START) {
         let whole = spans(&journal, SpanContent::default());
         let mut live = Vec::new();
@@ -150,7 +150,7 @@ fn telling_a_run_live_gives_the_spans_that_its_journal_gives() {
 }
 
 #[test]
-fn another_process_that_catches_up_tells_only_its_own_execution() {
+fn a_process_that_catches_up_sends_only_its_own_execution() {
     let journal = journals::external_result(START);
     let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
     let (past, own) = journal.events.split_at(resumed);
@@ -158,7 +158,7 @@ fn another_process_that_catches_up_tells_only_its_own_execution() {
     assert_eq!(names, ["execute_tool ext_ask_user", "chat gpt-5-mini", "invoke_agent assistant"]);
 }
 
-/// What a process tells that takes the run up after `past` and drives it through `own`.
+/// The spans of a process that resumes the run after `past` and drives it through `own`.
 fn told_after(journal: &Journal, past: &[Recorded], own: &[Recorded]) -> Vec<Span> {
     let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
     assert_eq!(projector.catch_up(past), vec![]);
@@ -170,7 +170,7 @@ fn told_after(journal: &Journal, past: &[Recorded], own: &[Recorded]) -> Vec<Spa
 }
 
 #[test]
-fn a_run_that_several_processes_give_one_result_each_has_every_root_once() {
+fn a_run_resumed_by_several_processes_has_each_root_once() {
     let mut journal = Journal::start("partial", 11, START, |_| {});
     journal.lists_tools();
     journal.model_calls(["call_k", "call_l"].map(|id| ToolCall::new(id, "ext_ask_user", json!({}))));
@@ -197,7 +197,7 @@ fn a_run_that_several_processes_give_one_result_each_has_every_root_once() {
 }
 
 #[test]
-fn who_takes_up_the_run_of_a_dead_process_tells_what_was_cut_off_and_nothing_of_what_was_finished() {
+fn recovery_sends_the_interrupted_spans_and_no_finished_ones() {
     let mut journal = Journal::start("died", 12, START, |_| {});
     journal.lists_tools();
     journal.model_calls([ToolCall::new("call_m", "mcp_weather_today", json!({ "city": "Oslo" }))]);
@@ -220,11 +220,11 @@ fn who_takes_up_the_run_of_a_dead_process_tells_what_was_cut_off_and_nothing_of_
     assert_eq!((alive.links[0].trace, alive.links[0].span), (dead.trace, dead.id));
 
     let driver_that_gave_up = told_after(&journal, &[], past);
-    assert_eq!(driver_that_gave_up.iter().filter(|span| span.parent.is_none()).count(), 0, "its successor tells it");
+    assert_eq!(driver_that_gave_up.iter().filter(|span| span.parent.is_none()).count(), 0, "its successor sends it");
 }
 
 #[test]
-fn a_fork_tells_nothing_of_what_it_copied_and_links_back_to_it() {
+fn a_fork_sends_only_its_own_spans_and_links_back() {
     let source = journals::plain_answer(START);
     let mut fork = journals::plain_answer(START);
     let at = 3;
@@ -246,7 +246,7 @@ fn a_fork_tells_nothing_of_what_it_copied_and_links_back_to_it() {
 }
 
 #[test]
-fn a_model_call_shows_the_messages_of_the_run_as_they_were_when_it_was_made() {
+fn a_model_call_shows_the_messages_of_its_own_time() {
     for journal in journals::all(START) {
         let told = spans(&journal, SpanContent::default());
         for (index, recorded) in journal.events.iter().enumerate() {
@@ -282,7 +282,7 @@ fn said(part: &Part) -> Option<String> {
 }
 
 #[test]
-fn span_ids_are_those_the_driver_sends_along() {
+fn span_ids_equal_those_that_the_driver_sends() {
     let journal = journals::parallel_calls(START);
     let Event::Started(started) = &journal.events[0].event else { panic!("not started") };
     let spans = spans(&journal, SpanContent::default());
@@ -293,7 +293,7 @@ fn span_ids_are_those_the_driver_sends_along() {
 }
 
 #[test]
-fn a_call_that_was_put_aside_has_a_span_for_each_time_it_was_sent_and_no_two_share_an_id() {
+fn each_sending_of_a_suspended_call_has_its_own_span() {
     let spans = spans(&journals::put_aside(START), SpanContent::default());
     let sent: Vec<&Span> = spans.iter().filter(|span| span.name == "execute_tool mcp_weather_today").collect();
     let [asked, taken_on, done] = sent[..] else { panic!("{} spans of the call", sent.len()) };
@@ -306,7 +306,7 @@ fn a_call_that_was_put_aside_has_a_span_for_each_time_it_was_sent_and_no_two_sha
 }
 
 #[test]
-fn a_failed_tool_is_an_error_that_still_shows_what_the_model_read() {
+fn a_failed_tool_is_an_error_with_the_models_text() {
     let spans = spans(&journals::parallel_calls(START), SpanContent::default());
     let failed = named(&spans, "execute_tool mcp_files_read");
     assert_eq!(failed.status, Status::Error("no such file: /nowhere".into()));
@@ -331,7 +331,7 @@ fn a_resumed_execution_is_a_trace_of_its_own_that_links_back() {
 }
 
 #[test]
-fn what_came_before_the_pause_is_told_by_the_execution_that_goes_on_with_it() {
+fn the_resumed_execution_sends_the_spans_of_the_pause() {
     let journal = journals::external_result(START);
     let resumed = journal.events.iter().position(|event| matches!(event.event, Event::Resumed { .. })).unwrap();
     let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
@@ -341,11 +341,11 @@ fn what_came_before_the_pause_is_told_by_the_execution_that_goes_on_with_it() {
     let second: Vec<Span> = journal.events[resumed..].iter().flat_map(|recorded| projector.observe(recorded)).collect();
     let external = |spans: &[Span]| spans.iter().filter(|span| span.name == "execute_tool ext_ask_user").count();
     assert_eq!((external(&first), external(&second)), (0, 1));
-    assert!(text(named(&first, "invoke_agent assistant"), "output.value").contains("call_d"), "it was owed then");
+    assert!(text(named(&first, "invoke_agent assistant"), "output.value").contains("call_d"), "it was pending then");
 }
 
 #[test]
-fn retries_stay_inside_one_span_that_tells_each_failure() {
+fn retries_stay_inside_one_span_with_each_failure() {
     let spans = spans(&journals::retried(START), SpanContent::default());
     let calls: Vec<&Span> = spans.iter().filter(|span| span.name == "chat gpt-5-mini").collect();
     let [mended, failed] = calls[..] else { panic!("{} model calls", calls.len()) };
@@ -356,7 +356,7 @@ fn retries_stay_inside_one_span_that_tells_each_failure() {
 }
 
 #[test]
-fn a_model_call_costs_what_all_its_attempts_cost_and_nothing_is_told_where_nobody_knows() {
+fn a_model_call_costs_the_sum_of_its_attempts_if_known() {
     let cost_with = |failed: Option<f64>, replied: Option<f64>| {
         let mut journal = journals::retried(START);
         for recorded in &mut journal.events {
@@ -386,13 +386,13 @@ fn each_model_of_a_turn_has_a_span_of_its_own_under_its_own_name() {
         assert_eq!(text(span, "gen_ai.provider.name"), "anthropic");
     }
     assert_eq!(text(stood_in, "toolgate.llm.instead_of"), "main");
-    assert_eq!(attribute(went_on, "toolgate.llm.instead_of"), None, "nobody else was asked in that turn");
+    assert_eq!(attribute(went_on, "toolgate.llm.instead_of"), None, "no other model was called in that turn");
     assert!(refused.end <= stood_in.start);
     assert_eq!(attribute(stood_in, "toolgate.iteration"), Some(&Value::Int(1)));
 }
 
 #[test]
-fn the_span_of_a_model_that_stands_in_is_the_one_its_provider_is_told_of() {
+fn a_fallback_provider_gets_the_id_of_its_own_span() {
     let journal = journals::fell_back(START);
     let asked = journal
         .events
@@ -412,7 +412,7 @@ fn a_run_that_is_not_sampled_has_no_spans() {
 }
 
 #[test]
-fn a_model_call_that_a_crash_cut_off_is_told_as_interrupted() {
+fn a_model_call_lost_in_a_crash_is_interrupted() {
     let mut journal = Journal::start("crash", 10, START, |_| {});
     journal.lists_no_tools();
     journal.asks_model("main", 1, Offer::Tools);

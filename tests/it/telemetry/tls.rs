@@ -1,4 +1,4 @@
-//! Receivers behind TLS, with the certificates of `tests/fixtures/tls`, and what becomes of spans on the way to them.
+//! Receivers behind TLS, with the certificates of `tests/fixtures/tls`, and the export of spans to them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use super::export::{PROTOCOLS, sink, tell};
 use super::journals;
 use super::receiver::Receiver;
 
-/// A door that opens after a handshake.
+/// A listener that accepts after a TLS handshake.
 pub(crate) struct Locked {
     door: TcpListener,
     acceptor: TlsAcceptor,
 }
 
 impl Locked {
-    /// For everybody.
+    /// For all clients.
     fn for_all(door: TcpListener) -> Self {
         let provider = Arc::new(default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         Self::with(door, config.with_no_client_auth().with_single_cert(vec![receiver()], key("receiver.key")).unwrap())
     }
 
-    /// For clients that the authority knows.
+    /// For clients with a certificate of the authority.
     fn for_known_clients(door: TcpListener) -> Self {
         let provider = Arc::new(default_provider());
         let mut known = RootCertStore::empty();
@@ -78,7 +78,7 @@ fn file(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests/fixtures/tls", name].iter().collect()
 }
 
-/// Sends the spans of a run with these files; why they did not arrive, if so.
+/// Exports the spans of a run with these files; an error if they did not arrive.
 fn send(receiver: &Receiver, protocol: &str, files: &[(&str, &str)]) -> Result<(), String> {
     let named = |(what, name): &(&str, &str)| (format!("OTEL_EXPORTER_OTLP_{what}"), file(name).display().to_string());
     let files: Vec<(String, String)> = files.iter().map(named).collect();
@@ -92,7 +92,7 @@ fn send(receiver: &Receiver, protocol: &str, files: &[(&str, &str)]) -> Result<(
 const AUTHORITY: (&str, &str) = ("CERTIFICATE", "authority.pem");
 
 #[test]
-fn a_receiver_behind_tls_gets_spans_if_the_named_authority_vouches_for_it_and_none_otherwise() {
+fn a_tls_receiver_gets_spans_only_with_a_trusted_certificate() {
     for protocol in PROTOCOLS {
         let receiver = Receiver::behind(Locked::for_all);
         assert_eq!(send(&receiver, protocol, &[AUTHORITY]), Ok(()), "{protocol}");
@@ -107,11 +107,11 @@ fn a_receiver_behind_tls_gets_spans_if_the_named_authority_vouches_for_it_and_no
 }
 
 #[test]
-fn a_receiver_that_wants_to_know_its_clients_is_shown_the_named_certificate() {
+fn a_receiver_with_client_authentication_gets_the_certificate() {
     let client = [AUTHORITY, ("CLIENT_CERTIFICATE", "client.pem"), ("CLIENT_KEY", "client.key")];
     for protocol in PROTOCOLS {
         let receiver = Receiver::behind(Locked::for_known_clients);
-        assert!(send(&receiver, protocol, &[AUTHORITY]).is_err(), "{protocol}: nobody in particular");
+        assert!(send(&receiver, protocol, &[AUTHORITY]).is_err(), "{protocol}: no client certificate");
         assert_eq!(receiver.spans(), 0, "{protocol}");
         assert_eq!(send(&receiver, protocol, &client), Ok(()), "{protocol}");
         assert!(receiver.spans() > 0, "{protocol}");

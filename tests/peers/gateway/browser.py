@@ -34,7 +34,7 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe",
 ]
 
-# Everything that the page shows, with the shadow trees of its elements.
+# All text of the page, including the shadow trees of its elements.
 SHOWN = """(() => {
   const texts = [];
   const walk = (node) => {
@@ -46,7 +46,7 @@ SHOWN = """(() => {
   return texts.join(' ');
 })()"""
 
-# The TRY button of an operation, whose component is found in the shadow trees.
+# The TRY button of an operation, whose component is in the shadow trees.
 TRY = """(async () => {
   const all = [];
   const walk = (node) => { all.push(node); if (node.shadowRoot) walk(node.shadowRoot); node.childNodes.forEach(walk); };
@@ -65,13 +65,13 @@ POSTED = """fetch('/v1/runs', {
 
 
 class Browser:
-    """A page of a headless Chromium with a profile of its own."""
+    """A page of a headless Chromium with its own profile."""
 
     def __init__(self, chromium, profile):
         (self.reads, writes), (reads, self.writes) = os.pipe(), os.pipe()
 
         def descriptors():
-            # The protocol wants 3 to read from and 4 to write to.
+            # The protocol reads from descriptor 3 and writes to 4.
             high = [os.dup2(reads, 103), os.dup2(writes, 104)]
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
@@ -114,7 +114,7 @@ class Browser:
         return done["result"].get("value")
 
     def refused(self):
-        """Every answer that was a refusal, and every error of the console."""
+        """Every error response, and every error of the console."""
         said = []
         for event in self.heard:
             params = event["params"]

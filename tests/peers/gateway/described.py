@@ -1,4 +1,4 @@
-"""schemathesis makes requests from the API's own description, good and bad ones: no 5xx, and no answer that is not described."""
+"""schemathesis generates valid and invalid requests from the API's description: no 5xx, and no undescribed response."""
 
 import os
 import subprocess
@@ -23,7 +23,8 @@ turns:
 """
 
 
-# What is malformed is refused with 400, and then the description says so; what reads well may still not be meant, or not any more.
+# A malformed request is refused with 400, which the description covers; a well-formed one can still be invalid, or come
+# too late.
 CHECKS = """
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "3xx", 401, 403, 404, 406, 409, 410, 412, 422, 429, "5xx"]
@@ -45,5 +46,5 @@ def run(binary, folder):
 
 
 EXAMPLES = "25"
-# Every other request is answered sooner; the stream of a run that waits for somebody goes on, and is read for so long.
+# Other requests are answered sooner; the stream of a pending run stays open, and is read for so long.
 REQUEST_S = "3"

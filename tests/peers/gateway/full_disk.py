@@ -1,4 +1,4 @@
-"""The disk fills up under the store: whoever asks hears so, what was promised is kept, and with room again all goes on."""
+"""The disk fills up under the store: requests report it, acknowledged writes are kept, and free space lets runs resume."""
 
 import resource
 import signal
@@ -19,7 +19,7 @@ turns:
   - say: Done.
 """
 
-# No file may grow beyond this: what a write beyond it is told is what a full disk tells.
+# No file may grow beyond this: a write beyond it fails like one on a full disk.
 ROOM = 3 * 1024 * 1024
 
 
@@ -44,7 +44,7 @@ def run(binary, folder):
         assert refused, "the disk never filled up"
         status, answer = refused
         assert status == 503 and answer["code"] == "store_unavailable", refused
-        assert server.ask("GET", "/healthz")[0] == 200, "the process lives"
+        assert server.ask("GET", "/healthz")[0] == 200, "the process is alive"
         ready = server.ask("GET", "/readyz")
         assert ready[0] == 503 and ready[2]["checks"]["store_writes"] == "failing", ready
         first = server.ask("GET", f"/v1/runs/{kept[0]['id']}")
@@ -56,4 +56,4 @@ def run(binary, folder):
             body = {"results": [{"call_id": made["pending"][0]["call_id"], "output": "x"}]}
             answer = server.must("POST", f"/v1/runs/{made['id']}/resume", body)
             assert answer["status"] == "completed", answer
-    return f"refused with {status} after {len(kept)} runs; with room again all of them completed"
+    return f"refused with {status} after {len(kept)} runs; with free space all of them completed"

@@ -1,5 +1,5 @@
-"""The server is killed while 200 runs are at work: afterwards every one reaches its ending, no call is made twice, and whoever
-followed the events misses none."""
+"""The server is killed while 200 runs are in progress: afterwards every run ends, no call is made twice, and a client
+that follows the events misses none."""
 
 import json
 import os
@@ -52,8 +52,8 @@ def survive(server, log):
     over = threading.Event()
     readers = [threading.Thread(target=follow, args=(server, run, seen[run], over)) for run in seen]
     [reader.start() for reader in readers]
-    # In the middle of it: most calls of the second turn are on their way.
-    until("calls are under way", lambda: len(calls(log)) > RUNS * 2, 60)
+    # In the middle: most calls of the second turn are in progress.
+    until("calls are in progress", lambda: len(calls(log)) > RUNS * 2, 60)
     at_work = [row["status"] for row in pages(server)].count("running")
     server.kill()
     before = len(calls(log))
@@ -70,11 +70,11 @@ def survive(server, log):
     for run, events in seen.items():
         whole = [event_id for event_id, _ in server.events(run) if event_id]
         assert events == whole, f"{run}: {events} is not {whole}"
-    return f"{at_work} of {RUNS} runs at work when it was killed, {before} calls made before, {len(keys)} in all, none twice"
+    return f"{at_work} of {RUNS} runs in progress when killed, {before} calls made before, {len(keys)} in all, none twice"
 
 
 def follow(server, run, seen, over):
-    """Reads a run's events to its end, over however many connections."""
+    """Reads a run's events to its end, over any number of connections."""
     while True:
         try:
             for event_id, event in server.events(run, seen[-1] if seen else None, timeout=5):
@@ -85,7 +85,7 @@ def follow(server, run, seen, over):
         except (OSError, AssertionError, ValueError):
             pass
         if over.is_set():
-            # Once more from where it stopped: everything has happened by now.
+            # Once more from where it stopped: the run has ended.
             over = threading.Event()
         time.sleep(0.1)
 

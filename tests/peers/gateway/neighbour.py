@@ -1,5 +1,5 @@
-"""A tenant with 100,000 runs and 64 readers of its lists: another tenant is answered, and the server stays ready. How quickly, alone
-and beside them, is reported and not asserted: it depends on what else the machine does."""
+"""A tenant with 100,000 runs and 64 readers of its lists: another tenant is answered, and the server stays ready. Its
+latencies, alone and beside them, are reported but not asserted: they depend on the load of the machine."""
 
 import http.client
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The gateway in bad weather, and against its own description. `run_cases.py TOOLGATE [PART-OF-A-CASE'S-NAME]`"""
+"""The gateway under faults and load, and against its own description. `run_cases.py TOOLGATE [PART-OF-A-CASE'S-NAME]`"""
 
 import os
 import sys
@@ -17,7 +17,7 @@ import streams  # noqa: E402
 
 CASES = {
     "requests made from the description": described.run,
-    "killed while 200 runs are at work": killed.run,
+    "killed while 200 runs are in progress": killed.run,
     "2,000 streams, and slow clients": streams.run,
     "a disk that fills up": full_disk.run,
     "a neighbour with 100,000 runs and 64 readers": neighbour.run,
@@ -28,7 +28,7 @@ def main():
     binary, word = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     chosen = {name: case for name, case in CASES.items() if word in name}
     if not chosen:
-        print(f"there is no case with {word!r} in its name; there are: {', '.join(CASES)}")
+        print(f"no case has {word!r} in its name; there are: {', '.join(CASES)}")
         return 2
     failed = 0
     for name, case in chosen.items():

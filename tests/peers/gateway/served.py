@@ -1,4 +1,4 @@
-"""`toolgate serve` as a process of its own: started, asked, killed, started again. Standard library alone."""
+"""`toolgate serve` as a process of its own: started, queried, killed, restarted. It needs only the standard library."""
 
 import http.client
 import json
@@ -44,7 +44,7 @@ class Served:
                 self.process.kill()
 
     def start(self, port=0):
-        """Starts it and waits until it listens; the port stays what it was when it is started again."""
+        """Starts the server and waits until it listens; a restart uses the same port."""
         listen = f"127.0.0.1:{port or self.port}"
         self.process = subprocess.Popen(
             [self.binary, "serve", "--config", self.config, "--listen", listen],
@@ -64,7 +64,7 @@ class Served:
             self.said.append(line)
 
     def kill(self):
-        """As the machine would."""
+        """Kills the process with SIGKILL."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
@@ -73,7 +73,7 @@ class Served:
         return self.process.wait(60)
 
     def ask(self, method, path, body=None, timeout=60, **headers):
-        """Status, headers and body of an answer."""
+        """Status, headers and body of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             connection.request(method, path, *self._sent(body, headers))
@@ -85,7 +85,7 @@ class Served:
             connection.close()
 
     def must(self, method, path, body=None, **headers):
-        """The body of an answer that is no refusal."""
+        """The body of a successful response."""
         status, _, answer = self.ask(method, path, body, **headers)
         assert status < 300, f"{method} {path}: {status} {answer}"
         return answer
@@ -116,7 +116,7 @@ class Served:
             connection.close()
 
     def memory_mib(self):
-        """What the process holds."""
+        """The memory of the process."""
         with open(f"/proc/{self.process.pid}/status") as status:
             kib = next(line for line in status if line.startswith("VmRSS:")).split()[1]
         return int(kib) / 1024
@@ -135,7 +135,7 @@ def write(path, text):
 
 
 def until(what, condition, seconds):
-    """Waits for something that has to become true."""
+    """Waits until a condition is true."""
     deadline = time.monotonic() + seconds
     while True:
         found = condition()

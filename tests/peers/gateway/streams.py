@@ -1,4 +1,4 @@
-"""2,000 streams at once, clients that send or read too slowly, and a server that goes on serving the others."""
+"""2,000 concurrent streams, clients that send or read too slowly, and a server that keeps serving the others."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import time
 from served import Served, until
 
 STREAMS = 2000
-# What a stream may hold, in KiB. Two thirds are two buffers of hyper and its connection.
+# The most that a stream may hold, in KiB. Two thirds are two buffers of hyper and its connection.
 MOST_HELD = 34
 
 CONFIG = """
@@ -35,7 +35,7 @@ def run(binary, folder):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, most), most))
     with Served(binary, folder, CONFIG, CONVERSATION) as server:
         told = [many(server), slow_heads(server), slow_body(server), deaf(server)]
-    # A process of its own: in one that had as many streams before, they would take the memory that those left.
+    # A process of its own: one that had as many streams before would reuse their memory.
     with Served(binary, folder, CONFIG, CONVERSATION) as server:
         told.append(of_many_runs(server))
     return "; ".join(told)
@@ -72,17 +72,17 @@ def many(server):
         read_until(stream, b"execution.completed")
     took = time.monotonic() - began
     [stream.close() for stream in streams]
-    return f"{STREAMS} streams: all told of the ending {took:.1f} s after the resume, {held:.1f} KiB each"
+    return f"{STREAMS} streams: all received the ending {took:.1f} s after the resume, {held:.1f} KiB each"
 
 
 def of_many_runs(server):
-    """A stream of each of many runs: what it holds, and what all of them cost while nothing happens."""
+    """A stream of each of many runs: its memory, and the cost of all of them while nothing happens."""
     runs = [waiting(server)["id"] for _ in range(STREAMS)]
     before = server.memory_mib()
     streams = [opened(server, f"/v1/runs/{run}/events") for run in runs]
     for stream in streams:
         read_until(stream, b"execution.pending")
-    # The first look at the store wakes each of them.
+    # The first poll of the store wakes each of them.
     time.sleep(5)
     held, worked = (server.memory_mib() - before) * 1024 / STREAMS, cpu_seconds(server)
     time.sleep(20)
@@ -106,7 +106,7 @@ def read_until(stream, word):
 
 
 def slow_heads(server):
-    """Connections that never finish their head are closed, and keep nobody out."""
+    """Connections that never finish their head are closed, and do not block other clients."""
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
     [one.sendall(b"GET /healthz HTTP/1.1\r\nHo") for one in idle]
     began = time.monotonic()
@@ -117,11 +117,11 @@ def slow_heads(server):
         while one.recv(4096):
             pass
     closed = time.monotonic() - began
-    return f"100 half heads: another is answered after {answered * 1000:.0f} ms, they are closed after {closed:.0f} s"
+    return f"100 partial heads: another is answered after {answered * 1000:.0f} ms, they are closed after {closed:.0f} s"
 
 
 def slow_body(server):
-    """A body that never comes is given up."""
+    """A body that never arrives times out."""
     one = socket.create_connection(("127.0.0.1", server.port), timeout=90)
     one.sendall((
         f"POST /v1/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n"
@@ -132,7 +132,7 @@ def slow_body(server):
 
 
 def deaf(server):
-    """Clients that never read cost the server no memory, and are let go."""
+    """Clients that never read cost the server no memory, and are disconnected."""
     before = server.memory_mib()
     streams = []
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""Malformed answers: what bytes stand where an answer belongs, over each transport, in each era, at each moment."""
+"""Malformed answers: wrong bytes in place of an answer, over each transport, in each era, at each moment."""
 
 import json
 
@@ -9,7 +9,7 @@ UNREADABLE = r"read|JSON|answer|result|message|id\b"
 
 
 def swapped(old, new):
-    """The correct answer with a piece of its bytes exchanged."""
+    """The correct answer with some bytes replaced."""
 
     def build(exchange):
         data = encoded(exchange.answer(exchange.result()))
@@ -37,7 +37,7 @@ def member(raw):
 
 
 def envelope(**changes):
-    """Members of the envelope exchanged, or left out where the value is ABSENT."""
+    """The envelope with some members replaced, or left out where the value is ABSENT."""
 
     def build(exchange):
         message = {**exchange.answer(exchange.result()), **changes}
@@ -47,7 +47,7 @@ def envelope(**changes):
 
 
 def earlier(exchange):
-    """The correct answer under the id of the request for the list."""
+    """The correct answer with the id of the list request."""
     return encoded({**exchange.answer(exchange.result()), "id": exchange.peer.ids["tools/list"]})
 
 
@@ -63,7 +63,7 @@ def refusal(error, **changes):
 
 
 def result(value):
-    """Another result; a function is given the exchange."""
+    """Another result; a function receives the exchange."""
     return lambda exchange: encoded(exchange.answer(exchange.dressed(value) if isinstance(value, dict) else value))
 
 
@@ -85,7 +85,7 @@ def deep(levels):
 
 
 def around(before=(), after=()):
-    """Other messages before and after the correct one, each in a frame of its own. Only where a transport has several."""
+    """Other messages before and after the correct one, each in its own frame. Only where a transport has several."""
 
     def act(exchange):
         for build in before:
@@ -101,18 +101,20 @@ def around(before=(), after=()):
 
 
 FINE = answers("fine")
-# The bytes have one meaning.
+# The bytes are unambiguous.
 ONE_MEANING = (FINE,)
-# No specification says what it means: an answer with what can be read, or a failure that says why.
+# No specification defines their meaning: an answer with the readable parts is good, and so is a failure with the
+# reason.
 EITHER = (answers(""), fails(UNREADABLE), misfits())
 FAILS = (fails(UNREADABLE),)
-# On stdio a line that cannot be told from a log line is no answer; HTTP knows that this is the response.
+# On stdio a line that looks like a log line is not an answer; over HTTP it is the response.
 NOISE = (fails(), times_out(r"stdout|neither an answer"))
 
 ISSUE = "issue 17, item 8"
 RPC = "JSON-RPC 2.0, section 5"
 
-# name -> (bytes, endings for a call, source). What is wrong lies below the level of MCP: every transport and moment has it.
+# name -> (bytes, endings for a call, source). The fault lies below the level of MCP: every transport and moment has
+# it.
 WIRE = {
     "a lone high surrogate in its text": (text(b"fine \\ud83d"), ONE_MEANING, ISSUE),
     "a lone low surrogate in its text": (text(b"\\ude00 fine"), ONE_MEANING, ISSUE),
@@ -205,7 +207,7 @@ def content(*blocks, **more):
     return result({"content": list(blocks), **more})
 
 
-# What is wrong is the result of a call. "mcp call does not exit 0 on broken content" is issue 17, item 11.
+# The result of a call is wrong. "mcp call does not exit 0 on broken content" is issue 17, item 11.
 NOT_ZERO = "issue 17, item 11"
 RESULTS = {
     "the result null": (bare(None), (fails(),), RPC),
@@ -317,7 +319,7 @@ SEQUENCES = {
     "a request that is no JSON-RPC first": (around(before=[lambda exchange: b'{"method":"ping","id":77}']), (FINE,)),
 }
 
-# Which rows of WIRE the list and the handshake have as well: those that the reader of messages decides.
+# The rows of WIRE that the list and the handshake have as well: those that the message parser decides.
 ELSEWHERE = ["a lone high surrogate in its text", "an invalid UTF-8 byte", "1e400", "NaN", "10,000 levels of nesting",
              "a result and an error", "neither a result nor an error", "the id null", "no id", "an error under the id null",
              "an error without an id", "an error under the id server-error", "its id as text", "no jsonrpc", "a batch of one",
@@ -333,7 +335,7 @@ def raw(build):
 
 
 def only_http(endings):
-    """Over HTTP a response belongs to one request: what cannot be read fails it at once."""
+    """Over HTTP a response belongs to one request: an unreadable response fails it at once."""
     return tuple(ending for ending in endings if ending.label != "times out")
 
 
@@ -377,9 +379,9 @@ def rows():
     for transport in ("stdio", "sse"):
         for name, (act, good) in SEQUENCES.items():
             if transport == "sse" and name.startswith(("an answer", "an error", "an unreadable answer")):
-                good = (*EITHER, fails("id"))  # The stream belongs to one request, so that an answer to another one is no answer of it.
+                good = (*EITHER, fails("id"))  # The stream belongs to one request, so an answer to another request is not its answer.
             yield Situation(f"a call gets {name} {HOW[transport]}", transport, {"tools/call": act}, good, group="answers")
-        # Without the right answer there is nothing to wait for over HTTP once the stream ended; over stdio it may still come.
+        # Over HTTP a missing answer cannot arrive once the stream ended; over stdio it still may.
         for name, build in [("a foreign id", envelope(id=987654)), ("the id of the list", earlier)]:
             good = (fails(),) if transport == "sse" else (fails(), times_out())
             yield Situation(f"a call is only answered under {name} {HOW[transport]}", transport, {"tools/call": raw(build)}, good,
@@ -418,7 +420,7 @@ def elsewhere():
             if "times out" in labels and transport == "stdio":
                 expected.append(times_out(r"stdout|within"))
             if name == "a batch of one" and (method != "tools/list" or era == "modern"):
-                # There is no batching before a revision is agreed on, nor in the stateless era.
+                # Batches do not exist before the negotiation of a revision, nor in the stateless era.
                 expected.append(fails(UNREADABLE))
             tag = HOW[transport] + (" without sessions" if era == "modern" else "")
             revision = "2025-03-26" if "batch" in name and era == "legacy" else None

@@ -1,4 +1,4 @@
-"""What only HTTP can do wrong: statuses, types, connections, sessions, and the syntax of event streams."""
+"""HTTP faults: statuses, types, connections, sessions, and the syntax of event streams."""
 
 import time
 
@@ -43,7 +43,7 @@ def reason(code, body):
     if code == 403:
         said.append("403|allow|access")
     if code == 404:
-        said.append("session")  # In a session it means that the session is over.
+        said.append("session")  # In a session it means that the session ended.
     if code == 200:
         said.append("empty|nothing|no answer|web page|html|text/plain|content type|without|JSON")
     else:
@@ -57,7 +57,8 @@ def statuses():
             short = code in (202, 204, 301, 302, 307, 308, 406, 408, 409, 410, 413, 415, 422, 425, 501, 502, 504, 520)
             if short and body not in ("nothing", "an error under the id null", "a web page") or code == 204 and body != "nothing":
                 continue
-            # A server that answers 400 or 404 in a session may have lost it: one more handshake and one more call are due.
+            # A server that answers 400 or 404 in a session may have lost it: the client may send one more handshake
+            # and one more call.
             lost = 2 if code in (400, 404) else 1
             headers = [("retry-after", "7")] if code in (429, 503) else []
             if code in (301, 302, 307, 308):
@@ -226,7 +227,7 @@ def streams():
         yield Situation(f"a stateless event stream has {name}", "sse", {"tools/call": act}, good, group="event streams", era="modern", source=WHATWG)
         yield Situation(f"an event stream with the list has {name}", "sse", {"tools/list": act}, lists('"name": "echo"'), group="event streams",
                         command="list", source=WHATWG)
-    # SEP-1699: the server primes the stream with an id, hangs up, and answers where the client comes back.
+    # SEP-1699: the server sends an event with an id first, disconnects, and answers where the client reconnects.
     def come_back(exchange):
         if exchange.headers.get("last-event-id") != "e1":
             return exchange.http(405, kind=None)

@@ -1,4 +1,4 @@
-"""Runs toolgate against one situation and judges what is seen from outside."""
+"""Judge: runs toolgate against one situation and judges its observable behaviour."""
 
 import json
 import os
@@ -10,14 +10,14 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PANIC = re.compile(rb"panicked at|RUST_BACKTRACE|has overflowed its stack|fatal runtime error|internal error: entered unreachable")
-# Seconds after the end of toolgate in which every process that it started has to be gone.
+# Seconds after the end of toolgate until every process that it started has to be gone.
 GONE = 2
-# Of longer output so much is read at either end: a result of 40 MB is judged by these.
+# The size of the beginning and of the end that is read of longer output: a result of 40 MB is judged by these.
 READ = 4 * 1024 * 1024
 
 
 class Seen:
-    """What one run showed."""
+    """The observations of one run."""
 
     def __init__(self):
         self.exit = self.status = self.since_strike = None
@@ -133,7 +133,7 @@ def peak_mb(pid):
 
 
 def marked(mark):
-    """The processes whose environment has the mark: children of toolgate and theirs."""
+    """The processes whose environment has the mark: descendants of toolgate."""
     needle, found = f"HOSTILE_MARK={mark}\0".encode(), []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -159,7 +159,7 @@ def kill(pid):
 
 
 def head(path):
-    """The output, without the middle where it is long."""
+    """The output, without the middle if it is long."""
     with open(path, "rb") as file:
         beginning = file.read(READ)
         file.seek(max(file.tell(), os.path.getsize(path) - READ))
@@ -174,7 +174,7 @@ def lines_of(path):
 
 
 def faults(situation, seen):
-    """Everything that is wrong with what was seen; empty where it is good."""
+    """The errors in the observations; empty if there are none."""
     found = []
     if seen.exit == -signal.SIGKILL and seen.seconds >= situation.bound:
         found.append(f"still running after {situation.bound} s")

@@ -1,4 +1,4 @@
-"""Hostile lists of tools, and handshakes that say odd things."""
+"""Hostile tool lists and malformed handshakes."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The matrix: all situations, by name, and the part of it that is played by default."""
+"""The matrix: all situations, by name, and the subset that runs by default."""
 
 import importlib
 import re
@@ -7,11 +7,11 @@ from collections import defaultdict
 from situation import Situation, completes
 
 TABLES = ["answers", "http_rows", "stdio_rows", "lists", "moments", "runs"]
-# What a name says besides the misbehaviour: over which transport, in which era, at which moment.
+# The suffix of a name, after the misbehaviour: the transport, the era, and the moment.
 WAY = re.compile(r"( over stdio| over HTTP| in an event stream)?( without sessions)?(, (legacy|modern))?( \((stdio|json|sse)\))?$")
 MOMENT = re.compile(r"^(a stateless call|a stateless event stream|an event stream with the list|an event stream|over HTTP the list|a call|the list"
                     r"|initialize|discovery|each request|a process) (is answered with|gets|returns|has|exits|is|dies|closes)")
-# Of the situations that share a misbehaviour the default plays one in so many.
+# Of the situations that share a misbehaviour, the default runs one in this many.
 SHARE = 4
 
 
@@ -22,7 +22,7 @@ def rows():
 
 
 def core():
-    """Every misbehaviour, but not in each way: the ways take turns."""
+    """Every misbehaviour, but not over each transport and era: these take turns."""
     kinds = defaultdict(list)
     for row in rows():
         kinds[MOMENT.sub("", WAY.sub("", row.name))].append(row)

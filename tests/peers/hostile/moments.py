@@ -1,4 +1,4 @@
-"""What a server sends in the middle of a call, or between calls, besides the answer; floods included."""
+"""Messages of a server during a call, or between calls, besides the answer; floods included."""
 
 import time
 
@@ -8,7 +8,7 @@ from situation import Situation, answers, asks, fails, times_out
 
 
 def asked(method, params=None, key="server-1", wants=None):
-    """Asks the client and answers once the client replied; reports in its answer what the reply was."""
+    """Sends the client a request, answers after the reply, and reports the reply in its answer."""
 
     def act(exchange):
         reply = exchange.ask(method, params, key)
@@ -146,12 +146,12 @@ def rows():
             yield Situation(f"in a call comes {name} {how}", transport, {"tools/call": act}, good, group="in a call", source=source, calls=calls)
         for name, (act, good) in NOTES.items():
             if transport == "sse" and name.endswith("no request"):
-                good = EITHER  # The stream belongs to one request, so that an answer to another one is no answer of it.
+                good = EITHER  # The stream belongs to one request, so an answer to another request is not its answer.
             yield Situation(f"in a call comes {name} {how}", transport, {"tools/call": act}, good, group="in a call")
         bounded = "issue 17, item 9: memory is bounded"
         for name, make in FLOODS.items():
             for then, label in [(True, "and its answer"), (False, "and no answer")]:
-                # A server that is cut off for it is handled well, and so is one that is heard out.
+                # Cutting such a server off is good, and so is reading it to the end.
                 good = (FINE, fails(), asks()) if then else (times_out(), fails(), asks())
                 flooded = f"an eighth of a megabyte of {name}" if then else f"{name} without end"
                 yield Situation(f"in a call come {flooded} {label} {how}", transport, {"tools/call": flood(make, 0.125 if then else None)}, good,
@@ -193,7 +193,7 @@ def after_initialized(name):
 
 
 def unread(make):
-    """Floods in the thread that also reads stdin, so that nothing is read any more."""
+    """Floods in the thread that also reads stdin, which therefore stops reading."""
 
     def act(exchange):
         exchange.peer.stop_reading.set()
@@ -221,7 +221,7 @@ def primed(exchange):
 
 
 def endless_rest(megabytes):
-    """What comes where a primed stream is resumed."""
+    """The response to a client that resumes a primed stream."""
 
     def act(exchange):
         if exchange.headers.get("last-event-id") != "e1":

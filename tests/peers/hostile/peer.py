@@ -1,7 +1,7 @@
-"""Hostile MCP server: speaks correct MCP over stdio or HTTP, except where its situation says otherwise.
+"""Hostile MCP server: speaks correct MCP over stdio or HTTP, except for the fault of its situation.
 
 `peer.py SITUATION --stdio` speaks on stdin and stdout; `peer.py SITUATION --http` prints the port it listens on. Sockets and
-lines are written by hand, because a library would correct what has to be wrong. HOSTILE_LOG names a file that gets a JSON
+lines are written by hand, because a library would correct the faults. HOSTILE_LOG names a file that gets a JSON
 line for each request and for the moment of the misbehaviour. Standard library only.
 """
 
@@ -50,7 +50,7 @@ class Peer:
         self.stop_reading = threading.Event()
 
     def receive(self, exchange):
-        """Acts on one message of the client; returns when its exchange is over."""
+        """Handles one message of the client; returns when its exchange has ended."""
         message = exchange.message
         if "method" not in message:
             with self.arrived:
@@ -77,7 +77,7 @@ class Peer:
 
 
 class Exchange:
-    """One message of the client and the ways to react to it. Each transport adds how bytes travel."""
+    """One message of the client and the possible reactions. Each transport adds how to send bytes."""
 
     nth = 1
 
@@ -86,7 +86,7 @@ class Exchange:
         self.id, self.params = message.get("id"), message.get("params") or {}
         self.era = "modern" if MODERN in json.dumps(self.params.get("_meta", {})) else "legacy"
 
-    # What a correct server answers.
+    # The answers of a correct server.
 
     def result(self):
         method = self.message.get("method")
@@ -142,7 +142,7 @@ class Exchange:
         self.note("notifications/subscriptions/acknowledged", params)
         self.hang()
 
-    # What any server may send besides.
+    # Messages that any server may send besides.
 
     def note(self, method, params=None):
         self.more(encoded({"jsonrpc": "2.0", "method": method, "params": params or {}}))
@@ -260,7 +260,7 @@ REASONS = {200: "OK", 202: "Accepted", 204: "No Content", 404: "Not Found"}
 
 
 class Closed(Exception):
-    """The connection ended on purpose."""
+    """The connection was ended on purpose."""
 
 
 def serve_stdio(peer):
@@ -283,7 +283,7 @@ def serve_stdio(peer):
         *lines, buffered = buffered.split(b"\n")
         for line in lines:
             exchange = StdioExchange(peer, json.loads(line))
-            # Notifications and replies are taken in order; requests may block.
+            # Notifications and replies are handled in order; requests may block.
             if "id" in exchange.message and "method" in exchange.message:
                 threading.Thread(target=peer.receive, args=(exchange,), daemon=True).start()
             else:
@@ -346,7 +346,7 @@ def serve_connection(peer, connection):
 if __name__ == "__main__":
     import matrix
 
-    sys.setrecursionlimit(20_000)  # Some schemas are deeper than Python's encoder goes by itself.
+    sys.setrecursionlimit(20_000)  # Some schemas are nested deeper than the default limit of the encoder.
     name, transport = sys.argv[1:3]
     peer = Peer(matrix.find(name))
     serve_stdio(peer) if transport == "--stdio" else serve_http(peer)

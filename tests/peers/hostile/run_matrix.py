@@ -1,4 +1,4 @@
-"""Plays the matrix of hostile MCP servers against a toolgate binary and says how many situations it handled well."""
+"""Runs the matrix of hostile MCP servers against a toolgate binary and reports how many situations it handled well."""
 
 import argparse
 import fnmatch
@@ -84,7 +84,7 @@ def main():
             try:
                 seen = judge.play(os.path.abspath(asked.binary), row, folder, pycache)
                 wrong = judge.faults(row, seen)
-            except Exception as error:  # The matrix goes on; the row is the one that cannot be judged.
+            except Exception as error:  # The matrix continues; only this row cannot be judged.
                 seen, wrong = judge.Seen(), [f"the situation cannot be played: {error!r}"]
             for name in ("out", "err", "log"):
                 if os.path.exists(path := os.path.join(folder, name)):

@@ -8,7 +8,8 @@ from moments import FLOODS, NOTES, flood
 from situation import AT_ONCE, START_TIMEOUT, Situation, completes
 from stdio_rows import PYTHON_TRACE, die
 
-# Milliseconds that a call of the healthy server may take on a loaded machine, and a run beyond what its timeouts say.
+# Milliseconds that a call of the healthy server may take on a loaded machine, and a run beyond its configured
+# timeouts.
 HEALTHY_MS, SPARE_S = 2500, 8
 
 
@@ -54,7 +55,7 @@ def is_answered(seen):
 
 
 def waits_once(seen):
-    # The list of tools is waited for once, and no call is held up by it.
+    # A run waits for the tool list once, and the list delays no call.
     if seen.seconds > START_TIMEOUT + SPARE_S:
         return f"the run took {seen.seconds:.0f} s, more than one start timeout"
     return healthy(seen)

@@ -1,19 +1,20 @@
-"""A row of the matrix: what the server does, how toolgate is run against it, and which endings are good.
+"""A row of the matrix: the behaviour of the server, the command line of toolgate, and the good endings.
 
 Where several endings are good the specification leaves the choice; an ending that is not in the row is a failure, and so are a panic,
-memory beyond the bound, a call that the server received twice, a raw terminal escape in the output, and processes left behind.
+memory beyond the bound, a call that the server received twice, a raw terminal escape in the output, and orphaned processes.
 """
 
 import re
 
 from peer import ADD, ECHO
 
-# Seconds: what the generated configuration sets. A call that hangs is seen as one of these being hit.
+# Seconds in the generated configuration. A call that hangs reaches one of these limits.
 START_TIMEOUT, CALL_TIMEOUT, TOTAL_TIMEOUT = 8, 5, 8
-# Seconds from the misbehaviour to the end of the process where toolgate can know at once. Generous for a loaded machine.
+# Seconds from the misbehaviour to the end of the process where toolgate can detect it at once. Generous for a loaded
+# machine.
 AT_ONCE = 4.5
 MEMORY_MB = 300
-# Texts of toolgate's own timeouts: an ending "at once" has none of them.
+# The texts of toolgate's own timeouts: an ending "at once" contains none of them.
 TIMED_OUT = re.compile(r"neither an answer nor progress for|gave no answer within|did not answer the handshake within"
                        r"|did not list its tools within|was not ready within")
 
@@ -31,7 +32,7 @@ class Ending:
         return f"{self.label} (exit {'/'.join(map(str, sorted(self.exits)))}){said}"
 
     def misses(self, seen):
-        """Why what was seen is not this ending, or None."""
+        """Why the observation is not this ending, or None."""
         if seen.exit not in self.exits:
             return f"exit {seen.exit}"
         if self.status and seen.status not in self.status:
@@ -53,7 +54,7 @@ def answers(pattern="fine"):
 
 
 def fails(pattern=""):
-    """The server is not there, broke off, refused or cannot be read: at once, and with the reason."""
+    """The server is unavailable, broke off, refused or cannot be read: at once, and with the reason."""
     return Ending("fails at once", {5}, pattern)
 
 
@@ -66,7 +67,7 @@ def misfits(pattern=""):
 
 
 def times_out(pattern=""):
-    """No answer in time: good only where toolgate cannot know before."""
+    """No answer in time: good only where toolgate cannot detect it earlier."""
     return Ending("times out", {5, 6}, pattern, at_once=False)
 
 
@@ -98,7 +99,8 @@ class Situation:
         self.tools = [ECHO, ADD] if tools is None else tools
         self.capabilities = {"tools": {"listChanged": True}} if capabilities is None else capabilities
         self.opening, self.closing = opening, closing
-        # Judged besides the ending: MB at the peak, tools/call requests that may arrive, seconds in all, a function of what was seen.
+        # Judged besides the ending: peak MB, received tools/call requests, total seconds, a function of the
+        # observation.
         self.memory, self.calls, self.slack, self.check = memory, calls, slack, check
         self.bound = bound or START_TIMEOUT + TOTAL_TIMEOUT + 15
         self.skip = skip

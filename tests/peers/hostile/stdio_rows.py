@@ -1,4 +1,4 @@
-"""What only a process can do wrong: how it starts, dies, writes and is left behind."""
+"""Process faults: how a server starts, dies, writes and is orphaned."""
 
 import os
 import re
@@ -117,7 +117,7 @@ def then_well(before):
 
 
 def ignore_everything(exchange):
-    """Lives on when stdin ends and when it is asked to terminate."""
+    """Keeps running when stdin ends and when it receives SIGTERM."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -139,7 +139,8 @@ def rows():
         quote = re.escape(quote).replace("'", "['\\\\]*")
         yield row(f"a process dies at its start with {name}", {}, fails(quote), opening=die(1, stderr), command="list", source=source)
         yield row(f"a process dies in a call with {name}", {"tools/call": die(1, stderr)}, fails(quote), source=source)
-    # A panic of the server is quoted, so it cannot be told from one of toolgate by its text alone; its exit code is.
+    # A panic of the server is quoted, so its text alone cannot be distinguished from a panic of toolgate; the exit
+    # code can.
     for moment, name in [("initialize", "initialize"), ("tools/list", "the list"), ("tools/call", "a call")]:
         command = "call" if moment == "tools/call" else "list"
         for code in (0, 1, 127):

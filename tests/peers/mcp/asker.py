@@ -1,4 +1,4 @@
-"""Asks in the middle of calls, over one stream for all of them. What became of its calls is written to a file."""
+"""Server that asks in the middle of calls, over one stream for all of them. It writes the outcomes of its calls to a file."""
 
 import itertools
 import json

@@ -1,5 +1,5 @@
-"""Makes a task of each call, and answers `tasks/get` and `tasks/update` as its arguments say: `METHOD=CODE` is an error
-the first time. `asks` lets the task ask for a name until it is told one."""
+"""Server that makes a task of each call, and answers `tasks/get` and `tasks/update` by its arguments: `METHOD=CODE` is an error
+the first time. `asks` lets the task ask for a name until it receives one."""
 
 import sys
 

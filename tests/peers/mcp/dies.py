@@ -1,4 +1,4 @@
-"""Dies at start and says why, as a server does whose configuration is missing."""
+"""Server that dies at start and prints the reason, like one without its configuration."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A server as its author writes it with fastmcp: everything that is hard about schemas, results and stdout.
+"""A typical fastmcp server with everything that is hard about schemas, results and stdout.
 
 Nested models, recursion, a discriminated union, a name that providers refuse, scalar results (fastmcp wraps them), 20 MB
 of text (fastmcp sends it twice), and print() where only messages belong.
@@ -74,7 +74,7 @@ def large(megabytes: Annotated[int, Field(ge=1, le=20)]) -> str:
 
 @mcp.tool
 def noisy() -> str:
-    """Print to stdout, which is not the place for it."""
+    """Print to stdout, which is reserved for messages."""
     print("noisy was called", flush=True)
     return "quiet"
 

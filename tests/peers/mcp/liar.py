@@ -1,4 +1,4 @@
-"""Declares what its results are, and returns what the name of the tool says."""
+"""Server that declares output schemas, and returns the result that the name of the tool states."""
 
 import wire
 

@@ -1,4 +1,4 @@
-"""Lists tools in a way that is named by its argument: malformed, endless, noisy, broken or paged."""
+"""Server whose argument names the fault of its tool list: malformed, endless, noisy, broken or paged."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Learns new tools while it runs, and does not start while the file exists that its argument names."""
+"""Server that adds tools while it runs, and does not start while the file named by its argument exists."""
 
 import os
 import sys

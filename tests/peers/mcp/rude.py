@@ -1,4 +1,4 @@
-"""Answers the handshake, but not as it should: with an error, or with something that is no answer to it."""
+"""Server that answers the handshake with an error, or with an invalid answer."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Speaks well, but does not end when its stdin is closed: only a signal ends it."""
+"""Correct server that does not exit when its stdin is closed: only a signal ends it."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""JSON-RPC over stdio, as little of it as a misbehaving server needs. Standard library only."""
+"""Minimal JSON-RPC over stdio for misbehaving servers. Standard library only."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ def say(request, progress, message=None):
 
 
 def messages(shake_hands=True, tools=None):
-    """What the client sends, the handshake answered along the way."""
+    """The messages of the client; the handshake is answered on the way."""
     for line in sys.stdin:
         message = json.loads(line)
         if shake_hands and message.get("method") == "initialize":

@@ -1,4 +1,4 @@
-"""Keeps what it is sent, and does with a call what the name of the tool says."""
+"""Server that records its received messages, and reacts to a call as the name of the tool states."""
 
 import os
 import sys

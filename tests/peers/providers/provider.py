@@ -1,4 +1,4 @@
-"""A provider that plays a list of turns on any of the four wires, and takes no request that its vendor would not take."""
+"""Scripted provider for any of the four APIs, which rejects every request that its vendor would reject."""
 
 import json
 import random
@@ -29,7 +29,7 @@ class Provider:
         self.server.server_close()
 
     def answer(self, path, body):
-        """(status, headers, bytes, how much of them is sent)"""
+        """(status, headers, bytes, number of bytes that are sent)"""
         with self.lock:
             self.asked += 1
             self.last = body
@@ -69,7 +69,7 @@ class Provider:
 
 
 def turns_in(body):
-    """How many turns of the model a request holds."""
+    """The number of model turns in a request."""
     count, before = 0, None
     for message in body.get("messages") or body.get("input") or body.get("contents") or []:
         theirs = message.get("role") in ("assistant", "model") or message.get("type") in ("reasoning", "function_call")
@@ -92,7 +92,7 @@ def handler(provider):
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
-            # A stream that is cut ends properly as HTTP: what is missing is told by its content alone.
+            # A truncated stream ends properly as HTTP: only its content shows that something is missing.
             content = content[:sent]
             self.send_header("content-length", str(len(content)))
             self.end_headers()

@@ -71,7 +71,7 @@ def resumed(kind):
     turns = [{"think": "Both at once.", "calls": [ORDERS, refund]}, {"say": "It is refunded."}]
     with Setting([(kind, turns, SETTINGS[kind], {})]) as setting:
         setting.runs("run", "Refund it.", code=10)
-        # Gemini gave the call no id: it has one of ours.
+        # Gemini gave the call no id: toolgate generated one.
         [owed] = json.loads(setting.command("runs", "show", "last", "--json").stdout)["pending"]
         setting.runs("resume", "last", "--result", owed["call_id"] + '={"status":"refunded"}', says="It is refunded.")
         return setting.problems

@@ -1,5 +1,5 @@
 """Checks a JSON value against the types of a vendor's own SDK: TypedDicts strictly (no missing key, no unknown key),
-pydantic models as they check themselves. Yields one sentence per problem, with the place."""
+pydantic models by their own validation. Yields one sentence per problem, with its path."""
 
 import collections.abc
 import os
@@ -20,7 +20,7 @@ def problems(value, expected, place="body"):
     elif origin in (typing.Union, types.UnionType):
         branches = [list(problems(value, branch, place)) for branch in arguments]
         if all(branches):
-            # Of a union of objects only the branch that comes closest says something useful.
+            # In a union of objects only the closest branch gives a useful error.
             closest = min(branches, key=lambda found: (-max(depth(one) for one in found), len(found)))
             yield from closest
     elif origin is typing.Literal:

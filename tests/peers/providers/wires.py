@@ -1,5 +1,5 @@
-"""The four wire formats as their providers speak them: what an answer looks like, and what a request must look like to be
-taken. A request is checked against the types of the vendor's own SDK, and for the rules that those types cannot say: where
+"""The four provider APIs: the format of their answers, and the checks of their requests.
+A request is checked against the types of the vendor's own SDK, and for the rules that those types cannot express: where
 results belong, and that the turns this provider wrote come back as it wrote them.
 
 A turn is {"think": text, "say": text, "calls": [(id, name, arguments)]}; all may be missing.
@@ -27,13 +27,13 @@ def data(value, event=None, newline="\n"):
 
 
 class Wire:
-    """What all have in common: the turns this provider wrote, as it wrote them."""
+    """The common part of all APIs: the turns of this provider, as it wrote them."""
 
     def __init__(self):
         self.written = []
 
     def check_replay(self, seen):
-        """`seen` are the assistant turns of a request, in this wire's own form."""
+        """`seen` are the assistant turns of a request, in the format of this API."""
         ours = [turn for turn in seen if self.is_signed(turn)]
         for turn in ours:
             if turn not in self.written:
@@ -330,7 +330,7 @@ class Gemini(Wire):
         if turn.get("say"):
             parts.append({"text": turn["say"]})
         for index, (id, name, arguments) in enumerate(turn.get("calls") or []):
-            # Every other call comes without an id, as Gemini often does.
+            # Every other call has no id, as Gemini often does.
             call = {"name": name, "args": arguments, **({"id": id} if index % 2 == 0 else {})}
             parts.append({"functionCall": call, **({"thoughtSignature": "c2lnbmVk"} if index == 0 else {})})
         usage = {"promptTokenCount": INPUT, "candidatesTokenCount": OUTPUT, "totalTokenCount": INPUT + OUTPUT}
@@ -343,7 +343,7 @@ class Gemini(Wire):
             self.written.append(parts)
             return json.dumps({**candidate(parts, finishReason="STOP"), "usageMetadata": usage}).encode()
         if not turn.get("calls"):
-            # The signature of a plain answer comes on an empty text part at the end.
+            # The signature of a plain answer is in an empty text part at the end.
             parts.append({"text": "", "thoughtSignature": "bGFzdA=="})
         self.written.append(parts)
         events = [data(candidate([part]), newline="\r\n") for part in parts[:-1]]
@@ -356,7 +356,7 @@ class Gemini(Wire):
 
 
 def halves(text):
-    """Two pieces: what is whole in a stream is no test of a stream."""
+    """Two pieces, because a stream with a single piece does not test streaming."""
     if not text:
         return []
     middle = len(text) // 2

@@ -1,6 +1,6 @@
-"""A model provider on any of the four wires, which keeps what it was asked in the words of chat completions, so that rules
-O1-O3 of check_spans.py can compare the spans of all of them. The wires are those of tests/peers/providers: a request that the
-vendor's own types would not take is refused.
+"""Model provider for any of the four APIs, which records its requests in the format of chat completions, so that rules
+O1-O3 of check_spans.py can compare the spans of all of them. The APIs are those of tests/peers/providers: a request that the
+vendor's own types would reject is refused.
 """
 
 import json
@@ -59,7 +59,7 @@ def assistant(text, calls):
 
 
 def tool(id, content, is_error=False):
-    """Chat completions has no mark for an error, so toolgate says it in words there, and in spans, whatever the wire."""
+    """Chat completions has no marker for an error, so toolgate writes it as text there, and in spans for any API."""
     return {"role": "tool", "content": f"Error: {content}" if is_error else content, "tool_call_id": id}
 
 

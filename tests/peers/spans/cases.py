@@ -1,4 +1,4 @@
-"""What the real binary is made to do, and exactly which spans have to come of it.
+"""Cases of the real binary, and the exact spans that each has to produce.
 
 `turns` is what the provider answers, `steps` are the arguments of one toolgate process each with the exit code it has to
 end with, `expect` goes to check_spans.py as it is, `outcomes` are the `toolgate.run.outcome` of the roots in order.
@@ -132,7 +132,7 @@ CASES = {
         turns=[{"calls": [ORDERS]}, {"say": "Two."}, {"calls": [POINTS]}, {"say": "Some."}],
         steps=[(0, "run", "--session", "s1", "How many?"), (0, "run", "--session", "s1", "And points?")],
         expect=dict(traces=1, agents=2, llm=4, tool=2, chain=2, errors=0, spans=10),
-        flags=["--allow-remote-parent", "--off", "S3"],  # which takes a trace for one run
+        flags=["--allow-remote-parent", "--off", "S3"],  # the rule assumes one run per trace
         outcomes=["completed", "completed"],
         carried={"tracestate": "rojo=1", "baggage": "user=ada"},
     ),
@@ -190,7 +190,7 @@ CASES = {
         turns=[{"say": "I look.", "calls": [CUSTOMER]}, {"calls": [ORDERS]}, {"say": "Two."}],
         steps=[(0, "run", "How many has Ada?")],
         expect=dict(traces=1, agents=1, llm=3, tool=2, errors=0, chain=1, spans=7),
-        flags=["--off", "O3"],  # which wants each message that the model was sent
+        flags=["--off", "O3"],  # the rule requires each message that the model received
         outcomes=["completed"],
     ),
     "messages, tools and settings hidden one by one": dict(
@@ -208,8 +208,9 @@ CASES = {
         delay_ms=1500,
         turns=[{"calls": [POINTS]}, {"say": "She has some."}],
         steps=[("killed", "run", "How many points?"), (0, "resume", "last")],
-        # Of the first process only what its successor can see in the journal is told: that it was cut off, and in what.
-        # The call is read-only, so it is made again; O4 sees both, and the first never came to an answer that counts.
+        # Of the first process, toolgate reports only the facts that its successor can read in the journal: the
+        # interruption, and where it was. The call is read-only, so it is repeated; O4 sees both, and the first never
+        # got an answer that counts.
         expect=dict(traces=2, roots=2, agents=2, llm=1, tool=2, errors=2, spans=5),
         flags=["--resumed-ids", "call_points", "--off", "O1,O2,O3,O4"],
         outcomes=["interrupted", "completed"],
@@ -240,7 +241,7 @@ CASES = {
         turns=[{"calls": [POINTS]}, {"say": "The shop does not answer."}],
         steps=[(0, "run", "How many points?")],
         expect=dict(traces=1, agents=1, llm=2, tool=1, chain=1, errors=1, spans=5),
-        flags=["--off", "O4"],  # the server did not live to say what it was asked
+        flags=["--off", "O4"],  # the server died before it logged the request
         outcomes=["completed"],
     ),
     "cancelled while a tool is at work": dict(
@@ -248,7 +249,7 @@ CASES = {
         turns=[{"calls": [POINTS]}],
         steps=[("cancelled", "run", "How many points?")],
         expect=dict(traces=1, agents=1, llm=1, tool=1, chain=1, spans=4),
-        flags=["--off", "O4"],  # nobody waited for the server's answer
+        flags=["--off", "O4"],  # the caller stopped waiting for the server's answer
         outcomes=["cancelled"],
     ),
     "the limit of turns": dict(
@@ -261,7 +262,7 @@ CASES = {
     ),
     "an approval that ran out": dict(
         policy={"name": "desk", "default": "ask", "within_s": 1, "rules": []},
-        turns=[{"calls": [ORDERS]}, {"say": "Nobody let me look."}],
+        turns=[{"calls": [ORDERS]}, {"say": "I was not allowed to look."}],
         steps=[(10, "run", "What did she order?"), ("sleep", "1.2"), (0, "approvals", "expire")],
         expect=dict(traces=2, agents=2, llm=2, tool=0, guardrail=1, chain=1, errors=0, spans=6, pending=1),
         outcomes=["pending", "completed"],
@@ -275,7 +276,7 @@ CASES = {
     ),
 }
 
-# Each of the four wires, streamed and whole.
+# Each of the four APIs, streamed and whole.
 for WIRE, SETTINGS in {
     "openai_chat": {}, "openai_responses": {}, "anthropic": {"max_tokens": 1000}, "gemini": {},
 }.items():
@@ -293,7 +294,7 @@ for WIRE, SETTINGS in {
             outcomes=["completed"],
         )
 
-# What shows most in a real Phoenix, which is asked about each of them.
+# The cases with the most to show in a real Phoenix, which is queried about each of them.
 TELLING = [
     "a plain answer",
     "two MCP calls in parallel, one of them failing",

@@ -1,4 +1,4 @@
-"""A model provider that speaks OpenAI's chat completions, plays a list of turns, and keeps what it was asked.
+"""Scripted model provider for OpenAI's chat completions, which replies with a list of turns and records its requests.
 
 Each request becomes one line of the log: body, answer and times, which rules O1-O3 of check_spans.py compare the spans
 with. A turn is {"say": text, "calls": [(id, name, arguments)]} or {"status": 503}; the n-th request gets the n-th turn.
@@ -57,7 +57,7 @@ def arguments_text(arguments):
 
 
 def chunks(answer):
-    """The same answer in pieces, as `stream: true` gives it."""
+    """The same answer in chunks, as `stream: true` sends it."""
     [choice] = answer["choices"]
     message = choice["message"]
     deltas = [{"role": "assistant", "content": ""}]
@@ -98,7 +98,7 @@ def handler(provider):
                 kind, body = "text/event-stream", "".join(lines) + "data: [DONE]\n\n"
             else:
                 kind, body = "application/json", json.dumps(answer)
-            # Kept before it is sent: the client may be done before this thread is.
+            # Recorded before it is sent: the client may finish before this thread does.
             provider.keep(start=start, end=time.time_ns(), status=status, request=request, response=answer)
             self.reply(status, kind, body)
 

@@ -1,8 +1,8 @@
-"""recorder.py LOG DELAY_MS COMMAND ARG... - an MCP server over stdio that keeps what it was asked.
+"""recorder.py LOG DELAY_MS COMMAND ARG... - an MCP proxy over stdio that records requests.
 
 Runs COMMAND and passes everything on in both directions. Each tools/call becomes one line of LOG when its answer goes
-back: what was asked, when, with which trace context, and whether it failed. That is what rule O4 of check_spans.py
-compares the spans with. Each answer is held back for DELAY_MS first, so that calls of one tier are seen to overlap.
+back: the request, its time and trace context, and whether it failed. Rule O4 of check_spans.py
+compares the spans with these lines. Each answer is delayed by DELAY_MS first, so that calls of one tier are seen to overlap.
 With `dies` in its place the server ends at its first call.
 """
 

@@ -1,8 +1,8 @@
 """Runs the real binary through every case of cases.py and has check_spans.py judge what it exports.
 
 run_cases.py BINARY [PART-OF-A-NAME]    one line per case; exit 1 if any failed
-  --phoenix BIN    the telling cases alone, also through a real Phoenix; or through one that runs, by its address
-  --rotel BIN      the same with a real collector in between, which is to lose nothing
+  --phoenix BIN    the most informative cases alone, also through a real Phoenix; or through one that runs, by its address
+  --rotel BIN      the same with a real collector in between, which must not lose spans
 """
 
 import argparse
@@ -113,7 +113,7 @@ def run(folder, binary, case, flags, rotel):
 
 
 def further_problems(case, spans):
-    """What is promised beyond the published conventions."""
+    """The promises beyond the published conventions."""
     attributes = [{**dict(span["attrs"]), "start": span["start"], "links": span.get("links")} for span in spans]
     roots = [span for span in attributes if span["openinference.span.kind"] == "AGENT"]
     outcomes = [root.get("toolgate.run.outcome") for root in sorted(roots, key=lambda root: root["start"])]
@@ -125,7 +125,7 @@ def further_problems(case, spans):
 
 
 def not_carried(case, log):
-    """What of the caller's context the MCP server did not hear, or heard and was not to."""
+    """The parts of the caller's context that the MCP server missed, or received against its settings."""
     with open(log) as file:
         calls = [record for record in map(json.loads, file) if record["kind"] == "tool"]
     for field, value in case.get("carried", {}).items():
@@ -135,7 +135,7 @@ def not_carried(case, log):
 
 
 def collector(rotel):
-    """Lines of shell that put a collector between the processes and the checker. It sends what it has when it is ended."""
+    """Lines of shell that put a collector between the processes and the checker. It flushes its data when it is stopped."""
     http, grpc = free_port(), free_port()
     line = shlex.join([
         rotel, "start", "--otlp-http-endpoint", f"127.0.0.1:{http}", "--otlp-grpc-endpoint", f"127.0.0.1:{grpc}",
@@ -172,7 +172,7 @@ def step(binary, case, log, exit_code, *words):
         return f"sleep {words[0]}\n"
     line = shlex.join([binary, *words]) + " </dev/null >&2"
     if exit_code == "killed":
-        # A call is on its way when the model was answered; the recorder holds its answer back much longer than this.
+        # A call is in flight once the model was answered; the recorder delays its answer much longer than this.
         wait = f"until grep -q llm {shlex.quote(log)}; do sleep 0.05; done; sleep 0.5"
         lease_runs_out = "sleep 5.5"
         return f"{line} & victim=$!\n{wait}\nkill -9 $victim; wait $victim || true; {lease_runs_out}\n"

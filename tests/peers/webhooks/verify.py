@@ -1,8 +1,8 @@
-"""Judges recorded webhooks with the verifiers that receivers use: the one that Standard Webhooks publishes, and OpenAI's.
+"""Verifies recorded webhooks with the libraries that receivers use: that of Standard Webhooks, and OpenAI's.
 
-`verify.py FILE`, where FILE holds {"now", "cases": [{"body", "headers", "secrets"}]}. Each case has to be taken with each of
-its secrets, and refused with another one, another body, another id and at another time. Both verifiers look at the clock, so
-it is set to when the requests were made.
+`verify.py FILE`, where FILE holds {"now", "cases": [{"body", "headers", "secrets"}]}. Each case has to be accepted with
+each of its secrets, and refused with another one, another body, another id and at another time. Both verifiers read the
+clock, so it is set to when the requests were made.
 """
 
 import base64
@@ -37,7 +37,7 @@ def main(path: str) -> None:
 
 
 def taken(secret: str, body: str, headers: dict) -> bool:
-    """What both say; they must agree."""
+    """The verdict of both verifiers, which must agree."""
     verdicts = [by_standard_webhooks(secret, body, headers), by_openai(secret, body, headers)]
     expect(len(set(verdicts)) == 1, f"the verifiers agree: {verdicts}")
     return verdicts[0]
@@ -61,7 +61,7 @@ def by_openai(secret: str, body: str, headers: dict) -> bool:
 
 
 def set_clock(now: int) -> None:
-    """Both take the time from these two places."""
+    """Sets the clock, which the verifiers read in two places."""
 
     class Clock(datetime.datetime):
         @classmethod

@@ -1,4 +1,4 @@
-//! `toolgate approvals suggest`: which rules would have spared people the approvals they gave.
+//! `toolgate approvals suggest`: suggests rules that would have avoided past approvals.
 
 mod past;
 mod rule;
@@ -17,14 +17,14 @@ use crate::cli::text::count;
 use crate::core::id::AgentName;
 use crate::ports::{GrantFilter, RunFilter, RunRow};
 
-/// How many rows of the index are read at a time.
+/// Rows of the index in one read.
 const PAGE: usize = 500;
 
 const ABOUT: &str = "\
-What is printed is a policy file that lets just those calls run which were approved in recorded runs:
-the same tool, agent and principal, with the same arguments. A tool that anybody ever refused, that
-changed, or for which a grant was revoked is never among them, and neither is what no condition can
-say; what is left out is named on standard error. Read it, widen what you mean, and check it with `toolgate policy check`.";
+The output is a policy file that allows exactly the calls that were approved in recorded runs:
+the same tool, agent and principal, with the same arguments. It never contains a tool that was denied
+before, that changed, or for which a grant was revoked, nor a call that no condition can express;
+standard error lists what is left out. Review it, widen it as needed, and check it with `toolgate policy check`.";
 
 /// Print the narrowest policy rules that cover the approvals given so far
 #[derive(Args, Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Suggest {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Only for what was approved at least so often
+    /// Only for calls that were approved at least this often
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     at_least: u32,
 
@@ -53,7 +53,7 @@ impl Suggest {
         crate::cli::close(app, out).await;
         let past = past?;
         for unread in &past.unread {
-            let warning = out.note_paint().yellow("warning: not read, and who refused what there is not known:");
+            let warning = out.note_paint().yellow("warning: not read, so denials in it are unknown:");
             out.note(format!("{warning} {unread}"));
         }
         let agent = self.agent.as_deref().map(AgentName::from);
@@ -66,7 +66,7 @@ impl Suggest {
             (false, true) => {
                 let approvals = count(left_out.iter().map(|left| left.approvals).sum(), "approval");
                 out.note(format!("nothing to suggest from {approvals}"));
-                // So that a file it is written into says what it is.
+                // A file that the output is redirected to then explains itself.
                 if !out.is_terminal() {
                     out.line(format!("# nothing to suggest from {approvals}: no policy"));
                 }
@@ -76,7 +76,7 @@ impl Suggest {
         Ok(Exit::Done)
     }
 
-    /// What all agents were allowed and refused: a refusal counts for each of them.
+    /// The decisions about the calls of all agents: a denial counts for every agent.
     async fn past(&self, app: &App) -> Result<Past, CliError> {
         let mut past = Past::default();
         let mut filter = RunFilter { limit: PAGE, ..RunFilter::default() };

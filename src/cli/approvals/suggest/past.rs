@@ -1,4 +1,4 @@
-//! What people decided before, gathered from journals and from the approvals that were taken back.
+//! Decision history, collected from journals and revoked grants.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use crate::core::run::{Answer, CallVerdict, Decision, Event, Recorded, Rejection
 use crate::core::tool::{Origin, ToolCall, Toolset};
 use crate::ports::Grant;
 
-/// What was approved, and what must not be suggested whatever was approved.
+/// Past approvals, and the tools that must never be suggested.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    /// The approvals, each call once.
+    /// The approvals, one per call.
     pub(super) approvals: BTreeMap<(RunId, CallId), Approval>,
-    /// The tools that are never suggested, and why: the first reason that was found.
+    /// The tools that are never suggested, each with the first reason found.
     pub(super) barred: BTreeMap<Origin, Bar>,
-    /// The runs whose journals cannot be read, and why.
+    /// The runs whose journals cannot be read, with the error.
     pub(super) unread: Vec<String>,
 }
 
-/// Why a tool is never suggested, whatever was approved of it.
+/// The reason why a tool is never suggested, even if calls of it were approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bar {
-    /// A person refused a call of it.
+    /// A person denied a call of the tool.
     Refused { by: String, run: RunId },
-    /// A policy denied a call of it.
+    /// A policy denied a call of the tool.
     Denied { run: RunId },
-    /// Its definition changed, or a call of it was not what it had been cleared for.
+    /// The tool's definition changed, or a call differed from the call that was approved.
     Changed { run: RunId },
-    /// A standing approval of it was taken back.
+    /// A grant for the tool was revoked.
     Revoked,
 }
 
-/// One call that a person let run.
+/// A call that a person approved.
 #[derive(Clone, Debug)]
 pub(super) struct Approval {
     pub(super) agent: AgentName,
@@ -42,14 +42,14 @@ pub(super) struct Approval {
     pub(super) origin: Origin,
     /// Hash of the tool's definition.
     pub(super) definition: String,
-    /// What it ran with.
+    /// The arguments of the call as it ran.
     pub(super) arguments: Map<String, Value>,
-    /// The rule that asked; a policy's default asks without one.
+    /// The rule that required approval; `None` if it was the policy's default.
     pub(super) rule: Option<String>,
     pub(super) by: String,
 }
 
-/// What is known while a journal is read.
+/// State while a journal is read.
 #[derive(Default)]
 struct Reading {
     tools: Option<Arc<Toolset>>,
@@ -58,10 +58,10 @@ struct Reading {
 }
 
 impl Past {
-    /// Takes note of a run.
+    /// Adds the decisions of a run.
     pub(super) fn read(&mut self, run: &RunId, journal: &[Recorded]) {
         let Some(Event::Started(started)) = journal.first().map(|first| &first.event) else { return };
-        // What a fork copied was decided in the other run.
+        // The decisions in the copied part of a fork belong to the other run.
         let own = match &started.trigger {
             Trigger::Manual => 0,
             Trigger::Fork { at, .. } => *at,
@@ -86,7 +86,7 @@ impl Past {
         }
     }
 
-    /// Takes note of an approval that stands, or stood. What was run with it, journals tell.
+    /// Adds a current or former grant. The journals contain the calls that it covered.
     pub(super) fn granted(&mut self, grant: &Grant) {
         if grant.revoked.is_some() {
             self.bar(&grant.origin, Bar::Revoked);
@@ -111,7 +111,7 @@ impl Reading {
         }
     }
 
-    /// The tool that may not be suggested after this, and why.
+    /// The tool that this event excludes from suggestions, with the reason.
     fn spoils(&self, event: &Event, run: &RunId) -> Option<(Origin, Bar)> {
         let run = run.clone();
         if let Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. } } = event {

@@ -1,4 +1,5 @@
-//! The narrowest rules that cover past approvals. Suggested, never applied: a person reads them and keeps what they mean.
+//! Rule suggestions: the narrowest rules that cover past approvals. They are never applied automatically; the operator
+//! reads them and keeps the intended ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +13,15 @@ use crate::core::pattern::Pattern;
 use crate::core::policy::Condition;
 use crate::core::tool::{Origin, external_name, mcp_name, visible};
 
-/// A rule, and what speaks for it.
+/// A suggested rule and the approvals that support it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Suggestion {
-    /// The rule as a policy file has it.
+    /// The rule as written in a policy file.
     pub(super) rule: Suggested,
-    /// How many past approvals it would have made unnecessary.
+    /// The number of past approvals that the rule would have avoided.
     pub(super) covers: usize,
-    /// The rules that asked. They are stricter than a rule that allows: while they match, they still ask.
+    /// The rules that required approval. They take precedence over an `allow` rule: while they match, approval is still
+    /// required.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) asked_by: BTreeSet<String>,
 }
@@ -35,17 +37,17 @@ pub(super) struct Suggested {
     examples: Value,
 }
 
-/// What was approved and is not suggested.
+/// An approved tool without a suggestion.
 #[derive(Debug, PartialEq)]
 pub(super) struct LeftOut {
-    /// Which tool, of which agent and for whom.
+    /// The tool, its agent and the principal.
     pub(super) what: String,
     pub(super) approvals: usize,
     pub(super) why: String,
 }
 
-/// A rule for each tool of each agent, or of this one, that was approved at least so often, never refused, and never changed;
-/// and what is left out. What anybody refused counts, whichever agent asked.
+/// One rule for each tool of each agent (or of `agent`) that was approved at least `at_least` times, never denied and
+/// never changed; and the tools left out. A denial counts for all agents.
 pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usize) -> (Vec<Suggestion>, Vec<LeftOut>) {
     let mut groups: BTreeMap<(&Origin, &AgentName, Option<&Principal>), Vec<&Approval>> = BTreeMap::new();
     let mut definitions: BTreeMap<&Origin, BTreeSet<&str>> = BTreeMap::new();
@@ -65,7 +67,7 @@ pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usiz
             None if !is_steady(origin) => Err("its definition changed between the approvals".to_owned()),
             None if approvals.len() < at_least => Err(format!("less than {at_least} times (`--at-least`)")),
             None => suggestion(origin, of, principal, &approvals)
-                .ok_or_else(|| "no rule can name just these calls".to_owned()),
+                .ok_or_else(|| "no rule can match exactly these calls".to_owned()),
         };
         match found {
             Ok(suggestion) => suggested.push(suggestion),
@@ -78,7 +80,7 @@ pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usiz
     (suggested, left_out)
 }
 
-/// Gives each rule a name of its own.
+/// Makes the rule names unique.
 fn tell_apart(suggested: &mut [Suggestion]) {
     let mut taken = BTreeMap::<String, usize>::new();
     for suggestion in suggested {
@@ -103,10 +105,10 @@ fn who_calls(origin: &Origin, agent: &AgentName, principal: Option<&Principal>) 
 impl Bar {
     fn in_words(&self) -> String {
         match self {
-            Self::Refused { by, run } => format!("refused by {} in run {run}", visible(by)),
+            Self::Refused { by, run } => format!("denied by {} in run {run}", visible(by)),
             Self::Denied { run } => format!("denied by a policy in run {run}"),
             Self::Changed { run } => format!("it changed during run {run}"),
-            Self::Revoked => "a standing approval of it was revoked".to_owned(),
+            Self::Revoked => "a grant for it was revoked".to_owned(),
         }
     }
 }
@@ -131,7 +133,7 @@ fn suggestion(
     let seen: BTreeMap<String, &Map<String, Value>> =
         approvals.iter().map(|approval| (json!(approval.arguments).to_string(), &approval.arguments)).collect();
     let when = condition(principal, seen.keys());
-    // What no rule can say is not suggested: one that says less would cover more than was approved.
+    // Skip calls that no condition can express: a looser rule would cover more than was approved.
     Condition::parse(&when).ok()?;
     let who = [("agent", Some(agent.as_str())), ("principal", principal.map(|principal| principal.as_str()))];
     let who = || who.into_iter().filter_map(|(key, who)| who.map(|who| (key.to_owned(), who)));
@@ -163,8 +165,8 @@ fn suggestion(
     })
 }
 
-/// A condition (CEL) that holds for just these arguments, and only for runs on nobody's behalf if these were. JSON is an
-/// expression.
+/// A CEL condition that holds for exactly these arguments, and only for runs without a principal if these runs had
+/// none. JSON is a valid CEL expression.
 fn condition<'a>(principal: Option<&Principal>, seen: impl Iterator<Item = &'a String>) -> String {
     let seen: Vec<&str> = seen.map(String::as_str).collect();
     let same = match &seen[..] {
@@ -175,13 +177,15 @@ fn condition<'a>(principal: Option<&Principal>, seen: impl Iterator<Item = &'a S
 }
 
 impl Suggestion {
-    /// The rule as lines of a policy file. JSON is YAML, so nothing in a name or a value can leave its place.
+    /// The rule as lines of a policy file. JSON is valid YAML, so no name or value can break out of its position.
     pub(super) fn yaml(&self) -> Vec<String> {
         let Suggested { id, r#match, when, verdict, justification, examples } = &self.rule;
         let mut lines = vec![format!("  # would have covered {}", count(self.covers, "past approval"))];
         lines.extend((!self.asked_by.is_empty()).then(|| {
             let rules = list(self.asked_by.iter().map(|rule| visible(rule)));
-            format!("  # asked about by {rules}, which is stricter and goes on asking: narrow that rule as well")
+            format!(
+                "  # approval was required by {rules}, which is stricter and stays in effect: narrow that rule as well"
+            )
         }));
         lines.push(format!("  - id: {}", json!(id)));
         lines.push(format!("    match: {conditions}", conditions = r#match));

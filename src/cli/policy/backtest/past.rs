@@ -1,4 +1,4 @@
-//! Past calls: what policies said of them, and what became of them, as the journals tell it.
+//! Call history: past calls with the verdict and the outcome that the journals record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::core::policy::{Judgement, Policy, Subject, Verdict};
 use crate::core::run::{Answer, CallVerdict, Event, Impossible, Recorded, Rejection, Right, Run};
 use crate::core::tool::Tool;
 
-/// A call that a policy was asked about.
+/// A past call that a policy judged.
 pub(super) struct PastCall {
     pub(super) run: RunId,
     pub(super) call: CallId,
@@ -24,26 +24,26 @@ pub(super) struct PastCall {
     pub(super) became: Became,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Became {
     /// The policy allowed it.
     Allowed,
-    /// A standing approval covered it.
+    /// A grant covered it.
     Granted,
-    /// A person was asked and said yes.
+    /// It required approval, and a person approved it.
     Approved,
-    /// A person was asked and said no.
+    /// It required approval, and a person denied it.
     Refused,
-    /// A person was asked and did not answer, in time or yet.
+    /// It required approval; the decision is pending or its deadline passed.
     Unanswered,
     /// The policy denied it.
     Denied,
 }
 
 impl Became {
-    /// What the policy said then.
+    /// The policy's verdict at the time.
     pub(super) fn verdict(self) -> Verdict {
         match self {
             Self::Allowed => Verdict::Allow,
@@ -55,7 +55,7 @@ impl Became {
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
-            Self::Granted => "asked: covered by a standing approval",
+            Self::Granted => "asked: covered by a grant",
             Self::Approved => "asked: approved",
             Self::Refused => "asked: refused",
             Self::Unanswered => "asked: not answered",
@@ -65,7 +65,7 @@ impl Became {
 }
 
 impl PastCall {
-    /// What a policy says of it. The tool is as it was then.
+    /// Judges the call with `policy`, with the tool definition of the time.
     pub(super) fn judge(&self, policy: &Policy) -> Judgement {
         policy.judge(&Subject {
             tool: &self.tool,
@@ -76,8 +76,7 @@ impl PastCall {
     }
 }
 
-/// The calls of a run, in the order in which they were checked first. One that was checked again counts as it was checked
-/// last.
+/// The calls of a run, in the order of their first check. A call that was checked again counts with its last check.
 pub(super) fn calls(id: &RunId, journal: &[Recorded]) -> Result<Vec<PastCall>, Impossible> {
     let mut past: Vec<PastCall> = Vec::new();
     let mut places: BTreeMap<CallId, usize> = BTreeMap::new();
@@ -112,15 +111,15 @@ pub(super) fn calls(id: &RunId, journal: &[Recorded]) -> Result<Vec<PastCall>, I
     Ok(past)
 }
 
-/// The call, if a policy was asked: not one whose arguments did not fit, or that came when the budget was used up.
+/// The call, if a policy judged it: a call with invalid arguments or beyond the budget was never judged.
 fn checked(id: &RunId, run: &Run, call: &CallId, verdict: &CallVerdict, at: Timestamp) -> Option<PastCall> {
     let became = match verdict {
         CallVerdict::Run { by: Right::Policy { .. } } => Became::Allowed,
         CallVerdict::Run { by: Right::Grant { .. } } => Became::Granted,
-        // What the person said is told by their decision.
+        // The decision event records the outcome.
         CallVerdict::Run { by: Right::Person } => return None,
         CallVerdict::Ask { policy: Some(_), .. } => Became::Unanswered,
-        // Asked about for another reason: nobody knew how it ended.
+        // Approval was required for another reason: the outcome of an earlier attempt was unknown.
         CallVerdict::Ask { policy: None, .. } => return None,
         CallVerdict::Rejected { reason: Rejection::Denied, .. } => Became::Denied,
         CallVerdict::Rejected { .. } => return None,

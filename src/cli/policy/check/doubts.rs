@@ -1,8 +1,9 @@
-//! Warnings about rules that can be read and hardly mean what they say: a regular expression in place of a pattern, half the
-//! name of a tool ([`of_form`]), a test that a call gets around ([`evasion`]), an allowance by names alone ([`names`]), a rule
-//! that never decides ([`dead`]).
+//! Policy lints: warnings about valid rules that probably do not do what they say. The lints find a regular expression
+//! in place of a pattern and a partial tool name ([`of_form`]), a test that a call can evade ([`evasion`]), a rule that
+//! allows by name alone ([`names`]) and a rule that never decides ([`dead`]).
 //!
-//! They are warnings and no faults, since each of them can be meant. An example that the rule matches proves that its form is.
+//! They are warnings, not errors, because each can be intended. An example that the rule matches proves that its form
+//! is intended.
 
 mod dead;
 mod evasion;
@@ -13,19 +14,19 @@ use serde::Serialize;
 use crate::core::policy::{Match, Outlook, Policy, Rule};
 use crate::core::tool::{Builtin, visible};
 
-/// What else stands at the beginning of a name the model sees.
+/// Prefixes of the model's tool names.
 const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
 
-/// Characters with a meaning of their own in a pattern.
+/// Characters with a special meaning in a pattern.
 const SIGNS: [char; 5] = ['*', '?', '[', '{', '\\'];
 
 /// A warning about a rule.
 #[derive(Debug, Serialize)]
 pub(super) struct Doubt<'a> {
     rule: &'a str,
-    /// What looks wrong.
+    /// The suspected mistake.
     message: String,
-    /// What to write.
+    /// The suggested fix.
     remedy: String,
     /// Line in the file of the policy, from 1.
     line: Option<usize>,
@@ -41,7 +42,7 @@ enum Part {
     When,
 }
 
-/// A message, its remedy, and where to look.
+/// A message, its remedy and the part of the rule.
 #[derive(Debug)]
 struct Warning {
     part: Part,
@@ -96,7 +97,7 @@ impl Warning {
 /// A message and its remedy.
 type Said = (String, String);
 
-/// Mistakes in the form of a rule, which an example that the rule matches would disprove.
+/// Warnings about the form of a rule; an example that the rule matches suppresses them.
 fn of_form(rule: &Rule) -> Vec<Warning> {
     let wanted = rule.conditions();
     let Match { tool, named, server, agent, principal, .. } = wanted;
@@ -135,7 +136,7 @@ fn regular_expression(key: &str, pattern: &str) -> Option<Said> {
     ))
 }
 
-/// A pattern of the whole name that no whole name fits, as far as its beginning tells.
+/// Warns about a pattern that matches no full tool name, judged by its beginning.
 fn half_a_name(pattern: &str) -> Option<Said> {
     let begin = pattern.split(SIGNS).next().unwrap_or_default();
     let is_whole = begin.len() == pattern.len();
@@ -150,21 +151,21 @@ fn half_a_name(pattern: &str) -> Option<Said> {
     }
     let pattern = visible(pattern);
     let remedy = format!("write `named: {pattern}`, or `tool: mcp_SERVER_{pattern}`");
-    Some((format!("`tool: {pattern}` is no full name, and no tool is called so"), remedy))
+    Some((format!("`tool: {pattern}` is not a full name and matches no tool"), remedy))
 }
 
-/// A condition that does not look at the call, or says nothing of it.
+/// Warns about a condition that is constant, or that may not be a boolean.
 fn idle_condition(when: &str, outlook: Outlook) -> Option<Said> {
     let when = visible(when);
     match outlook {
         Outlook::Open => None,
         Outlook::Constant => Some((
-            format!("`when: {when}` says the same of every call"),
+            format!("`when: {when}` is the same for every call"),
             "say what the arguments have to be, or remove `when`".to_owned(),
         )),
         Outlook::Unknown => Some((
             format!(
-                "`when: {when}` is yes or no only where the value itself is `true` or `false`; else the call is asked about"
+                "`when: {when}` is a boolean only if the value itself is `true` or `false`; otherwise the call requires approval"
             ),
             format!("compare it (`{when} == …`), or add an example that matches"),
         )),

@@ -1,9 +1,9 @@
-//! The terminal device of this process and the mode it is in.
+//! Terminal device of this process and its mode.
 //!
-//! While a question is open the terminal is in line mode: this program reads each byte and shows it itself, so that a line
-//! may be of any length, and pastes are marked (bracketed paste). The mode the terminal had before comes back when the
-//! question is closed, when the process is suspended, and when the program ends, by whatever path. Whatever is still unread
-//! then was meant for this program, and is discarded: the shell behind it would execute it.
+//! While a question is open the terminal is in line mode: this program reads and echoes each byte itself, so that a
+//! line can have any length, and pastes are marked (bracketed paste). The former mode is restored when the question is
+//! closed, when the process is suspended, and when the program ends, on every path. Unread input was meant for this
+//! program and is discarded on restore, because the shell would otherwise execute it.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Write};
@@ -20,31 +20,30 @@ use rustix::termios::{
 
 const MARK_PASTES: &str = "\x1b[?2004h";
 const MARK_NO_PASTES: &str = "\x1b[?2004l";
-/// What follows within this time belongs to what came before it: no person types so fast.
+/// Input within this time belongs to the same burst: no person types so fast.
 pub(super) const BURST: Duration = Duration::from_millis(50);
-/// How many reads of leftover input the end of the program waits for, at most.
+/// The most reads of leftover input at the end of the program.
 const MOST_LEFTOVERS: usize = 1_000;
 const USUAL_COLUMNS: usize = 80;
 
-/// Where is read and where is written.
+/// The device for reading and writing.
 #[derive(Debug)]
 pub(super) struct Device {
     input: OwnedFd,
     output: File,
-    /// Whether the terminal knows escape sequences.
+    /// Whether the terminal supports escape sequences.
     is_smart: bool,
 }
 
 impl Device {
-    /// Standard input may be taken by a message that was piped in, and standard error by a file; the terminal itself is
-    /// opened then.
+    /// Opens standard input and standard error, or `/dev/tty` in place of one that is not a terminal.
     fn open() -> Option<Self> {
         let terminal = || File::options().read(true).write(true).open("/dev/tty").ok();
         let (stdin, stderr) = (io::stdin(), io::stderr());
         let input = if stdin.is_terminal() {
             stdin.as_fd().try_clone_to_owned().ok()?
         } else if cfg!(target_os = "macos") && stderr.is_terminal() {
-            // `/dev/tty` cannot be polled there. Standard error is the same terminal, open for both directions.
+            // `/dev/tty` cannot be polled on macOS. Standard error is the same terminal, open for both directions.
             stderr.as_fd().try_clone_to_owned().ok()?
         } else {
             terminal()?.into()
@@ -70,7 +69,7 @@ impl Device {
         size.filter(|columns| *columns > 0).unwrap_or(USUAL_COLUMNS)
     }
 
-    /// Reads what is there. `None` where there is nothing. 0 bytes, or an error, say that the terminal is gone.
+    /// Reads available bytes; `None` if there are no bytes yet. 0 bytes or an error mean that the terminal is gone.
     fn read(&self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
         let mut input = [PollFd::new(&self.input, PollFlags::IN)];
         poll_all(&mut input, Some(Duration::ZERO))?;
@@ -84,7 +83,7 @@ impl Device {
         }
     }
 
-    /// Waits until there is something to read, or `other` has something, or the time is up; which of both has.
+    /// Waits until the terminal or `other` is readable, or the time is up; reports which of both is readable.
     pub(super) fn wait(&self, other: &impl AsFd, within: Option<Duration>) -> io::Result<(bool, bool)> {
         let mut both = [PollFd::new(&self.input, PollFlags::IN), PollFd::new(other, PollFlags::IN)];
         poll_all(&mut both, within)?;
@@ -95,8 +94,8 @@ impl Device {
         Ok((!input.is_empty(), !other.is_empty()))
     }
 
-    /// Whether the terminal listens to this process and not to one before it, such as the shell that put it in the
-    /// background. Another one's terminal is not to be touched: the system would stop this process for it.
+    /// Whether this process is in the foreground process group of the terminal. In the background it must not touch the
+    /// terminal: the system would stop the process.
     fn is_ours(&self) -> bool {
         tcgetpgrp(&self.input).is_ok_and(|group| group == rustix::process::getpgrp())
     }
@@ -110,11 +109,11 @@ impl Device {
         }
     }
 
-    /// Line mode. Keys that send signals are read as keys, so that the same bytes in a paste are content.
+    /// Enters line mode. Signal keys are read as keys, so that the same bytes in a paste are content.
     fn enter(&self, former: &Termios) -> io::Result<()> {
         let mut mode = former.clone();
         mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
-        // Output that Ctrl-S holds back could not be waited for when the mode is left.
+        // Restoring the mode could otherwise wait forever for output that Ctrl-S holds back.
         mode.input_modes -= InputModes::IXON;
         mode.input_modes -= InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR | InputModes::ISTRIP;
         mode.special_codes[SpecialCodeIndex::VMIN] = 1;
@@ -123,7 +122,7 @@ impl Device {
         if self.is_smart { self.write(MARK_PASTES) } else { Ok(()) }
     }
 
-    /// The former mode, without what is unread. Nothing can be done about a terminal that went away.
+    /// Restores the former mode and discards unread input. Errors of a vanished terminal are ignored.
     fn leave(&self, former: &Termios) {
         if self.is_smart {
             let _ = self.write(MARK_NO_PASTES);
@@ -131,7 +130,7 @@ impl Device {
         let _ = self.set(OptionalActions::Flush, former);
     }
 
-    /// Discards what is unread, and what follows at once.
+    /// Discards unread input and the rest of its burst.
     fn discard(&self) {
         let mut bytes = [0; 4096];
         let mut within = Duration::ZERO;
@@ -158,28 +157,28 @@ fn poll_all(polled: &mut [PollFd<'_>], within: Option<Duration>) -> io::Result<(
     }
 }
 
-/// The one terminal of this process, shared by the open prompt, the signals and the end of the program.
+/// The terminal of this process, shared by the open prompt, the signal handlers and the end of the program.
 static SHARED: Mutex<Shared> = Mutex::new(Shared { device: None, former: None, prompt: None, last: 0, is_over: false });
 
 struct Shared {
-    /// The terminal, once something may be asked there.
+    /// The device; `None` until the first prompt can be opened.
     device: Option<Arc<Device>>,
-    /// The mode that the terminal had before line mode, while it is in line mode.
+    /// The former mode, while the terminal is in line mode.
     former: Option<Termios>,
     /// The open prompt.
     prompt: Option<Opened>,
     last: u64,
-    /// The program ends: no prompt is opened any more.
+    /// Whether the program ends: no further prompt is opened.
     is_over: bool,
 }
 
 struct Opened {
     id: PromptId,
-    /// A byte has the prompt shown again; closed, it withdraws the prompt.
+    /// A byte on this pipe makes the prompt redraw; closing the pipe withdraws the prompt.
     commands: PipeWriter,
 }
 
-/// Which prompt it is.
+/// Identifies a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PromptId(u64);
 
@@ -188,8 +187,7 @@ fn shared() -> MutexGuard<'static, Shared> {
 }
 
 impl Shared {
-    /// The terminal of this process, which is opened when it is needed first. From then on nothing that is typed leaves
-    /// the program.
+    /// The device, opened on first use. From then on no typed input reaches the shell.
     fn device(&mut self) -> Option<Arc<Device>> {
         if self.device.is_none() {
             self.device = Device::open().map(Arc::new);
@@ -206,12 +204,12 @@ impl Shared {
     }
 }
 
-/// From now on nothing that is typed leaves the program.
+/// Claims the terminal: from now on no typed input reaches the shell.
 pub(super) fn claim() {
     let _ = shared().device();
 }
 
-/// Opens a prompt, and withdraws the one that is open. `None` where there is no terminal, or the program ends.
+/// Opens a prompt and withdraws the one that is open. `None` if there is no terminal or the program ends.
 pub(super) fn open() -> Option<(PromptId, Arc<Device>, PipeReader)> {
     let mut shared = shared();
     if shared.is_over {
@@ -225,7 +223,7 @@ pub(super) fn open() -> Option<(PromptId, Arc<Device>, PipeReader)> {
     Some((id, device, heard))
 }
 
-/// Puts the terminal into line mode, and says what its mode was.
+/// Puts the terminal into line mode and returns the former mode.
 pub(super) fn enter(id: PromptId) -> io::Result<Termios> {
     let mut shared = shared();
     let is_open = shared.prompt.as_ref().is_some_and(|prompt| prompt.id == id);
@@ -236,14 +234,14 @@ pub(super) fn enter(id: PromptId) -> io::Result<Termios> {
         return Ok(former.clone());
     }
     let former = tcgetattr(&device.input)?;
-    // Noted first: what fails half way is undone as well.
+    // Stored first, so that a partial failure is undone too.
     shared.former = Some(former.clone());
     device.enter(&former)?;
     Ok(former)
 }
 
-/// Reads for an open prompt. `None` where there is nothing to read; a prompt that was withdrawn never waits for a line that
-/// is meant for the next one.
+/// Reads for an open prompt; `None` if there are no bytes yet. A withdrawn prompt never takes input that is meant for
+/// the next one.
 pub(super) fn read(id: PromptId, bytes: &mut [u8]) -> io::Result<Option<usize>> {
     let shared = shared();
     match (&shared.device, &shared.prompt) {
@@ -252,7 +250,7 @@ pub(super) fn read(id: PromptId, bytes: &mut [u8]) -> io::Result<Option<usize>> 
     }
 }
 
-/// Ends line mode, unless another prompt is open by now.
+/// Ends line mode, unless another prompt has been opened.
 pub(super) fn close(id: PromptId) {
     let mut shared = shared();
     if shared.prompt.as_ref().is_some_and(|prompt| prompt.id != id) {
@@ -262,7 +260,7 @@ pub(super) fn close(id: PromptId) {
     shared.restore();
 }
 
-/// Withdraws a prompt: whatever is being typed is not read any more.
+/// Withdraws a prompt: it reads no further input.
 pub(super) fn withdraw(id: PromptId) {
     let mut shared = shared();
     if shared.prompt.as_ref().is_some_and(|prompt| prompt.id == id) {
@@ -271,7 +269,7 @@ pub(super) fn withdraw(id: PromptId) {
     }
 }
 
-/// The terminal as it was, for the time the process is suspended.
+/// Restores the former mode while the process is suspended.
 pub(super) fn suspend() {
     let shared = shared();
     if let (Some(device), Some(former)) = (&shared.device, &shared.former)
@@ -281,7 +279,7 @@ pub(super) fn suspend() {
     }
 }
 
-/// Line mode again, after the process was suspended.
+/// Enters line mode again after the process was suspended.
 pub(super) fn resume() {
     let mut shared = shared();
     let Shared { device, former, prompt, .. } = &mut *shared;
@@ -293,14 +291,14 @@ pub(super) fn resume() {
     }
 }
 
-/// The end of the program: the terminal is as it was before, and nothing that was typed for this program is left in it.
+/// Restores the terminal at the end of the program and discards input typed for the program.
 pub(super) fn end() {
     let mut shared = shared();
     shared.is_over = true;
     shared.prompt = None;
     let Some(device) = shared.device.clone().filter(|device| device.is_ours()) else { return };
     let Some(former) = shared.former.take().or_else(|| tcgetattr(&device.input).ok()) else { return };
-    // What has no line's end yet can be read only in line mode.
+    // Input without a line end can be read only in line mode.
     let _ = device.enter(&former);
     device.discard();
     device.leave(&former);

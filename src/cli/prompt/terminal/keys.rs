@@ -33,11 +33,11 @@ pub(super) enum Key {
     Suspend,
     /// A marked paste, with line breaks as `\n`.
     Paste(String),
-    /// A marked paste of more than [`MOST`] bytes, which was dropped.
+    /// A dropped paste of more than [`MOST`] bytes.
     OversizedPaste,
 }
 
-/// The control characters of the terminal that have a meaning, as its settings name them.
+/// The control characters of the terminal and their keys, read from its settings.
 #[derive(Clone, Debug)]
 pub(super) struct Bindings(Vec<(u8, Key)>);
 
@@ -53,12 +53,12 @@ impl Bindings {
             (SpecialCodeIndex::VKILL, Key::EraseLine),
         ];
         let named = named.into_iter().map(|(index, key)| (terminal.special_codes[index], key));
-        // 0 and 255 say that there is no such key.
+        // 0 and 255 mean that the key is disabled.
         let named = named.filter(|(byte, _)| !matches!(byte, 0 | 0xff));
         Self(named.chain(Self::usual().0).collect())
     }
 
-    /// The keys of every terminal.
+    /// The default bindings.
     pub(super) fn usual() -> Self {
         Self(vec![
             (b'\r', Key::Enter),
@@ -82,22 +82,22 @@ impl Bindings {
     }
 }
 
-/// What the bytes so far leave open.
+/// Decoder state after the bytes so far.
 #[derive(Debug)]
 enum State {
     /// The first bytes of a character.
     Text(Vec<u8>),
     /// After ESC.
     Escape,
-    /// After `ESC [`, with the bytes since.
+    /// After `ESC [`, with the bytes after it.
     Sequence(Vec<u8>),
     /// After `ESC O`.
     Shifted,
-    /// Between the marks of a paste. Bytes beyond the limit are counted as too many and dropped.
+    /// Between the marks of a paste. Bytes beyond the limit set `is_oversized` and are dropped.
     Paste { content: Vec<u8>, is_oversized: bool },
 }
 
-/// Bytes in, keys out; sequences may be split over any number of reads.
+/// Decoder state machine: bytes in, keys out. Sequences may be split over any number of reads.
 #[derive(Debug)]
 pub(super) struct Decoder {
     bindings: Bindings,
@@ -111,7 +111,7 @@ impl Decoder {
 
     /// The keys of one read.
     pub(super) fn decode(&mut self, bytes: &[u8]) -> Vec<Key> {
-        // A terminal that lost the end of a paste must not swallow Ctrl-C for ever: alone in a read, it is the key.
+        // If the end of a paste got lost, Ctrl-C must still work: alone in a read, it is the key.
         if let [byte] = bytes
             && self.is_in_paste()
             && self.bindings.key(*byte) == Some(Key::Interrupt)
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_is_content_whatever_is_in_it_and_however_it_is_split() {
+    fn a_paste_is_content_with_any_bytes_and_any_split() {
         let bytes = b"x\x1b[200~a\rb\r\nc\x03\x1b[A\x04d\n\x1b[201~\r";
         let expected = [typed("x"), vec![Key::Paste("a\nb\nc\u{3}\u{1b}[A\u{4}d\n".into()), Key::Enter]].concat();
         assert_eq!(decoder().decode(bytes), expected);

@@ -1,4 +1,4 @@
-//! The line that is being edited: its text, the cursor, and how both look. Pure.
+//! Edit buffer of a prompt: the text, the cursor and their layout on the screen. Pure.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -7,13 +7,13 @@ use crate::cli::guard;
 use crate::cli::paint::Paint;
 use crate::cli::text::{count, size};
 
-/// The most characters and lines of an answer that are shown whole.
+/// The most characters and lines of an answer that is shown in full.
 const SHOWN_CHARACTERS: usize = 2_000;
 const SHOWN_LINES: usize = 20;
-/// How much of a longer answer is shown.
+/// The number of characters shown of a longer answer.
 const EXCERPT: usize = 400;
 
-/// An answer as far as it is typed.
+/// The answer typed so far.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     text: Vec<char>,
@@ -35,7 +35,7 @@ impl Line {
         self.text.iter().collect()
     }
 
-    /// Applies a key that edits. Any other key changes nothing.
+    /// Applies an editing key and ignores any other key.
     pub(super) fn edit(&mut self, key: Key) {
         match key {
             Key::Char(c) => self.insert([c]),
@@ -65,7 +65,7 @@ impl Line {
     fn remove(&mut self, from: usize, to: usize) {
         self.text.drain(from..to);
         self.cursor = from;
-        // What is left of an erased paste is nothing.
+        // An empty line contains no pasted text.
         self.has_paste &= !self.text.is_empty();
     }
 
@@ -75,7 +75,7 @@ impl Line {
         before.get(..word).unwrap_or_default().iter().rposition(|c| c.is_whitespace()).map_or(0, |space| space + 1)
     }
 
-    /// How it looks before and after the cursor. Of a long one an excerpt is shown, with the cursor behind it.
+    /// The displayed text before and after the cursor. A long answer is shown as an excerpt with the cursor after it.
     pub(super) fn shown(&self) -> (String, String) {
         let lines = self.text.iter().filter(|c| **c == '\n').count() + 1;
         if self.text.len() > SHOWN_CHARACTERS || lines > SHOWN_LINES {
@@ -89,14 +89,14 @@ impl Line {
     }
 }
 
-/// Text as it is shown in an answer: control characters by their codes, and each further line with a mark, so that none
-/// looks like a line of the program.
+/// The displayed form of a text: control characters as codes, and each further line with a mark, so that no line looks
+/// like output of the program.
 fn shown(text: &str) -> String {
     guard::shown(text, Paint::Plain).replace('\t', "    ").replace('\n', "\n  | ")
 }
 
-/// Where the cursor stands after a text that begins at the left margin: the row, the column, and whether the last
-/// character filled its row, so that a terminal leaves the cursor behind the margin.
+/// The cursor position after a text that begins at the left margin: the row, the column, and whether the last character
+/// filled its row, so that the terminal leaves the cursor at the right margin.
 pub(super) fn layout(text: &str, columns: usize) -> (usize, usize, bool) {
     let (mut row, mut column, mut is_full) = (0, 0, false);
     for c in text.chars() {
@@ -113,7 +113,7 @@ pub(super) fn layout(text: &str, columns: usize) -> (usize, usize, bool) {
         if is_full {
             (row, column) = (row + 1, 0);
         } else if width == 0 {
-            // A mark that combines with the last character of a full row stays there.
+            // A combining mark stays with the last character of a full row.
             is_full = false;
         }
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_answer_an_excerpt_is_shown_and_all_of_it_is_taken() {
+    fn a_long_answer_is_shown_as_an_excerpt_and_taken_in_full() {
         let line = line([Key::Paste("{\"a\": 1}\n".repeat(1_000))]);
         let (shown, _) = line.shown();
         assert!(shown.len() < 500 && shown.ends_with("… (1001 lines, 9 kB)"), "{shown}");

@@ -1,5 +1,5 @@
-//! Prompts at the terminal: a small line editor with bracketed paste, over a terminal that is always given back as it was.
-//! Why it is no library: decision 0014.
+//! Terminal line editor: a small editor with bracketed paste that always restores the terminal. Decision 0014 explains
+//! why it is not a library.
 
 mod device;
 mod keys;
@@ -19,40 +19,40 @@ use super::console::{Accepts, Console, Entry};
 use crate::cli::guard;
 use crate::cli::paint::Paint;
 
-/// A person needs longer to read a question and to answer it. A key that is pressed twice comes within this time.
+/// The minimum time to read a question and answer it. A key that is pressed twice arrives within this time.
 const READING: Duration = Duration::from_millis(300);
-/// How long the end of a paste is waited for that began before its question was there.
+/// The longest wait for the end of a paste that began before the question was shown.
 const REST_OF_PASTE: Duration = Duration::from_secs(2);
-/// How long an interrupted prompt waits for the program to withdraw it.
+/// The longest time that an interrupted prompt waits for the program to withdraw it.
 const WITHDRAWAL: Duration = Duration::from_secs(2);
 
-/// The terminal with a prompt open. Dropping it closes the prompt.
+/// The terminal with an open prompt. Dropping it closes the prompt.
 pub(in crate::cli) struct Terminal {
     id: PromptId,
     device: Arc<Device>,
     commands: PipeReader,
-    /// Known in line mode.
+    /// The key decoder, set in line mode.
     keyboard: Option<Keyboard>,
 }
 
 struct Keyboard {
     decoder: Decoder,
-    /// Whether the terminal shows what is typed. One that did not is not shown it.
+    /// Whether the terminal echoed input before. If not, the editor does not echo it either.
     echoes: bool,
 }
 
-/// Withdraws the prompt when it is dropped.
+/// A guard that withdraws the prompt when dropped.
 pub(in crate::cli) struct Withdrawal(PromptId);
 
-/// Gives the terminal back at the end of the program when it is dropped, and discards what was typed for the program.
+/// A guard for the end of the program: when dropped, it restores the terminal and discards input typed for the program.
 pub(in crate::cli) struct Restored;
 
-/// What can happen to an open prompt.
+/// An event of an open prompt.
 enum Heard {
     Keys(Vec<Key>),
-    /// Nothing, for as long as was waited.
+    /// No event within the wait.
     Quiet,
-    /// The process was suspended and goes on: the prompt is not on the screen any more.
+    /// The process was suspended and resumed: the prompt is no longer on the screen.
     Resumed,
 }
 
@@ -64,7 +64,7 @@ impl Terminal {
         Some(Self { id, device, commands, keyboard: None })
     }
 
-    /// What withdraws this prompt.
+    /// A guard that withdraws this prompt when dropped.
     pub(super) fn withdrawal(&self) -> Withdrawal {
         Withdrawal(self.id)
     }
@@ -100,8 +100,8 @@ impl Terminal {
         Ok(Heard::Keys(self.keyboard()?.decoder.decode(bytes.get(..count).unwrap_or_default())))
     }
 
-    /// Ctrl-C. The signal reaches the part of the program that decides what it means, which withdraws this prompt. Where
-    /// nothing listens it ends the program, so the terminal is as before when it is sent.
+    /// Handles Ctrl-C. The signal reaches the part of the program that decides its effect, which withdraws this prompt.
+    /// Without a handler the signal ends the program, so the terminal is restored before it is sent.
     fn interrupted(&mut self) -> io::Error {
         while matches!(self.hear(Some(BURST)), Ok(Heard::Keys(_))) {}
         let shown = self.device.write("^C\n");
@@ -115,7 +115,7 @@ impl Terminal {
         device::withdrawn()
     }
 
-    /// Does what a key does wherever it is pressed.
+    /// Applies a key that acts everywhere.
     fn obey(&mut self, key: &Key) -> io::Result<()> {
         match key {
             Key::Interrupt => Err(self.interrupted()),
@@ -137,7 +137,7 @@ impl Terminal {
         }
     }
 
-    /// Takes what comes in the same burst as the last key: nothing of it is meant for what is asked next. Says what it was.
+    /// Drains and returns the rest of the burst of the last key, which is not meant for the next question.
     fn rest_of_burst(&mut self, begun: impl IntoIterator<Item = Key>) -> io::Result<Vec<Key>> {
         let mut rest: Vec<Key> = begun.into_iter().collect();
         let mut obeyed = 0;
@@ -165,7 +165,7 @@ impl Console for Terminal {
         self.write(&format!("{}\n", guard::shown(text, Paint::Plain)))
     }
 
-    /// Keys that were pressed while the run was under way, or pressed twice, would approve a call that was not seen.
+    /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen.
     fn discard_typed_ahead(&mut self) -> io::Result<()> {
         let until = Instant::now() + READING;
         while let Some(rest) = until.checked_duration_since(Instant::now()) {
@@ -233,7 +233,7 @@ impl Console for Terminal {
     }
 }
 
-/// Sends the signal that a key stands for, to those the system would send it to.
+/// Sends the signal of a key to the processes that the system would send it to.
 fn send(signal: Signal) -> io::Result<()> {
     Ok(kill_current_process_group(signal)?)
 }
@@ -244,7 +244,7 @@ impl Entry {
     }
 }
 
-/// Whether more than the line came with it. A key that is pressed twice is not more, and neither is a second Enter.
+/// Whether further input arrived with the line. A key pressed twice does not count, and neither does a second Enter.
 fn dropped(line: &Line, rest: &[Key]) -> bool {
     let again: Vec<Key> = line.text().chars().map(Key::Char).chain([Key::Enter]).collect();
     let is_repeated = !line.is_empty() && rest.chunks(again.len()).all(|keys| again.starts_with(keys));
@@ -269,18 +269,17 @@ impl Drop for Restored {
     }
 }
 
-/// From now on nothing that is typed leaves the program: questions may come at any time, and what was typed for them is
-/// not for the shell.
+/// Claims the terminal, because a question can come at any time: from now on no typed input reaches the shell.
 pub(super) fn claim() {
     device::claim();
 }
 
-/// A question and the answer as far as it is typed, on the screen.
+/// The question and the answer typed so far, on the screen.
 struct View {
     question: String,
     device: Arc<Device>,
     echoes: bool,
-    /// What is on the screen before the cursor and behind it.
+    /// The text on the screen before and after the cursor.
     before: String,
     after: String,
     is_there: bool,
@@ -291,14 +290,14 @@ impl View {
         Self { question, device, echoes, before: String::new(), after: String::new(), is_there: false }
     }
 
-    /// Shows the line as it is now.
+    /// Draws the line.
     fn draw(&mut self, line: &Line) -> io::Result<()> {
         let (before, after) = if self.echoes { line.shown() } else { Default::default() };
         let (before, after) = (format!("{}{before}", self.question), after);
         let columns = self.device.columns();
         let text = match before.strip_prefix(&self.before) {
             Some("") if self.is_there && self.after == after => return Ok(()),
-            // Typed at the end: nothing else changes.
+            // Appended text: print only the new part.
             Some(more) if self.is_there && self.after.is_empty() && after.is_empty() => {
                 let (.., is_full) = layout(&before, columns);
                 format!("{more}{}", if is_full { "\n" } else { "" })
@@ -312,7 +311,7 @@ impl View {
         Ok(())
     }
 
-    /// What takes away what is on the screen.
+    /// The escape sequence that erases the question and the answer.
     fn erased(&self, columns: usize) -> String {
         if !self.is_there {
             return String::new();
@@ -323,7 +322,7 @@ impl View {
         }
     }
 
-    /// The line is finished: what comes next begins on a line of its own.
+    /// Finishes the line, so that the next output begins on a new line.
     fn finish(&mut self, line: &Line) -> io::Result<()> {
         self.draw(line)?;
         let columns = self.device.columns();
@@ -335,7 +334,7 @@ impl View {
         if is_full && column == 0 { Ok(()) } else { self.device.write("\n") }
     }
 
-    /// Something else is on the screen now.
+    /// Resets the view after other output.
     fn begin_again(&mut self) {
         (self.before, self.after, self.is_there) = (String::new(), String::new(), false);
     }
@@ -377,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_pressed_twice_drops_nothing_and_any_other_line_does() {
+    fn a_repeated_key_drops_no_input_but_another_line_does() {
         for rest in ["", "a", "a\n", "a\na\n", "\n"] {
             assert!(!dropped(&line("a"), &keys(rest)), "{rest:?}");
         }

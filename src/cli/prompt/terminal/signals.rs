@@ -1,14 +1,14 @@
-//! Signals that concern the terminal: a process that is suspended or killed by a key gives the terminal back first.
+//! Terminal signals: a process that a key suspends or kills restores the terminal first.
 
 use rustix::process::{Signal, getpid, getsid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::device;
 
-/// The exit code of a process that SIGQUIT ended.
+/// The exit code of a process that SIGQUIT terminated.
 const QUIT: i32 = 128 + 3;
 
-/// Listens for the rest of the process's life: a signal that was listened to once has no other effect any more.
+/// Installs the handlers for the lifetime of the process: a handled signal never regains its default effect.
 pub(super) fn listen() {
     static LISTENING: std::sync::Once = std::sync::Once::new();
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -29,10 +29,10 @@ pub(super) fn listen() {
     });
 }
 
-/// What SIGTSTP does where it is not listened to, with the terminal as it was.
+/// Restores the terminal and stops the process, as the default action of SIGTSTP does.
 fn stop() {
     device::suspend();
-    // The leader of a session has no shell that would continue it.
+    // A session leader has no shell that would continue it.
     if getsid(None).is_ok_and(|session| session == getpid()) {
         device::resume();
     } else {

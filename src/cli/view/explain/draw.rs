@@ -1,4 +1,4 @@
-//! An explanation as lines.
+//! Text form of an explanation.
 
 use super::step::Stand;
 use super::{Call, Explanation, Turn};
@@ -8,7 +8,7 @@ use crate::cli::view::{Look, left_out_line};
 use crate::core::tool::{Arguments, ToolFilter, visible};
 
 impl Explanation {
-    /// The lines. Tools are listed where they differ from those of the turn before.
+    /// The lines of the explanation. Tools are listed if they differ from those of the previous turn.
     pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
         let paint = look.paint;
         let mut lines = vec![format!("{}  agent {}, {}", paint.bold(&self.run_id), self.agent, self.status.as_str())];
@@ -39,7 +39,7 @@ fn narrowed(filter: &ToolFilter) -> Option<String> {
 fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
     let longest = turn.tools.iter().map(|tool| tool.tool.as_str().len()).max().unwrap_or(0);
     let told = turn.tools.iter().map(|tool| {
-        let word = if tool.offered { "offered" } else { "withheld" };
+        let word = if tool.offered { "available" } else { "withheld" };
         format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.why)
     });
     let left_out = turn.left_out.iter().map(|left| paint.yellow(format!("  ! {}", left_out_line(left))));

@@ -1,5 +1,5 @@
-//! Why each tool of a run was offered or not, and why each call ran or did not: turn by turn, out of the journal and the
-//! approvals that stand. `draw` makes lines of it, and serde JSON.
+//! Run explanation: for each turn, why each tool was available or not, and why each call ran or did not. It is built
+//! from the journal and the grants. `draw` renders it as lines and serde as JSON.
 
 mod draw;
 mod step;
@@ -17,25 +17,25 @@ use crate::ports::Grant;
 use crate::runner::Report;
 use step::{Stand, Step};
 
-/// The approvals that stand or stood, by id.
+/// Current and former grants by id.
 pub(in crate::cli) type Grants = BTreeMap<GrantId, Grant>;
 
-/// A run, explained.
+/// The explanation of a run.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Explanation {
     run_id: RunId,
     agent: AgentName,
     status: Status,
-    /// What this run narrowed its agent's tools to. What a filter hides is in no journal by name.
+    /// The run's filter on its agent's tools. The journal does not name the tools that the filter hides.
     filter: ToolFilter,
     turns: Vec<Turn>,
 }
 
-/// What the model was shown in a turn, and what became of the calls it made.
+/// The tools that the model received in a turn, and the calls that it made.
 #[derive(Debug, Serialize)]
 struct Turn {
     turn: usize,
-    /// The event by which the model was asked.
+    /// The journal event of the model call.
     event: u64,
     tools: Vec<Shown>,
     left_out: Vec<LeftOut>,
@@ -44,14 +44,14 @@ struct Turn {
     is_answered: bool,
 }
 
-/// A tool, as it stood in a turn.
+/// The state of a tool in a turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Shown {
     tool: ToolName,
     offered: bool,
-    /// What the policy says of it before a call is known.
+    /// The policy's verdict before the arguments of a call are known.
     verdict: Verdict,
-    /// The approvals that covered calls of it.
+    /// The grants that covered calls of the tool.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     grants: Vec<GrantId>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -59,24 +59,24 @@ struct Shown {
     why: String,
 }
 
-/// A call, and what happened to it in order.
+/// A call and its steps in order.
 #[derive(Debug, Serialize)]
 struct Call {
     call_id: CallId,
     tool: String,
-    /// With what it was, or would be, sent.
+    /// The arguments with which the call was, or would be, sent.
     arguments: Arguments,
-    /// As the model wrote them, when a person put others in their place.
+    /// The model's original arguments, if a person edited them.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<Arguments>,
     stand: Stand,
     steps: Vec<Step>,
 }
 
-/// Why a call of a tool may wait.
-const ASKS: &str = "the policy puts its calls to a person";
+/// The explanation for a tool whose calls require approval.
+const ASKS: &str = "the policy requires approval";
 
-/// What is known while a journal is read.
+/// State while a journal is read.
 #[derive(Default)]
 struct Reading {
     tools: Option<Arc<Toolset>>,
@@ -85,7 +85,7 @@ struct Reading {
 }
 
 impl Explanation {
-    /// Of this journal; `None` for one that does not begin.
+    /// Explains a journal; `None` if it does not begin with `Started`.
     pub(in crate::cli) fn of(journal: &[Recorded], report: &Report, grants: &Grants) -> Option<Self> {
         let Event::Started(started) = &journal.first()?.event else { return None };
         let mut reading = Reading::default();
@@ -137,20 +137,21 @@ impl Reading {
         }
     }
 
-    /// What the policy says before a call is known is that it asks, also where it depends on the arguments. Calls that it
-    /// let run show that it does.
+    /// Corrects the explanation of tools whose verdict depends on the arguments. Before a call is known, the verdict of
+    /// such a tool is `ask`; a call that the policy allowed shows that it depends on the arguments.
     fn look_back(&mut self) {
         let spared: BTreeSet<String> =
             self.calls().filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
         for tool in self.turns.iter_mut().flat_map(|turn| turn.tools.iter_mut()) {
             if tool.verdict == Verdict::Ask && spared.contains(tool.tool.as_str()) {
-                tool.why = tool.why.replacen(ASKS, "it depends on the arguments whether the policy asks", 1);
+                tool.why =
+                    tool.why.replacen(ASKS, "it depends on the arguments whether the policy requires approval", 1);
             }
         }
     }
 
     fn asked(&mut self, offer: Offer, event: u64, grants: &Grants) {
-        // Another attempt at the same turn.
+        // This is another attempt at the same turn.
         self.turns.pop_if(|turn| !turn.is_answered);
         let tools = self.tools.iter().flat_map(|tools| tools.iter());
         let tools = tools.map(|tool| shown(tool, offer, &self.granted, grants)).collect();
@@ -170,7 +171,7 @@ impl Call {
         Self { call_id: id, tool: name, arguments, written: None, stand: Stand::Open, steps: Vec::new() }
     }
 
-    /// Whether the policy itself let it run.
+    /// Whether the policy itself allowed the call.
     fn is_spared(&self) -> bool {
         self.steps.iter().any(|step| step.is_spared)
     }
@@ -185,16 +186,16 @@ fn shown(tool: &Tool, offer: Offer, granted: &[Granted], grants: &Grants) -> Sho
     let covering: Vec<&Granted> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
     let mut why = match (offer, tool.verdict) {
         (Offer::NoTools, _) => "the tool budget is used up".to_owned(),
-        (Offer::LastWord, _) => "a hard limit was reached, and the model had the last word".to_owned(),
-        (Offer::Tools, Verdict::Allow) => "the policy lets it run".to_owned(),
-        (Offer::Tools, Verdict::Deny) => "the policy refuses its calls".to_owned(),
+        (Offer::LastWord, _) => "a hard limit was reached, and the model gave its final answer".to_owned(),
+        (Offer::Tools, Verdict::Allow) => "the policy allows it".to_owned(),
+        (Offer::Tools, Verdict::Deny) => "the policy denies its calls".to_owned(),
         (Offer::Tools, Verdict::Ask) if covering.is_empty() => ASKS.to_owned(),
         (Offer::Tools, Verdict::Ask) => {
             let covered = covering.iter().map(|granted| step::grant(&granted.grant, grants));
             let covered = covered.collect::<Vec<_>>().join("; ");
             match covering.iter().any(|granted| granted.arguments.is_none()) {
-                true => format!("the policy asks, and it was approved before: {covered}"),
-                false => format!("{ASKS}, but for what was approved before: {covered}"),
+                true => format!("the policy requires approval, auto-approved: {covered}"),
+                false => format!("{ASKS}, except for auto-approved calls: {covered}"),
             }
         }
     };

@@ -1,4 +1,4 @@
-//! What one fact did to calls, in words and for programs.
+//! Steps of a call: the effect of one journal event on calls, as text and as structured fields.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,33 +11,33 @@ use crate::core::id::{CallId, GrantId};
 use crate::core::run::{Answer, CallVerdict, Channel, Decision, Event, PolicyMark, Recorded, Rejection, Right};
 use crate::core::tool::visible;
 
-/// How much of what a call was told is quoted.
+/// The most characters of an answer or message that are quoted.
 const QUOTED: usize = 200;
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stand {
-    /// Nothing was settled yet.
+    /// The call is not decided yet.
     Open,
-    /// Calls of higher priority went first.
+    /// Calls of higher priority ran first.
     Deferred,
-    /// It was refused: by the policy, by a person, or because it could not run.
+    /// The call was rejected: by the policy, by a person, or because it could not run.
     Refused,
-    /// Nobody answered in time.
+    /// The deadline passed without an answer.
     Expired,
-    /// It waits for somebody.
+    /// The call is pending.
     Pending,
-    /// It may run.
+    /// The call may run.
     Cleared,
-    /// It was sent.
+    /// The call was sent.
     Running,
-    /// It ran, or was answered.
+    /// The call ran or was answered.
     Ran,
 }
 
 impl Stand {
-    /// The word for it.
+    /// The name of the state.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -52,10 +52,10 @@ impl Stand {
     }
 }
 
-/// One thing that happened to a call.
+/// A step of a call.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Step {
-    /// The event of the journal.
+    /// The number of the journal event.
     pub(super) event: u64,
     at: Timestamp,
     r#type: &'static str,
@@ -69,14 +69,14 @@ pub(super) struct Step {
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<Channel>,
-    /// The same in words.
+    /// The step as text.
     pub(super) why: String,
-    /// Whether the policy itself let the call run.
+    /// Whether the policy itself allowed the call.
     #[serde(skip)]
     pub(super) is_spared: bool,
 }
 
-/// What a fact did to which calls.
+/// The steps that an event adds, with the calls and their new states.
 pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, Step)> {
     let step = |why: String| Step {
         event: recorded.seq,
@@ -118,14 +118,14 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
                 let side = |text: &str| one_line(&visible(text), QUOTED);
                 format!("{} was {}, is {}", visible(&difference.what), side(&difference.was), side(&difference.is))
             });
-            let why = format!("looked at again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
+            let why = format!("checked again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
             one(call, Stand::Open, step(why))
         }
         Event::Extended { call, until, by, via } => {
-            let why = format!("given time until {} by {}", clock(*until), visible(by));
+            let why = format!("deadline extended to {} by {}", clock(*until), visible(by));
             one(call, Stand::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
         }
-        Event::Expired { call } => one(call, Stand::Expired, step("nobody answered in time".into())),
+        Event::Expired { call } => one(call, Stand::Expired, step("no answer in time".into())),
         Event::QuestionAnswered { call, answer } => {
             let said = one_line(&answer.choice.to_words(), QUOTED);
             let why = format!("answered by {} {}: {said}", visible(&answer.by), by_way_of(answer.via));
@@ -143,14 +143,14 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
             one(call, Stand::Running, step(format!("its server asks, and the call is held open: {asks}")))
         }
         Event::InputRequired { call, needed, .. } => {
-            let why = format!("its server wants to know: {}", list(needed.questions.keys().map(|key| visible(key))));
+            let why = format!("its server asks: {}", list(needed.questions.keys().map(|key| visible(key))));
             one(call, Stand::Pending, step(why))
         }
         Event::InputGiven { call, given } => {
             let why = format!("its server was answered by {}", visible(&given.by));
             one(call, Stand::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
         }
-        Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("goes on at its server as a task".into())),
+        Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("runs at its server as a task".into())),
         Event::Started(_)
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
@@ -170,21 +170,21 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
             let source = rule.as_ref().map(|rule| format!("rule {}", visible(rule)));
             let source: Vec<String> = source.into_iter().chain(policy.as_ref().map(marked)).collect();
             let why = match source.is_empty() {
-                true => "may run: nothing asks about it".to_owned(),
+                true => "may run: no rule requires approval".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
             (Stand::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
         }
         CallVerdict::Run { by: Right::Grant { grant: id } } => {
-            let why = format!("may run: approved before, {}", grant(id, grants));
+            let why = format!("may run: auto-approved, {}", grant(id, grants));
             (Stand::Cleared, Step { grant: Some(id.clone()), why, ..step })
         }
         CallVerdict::Run { by: Right::Person } => {
-            (Stand::Cleared, Step { why: "may run: it is what was approved".to_owned(), ..step })
+            (Stand::Cleared, Step { why: "may run: approved".to_owned(), ..step })
         }
         CallVerdict::Ask { rule, why, policy, within_s } => {
             let within = within_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
-            let why = format!("put to a person{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
+            let why = format!("requires approval{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
             (Stand::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
         }
         CallVerdict::Rejected { reason, message, .. } => {
@@ -219,7 +219,7 @@ fn decided(decision: &Decision) -> String {
     format!("{word}{reach} by {by}{policy}{reason}{edited}")
 }
 
-/// A standing approval, with who gave it if that is still known.
+/// Describes a grant, with its author if the grant is still stored.
 pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
     match grants.get(id) {
         None => format!("{id}"),
@@ -227,7 +227,7 @@ pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
             let until = grant.expires_at.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
             let revoked = grant.revoked.as_ref().map(|revoked| format!(", revoked {}", clock(revoked.at)));
             let covers = match grant.arguments {
-                None => "whatever the arguments".to_owned(),
+                None => "any arguments".to_owned(),
                 Some(_) => format!("only {}", grant.summary),
             };
             let by = format!("{} {}", visible(&grant.by), by_way_of(grant.via));

@@ -1,8 +1,9 @@
 //! Command patterns: the leading words of a shell command, compared as the shell splits it (decision 0015).
 //!
-//! A rule that allows matches *plain* commands only: one program and its words, in which nothing chains, substitutes, redirects
-//! or expands ([`plain`]). A rule that asks or denies reckons with the worst: it looks into each part of a chained command, and
-//! matches what cannot be read ([`parts`]). The words are those of a POSIX shell (sh, dash, bash, ksh, zsh).
+//! A rule that allows matches *plain* commands only: one program and its words, in which nothing chains, substitutes,
+//! redirects or expands ([`plain`]). A rule that asks or denies assumes the worst: it examines each part of a chained
+//! command, and matches a command that it cannot parse ([`parts`]). The words are those of a POSIX shell (sh, dash,
+//! bash, ksh, zsh).
 
 mod options;
 mod parts;
@@ -16,7 +17,7 @@ pub use plain::words as plain_words;
 
 use super::Verdict;
 
-/// The arguments that hold a command where a rule names none.
+/// The arguments that hold a command, for rules that name no argument.
 const COMMAND_ARGUMENTS: [&str; 3] = ["command", "cmd", "command_line"];
 
 /// The arguments that hold further words beside a command.
@@ -25,21 +26,21 @@ const WORD_ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
 /// Parts of the names of arguments that change what a command does. An allowance knows nothing about them.
 const CONTEXT_ARGUMENTS: [&str; 6] = ["env", "stdin", "input", "shell", "script", "exec"];
 
-/// The longest command that is read, in bytes. A longer one is not plain, and may run anything.
+/// The longest command that is parsed, in bytes. A longer one is not plain, and is assumed to run anything.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
-/// The leading words of a command, and what may follow them.
+/// Command pattern: the leading words of a command, and what may follow them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandPattern {
     /// The argument with the command; `None` for `command`, `cmd` or `command_line`, whichever the call has.
     pub argument: Option<String>,
     /// The leading words; each is one of several alternatives.
     pub words: Vec<Vec<String>>,
-    /// What may follow the leading words.
+    /// The words that may follow the leading words.
     pub rest: Rest,
 }
 
-/// What may follow the leading words of a command in a rule that allows.
+/// The words that may follow the leading words of a command in a rule that allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// Any words, except options that are known to write files or to run programs.
@@ -54,14 +55,14 @@ pub enum Rest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Matches,
-    /// Why not.
+    /// The reason.
     Differs(String),
     /// The arguments are not known yet.
     Unknown,
 }
 
 impl CommandPattern {
-    /// What is wrong with the pattern for a rule with this verdict.
+    /// The error in the pattern for a rule with this verdict.
     pub fn fault(&self, verdict: Verdict) -> Option<String> {
         let Some(program) = self.words.first() else {
             return Some("`command` names no program; write its words, for example `[git, [diff, log]]`".to_owned());
@@ -125,7 +126,7 @@ impl CommandPattern {
         }
     }
 
-    /// The words of a plain command, or why there are none.
+    /// The words of a plain command, or the reason why it is not plain.
     fn plain_words(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
         if self.is_too_long(arguments) {
             return Err(format!("the command is longer than {} KiB", MAX_COMMAND_BYTES / 1024));
@@ -203,7 +204,7 @@ impl CommandPattern {
     }
 }
 
-/// The bytes of a text, or of the texts of a list.
+/// The length in bytes of a text, or of the texts of a list.
 fn length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -212,7 +213,7 @@ fn length(value: &Value) -> usize {
     }
 }
 
-/// Whether a value says nothing: null, false, or empty.
+/// Whether a value is blank: null, false, or empty.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -1,7 +1,7 @@
-//! Options of commands: which words are options, and which options are known to write files or to run programs.
+//! Command options: which words are options, and which options are known to write files or to run programs.
 //!
-//! The table covers programs that people allow because they only read. It is a safety net and cannot be complete; a rule that
-//! lists its `options` does without it.
+//! The table covers programs that operators allow because they only read. It is a safety net and cannot be complete; a
+//! rule that lists its `options` does not use it.
 
 /// Options by program that write files or run other programs.
 const UNSAFE_OPTIONS: [(&[&str], &[&str]); 9] = [
@@ -48,14 +48,14 @@ pub(super) fn is_option(word: &str) -> bool {
     word.starts_with('-') && !matches!(word, "-" | "--")
 }
 
-/// Whether an option is one of these, with or without a value behind `=`.
+/// Whether an option is one of these, with or without a value after `=`.
 pub(super) fn is_listed(word: &str, options: &[String]) -> bool {
     let name = word.split_once('=').filter(|_| word.starts_with("--")).map_or(word, |(name, _)| name);
     options.iter().any(|option| option == word || option == name)
 }
 
-/// Whether a word is an option with which the program is known to write files or to run other programs. Programs accept shortened
-/// long options, and short ones in one word.
+/// Whether a word is an option with which the program is known to write files or to run other programs. Programs accept
+/// abbreviated long options, and several short ones in one word.
 pub(super) fn may_write_or_run(program: &str, word: &str) -> bool {
     let known = UNSAFE_OPTIONS.iter().filter(|(programs, _)| programs.contains(&base_name(program)));
     is_option(word) && known.flat_map(|(_, options)| options.iter()).any(|option| may_be(option, word))

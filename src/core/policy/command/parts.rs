@@ -1,11 +1,11 @@
-//! The parts of any shell command, for rules that ask or deny: what it may run is read from above, and what cannot be read may
-//! run anything.
+//! The parts of any shell command, for rules that ask or deny. The result is an upper bound: a part that cannot be
+//! parsed may run anything.
 
 use serde_json::Value;
 
 use super::options::base_name;
 
-/// Programs and keywords that run the words behind them.
+/// Programs and keywords that run the words after them.
 const WRAPPERS: [&str; 39] = [
     "sudo", "doas", "su", "env", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "timeout", "command",
     "builtin", "exec", "xargs", "parallel", "watch", "strace", "chroot", "busybox", "unshare", "nsenter", "flock",
@@ -13,17 +13,17 @@ const WRAPPERS: [&str; 39] = [
     "function", "case",
 ];
 
-/// Programs that run a text.
+/// Programs that run a text as a script.
 const SHELLS: [&str; 14] =
     ["sh", "bash", "dash", "ksh", "zsh", "fish", "ash", "eval", "source", ".", "pwsh", "powershell", "cmd", "trap"];
 
-/// A word as far as it can be read.
+/// A word, as far as it can be parsed.
 #[derive(Debug, Default)]
 struct Word {
     text: String,
-    /// A variable or braces: it may become any words.
+    /// Contains a variable or braces: it may expand to any words.
     is_open: bool,
-    /// Names of files are put in its place.
+    /// Contains a glob: it may expand to file names.
     is_glob: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn may_run(command: &Value, further: &[&Value], wanted: &[Vec<String>
         let Some(more) = listed_words(value) else { return true };
         words.extend(more);
     }
-    // A list is run as it is, or joined for a shell; a text is split by one.
+    // A list is run as it is, or joined for a shell; a text is split by a shell.
     let as_listed: Vec<Word> = words.iter().map(|text| Word { text: (*text).to_owned(), ..Word::default() }).collect();
     part_may_run(&as_listed, wanted) || text_may_run(&words.join(" "), wanted)
 }
@@ -54,7 +54,7 @@ fn text_may_run(command: &str, wanted: &[Vec<String>]) -> bool {
     }
 }
 
-/// Whether one part may run the wanted words, in this order and with any others between them.
+/// Whether one part may run the wanted words, in this order and with any other words between them.
 fn part_may_run(words: &[Word], wanted: &[Vec<String>]) -> bool {
     let is_assignment =
         |word: &&Word| !word.is_open && word.text.split_once('=').is_some_and(|(name, _)| is_name(name));
@@ -67,12 +67,12 @@ fn part_may_run(words: &[Word], wanted: &[Vec<String>]) -> bool {
     words_may_be(program, rest, wanted) || (is_one_of(&WRAPPERS) && wrapped_may_run(rest, wanted))
 }
 
-/// Whether a wrapper may run the wanted words: they begin at any of its words, or in a word that is a command of its own.
+/// Whether a wrapper may run the wanted words: they begin at any of its words, or in a word that is a command itself.
 fn wrapped_may_run(words: &[Word], wanted: &[Vec<String>]) -> bool {
     let is_shell = |word: &Word| SHELLS.iter().any(|name| word.is(name, Place::Program));
     let begins =
         |word: &Word| wanted.first().is_some_and(|names| names.iter().any(|name| word.is(name, Place::Program)));
-    // The first place where they may begin has all later ones behind it.
+    // The first possible start covers all later ones.
     let from = words.iter().position(begins).and_then(|from| words.get(from..)?.split_first());
     words.iter().any(is_shell)
         || from.is_some_and(|(program, rest)| words_may_be(program, rest, wanted))
@@ -92,7 +92,7 @@ fn words_may_be(program: &Word, rest: &[Word], wanted: &[Vec<String>]) -> bool {
         })
 }
 
-/// Where in a part a word stands.
+/// The position of a word in a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Program,
@@ -114,7 +114,7 @@ impl Word {
     }
 }
 
-/// Whether a glob may stand for a word, by its beginning and its end.
+/// Whether a glob may match a word, by its beginning and its end.
 fn glob_may_be(glob: &str, word: &str) -> bool {
     let (glob, word) = (glob.to_ascii_lowercase(), word.to_ascii_lowercase());
     let begin = glob.split(['*', '?', '[']).next().unwrap_or_default();
@@ -127,7 +127,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '[' | ']'))
 }
 
-/// The parts between what chains, groups, substitutes and redirects; `None` if the text cannot be read.
+/// The parts between chaining, grouping, substitution and redirection; `None` if the text cannot be parsed.
 fn parts(text: &str) -> Option<Vec<Vec<Word>>> {
     let mut reader = Reader { parts: vec![Vec::new()], word: None };
     let mut signs = text.chars().peekable();
@@ -191,7 +191,7 @@ impl Reader {
         self.parts.push(Vec::new());
     }
 
-    /// Text up to the closing quote. A command that is substituted in it is not read.
+    /// Text up to the closing quote. A command substitution in it is not parsed.
     fn double_quoted(&mut self, signs: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<()> {
         self.word();
         loop {

@@ -1,9 +1,9 @@
-//! Plain commands: one program and its words, of which every POSIX shell makes the same words and runs nothing else.
+//! Plain commands: one program and its words, which every POSIX shell splits alike and which run nothing else.
 //!
-//! What is accepted outside of quotes is listed; everything else is refused, so that a character with a meaning in some shell
-//! is never passed over. The words themselves are split by `shlex`.
+//! Unquoted characters are accepted from a list; every other character is refused, so that one with a meaning in some
+//! shell is never missed. `shlex` splits the words.
 
-/// Where in a command a character stands.
+/// The quotes around a character of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     Outside,
@@ -11,7 +11,7 @@ enum Quotes {
     Double,
 }
 
-/// The words that a POSIX shell makes of a plain command, or why the command is not plain.
+/// The words of a plain command as a POSIX shell splits them, or the reason why the command is not plain.
 pub fn words(command: &str) -> Result<Vec<String>, String> {
     scan(command, FirstWord::IsProgram)?;
     match split(command)? {
@@ -26,8 +26,8 @@ pub(super) fn further_words(text: &str) -> Result<Vec<String>, String> {
     split(text)
 }
 
-/// The words of a command that is given as a list. A server may run the list as it is or join it for a shell, so an item has to be
-/// the same for both.
+/// The words of a command that is given as a list. A server may run the list as it is or join it for a shell, so an
+/// item has to mean the same for both.
 pub(super) fn argument_words(items: &[serde_json::Value]) -> Result<Vec<String>, String> {
     items.iter().map(argument_word).collect()
 }
@@ -55,14 +55,14 @@ enum FirstWord {
     IsArgument,
 }
 
-/// Refuses a text in which any character has a meaning for a shell besides quotes and blanks.
+/// Refuses a text in which any character besides quotes and blanks has a meaning for a shell.
 fn scan(text: &str, first: FirstWord) -> Result<(), String> {
     let (mut quotes, mut before, mut is_program) = (Quotes::Outside, None, first == FirstWord::IsProgram);
     for sign in text.chars() {
         let is_refused = match quotes {
             Quotes::Outside => match sign {
                 ' ' | '\t' => {
-                    // Blanks at the beginning end no word.
+                    // Leading blanks end no word.
                     is_program &= before.is_none_or(is_space);
                     false
                 }
@@ -71,7 +71,7 @@ fn scan(text: &str, first: FirstWord) -> Result<(), String> {
                     false
                 }
                 '=' => is_program || before.is_none_or(is_space),
-                // Expanded at the beginning of a word, and behind `=` and `:`.
+                // Expanded at the beginning of a word, and after `=` and `:`.
                 '~' | '^' => {
                     !before.is_some_and(|before| before.is_ascii_alphanumeric() || matches!(before, '~' | '^'))
                 }

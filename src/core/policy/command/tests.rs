@@ -1,4 +1,4 @@
-//! What command patterns match: plain commands for rules that allow, anything that may run for rules that ask or deny.
+//! Tests of command patterns: plain commands for rules that allow, anything that may run for rules that ask or deny.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn denies_rm(arguments: &Value) -> bool {
 }
 
 #[test]
-fn an_allowance_matches_the_words_that_a_shell_makes() {
+fn an_allowance_matches_the_words_of_a_shell() {
     for command in [
         "git diff",
         "git diff HEAD",
@@ -39,7 +39,7 @@ fn an_allowance_matches_the_words_that_a_shell_makes() {
 }
 
 #[test]
-fn an_allowance_matches_nothing_that_chains_substitutes_redirects_or_expands() {
+fn an_allowance_matches_only_plain_commands() {
     for command in [
         "git diff HEAD; rm -rf /",
         "git diff && rm x",
@@ -108,7 +108,7 @@ fn an_allowance_matches_nothing_that_chains_substitutes_redirects_or_expands() {
 }
 
 #[test]
-fn a_command_may_be_a_list_and_its_words_may_stand_beside_it() {
+fn a_command_may_be_a_list_or_have_a_list_of_words_beside_it() {
     for arguments in [
         json!({"command": ["git", "diff", "HEAD"]}),
         json!({"command": "git", "args": ["diff", "HEAD"]}),
@@ -150,7 +150,7 @@ fn a_command_may_be_a_list_and_its_words_may_stand_beside_it() {
 }
 
 #[test]
-fn what_follows_the_words_can_be_bounded() {
+fn words_after_the_pattern_can_be_limited() {
     let with = |rest: Rest, command: &str| {
         let pattern = CommandPattern { rest, ..pattern(&[&["git"], &["log"]]) };
         matches(&pattern, &json!({ "command": command }), Verdict::Allow)
@@ -172,7 +172,7 @@ fn what_follows_the_words_can_be_bounded() {
 }
 
 #[test]
-fn a_denial_looks_into_every_part_of_a_command() {
+fn a_denial_examines_every_part_of_a_command() {
     for command in [
         "rm -rf /",
         "ls; rm x",
@@ -259,7 +259,7 @@ fn a_denial_finds_a_subcommand_behind_options() {
 }
 
 #[test]
-fn a_pattern_that_cannot_be_meant_is_refused() {
+fn ambiguous_patterns_are_refused() {
     for (words, verdict, rest, expected) in [
         (&[][..], Verdict::Allow, Rest::Any, "names no program"),
         (&[&["git"][..], &[]], Verdict::Allow, Rest::Any, "alternatives in `command` is empty"),

@@ -1,4 +1,4 @@
-//! A build without the expression language: every condition is refused when it is loaded, so none is ever passed over.
+//! Conditions in a build without the expression language: each is refused when it is loaded, so none is ever ignored.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::core::tool::ToolName;
 /// A condition that cannot exist.
 pub(super) enum Compiled {}
 
-/// What conditions would speak of.
+/// The variables of a condition.
 pub(super) struct World;
 
 impl Compiled {

@@ -1,4 +1,4 @@
-//! Arguments as the expression language knows them. Numbers are converted here: whole ones to `int` and all others to
+//! Arguments as values of the expression language. Numbers are converted here: whole numbers to `int` and all others to
 //! `double`, so that `args.amount > 100` never meets the `uint` that the library would make of `150`.
 
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use serde_json::{Map, Number, Value};
 
 use super::ConditionError;
 
-/// The most that a condition looks at, in bytes of text and names; a number counts as eight.
+/// The most that a condition examines, in bytes of text and names; a number counts as eight.
 pub(super) const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 
 const SCALAR_BYTES: usize = 8;
 
-/// Arguments, and how large they are.
+/// Converted arguments and their size.
 pub(super) struct Converted {
     pub(super) value: Cel,
     /// Bytes of text, names and scalars.

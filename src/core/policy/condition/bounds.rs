@@ -1,25 +1,25 @@
-//! What a condition may be, and what it may cost. The expression language has no budget of its own: a macro within a
-//! macro multiplies, so none is let in, and what is left is bounded by its size and by that of the arguments. Regular
-//! expressions pay for themselves, text by text (see [`super::patterns`]).
+//! Limits of a condition: its form and its cost. The expression language has no budget of its own: nested macros
+//! multiply, so they are refused, and the remaining cost is bounded by the size of the condition and of the arguments.
+//! Regular expressions are charged separately, text by text (see [`super::patterns`]).
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
 use super::folders::{LEXICALLY_WITHIN, WITHIN};
 use super::{ConditionError, VARIABLES};
 
-/// How deep expressions may be nested in each other. Evaluation is recursive, and threads have small stacks.
+/// The maximum nesting of an expression. Evaluation is recursive, and threads have small stacks.
 const MAX_DEPTH: usize = 24;
 
-/// What one evaluation may cost. A unit is about a nanosecond of an optimised build.
+/// The budget of one evaluation. A unit is about a nanosecond of an optimised build.
 pub(super) const BUDGET: u64 = 100_000_000;
 
-/// What visiting one node costs, whatever it looks at.
+/// The cost of one node, whatever it examines.
 const NODE_COST: u64 = 1000;
 
-/// Why a condition is not evaluated to its end.
+/// The reason why a condition is not evaluated to its end.
 pub(super) const TOO_LONG: &str = "it could take too long for arguments of this size";
 
-/// What may be called besides operators and macros.
+/// The functions available besides operators and macros.
 const FUNCTIONS: [&str; 12] = [
     "size",
     "contains",
@@ -35,34 +35,34 @@ const FUNCTIONS: [&str; 12] = [
     "dyn",
 ];
 
-/// What `type(…)` is compared with.
+/// The names that `type(…)` is compared with.
 const TYPES: [&str; 8] = ["int", "double", "string", "bool", "list", "map", "null_type", "uint"];
 
-/// What decides how long an expression may take.
+/// The quantities that decide how long an expression may take.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
     nodes: u64,
-    /// Places where two texts or lists become a longer one, and one.
+    /// The number of places that join two texts or lists, plus one.
     growth: u64,
-    /// The items of the longest list that is written out and walked by a macro.
+    /// The items of the longest literal list that a macro iterates over.
     written_items: u64,
-    /// Whether a macro walks something else.
+    /// Whether a macro iterates over anything else.
     walks_arguments: bool,
-    /// Whether what a macro does with each item looks at more than the item.
+    /// Whether the body of a macro reads more than the item.
     looks_outside: bool,
-    /// Whether anything of a call is spoken of.
+    /// Whether the expression refers to the call.
     speaks_of_the_call: bool,
 }
 
 impl Bounds {
-    /// Looks at a whole expression.
+    /// Analyses a whole expression.
     pub(super) fn of(expression: &IdedExpr) -> Result<Self, ConditionError> {
         let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() } };
         survey.visit(expression, &Place::default())?;
         Ok(survey.bounds)
     }
 
-    /// Whether what it says may depend on the call.
+    /// Whether the result may depend on the call.
     pub(super) fn speaks_of_the_call(&self) -> bool {
         self.speaks_of_the_call
     }
@@ -75,7 +75,7 @@ impl Bounds {
         Err(ConditionError(TOO_LONG.to_owned()))
     }
 
-    /// Every node may be visited for every item, and may look at everything there is.
+    /// Every node may be visited once per item, and may read everything.
     fn cost(&self, bytes: u64, longest: u64) -> u64 {
         let from_arguments = if self.walks_arguments { longest.saturating_mul(self.growth) } else { 0 };
         let items = from_arguments.max(self.written_items).max(1);
@@ -86,11 +86,11 @@ impl Bounds {
     }
 }
 
-/// Where in an expression something stands.
+/// The position of a node in an expression.
 #[derive(Clone, Default)]
 struct Place<'a> {
     depth: usize,
-    /// The names that the macro around it gives to items and to what it gathers.
+    /// The names that the enclosing macro gives to items and to its accumulator.
     own_names: Vec<&'a str>,
     is_in_macro: bool,
 }
@@ -156,7 +156,7 @@ impl Survey {
                 "a macro (`all`, `exists`, `map`, `filter`, …) cannot stand in or after another".to_owned(),
             );
         }
-        // What a macro walks is looked at once, but a macro there would make it as long as it likes.
+        // A macro evaluates its range once, but a macro in the range could make it arbitrarily long.
         let range = Place { is_in_macro: true, ..inner.clone() };
         let outside_before = self.bounds.looks_outside;
         self.visit(&walk.iter_range, &range)?;

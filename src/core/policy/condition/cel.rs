@@ -1,7 +1,8 @@
-//! The expression language itself, by the crate `cel`.
+//! Evaluation of conditions with the crate `cel`.
 //!
-//! Its hand-written parser is used, not the generated one: that one overflows the stack of an ordinary thread on twelve
-//! parentheses. It stands behind a feature of the crate, which is why the crate's version is pinned.
+//! This uses the crate's hand-written parser, not the generated one: the generated parser overflows the stack of an
+//! ordinary thread on twelve parentheses. It is behind a feature of the crate, which is why the crate's version is
+//! pinned.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,16 +20,16 @@ use super::{survey, syntax};
 use crate::core::policy::{Links, Subject};
 use crate::core::tool::ToolName;
 
-/// How deep the parser itself may go; what stands in it is bounded more tightly afterwards.
+/// The depth limit of the parser itself; the parsed expression is limited more tightly afterwards.
 const PARSER_DEPTH: u16 = 48;
 const MAX_NODES: usize = 1000;
 
-/// How much of an error is told. The library quotes values in some.
+/// The length to which an error is cut. The library quotes values in some errors.
 const ERROR_CHARS: usize = 160;
 
 static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
-/// An expression ready to be evaluated.
+/// A parsed expression, ready for evaluation.
 pub(super) struct Compiled {
     expression: IdedExpr,
     bounds: Bounds,
@@ -39,7 +40,7 @@ pub(super) struct Compiled {
     contradiction: Option<String>,
 }
 
-/// What an expression speaks of.
+/// The variables of an expression.
 pub(super) struct World {
     context: Context<'static, 'static>,
     bytes: usize,
@@ -50,7 +51,7 @@ pub(super) struct World {
 impl Compiled {
     pub(super) fn parse(text: &str) -> Result<Self, ConditionError> {
         let parser = PrattParser::new().max_recursion_depth(PARSER_DEPTH).max_expression_node_count(MAX_NODES);
-        // The first mistake is told; what a reader makes of the rest after it is of no use.
+        // Only the first syntax error is reported; errors after it are unreliable.
         let mut expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
             let told = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
             ConditionError(shortened(&syntax::fault(text, told)))
@@ -101,7 +102,7 @@ impl Compiled {
 }
 
 impl World {
-    /// A world without a call, for what does not speak of one.
+    /// Variables without a call, for expressions that do not refer to one.
     fn empty() -> Self {
         let mut context = Context::with_env(LANGUAGE.clone());
         teach(&mut context);
@@ -132,7 +133,7 @@ fn teach(context: &mut Context<'_, '_>) {
     folders::teach(context);
 }
 
-/// Names are told and values are not: they are in the arguments, which whoever reads this sees anyway.
+/// An error that names identifiers but no values. The reader sees the values in the arguments anyway.
 #[expect(clippy::wildcard_enum_match_arm, reason = "not our enum, and it may grow")]
 fn in_words(error: &ExecutionError) -> String {
     match error {
@@ -146,7 +147,7 @@ fn in_words(error: &ExecutionError) -> String {
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".to_owned(),
         ExecutionError::Overflow(..) => "a number becomes too large".to_owned(),
         ExecutionError::FunctionError { message, .. } if message == TOO_LONG => TOO_LONG.to_owned(),
-        // A reason of our own, which names no value.
+        // A reason of our own, which contains no value.
         ExecutionError::FunctionError { function, message } if function == WITHIN => message.clone(),
         ExecutionError::FunctionError { function, .. } => format!("`{function}` cannot be applied to this value"),
         _ => "a value is not of the kind that is needed".to_owned(),

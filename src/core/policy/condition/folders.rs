@@ -1,5 +1,6 @@
-//! `args.path.within('/srv')`: whether a path lies within a folder. The folder is written out and read when the condition is
-//! loaded; `lexicallyWithin` compares texts alone, for servers whose files are not on this machine.
+//! Path conditions: `args.path.within('/srv')` is true for a path in a folder. The folder is a literal and is parsed
+//! when the condition is loaded. `lexicallyWithin` compares texts alone, for servers whose files are not on this
+//! machine.
 
 use std::sync::Arc;
 
@@ -13,11 +14,11 @@ use super::patterns::parts;
 use crate::core::policy::Links;
 use crate::core::policy::path::{self, Names};
 
-/// The functions a condition calls.
+/// The functions that a condition calls.
 pub(super) const WITHIN: &str = "within";
 pub(super) const LEXICALLY_WITHIN: &str = "lexicallyWithin";
 
-/// The function that is called in their place. A condition cannot write this name.
+/// The internal function that replaces them. A condition cannot write this name.
 const IS_WITHIN: &str = "@within";
 
 /// A folder that a condition names.
@@ -29,14 +30,14 @@ pub(super) struct Folder {
     resolves_links: bool,
 }
 
-/// A folder while a condition is evaluated.
+/// A folder during an evaluation.
 #[derive(Debug)]
 struct Bound {
     path: Arc<str>,
     links: Arc<Links>,
 }
 
-/// Reads the folders of an expression, and has it speak of them instead of their texts.
+/// Parses the folders of an expression and replaces their texts by variables.
 pub(super) fn compiled(expression: &mut IdedExpr) -> Result<Vec<Folder>, ConditionError> {
     let mut folders = Vec::new();
     take(expression, &mut folders)?;
@@ -48,13 +49,13 @@ pub(super) fn with_links(folders: &[Folder]) -> impl Iterator<Item = &str> {
     folders.iter().filter(|folder| folder.resolves_links).map(|folder| &*folder.path)
 }
 
-/// Teaches conditions to compare paths.
+/// Registers the path functions.
 pub(super) fn teach(context: &mut Context<'_, '_>) {
     // The name is new, so that it cannot be refused.
     let _ = context.add_function(IS_WITHIN, is_within);
 }
 
-/// Gives an expression its folders, and what is known of links.
+/// Provides an expression with its folders and the resolved links.
 pub(super) fn provide(folders: &[Folder], links: &Arc<Links>, context: &mut Context<'_, '_>) {
     let ignored = Arc::new(Links::Ignored);
     for Folder { name, path, resolves_links } in folders {

@@ -1,21 +1,21 @@
-//! What a condition gives, as far as its text alone tells. One that can never say yes or no is refused when it is loaded,
-//! instead of having every call asked about.
+//! The result type of a condition, as far as its text shows it. A condition that can never be true or false is refused
+//! when it is loaded; otherwise every call would require approval.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::{ConditionError, VARIABLES};
 
-/// What an expression gives.
+/// The result type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     YesOrNo,
-    /// Whatever stands in the arguments.
+    /// The type of a value in the arguments, which is not known yet.
     Anything,
-    /// Something else, in words.
+    /// Any other type, in words.
     Other(&'static str),
 }
 
-/// Whether it is sure to give yes or no, where it can be evaluated; refused if it never does.
+/// Whether the result is certain to be true or false, if it can be evaluated; refused if it never is.
 pub(super) fn is_yes_or_no(expression: &IdedExpr) -> Result<bool, ConditionError> {
     match kind(expression)? {
         Kind::YesOrNo => Ok(true),
@@ -67,12 +67,12 @@ fn of_call(call: &CallExpr) -> Result<Kind, ConditionError> {
         (operators::ADD, _) => Kind::Other("a sum"),
         ("string", _) => Kind::Other("text"),
         ("type", _) => Kind::Other("a type"),
-        // Comparisons, and the functions that say whether a text has something.
+        // Comparisons, and the functions that test a text.
         _ => Kind::YesOrNo,
     })
 }
 
-/// What a macro gathers is what it begins with, unless it says something about it in the end.
+/// The result of a macro has the type of its initial value, unless its last step changes it.
 fn of_macro(walk: &ComprehensionExpr) -> Result<Kind, ConditionError> {
     let gathers = matches!(&walk.result.expr, Expr::Ident(name) if *name == walk.accu_var);
     kind(if gathers { &walk.accu_init } else { &walk.result })

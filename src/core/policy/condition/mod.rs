@@ -1,9 +1,9 @@
 //! Conditions on the arguments of a call, in the Common Expression Language (<https://cel.dev>).
 //!
-//! A condition is looked at twice. When it is loaded, every name and function in it has to be known, and it has to be
-//! small: no macro within another, no pattern that comes from a call. When it is evaluated, what it may cost for these
-//! arguments is worked out first, and a condition that could take long is not evaluated at all. The language knows no
-//! clock, no environment and no state; where it cannot say yes or no, that is an error and never a guess.
+//! A condition is checked twice. When it is loaded, every name and function in it has to be known, and it has to be
+//! small: no nested macros, no pattern that comes from a call. When it is evaluated, its maximum cost for these
+//! arguments is calculated first, and a condition that could take long is not evaluated at all. The language knows no
+//! clock, no environment and no state. A condition that is neither true nor false is an error, never a guess.
 //!
 //! Without the feature `policy-cel` every condition is refused when it is loaded.
 
@@ -37,38 +37,38 @@ use language::{Compiled, World};
 use super::{Links, Subject};
 use crate::core::tool::ToolName;
 
-/// What a condition may speak of.
+/// The variables of a condition.
 pub const VARIABLES: [&str; 5] = ["args", "tool", "server", "agent", "principal"];
 
 /// The longest condition, in bytes.
 pub const MAX_CONDITION_BYTES: usize = 2000;
 
-/// A condition that was read and found to be sound.
+/// A condition that was parsed and checked.
 #[derive(Clone)]
 pub struct Condition {
     text: Arc<str>,
     compiled: Arc<Compiled>,
 }
 
-/// What the text of a condition tells of what it will say.
+/// The possible results of a condition, as far as its text shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
-    /// Yes or no, as the call is.
+    /// True or false, depending on the call.
     Open,
-    /// The same of every call.
+    /// The same result for every call.
     Constant,
-    /// Whatever stands in the arguments: yes or no only if that is `true` or `false`.
+    /// The value of an argument: a valid result only if that is `true` or `false`.
     Unknown,
 }
 
 /// A test of a part of an argument: `args.command.startsWith('git diff')`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextTest {
-    /// What is tested for.
+    /// The function.
     pub function: TextFunction,
     /// The argument, as `args.command`. Items of a list have the name of the list.
     pub argument: String,
-    /// The text or pattern it is compared with; empty where it is not written out.
+    /// The text or pattern it is compared with; empty where it is not a literal.
     pub text: String,
 }
 
@@ -97,12 +97,12 @@ impl TextFunction {
     }
 }
 
-/// Why a condition cannot be used.
+/// The reason why a condition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConditionError(pub(super) String);
 
-/// What is known of a call, made ready for conditions when the first one asks.
+/// The facts about a call, converted when the first condition needs them.
 pub(super) struct Facts<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// The name the tool is judged by.
@@ -112,7 +112,7 @@ pub(super) struct Facts<'a> {
 }
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses a condition.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let text = text.trim();
         if text.len() > MAX_CONDITION_BYTES {
@@ -122,12 +122,12 @@ impl Condition {
         Ok(Self { text: text.into(), compiled: Arc::new(Compiled::parse(text)?) })
     }
 
-    /// As it was written.
+    /// The condition as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What is known of it before any call.
+    /// The possible results before any call is known.
     pub fn outlook(&self) -> Outlook {
         self.compiled.outlook()
     }
@@ -142,7 +142,7 @@ impl Condition {
         self.compiled.folders()
     }
 
-    /// Why it holds for no call, as far as its text tells.
+    /// The reason why it holds for no call, as far as its text shows it.
     pub fn why_never(&self) -> Option<String> {
         self.compiled.why_never()
     }

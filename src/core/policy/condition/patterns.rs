@@ -1,6 +1,6 @@
-//! Regular expressions in conditions. The library would compile a pattern anew for every text it is compared with, and
-//! knows no limit. Here each is compiled once, when the condition is read; it must not become large, and what one evaluation
-//! spends on comparing is counted, by the length of each text and the size of the pattern.
+//! Regular expressions in conditions. The library would compile a pattern again for every text, without a limit. Here
+//! each pattern is compiled once, when the condition is loaded, and its size is limited. The cost of comparing is
+//! counted for each evaluation, by the length of each text and the size of the pattern.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,53 +14,53 @@ use regex::{Regex, RegexBuilder};
 use super::ConditionError;
 use super::bounds::{BUDGET, TOO_LONG};
 
-/// What a condition calls.
+/// The function that a condition calls.
 const MATCHES: &str = "matches";
 
-/// What is called in its place. Nobody can write this name.
+/// The internal function that replaces it. A condition cannot write this name.
 const COMPARE: &str = "@matches";
 
 const LONGEST_PATTERN: usize = 200;
 
-/// The sizes that are tried, in bytes: the first that a compiled pattern fits in is what it weighs.
+/// The size limits that are tried, in bytes: the first limit that a compiled pattern satisfies is its weight.
 const SIZES: [usize; 7] = [1 << 10, 1 << 12, 1 << 14, 1 << 15, 1 << 16, 1 << 18, 1 << 20];
 
-/// Bytes of a compiled pattern that a character of text costs one unit for, at worst.
+/// Bytes of a compiled pattern for which a character of text costs one unit, at worst.
 const BYTES_A_UNIT: u64 = 8;
 
-/// A pattern, compiled.
+/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Compared {
-    /// By which name the condition speaks of it.
+    /// The name of its variable.
     name: String,
     regex: Arc<Regex>,
-    /// What each byte of text costs at worst.
+    /// The cost of each byte of text, at worst.
     weight: u64,
 }
 
-/// A pattern while a condition is evaluated.
+/// A pattern during an evaluation.
 #[derive(Debug)]
 struct Spending {
     regex: Arc<Regex>,
     weight: u64,
-    /// What may still be spent, by all patterns of the condition together.
+    /// The remaining budget, shared by all patterns of the condition.
     left: Arc<AtomicU64>,
 }
 
-/// Compiles the patterns of an expression, and has it speak of them instead of their texts.
+/// Compiles the patterns of an expression and replaces their texts by variables.
 pub(super) fn compiled(expression: &mut IdedExpr) -> Result<Vec<Compared>, ConditionError> {
     let mut patterns = Vec::new();
     take(expression, &mut patterns)?;
     Ok(patterns)
 }
 
-/// Teaches conditions to compare.
+/// Registers the comparison.
 pub(super) fn teach(context: &mut Context<'_, '_>) {
     // The name is new, so that it cannot be refused.
     let _ = context.add_function(COMPARE, compare);
 }
 
-/// What an expression may spend on its patterns, beside what else it speaks of.
+/// Provides an expression with its patterns and their budget.
 pub(super) fn provide(patterns: &[Compared], context: &mut Context<'_, '_>) {
     let left = Arc::new(AtomicU64::new(BUDGET));
     for Compared { name, regex, weight } in patterns {
@@ -105,7 +105,7 @@ impl Opaque for Spending {
     }
 }
 
-/// Goes through an expression, as deep as it was found to be allowed.
+/// Walks an expression, to the depth that was checked before.
 fn take(expression: &mut IdedExpr, patterns: &mut Vec<Compared>) -> Result<(), ConditionError> {
     if let Expr::Call(call) = &mut expression.expr
         && call.func_name == MATCHES
@@ -120,7 +120,7 @@ fn take(expression: &mut IdedExpr, patterns: &mut Vec<Compared>) -> Result<(), C
     parts(expression).into_iter().try_for_each(|part| take(part, patterns))
 }
 
-/// The expressions right below one.
+/// The direct subexpressions.
 pub(super) fn parts(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
     match &mut expression.expr {
         Expr::Call(call) => call.target.iter_mut().map(AsMut::as_mut).chain(&mut call.args).collect(),

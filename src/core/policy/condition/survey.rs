@@ -1,4 +1,4 @@
-//! What a condition tests, for those who check policies: parts of texts, and values that cannot hold together.
+//! Static analysis of conditions, for policy checks: tests of parts of texts, and values that contradict each other.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operat
 
 use super::{TextFunction, TextTest};
 
-/// Names of items of macros, each with the argument whose items they are.
+/// Item names of macros, each with the argument that holds the items.
 type Items = BTreeMap<String, String>;
 
 /// Every test of a part of an argument, from left to right.
@@ -40,7 +40,7 @@ fn equalities(expression: &IdedExpr) -> Vec<(String, String)> {
     }
 }
 
-/// A literal whose equality is plain: numbers compare by value, so they are left out.
+/// A literal with exact equality: numbers compare by value, so they are left out.
 fn written(value: &LiteralValue) -> Option<String> {
     match value {
         LiteralValue::String(text) => Some(format!("text {}", text.inner())),
@@ -96,7 +96,7 @@ fn text_test(call: &CallExpr, items: &Items) -> Option<TextTest> {
     Some(TextTest { function, argument: path(tested, items)?, text })
 }
 
-/// The argument that an expression speaks of, as `args.options.path`.
+/// The argument that an expression refers to, as `args.options.path`.
 fn path(expression: &IdedExpr, items: &Items) -> Option<String> {
     match &expression.expr {
         Expr::Ident(name) if name == "args" => Some(name.clone()),

@@ -1,16 +1,16 @@
-//! What is wrong with a condition that cannot be read, in words that help who wrote it.
+//! Syntax errors of conditions, in words that help the author of the policy.
 
-/// What other languages write, and what this one does.
+/// Syntax of other languages, and its equivalent here.
 const OTHERWISE: [(&str, &str); 6] =
     [("=>", ">="), ("=<", "<="), ("=", "=="), ("and", "&&"), ("or", "||"), ("not", "!")];
 
-/// The first mistake, where it is, and what may be meant. The library's own errors have lines and columns from 1, and from 0
-/// the columns within a line.
+/// The first syntax error, its position, and a likely correction. The library's own errors count lines and columns from
+/// 1, and columns within a line from 0.
 pub(super) fn fault<'a>(text: &str, errors: impl Iterator<Item = ((isize, isize), &'a str)>) -> String {
     if text.is_empty() {
         return "it is empty; write what has to hold, or remove the key".to_owned();
     }
-    // That it stopped reading comes without a place, before what it stopped at.
+    // The library reports that it stopped without a position, before the error that stopped it.
     let mut mistakes = errors.filter(|((line, _), _)| *line > 0);
     let Some(((line, column), message)) = mistakes.next() else {
         return "it cannot be read".to_owned();
@@ -29,7 +29,8 @@ fn hint(text: &str, line: isize, column: isize) -> Option<String> {
     let column = usize::try_from(column).ok()?.saturating_sub(1);
     let words = words(line);
     let at = words.iter().position(|(begin, word)| column < begin + word.chars().count()).unwrap_or(words.len());
-    // The mistake is where reading ended, or the word before, which was still taken for something else.
+    // The error is at the position where parsing ended, or at the word before, which was still accepted as something
+    // else.
     let near = [Some(at), at.checked_sub(1), at.checked_sub(2)].into_iter().flatten().filter_map(|n| words.get(n));
     let mut meant = near.filter_map(|(_, word)| OTHERWISE.iter().find(|(wrong, _)| wrong == word));
     if let Some((wrong, right)) = meant.next() {
@@ -38,7 +39,7 @@ fn hint(text: &str, line: isize, column: isize) -> Option<String> {
     (at >= words.len()).then(|| "something is missing at the end".to_owned())
 }
 
-/// Words, and signs that stand together, with the columns where they begin.
+/// Words and groups of signs, with the columns where they begin.
 fn words(line: &str) -> Vec<(usize, String)> {
     let kind = |c: char| match c {
         c if c.is_whitespace() => 0,

@@ -1,4 +1,4 @@
-//! What conditions say, and what is refused when they are read. That none runs long is a law (`tests/laws`).
+//! Tests of conditions: results, and errors on loading. The law that no condition runs long is in `tests/laws`.
 
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ fn sample() -> Value {
 }
 
 #[test]
-fn conditions_say_yes_and_no() {
+fn conditions_are_true_or_false() {
     for (condition, expected) in [
         ("args.amount > 100", true),
         ("args.count < 3.5 && args.count == 3.0", true),
@@ -54,7 +54,7 @@ fn conditions_say_yes_and_no() {
 }
 
 #[test]
-fn what_can_be_said_neither_way_is_an_error_that_names_no_value() {
+fn evaluation_errors_name_no_value() {
     for (condition, expected) in [
         ("args.missing > 5", "there is no `missing`; `has(…)` asks for what may be missing"),
         ("args.to > 5", "found no matching overload for '_>_' applied to '(string, int)'"),
@@ -74,7 +74,7 @@ fn what_can_be_said_neither_way_is_an_error_that_names_no_value() {
 }
 
 #[test]
-fn a_condition_that_cannot_be_meant_is_refused_when_it_is_read() {
+fn invalid_conditions_are_refused_on_loading() {
     let deep = format!("{}true{}", "[".repeat(200), "]".repeat(200));
     let chain = format!("1{} > 0", "+1".repeat(300));
     let long = format!("args.a == '{}'", "x".repeat(3000));
@@ -129,7 +129,7 @@ fn a_condition_that_cannot_be_meant_is_refused_when_it_is_read() {
 }
 
 #[test]
-fn it_is_known_before_any_call_what_a_condition_is_good_for() {
+fn the_outlook_of_a_condition_is_known_before_any_call() {
     for (condition, expected) in [
         ("args.amount > 100", Outlook::Open),
         ("args.a && !args.b || has(args.c)", Outlook::Open),
@@ -150,21 +150,21 @@ fn it_is_known_before_any_call_what_a_condition_is_good_for() {
 }
 
 #[test]
-fn comparing_with_patterns_ends_when_enough_is_spent_however_long_the_list_is() {
+fn comparisons_with_patterns_stop_at_the_budget() {
     let condition = "args.l.all(x, !x.matches('(a|b|ab)*c{1,40}[^a]{40}d'))";
     let few = json!({"l": vec!["ab".repeat(20); 3]});
     assert_eq!(asked(condition, &few), Ok(true));
     let many = json!({"l": vec!["ab".repeat(20); 2_000]});
     let error = asked(condition, &many).unwrap_err();
     assert_eq!(error, "it could take too long for arguments of this size");
-    // A list as long is no matter for itself: it is the comparisons that cost.
+    // The length of the list alone is no problem: the comparisons cost.
     assert_eq!(asked("args.l.all(x, x != 'c')", &many), Ok(true));
-    // What was spent for one call is not missing for the next.
+    // Each call has a budget of its own.
     assert_eq!(asked(condition, &few), Ok(true));
 }
 
 #[test]
-fn a_rule_tells_why_it_matches_or_does_not() {
+fn a_rule_explains_why_it_matches_or_not() {
     let matches = Match { named: Some("pay*".into()), ..Match::default() };
     let when = Condition::parse("args.amount > 100").unwrap();
     let rule = Rule::new("large", Verdict::Deny, "No.", matches, vec![], vec![]).unwrap().with_condition(when);

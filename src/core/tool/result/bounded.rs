@@ -1,4 +1,4 @@
-//! What of a result enters the journal, and what is kept beside it.
+//! Size limits of results: which part enters the journal, and which part is stored beside it.
 
 use std::collections::BTreeSet;
 
@@ -12,42 +12,42 @@ use crate::core::chat::{Media, Part};
 use crate::core::json;
 use crate::core::tool::ToolOutput;
 
-/// The smallest limit there is: less would not hold the lines that say what is missing.
+/// The smallest limit: less would not hold the notes about omitted content.
 pub const MIN_RESULT_BYTES: usize = 2048;
 
-/// A result of more parts than this is told as one text when it does not fit.
+/// The number of parts above which a result that does not fit becomes one text.
 const PARTS: usize = 8;
-/// A text is not cut to less than this.
+/// The minimum size of a cut text.
 const MIN_ROOM: usize = 512;
 
-/// What becomes of content that has no room in the journal.
+/// The storage of content that does not fit into the journal.
 #[derive(Clone, Copy, Debug)]
 pub enum Keeping<'a> {
-    /// It is kept elsewhere, up to so many bytes each.
+    /// A store is available, for up to so many bytes each.
     UpTo(usize),
-    /// There is no other place: why. Texts are cut, media stay where they are.
+    /// No store is available, with the reason. Texts are cut, media stay in place.
     Nowhere(&'a str),
-    /// The other place could not be used: why. What was to be kept there is left out, media as well: the journal is no
-    /// place for what was never meant to be in it.
+    /// The store failed, with the reason. Its content is dropped, media included: the journal must not hold content
+    /// that was meant for the store.
     Failed(&'a str),
 }
 
-/// Content that has to be kept before the result that names it is recorded.
+/// Content that has to be stored before the result that names it is recorded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Whole {
-    /// Its hash.
+    /// Its handle.
     pub handle: BlobHandle,
     /// Its media type.
     pub media_type: String,
-    /// It.
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// The result with at most `limit` bytes of text in its content, and as many in its structured form, and what has to be
-/// kept for that. A structured form that is nested too deep to be recorded has no room at all. The same result becomes the
-/// same. A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
+/// The result with at most `limit` bytes of text in its content, and as many in its structured form, with the content
+/// to store. A structured form that is nested too deep for the journal is always stored. The function is deterministic.
+/// A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
 pub fn bounded(mut output: ToolOutput, limit: usize, keeping: Keeping<'_>) -> (ToolOutput, Vec<Whole>) {
-    // Whatever was said about it, it was not we who kept anything.
+    // Only toolgate may claim that content is stored.
     output.kept.clear();
     let mut bounding = Bounding { keeping, kept: Vec::new(), wholes: Vec::new() };
     output.content.iter_mut().for_each(|part| bounding.media(part));
@@ -74,7 +74,7 @@ struct Bounding<'a> {
 }
 
 impl<'a> Bounding<'a> {
-    /// Puts a handle in the place of bytes.
+    /// Replaces bytes by a handle.
     fn media(&mut self, part: &mut Part) {
         let most = match self.keeping {
             Keeping::UpTo(most) => most,
@@ -84,30 +84,28 @@ impl<'a> Bounding<'a> {
         let Some((media_type, data)) = part.take_data() else { return };
         let Some(bytes) = Media::decode(&data) else {
             let note = match self.keep("text/plain".into(), data.into_bytes(), KeptForm::Text) {
-                Rest::Kept(handle) => format!("what came instead is kept as {handle}"),
-                Rest::Lost(why) => format!("what came instead is not kept: {why}"),
+                Rest::Kept(handle) => format!("the original is kept as {handle}"),
+                Rest::Lost(why) => format!("the original is not kept: {why}"),
             };
-            *part = Part::text(format!("[toolgate] {media_type} came here that is not base64; {note}."));
+            *part = Part::text(format!("[toolgate] The data of {media_type} is not base64; {note}."));
             return;
         };
         if bytes.len() > most {
             let (size, most) = (bytes.len(), most >> 20);
-            *part = Part::text(format!(
-                "[toolgate] {media_type} of {size} bytes came here and is not kept: the limit is {most} MiB."
-            ));
+            *part =
+                Part::text(format!("[toolgate] {media_type} of {size} bytes is not kept: the limit is {most} MiB."));
             return;
         }
         let size = bytes.len();
         match self.keep(media_type.clone(), bytes, KeptForm::Media) {
             Rest::Kept(handle) => part.refer(handle),
             Rest::Lost(why) => {
-                *part =
-                    Part::text(format!("[toolgate] {media_type} of {size} bytes came here and is not kept: {why}."));
+                *part = Part::text(format!("[toolgate] {media_type} of {size} bytes is not kept: {why}."));
             }
         }
     }
 
-    /// A large structured form leaves the journal. Where it says the same as the text it is not kept twice.
+    /// Moves a large structured form out of the journal. If it equals the text it is not stored twice.
     fn structured(&mut self, content: &mut Vec<Part>, value: &Value, json: String, limit: usize) {
         let before = self.kept.len();
         if let [part @ Part::Text { text }] = content.as_slice()
@@ -138,7 +136,7 @@ impl<'a> Bounding<'a> {
         }
     }
 
-    /// Cuts one text to the room that each gets.
+    /// Cuts one text to its share of the room.
     fn part(&mut self, part: &mut Part, room: usize) {
         let Some(text) = text_of(part).filter(|text| text.len() > room) else { return };
         let (media_type, bytes) = (media_type(part, text), text.as_bytes().to_vec());
@@ -148,7 +146,7 @@ impl<'a> Bounding<'a> {
         }
     }
 
-    /// Makes one text of everything, followed by as many of its media as a quarter of the room holds.
+    /// Joins all parts to one text, followed by as many media as fit a quarter of the room.
     fn as_one(&mut self, content: &mut Vec<Part>, limit: usize) {
         let text = document(content);
         let mut left = limit / 4;
@@ -161,7 +159,7 @@ impl<'a> Bounding<'a> {
         let (mut whole, before) = (Part::text(text), self.kept.len());
         self.part(&mut whole, room);
         content.insert(0, whole);
-        // What only the whole names is kept with it, and would be too much to list here.
+        // Handles that only the whole text names are stored with it; listing them here would take too much room.
         let shown: BTreeSet<BlobHandle> = content.iter().flat_map(named).collect();
         let mut index = 0..;
         self.kept.retain(|kept| {
@@ -170,7 +168,7 @@ impl<'a> Bounding<'a> {
         });
     }
 
-    /// Notes what is to be kept, if it can be.
+    /// Registers content to be stored, if possible.
     fn keep(&mut self, media_type: String, bytes: Vec<u8>, form: KeptForm) -> Rest<'a> {
         match self.keeping {
             Keeping::Nowhere(why) | Keeping::Failed(why) => Rest::Lost(why),
@@ -190,7 +188,7 @@ impl<'a> Bounding<'a> {
     }
 }
 
-/// The handles that a part names, be it in words.
+/// The handles that a part names, in its text as well.
 fn named(part: &Part) -> Vec<BlobHandle> {
     let mut handles = part.blobs();
     let text = text_of(part).unwrap_or_default();
@@ -199,8 +197,8 @@ fn named(part: &Part) -> Vec<BlobHandle> {
     handles
 }
 
-/// How much room each text gets so that all fit: those that need less leave more to the others. `None` if the parts are
-/// too many for that, or there is too much besides their text.
+/// The room of each text so that all fit: shorter texts leave more room to the others. `None` if there are too many
+/// parts, or too much content besides their text.
 fn room_for_each(content: &[Part], limit: usize) -> Option<usize> {
     let mut sizes: Vec<usize> = content.iter().filter_map(text_of).map(str::len).collect();
     let besides = content.iter().map(weight).sum::<usize>() - sizes.iter().sum::<usize>();
@@ -215,7 +213,7 @@ fn room_for_each(content: &[Part], limit: usize) -> Option<usize> {
     (content.len() <= PARTS && room >= MIN_ROOM).then_some(room)
 }
 
-/// In which way the structured form says the same as the text, if it does.
+/// How the structured form equals the text, if it does.
 fn same(text: &str, value: &Value, json: &str) -> Option<KeptForm> {
     let wrapped = value.as_object().filter(|members| members.len() == 1).and_then(|members| members.get("result"));
     if text == json {

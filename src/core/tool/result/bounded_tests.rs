@@ -8,7 +8,7 @@ fn texts(output: &ToolOutput) -> Vec<&str> {
 }
 
 #[test]
-fn of_several_texts_only_those_that_are_long_are_cut() {
+fn only_long_texts_are_cut() {
     let long: String = (0..3000).map(|line| format!("line {line}\n")).collect();
     let content = vec![Part::text("a summary"), Part::text(long.clone()), Part::text("the end")];
     let (fit, wholes) = bounded(ToolOutput { content, ..ToolOutput::default() }, 4096, KEPT);
@@ -28,7 +28,7 @@ fn thousands_of_small_parts_become_one_text() {
 }
 
 #[test]
-fn pictures_leave_the_result_and_what_is_none_is_said_to_be() {
+fn images_are_stored_and_invalid_ones_are_reported() {
     let picture = Part::Image(Media::inline("image/png", b"a picture"));
     let broken = Part::Image(Media { media_type: "image/png".into(), data: Some("<html>".into()), url: None });
     let large = Part::Audio(Media::inline("audio/wav", &vec![0; (1 << 20) + 1]));
@@ -39,17 +39,17 @@ fn pictures_leave_the_result_and_what_is_none_is_said_to_be() {
     assert_eq!(
         texts(&fit),
         [
-            &format!("[toolgate] image/png came here that is not base64; what came instead is kept as {broken_at}."),
-            "[toolgate] audio/wav of 1048577 bytes came here and is not kept: the limit is 1 MiB.",
+            &format!("[toolgate] The data of image/png is not base64; the original is kept as {broken_at}."),
+            "[toolgate] audio/wav of 1048577 bytes is not kept: the limit is 1 MiB.",
         ]
     );
     assert_eq!(wholes.iter().map(|whole| whole.handle).collect::<Vec<_>>(), [picture_at, broken_at]);
     let nowhere = bounded(output.clone(), 4096, Keeping::Nowhere("why not"));
-    assert_eq!(nowhere, (output, Vec::new()), "without another place they stay where they are");
+    assert_eq!(nowhere, (output, Vec::new()), "without a store they stay in place");
 }
 
 #[test]
-fn where_the_place_could_not_be_used_media_are_left_out_and_said_to_be() {
+fn media_are_dropped_and_reported_if_the_store_failed() {
     let picture = Part::Image(Media::inline("image/png", b"a picture"));
     let broken = Part::Image(Media { media_type: "image/png".into(), data: Some("<html>".into()), url: None });
     let output = ToolOutput { content: vec![picture, broken], ..ToolOutput::default() };
@@ -57,15 +57,15 @@ fn where_the_place_could_not_be_used_media_are_left_out_and_said_to_be() {
     assert_eq!(
         texts(&fit),
         [
-            "[toolgate] image/png of 9 bytes came here and is not kept: the store is away.",
-            "[toolgate] image/png came here that is not base64; what came instead is not kept: the store is away.",
+            "[toolgate] image/png of 9 bytes is not kept: the store is away.",
+            "[toolgate] The data of image/png is not base64; the original is not kept: the store is away.",
         ]
     );
     assert_eq!((wholes, fit.kept, fit.content.len()), (Vec::new(), Vec::new(), 2));
 }
 
 #[test]
-fn a_structured_form_that_is_nested_too_deep_to_be_recorded_is_kept_elsewhere() {
+fn a_structured_form_nested_too_deep_is_stored() {
     let deep = |levels: usize| (0..levels).fold(json!(7), |inner, _| json!([inner]));
     let bound = |levels| {
         let output = ToolOutput { structured: Some(deep(levels)), ..ToolOutput::text("deep") };
@@ -93,7 +93,7 @@ fn a_large_structured_form_beside_a_short_text_is_named_in_the_text() {
 }
 
 #[test]
-fn where_nothing_is_kept_the_result_says_so_and_names_no_handle() {
+fn without_a_store_the_result_says_so_and_names_no_handle() {
     let output = ToolOutput { structured: Some(json!("x".repeat(9000))), ..ToolOutput::text("y".repeat(9000)) };
     let (fit, wholes) = bounded(output, 4096, Keeping::Nowhere("there is no place"));
     let shown = texts(&fit).concat();
@@ -103,7 +103,7 @@ fn where_nothing_is_kept_the_result_says_so_and_names_no_handle() {
 }
 
 #[test]
-fn what_is_more_than_a_store_keeps_is_cut_and_says_so() {
+fn content_above_the_limit_of_the_store_is_cut() {
     let (fit, wholes) = bounded(ToolOutput::text("y".repeat((1 << 20) + 1)), 4096, KEPT);
     assert!(texts(&fit)[0].contains("are not kept: it is more than a store keeps, which is 64 MiB."));
     assert_eq!((wholes, fit.kept), (Vec::new(), Vec::new()));

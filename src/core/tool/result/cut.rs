@@ -1,22 +1,22 @@
-//! One text made to fit: its head, a line that says what is missing, its tail. No character is ever split, and where a
-//! line ends nearby, that is where the cut is.
+//! Truncation of a text: its head, a marker line, its tail. No character is ever split, and a cut is at the end of a
+//! line where one is near.
 
 use crate::core::blob::BlobHandle;
 
-/// Of the room that the marker leaves, the head gets so many parts of [`PARTS`]: what a text is about stands at its
-/// beginning more often than at its end.
+/// The parts of the head, of [`PARTS`] in total: the subject of a text is at its beginning more often than at its end.
 const HEAD_PARTS: usize = 2;
 const PARTS: usize = 3;
 
-/// The end of a line is looked for in so much of head and tail: the last quarter of one, the first of the other.
+/// The fraction of head and tail in which the end of a line is searched: the last quarter of the head, the first of the
+/// tail.
 const LINE_END_WITHIN: usize = 4;
 
-/// What becomes of what is left out.
+/// The fate of the omitted text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rest<'a> {
-    /// All of it can be read under this handle.
+    /// The whole text can be read under this handle.
     Kept(BlobHandle),
-    /// It is gone: why.
+    /// The text is lost, with the reason.
     Lost(&'a str),
 }
 
@@ -32,7 +32,7 @@ pub(super) fn cut(text: &str, room: usize, rest: Rest<'_>) -> String {
     format!("{before}{gap}{}\n{after}", marker(text, head, tail, rest))
 }
 
-/// What a failed call says, in at most `limit` bytes. There is no more to be read of it.
+/// The message of a failed call in at most `limit` bytes. The omitted part is lost.
 pub fn bounded_message(message: String, limit: usize) -> String {
     if message.len() <= limit { message } else { cut(&message, limit, Rest::Lost("messages of failures never are")) }
 }
@@ -45,7 +45,7 @@ pub fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// Says what is left out between two positions.
+/// The marker line for the text omitted between two positions.
 fn marker(text: &str, from: usize, to: usize, rest: Rest<'_>) -> String {
     let what = format!("[toolgate] {} bytes in all; {from} to {to} are left out here", text.len());
     match rest {
@@ -70,13 +70,13 @@ fn tail_start(text: &str, most: usize) -> usize {
     line_end.map_or(start, |at| start + at + 1)
 }
 
-/// The last place at or before `at` where a character begins.
+/// The last character boundary at or before `at`.
 pub(super) fn floor_char(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The first place at or after `at` where a character begins.
+/// The first character boundary at or after `at`.
 pub(super) fn ceil_char(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cut_is_at_the_ends_of_lines_and_says_what_is_missing() {
+    fn cuts_are_at_line_ends_and_state_the_omission() {
         let text: String = (0..1000).map(|number| format!("line {number}\n")).collect();
         let shown = cut(&text, 1000, kept());
         let shown = lines(&shown);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_one_line_and_wide_characters_is_cut_between_two_of_them() {
+    fn a_line_of_wide_characters_is_cut_between_two_of_them() {
         let text = "é€😀".repeat(2000);
         for room in 512..560 {
             let shown = cut(&text, room, kept());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_said_to_be() {
+    fn lost_text_is_reported() {
         let shown = cut(&"x".repeat(5000), 600, Rest::Lost("this program keeps nothing"));
         assert!(shown.contains("are left out here, and are not kept: this program keeps nothing.\n"), "{shown}");
         assert!(!shown.contains("media://"), "{shown}");

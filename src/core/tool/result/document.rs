@@ -1,16 +1,16 @@
-//! The parts of a result as text: how much of one there is, and all of them as one document.
+//! Result parts as text: the size of a part, and all parts as one document.
 
 use serde::de::IgnoredAny;
 
 use crate::core::chat::{Media, Part};
 
-/// What a part costs besides its text, for it is never nothing.
+/// The size of a part besides its text, which is never zero.
 const FRAME_BYTES: usize = 48;
 
-/// A longer media type is none.
+/// The maximum length of a media type.
 const MAX_TYPE_BYTES: usize = 100;
 
-/// How much of a journal and of a model's attention a part takes. Bytes of media are not text and do not count.
+/// The size of a part in the journal and the model's context. Bytes of media are not text and do not count.
 pub(super) fn weight(part: &Part) -> usize {
     let medium = |media: &Media| media.media_type.len() + media.url.as_ref().map_or(0, String::len);
     let text = match part {
@@ -25,7 +25,7 @@ pub(super) fn weight(part: &Part) -> usize {
     text + FRAME_BYTES
 }
 
-/// The text of a part that can be cut without becoming something else.
+/// The text of a part, if it can be cut without changing its meaning.
 pub(super) fn text_mut(part: &mut Part) -> Option<&mut String> {
     match part {
         Part::Text { text } | Part::Reasoning { text } => Some(text),
@@ -34,7 +34,7 @@ pub(super) fn text_mut(part: &mut Part) -> Option<&mut String> {
     }
 }
 
-/// The same, to look at.
+/// The same, read-only.
 pub(super) fn text_of(part: &Part) -> Option<&str> {
     match part {
         Part::Text { text } | Part::Reasoning { text } => Some(text),
@@ -43,14 +43,14 @@ pub(super) fn text_of(part: &Part) -> Option<&str> {
     }
 }
 
-/// All parts as one text, each in a line or more of its own.
+/// All parts as one text; each takes one line or more.
 pub(super) fn document(parts: &[Part]) -> String {
     parts.iter().map(told).collect::<Vec<_>>().join("\n")
 }
 
 fn told(part: &Part) -> String {
     let medium = |kind: &str, media: &Media| {
-        let place = media.url.as_deref().unwrap_or("a place that was not said");
+        let place = media.url.as_deref().unwrap_or("an unknown place");
         format!("[{kind} {} at {place}]", media.media_type)
     };
     match part {
@@ -67,7 +67,7 @@ fn told(part: &Part) -> String {
     }
 }
 
-/// The media type of a part's text: the one it came with, or what it looks like.
+/// The media type of a part's text: the declared one, or a guess.
 pub(super) fn media_type(part: &Part, text: &str) -> String {
     if let Part::Resource { media_type: Some(said), .. } = part
         && said.len() <= MAX_TYPE_BYTES

@@ -1,6 +1,6 @@
-//! Results of any size. A model and a journal get so much of a result as is of use to them; the whole is kept beside the
-//! journal under its hash, once, and is read in pieces. Everything here is pure: what is to be kept is handed back, and
-//! whoever has a store keeps it before anything names it.
+//! Tool results of any size. The journal and the model get a useful excerpt of a result; the whole is stored once,
+//! under its hash, beside the journal, and is read in pieces. Everything here is pure: content to be stored is
+//! returned, and the owner of a store stores it before anything names it.
 
 mod bounded;
 mod cut;
@@ -17,29 +17,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::blob::BlobHandle;
 
-/// Content of a result that is kept outside the journal. Only toolgate writes this: whatever else looks like a handle in
-/// a result is somebody's text.
+/// Content of a result that is stored outside the journal. Only toolgate writes this: any other text in a result that
+/// looks like a handle is untrusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Where.
+    /// Its handle.
     pub handle: BlobHandle,
     /// Its media type.
     pub media_type: String,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub bytes: u64,
-    /// What of the result it is.
+    /// The part of the result.
     pub form: KeptForm,
 }
 
-/// What of a result is kept elsewhere.
+/// The part of a result that is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptForm {
-    /// A text, of which the content has the beginning and the end.
+    /// A text whose beginning and end are in the content.
     Text,
     /// The structured form, as JSON.
     Structured,
-    /// A text which, read as JSON, is the structured form as well.
+    /// A text that is also the JSON of the structured form.
     Both,
     /// A text; the structured form is that text, as a string.
     Same,
@@ -50,16 +50,16 @@ pub enum KeptForm {
     Media,
 }
 
-/// What becomes of a structured result that does not fit what its tool declares.
+/// The treatment of a structured result that does not match its tool's output schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultCheck {
-    /// Nobody looks.
+    /// No check.
     Off,
-    /// The result is taken, and the model and people are told.
+    /// The result is accepted, and the model and people read the problems.
     #[default]
     Warn,
-    /// They are told, and the result counts as an error.
+    /// The result counts as an error, and the model and people read the problems.
     Fail,
 }
 
@@ -72,7 +72,7 @@ impl KeptForm {
         }
     }
 
-    /// Whether it is more than the content shows: something that is worth reading on.
+    /// Whether it is more than the content shows, so that there is more to read.
     pub fn is_cut(self) -> bool {
         match self {
             Self::Text | Self::Both | Self::Same | Self::Wrapped | Self::Structured => true,

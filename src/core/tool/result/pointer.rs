@@ -1,11 +1,11 @@
-//! JSON pointers (RFC 6901) as models use them: a pointer that leads nowhere is answered with how far it led and what is
-//! there, so that the next one can be right. A value that is too large is answered with what is in it.
+//! JSON pointers (RFC 6901) as models use them. The error for a pointer that leads nowhere states how far it led and
+//! which values are there, so that the model can correct it. A value that is too large is answered with an outline.
 
 use serde_json::Value;
 
-/// So many members are named in an answer.
+/// The maximum number of members named in an answer.
 const NAMED: usize = 40;
-/// So much of a name is shown.
+/// The maximum length of a name.
 const NAME_CHARS: usize = 80;
 
 /// The value a pointer leads to, or how far it led.
@@ -35,7 +35,7 @@ pub(super) fn find<'a>(root: &'a Value, pointer: &str) -> Result<&'a Value, Stri
     Ok(here)
 }
 
-/// What is in a value, each member with a pointer's token and its size, in at most `room` bytes.
+/// The outline of a value: each member with its pointer token and size, in at most `room` bytes.
 pub(super) fn outline(value: &Value, room: usize) -> String {
     let members: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(name, member)| (escaped(name), member)).collect(),
@@ -54,7 +54,7 @@ pub(super) fn outline(value: &Value, room: usize) -> String {
     text
 }
 
-/// The kind of a value, with what one could go on to.
+/// The kind of a value, with its members.
 fn described(value: &Value) -> String {
     match value {
         Value::Object(members) if members.is_empty() => "an object without members".into(),
@@ -72,7 +72,7 @@ fn described(value: &Value) -> String {
     }
 }
 
-/// The kind of a value, with how much is in it.
+/// The kind of a value, with its size.
 pub(super) fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_that_leads_nowhere_is_told_how_far_it_led_and_what_is_there() {
+    fn a_wrong_pointer_is_answered_with_how_far_it_led() {
         let root = json!({"orders": [{"id": 7, "lines": []}], "total": 1});
         for (pointer, complaint) in [
             ("/order", "`/order` leads nowhere: the root is an object with the members `orders`, `total`"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outline_names_what_fits_and_how_much_does_not() {
+    fn an_outline_names_members_and_counts_the_omitted_ones() {
         let value = json!({"a/b": [1, 2], "c": "x", "d": {}});
         assert_eq!(
             outline(&value, 1000),

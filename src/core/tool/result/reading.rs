@@ -1,5 +1,5 @@
-//! Reading what is kept in pieces: what is asked for, and the answer within its room. The piece itself is exactly what
-//! is kept, in a part of its own; what is said about it stands before it.
+//! Reading stored results in pieces: the request, and the answer within its room. The piece is exactly the stored text,
+//! in a part of its own; the description of it precedes it.
 
 use serde_json::{Map, Value};
 
@@ -10,52 +10,52 @@ use crate::core::blob::BlobHandle;
 use crate::core::chat::Part;
 use crate::core::tool::ToolOutput;
 
-/// What is said about a piece takes no more than this.
+/// The maximum size of the description of a piece.
 const HEADLINE_BYTES: usize = 512;
-/// A text to look for is no longer than this.
+/// The maximum size of a search text.
 const MAX_WANTED_BYTES: usize = 256;
 
-/// What is to be read.
+/// A read request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Of what.
+    /// The stored content.
     pub handle: BlobHandle,
-    /// The value in it to which this JSON pointer leads; the whole without one.
+    /// A JSON pointer to a value in it; without one, the whole.
     pub pointer: Option<String>,
-    /// Which piece of that.
+    /// The piece of that.
     pub piece: Piece,
 }
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// As much from the beginning as there is room for.
+    /// From the beginning, as much as fits.
     Start,
-    /// These bytes.
+    /// A range of bytes.
     Bytes {
         /// The first, from 0.
         offset: usize,
-        /// How many; as many as there is room for without it.
+        /// The number; without it, as many as fit.
         length: Option<usize>,
     },
-    /// These lines.
+    /// A range of lines.
     Lines {
         /// The first, from 1.
         first: usize,
-        /// How many; as many as there is room for without it.
+        /// The number; without it, as many as fit.
         count: Option<usize>,
     },
-    /// The places where this text stands.
+    /// The places of this text.
     Search {
         /// The text.
         wanted: String,
-        /// The byte from which on it is looked for.
+        /// The byte from which the search begins.
         offset: usize,
     },
 }
 
 impl Reading {
-    /// Reads what a model asks for. The error says what to ask instead.
+    /// Parses a model's request. The error names a valid request.
     pub fn parse(arguments: &Map<String, Value>) -> Result<Self, String> {
         let text = |name: &str| match arguments.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -93,7 +93,7 @@ impl Reading {
     }
 }
 
-/// Reads a piece of a text, in at most `limit` bytes with what is said about it.
+/// Reads a piece of a text, in at most `limit` bytes including its description.
 pub fn read(text: &str, reading: &Reading, limit: usize) -> ToolOutput {
     let room = limit.saturating_sub(HEADLINE_BYTES);
     let Some(pointer) = &reading.pointer else { return piece(text, "it", &reading.piece, room) };
@@ -149,7 +149,7 @@ fn piece(text: &str, place: &str, piece: &Piece, room: usize) -> ToolOutput {
             let (wanted, from) =
                 (shortened(wanted), if *offset > 0 { format!(" from byte {offset} on") } else { String::new() });
             let headline = match (found.named, found.next) {
-                (0, None) => format!("[toolgate] `{wanted}` does not stand in {place}{from}; {}.", size(text)),
+                (0, None) => format!("[toolgate] `{wanted}` does not occur in {place}{from}; {}.", size(text)),
                 (named, None) => format!("[toolgate] {named} places with `{wanted}`{from}, and no more:"),
                 (named, Some(next)) => {
                     format!("[toolgate] {named} places with `{wanted}`{from}; there are more from `offset` {next} on:")
@@ -160,7 +160,7 @@ fn piece(text: &str, place: &str, piece: &Piece, room: usize) -> ToolOutput {
     }
 }
 
-/// As many of these bytes as there is room for, from the beginning of a character to the end of one.
+/// As many of these bytes as fit, between character boundaries.
 fn bytes(text: &str, place: &str, offset: usize, length: Option<usize>, room: usize) -> ToolOutput {
     let start = floor_char(text, offset);
     let wanted = length.map_or(text.len(), |length| offset.saturating_add(length).min(text.len()));
@@ -168,14 +168,14 @@ fn bytes(text: &str, place: &str, offset: usize, length: Option<usize>, room: us
         wanted if wanted - start <= room => ceil_char(text, wanted),
         _ => line_end_before(text, start, floor_char(text, start + room)),
     };
-    // A character that is wider than what is left of the room.
+    // The next character is wider than the remaining room.
     let end = if end - start > room { floor_char(text, start + room) } else { end };
     let first_line = 1 + newlines(text.get(..start).unwrap_or_default());
     let shown = text.get(start..end).unwrap_or_default();
     let last_line = first_line + newlines(shown.strip_suffix('\n').unwrap_or(shown));
     let goes_on = match end == text.len() {
         true => "This is the end.".to_owned(),
-        false => format!("It goes on at `offset` {end}."),
+        false => format!("It continues at `offset` {end}."),
     };
     let headline = format!(
         "[toolgate] Bytes {start} to {end} of {place}, {}; lines {first_line} to {last_line}. {goes_on}",
@@ -201,7 +201,7 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
-/// Where a line begins, counted from 1.
+/// The start of a line, counted from 1.
 fn line_start(text: &str, line: usize) -> Option<usize> {
     if line <= 1 {
         return Some(0);

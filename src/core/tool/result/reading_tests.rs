@@ -15,12 +15,12 @@ fn answer(text: &str, arguments: Value) -> Vec<String> {
 }
 
 #[test]
-fn an_answer_says_what_it_shows_and_where_it_goes_on() {
+fn an_answer_states_its_range_and_the_next_offset() {
     let text: String = (1..=2000).map(|line| format!("line {line}\n")).collect();
     assert_eq!(
         answer(&text, json!({"line": 3, "lines": 2})),
         [
-            "[toolgate] Bytes 14 to 28 of it, 18893 bytes in 2000 lines; lines 3 to 4. It goes on at `offset` 28.",
+            "[toolgate] Bytes 14 to 28 of it, 18893 bytes in 2000 lines; lines 3 to 4. It continues at `offset` 28.",
             "line 3\nline 4\n"
         ]
     );
@@ -33,12 +33,12 @@ fn an_answer_says_what_it_shows_and_where_it_goes_on() {
     );
     let from_the_start = answer(&text, json!({}));
     assert!(from_the_start[1].starts_with("line 1\n") && from_the_start[1].ends_with('\n'), "whole lines");
-    assert!(from_the_start[1].len() > 3000, "as much as there is room for");
+    assert!(from_the_start[1].len() > 3000, "as much as fits");
     assert_eq!(answer(&text, json!({"offset": 7, "length": 6}))[1], "line 2");
 }
 
 #[test]
-fn as_many_lines_as_there_are_numbers_are_as_many_as_there_are() {
+fn an_excessive_line_count_reads_to_the_end() {
     for arguments in [json!({"line": 2, "lines": usize::MAX}), json!({"offset": 4, "length": usize::MAX})] {
         assert_eq!(answer("one\ntwo\n", arguments)[1], "two\n");
     }
@@ -49,7 +49,7 @@ fn as_many_lines_as_there_are_numbers_are_as_many_as_there_are() {
 }
 
 #[test]
-fn a_range_beyond_the_end_is_told_how_much_there_is() {
+fn a_range_beyond_the_end_is_answered_with_the_size() {
     assert_eq!(
         answer("one\ntwo\n", json!({"line": 3})),
         ["Line 3 is beyond the end: it has 8 bytes in 2 lines.", "(error)"]
@@ -74,7 +74,7 @@ fn a_pointer_reads_a_value_and_a_large_one_is_outlined() {
 }
 
 #[test]
-fn a_pointer_into_what_is_no_json_is_told_what_to_do_instead() {
+fn a_pointer_into_plain_text_is_answered_with_alternatives() {
     let said = answer("plain text", json!({"pointer": "/a"}));
     assert!(said[0].starts_with("It is not JSON (expected"), "{said:?}");
     assert!(said[0].ends_with("): read it by `offset`, `line` or `search`."), "{said:?}");
@@ -84,12 +84,12 @@ fn a_pointer_into_what_is_no_json_is_told_what_to_do_instead() {
 fn a_search_that_finds_nothing_says_so() {
     assert_eq!(
         answer("hay", json!({"search": "needle"})),
-        ["[toolgate] `needle` does not stand in it; 3 bytes in 1 line."]
+        ["[toolgate] `needle` does not occur in it; 3 bytes in 1 line."]
     );
 }
 
 #[test]
-fn a_call_that_asks_for_two_things_is_told_which_one_to_choose() {
+fn a_contradictory_request_is_answered_with_a_valid_one() {
     for (arguments, complaint) in [
         (json!({"handle": "x"}), "`x` is no handle; one looks like media://sha256- and 64 hex digits"),
         (json!({"handle": null}), "`handle` is missing: name what to read, as the result named it"),

@@ -1,24 +1,24 @@
-//! Looking for a text in a text: each place where it stands, with what stands around it.
+//! Text search: each place of a text within another, with its context.
 
 use super::cut::{ceil_char, floor_char};
 
-/// So much is shown before and behind what was found, within its line.
+/// The number of characters shown before and after a match, within its line.
 const AROUND: usize = 100;
-/// No more places than this are named at a time.
+/// The maximum number of places in one answer.
 const PLACES: usize = 100;
 
-/// The places where a text stands.
+/// The result of a search.
 pub(super) struct Found {
-    /// A line for each.
+    /// One line for each place.
     pub(super) lines: String,
-    /// How many are named.
+    /// The number of places in `lines`.
     pub(super) named: usize,
-    /// Where to go on looking, if there are more.
+    /// Where the next search begins, if there are more places.
     pub(super) next: Option<usize>,
 }
 
-/// Looks for `wanted` from the position `from` on; the lines have at most `room` bytes. Places that one excerpt shows
-/// are one.
+/// Searches for `wanted` from the position `from`; the lines have at most `room` bytes. Places within one excerpt count
+/// as one.
 pub(super) fn search(text: &str, wanted: &str, from: usize, room: usize) -> Found {
     let mut found = Found { lines: String::new(), named: 0, next: None };
     let (mut at, mut line, mut counted) = (from, 1, 0);
@@ -39,7 +39,7 @@ pub(super) fn search(text: &str, wanted: &str, from: usize, room: usize) -> Foun
     found
 }
 
-/// What stands around a place, within its line.
+/// The context of a place, within its line.
 fn excerpt(text: &str, from: usize, to: usize) -> (usize, usize) {
     let start = ceil_char(text, from.saturating_sub(AROUND));
     let start = text.get(start..from).and_then(|before| before.rfind('\n')).map_or(start, |at| start + at + 1);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_place_is_told_with_its_line_and_what_stands_around_it() {
+    fn each_place_is_shown_with_its_line_and_context() {
         let text = "one\ntwo needle two\nthree\nneedle";
         let found = search(text, "needle", 0, 1000);
         assert_eq!(found.lines, "line 2, byte 8: two needle two\nline 4, byte 25: needle\n");
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_found_from_where_the_answer_says() {
+    fn a_search_continues_at_the_next_offset() {
         let text = "a needle in the hay\n".repeat(500);
         let (mut from, mut named) = (0, 0);
         loop {

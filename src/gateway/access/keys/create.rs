@@ -21,26 +21,27 @@ use crate::gateway::named;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// A key to be made.
+/// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewKey)]
 pub(super) struct Wanted {
-    /// What people call it; journals name it as `key:NAME`.
+    /// The key's name; journals record it as `key:NAME`.
     #[schema(example = "ci")]
     name: String,
-    /// On whose behalf all its runs act. Default: yours, if your key says one.
+    /// The principal on whose behalf all runs of the key act. Default: the principal of your key, if it has one.
     #[schema(value_type = Option<String>)]
     principal: Option<Principal>,
-    /// What it may do: at most what you may.
+    /// What the key may do. You can give only scopes that you have.
     scopes: Vec<Scope>,
-    /// Until when it holds.
+    /// When the key expires.
     expires_at: Option<Timestamp>,
 }
 
-/// Make a key for your tenant
+/// Create an API key
 ///
-/// The secret is in this answer and nowhere else. It can do at most what you can.
+/// Creates an API key for your tenant. The secret is returned only in this response. The key cannot have scopes that
+/// you lack.
 #[utoipa::path(
     post, path = "/v1/keys", tag = "keys", operation_id = "createKey", request_body = Wanted,
     responses(
@@ -56,7 +57,7 @@ pub(super) async fn create(
     caller.require(Scope::Admin)?;
     let door = keys(&gateway)?;
     let new = wanted.for_tenant_of(&caller)?;
-    let no_randomness = |_| Problem::new(ErrorCode::Internal, "there are no random bytes");
+    let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
     let (secret, hash, key) = mint(new, Timestamp::now()).map_err(no_randomness)?;
     door.put(&hash, &key).await?;
     let view = CreatedView { key: KeyView::of(key), secret: secret.expose_secret().to_owned() };
@@ -79,11 +80,11 @@ impl Wanted {
         if let (Some(own), Some(other)) = (&caller.principal, &self.principal)
             && own != other
         {
-            let detail = format!("these credentials act for `{own}`, and cannot make a key that acts for others");
+            let detail = format!("these credentials act for `{own}`, and cannot create a key that acts for others");
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         if self.expires_at.is_some_and(|until| until <= Timestamp::now()) {
-            return Err(Problem::invalid("/expires_at", "that is over; name a time to come"));
+            return Err(Problem::invalid("/expires_at", "this time has passed; give one in the future"));
         }
         Ok(NewKey {
             name: self.name,

@@ -1,6 +1,6 @@
-//! The door that keys open. Which key a secret belongs to is looked up by its hash, so that no comparison takes longer the
-//! nearer a guess comes. What was found is remembered for a few seconds: a revocation in another process is heard by then,
-//! one in this process at once.
+//! API key authenticator: looks keys up by the hash of their secret, so that the time of a comparison says nothing
+//! about how close a guess is. Results are cached for a few seconds: a revocation in another process takes effect when
+//! the cached result expires, one in this process at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,26 +19,26 @@ use crate::gateway::access::{Caller, Door, Scope};
 use crate::gateway::problem::Problem;
 use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
-/// How long what was found is believed.
+/// How long a cached result is valid.
 const BELIEVED: Duration = Duration::from_secs(5);
-/// How many secrets are remembered, guesses included.
+/// How many secrets the cache holds, guesses included.
 const REMEMBERED: u64 = 10_000;
-/// How long it is remembered that a key was taken back: longer than any lookup takes that began before.
+/// How long a revocation is remembered: longer than any lookup takes that began before it.
 const TAKEN_BACK: Duration = Duration::from_secs(60);
-/// How coarse the time of the last use is.
+/// How precise the time of the last use is.
 const COARSE: SignedDuration = SignedDuration::from_secs(60);
 
-/// Lets in whoever shows a key.
+/// Authenticates requests by API key.
 pub struct KeyDoor {
     store: Arc<dyn AccessKeys>,
     known: Cache<KeyHash, Option<Arc<AccessKey>>>,
-    /// Keys that were taken back here: what was looked up before may still be believed.
+    /// Keys that were revoked in this process: a lookup that began earlier may still return them.
     taken_back: Cache<KeyId, ()>,
     used: Mutex<Used>,
 }
 
-/// When keys were last used, as far as it was written, and the writes under way: they are nobody's to wait for, and end
-/// with the door.
+/// When keys were last used, as far as it was written, and the writes in progress: no request waits for them, and they
+/// end with the authenticator.
 #[derive(Default)]
 struct Used {
     noted: HashMap<KeyId, Timestamp>,
@@ -46,14 +46,14 @@ struct Used {
 }
 
 impl KeyDoor {
-    /// A door for the keys of this store.
+    /// An authenticator for the keys of this store.
     pub fn new(store: Arc<dyn AccessKeys>) -> Self {
         let known = Cache::builder().max_capacity(REMEMBERED).time_to_live(BELIEVED).build();
         let taken_back = Cache::builder().time_to_live(TAKEN_BACK).build();
         Self { store, known, taken_back, used: Mutex::default() }
     }
 
-    /// Keeps a fresh key.
+    /// Stores a new key.
     pub(super) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
         self.store.put_key(hash, key).await
     }
@@ -69,7 +69,7 @@ impl KeyDoor {
         Ok(self.keys(&filter).await?.pop())
     }
 
-    /// Takes a key of a tenant back, and hears of it at once. `None` if the tenant has none of that id.
+    /// Revokes a key of a tenant; takes effect at once in this process. `None` if the tenant has no key of that id.
     pub(super) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
         let Some(key) = self.key(tenant, id).await? else { return Ok(None) };
         let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
@@ -83,7 +83,7 @@ impl KeyDoor {
         self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| Problem::from(&*error))
     }
 
-    /// Writes down that a key was used, unless that was written a moment ago, and without anybody waiting for it.
+    /// Records the time at which a key was used, unless it was written a moment ago. The request does not wait for it.
     fn note_use(&self, key: &AccessKey, now: Timestamp) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let noted = used.noted.get(&key.id).copied().max(key.used_at);
@@ -95,7 +95,7 @@ impl KeyDoor {
         let (store, id) = (self.store.clone(), key.id.clone());
         used.writes.spawn(async move {
             if let Err(error) = store.touch(&id, now).await {
-                tracing::warn!(key = %id, %error, "it could not be noted that a key was used");
+                tracing::warn!(key = %id, %error, "failed to record last use of API key");
             }
         });
     }
@@ -106,14 +106,14 @@ impl Door for KeyDoor {
     async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
         let Some(secret) = bearer(&request.headers).filter(|token| token.starts_with(PREFIX)) else { return Ok(None) };
         let Some(key) = self.find(secret).await? else {
-            tracing::info!("a key was shown that is none");
+            tracing::info!("unknown API key");
             return Err(unauthorized(true));
         };
         let now = Timestamp::now();
         let is_taken_back = key.revoked.is_some() || self.taken_back.contains_key(&key.id);
         if is_taken_back || !key.holds(now) {
             let why = if is_taken_back { "revoked" } else { "expired" };
-            tracing::info!(key = %key.id, name = key.name, why, "a key was shown that holds no longer");
+            tracing::info!(key = %key.id, name = key.name, why, "API key rejected");
             return Err(unauthorized(true));
         }
         self.note_use(&key, now);

@@ -13,7 +13,9 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::KeyFilter;
 
-/// List the keys of your tenant, newest first
+/// List API keys
+///
+/// Returns the API keys of your tenant, newest first.
 #[utoipa::path(
     get, path = "/v1/keys", tag = "keys", operation_id = "listKeys", params(Paging),
     responses(

@@ -1,7 +1,7 @@
-//! Keys that let applications in: `tg_` and 256 random bits, shown once and kept as a hash.
+//! API keys: `tg_` and 256 random bits, shown once and stored as a hash.
 //!
-//! A key opens one tenant, with the scopes it was given. `/v1/keys` looks after the keys of the caller's tenant; keys of
-//! others are made where the store is, with `toolgate keys create`.
+//! A key belongs to one tenant and has the scopes it was given. `/v1/keys` manages the keys of the caller's tenant;
+//! `toolgate keys create` creates keys of any tenant where the store is.
 
 mod create;
 mod door;
@@ -25,8 +25,8 @@ pub(in crate::gateway) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(read::read, revoke::revoke))
 }
 
-/// The keys of this gateway.
+/// The API keys of this gateway.
 fn keys(gateway: &Gateway) -> Result<&KeyDoor, Problem> {
     let keys = gateway.access().keys.as_deref();
-    keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server lets nobody in by keys of its own"))
+    keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server does not use API keys of its own"))
 }

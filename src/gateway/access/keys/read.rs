@@ -10,7 +10,9 @@ use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Read a key of your tenant, without its secret
+/// Retrieve an API key
+///
+/// Returns an API key of your tenant, without its secret.
 #[utoipa::path(
     get, path = "/v1/keys/{key}", tag = "keys", operation_id = "readKey",
     params(("key" = String, Path, description = "The key's id")),

@@ -10,14 +10,15 @@ use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Take a key of your tenant back
+/// Revoke an API key
 ///
-/// It lets nobody in from now on; other processes on the same store hear of it within seconds. Twice is once.
+/// The key is invalid from now on. Other processes on the same store reject it within seconds. Revoking a key twice has
+/// no further effect.
 #[utoipa::path(
     delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
     params(("key" = String, Path, description = "The key's id")),
     responses(
-        (status = 200, description = "The key, taken back", body = KeyView),
+        (status = 200, description = "The revoked key", body = KeyView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

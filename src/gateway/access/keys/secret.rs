@@ -1,4 +1,4 @@
-//! A fresh key: its secret, for whoever asked for it, and what is kept.
+//! New API keys: the secret, which is returned to the caller, and the record that is stored.
 
 use aws_lc_rs::error::Unspecified;
 use base64::Engine as _;
@@ -11,29 +11,29 @@ use crate::core::id::{Principal, Tenant};
 use crate::gateway::access::Scopes;
 use crate::ports::{AccessKey, KeyHash};
 
-/// What all keys begin with, so that scanners of repositories know one when they see it.
+/// What all keys begin with, so that secret scanners recognise them.
 pub(super) const PREFIX: &str = "tg_";
 
 const RANDOM_BYTES: usize = 32;
 
-/// A key to be made.
+/// A key to create.
 #[derive(Clone, Debug)]
 pub struct NewKey {
-    /// What people call it.
+    /// The key's name.
     pub name: String,
-    /// Whose things it opens.
+    /// The tenant whose resources it gives access to.
     pub tenant: Tenant,
-    /// On whose behalf all its runs act.
+    /// The principal on whose behalf all its runs act.
     pub principal: Option<Principal>,
-    /// What it may do.
+    /// What the key may do.
     pub scopes: Scopes,
-    /// Until when it holds.
+    /// When the key expires.
     pub expires_at: Option<Timestamp>,
-    /// Who makes it.
+    /// The caller who creates it.
     pub by: String,
 }
 
-/// Makes a key: its secret, the hash to keep it under, and what to keep. Nothing is stored.
+/// Creates a key: its secret, the hash under which to store it, and its record. Nothing is stored.
 ///
 /// # Errors
 /// The operating system has no random bytes.
@@ -58,7 +58,7 @@ pub fn mint(new: NewKey, now: Timestamp) -> Result<(SecretString, KeyHash, Acces
 }
 
 impl NewKey {
-    /// What is wrong with a name: it stands in journals, logs and lists.
+    /// Validates a name, which appears in journals, logs and lists.
     pub fn check_name(name: &str) -> Result<(), &'static str> {
         let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
         match !name.is_empty() && name.len() <= 64 && name.chars().all(is_fit) {

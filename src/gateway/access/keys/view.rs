@@ -1,4 +1,4 @@
-//! A key as it is shown: everything but its secret.
+//! The API view of a key: everything but its secret.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,43 +12,43 @@ use crate::ports::AccessKey;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Key)]
 pub(super) struct KeyView {
-    /// Its id.
+    /// The key's id.
     #[schema(example = "key_0199f3a07c1e7d0a8f3c9b1d2e4f5a6b")]
     id: String,
-    /// `key`.
+    /// Always `key`.
     object: &'static str,
-    /// What people call it.
+    /// The key's name.
     #[schema(example = "ci")]
     name: String,
-    /// On whose behalf all its runs act.
+    /// The principal on whose behalf all its runs act.
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
-    /// What it may do.
+    /// What the key may do.
     scopes: Vec<Scope>,
-    /// When it was made.
+    /// When the key was created.
     created_at: Timestamp,
-    /// By whom.
+    /// The caller who created it.
     created_by: String,
-    /// Until when it holds.
+    /// When the key expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<Timestamp>,
-    /// When it was last used, give or take a minute.
+    /// When the key was last used, to within a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     used_at: Option<Timestamp>,
-    /// That it was taken back.
+    /// The key's revocation; only for a revoked key.
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked: Option<RevokedView>,
-    /// Whether it lets anybody in now.
+    /// Whether the key is valid now.
     holds: bool,
 }
 
-/// A key that was just made.
+/// A key that was just created.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CreatedKey)]
 pub(super) struct CreatedView {
     #[serde(flatten)]
     pub(super) key: KeyView,
-    /// What to show: `Authorization: Bearer tg_…`. It is not shown again.
+    /// The secret, sent as `Authorization: Bearer tg_…`. It is not shown again.
     #[schema(example = "tg_…")]
     pub(super) secret: String,
 }

@@ -1,5 +1,5 @@
-//! How much one caller may ask for: requests in a minute, requests at once, streams at once. Open streams are counted apart,
-//! for they last and cost little. Whoever shows credentials that do not hold is counted by address.
+//! Limits per caller: requests per minute, concurrent requests, concurrent streams. Open streams have a count of their
+//! own because they last long and cost little. Failed authentications are counted by address.
 
 mod rates;
 mod reads;
@@ -28,37 +28,37 @@ use crate::gateway::problem::{Problem, whole_seconds};
 use crate::gateway::runs::Form;
 use crate::gateway::state::Gateway;
 
-/// How long to wait before asking for a seat again: nobody knows when one becomes free.
+/// The `Retry-After` of a caller without a free permit: when one becomes free is not known.
 const SEAT_PAUSE: Duration = Duration::from_secs(1);
 
-/// How much one caller may ask for. `None` everywhere means as much as they like.
+/// Limits of one caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How often.
+    /// The request rate.
     pub requests: Option<Rate>,
-    /// How many requests at once.
+    /// Concurrent requests.
     pub requests_at_once: Option<usize>,
-    /// How many event streams at once.
+    /// Concurrent event streams.
     pub streams_at_once: Option<usize>,
-    /// How many lists and runs being read at once, those that wait for their turn included.
+    /// Concurrent reads of lists and runs, including those that wait in the queue.
     pub reads_at_once: Option<usize>,
-    /// How often credentials that do not hold may come from one address before it is told to wait.
+    /// The rate of failed authentications from one address; beyond it the answer is 429.
     pub failures: Option<Rate>,
 }
 
-/// How often something may happen.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// In a minute.
+    /// Requests per minute.
     pub per_minute: NonZeroU32,
-    /// At one moment.
+    /// The largest burst.
     pub burst: NonZeroU32,
 }
 
 /// Who is counted: all keys of the same name in a tenant are one caller, as they are in journals.
 type Who = (Tenant, Arc<str>);
 
-/// What is counted.
+/// The rate and concurrency limits of a gateway.
 pub(in crate::gateway) struct Limiter {
     requests: Option<Rates<Who>>,
     failures: Option<Rates<IpAddr>>,
@@ -76,12 +76,12 @@ impl Limiter {
         }
     }
 
-    /// The answer to a request, which has a seat while it is worked on; a stream has one of its own for as long as it is open.
-    /// The error is in words, of which seats there is none.
+    /// Handles a request, which holds a permit while it is worked on; a stream holds one of its own for as long as it
+    /// is open. The error says which kind of permit is exhausted.
     async fn seated(&self, who: &Who, request: Request, next: Next) -> Result<Response, &'static str> {
-        let take_stream = || self.seats.take(who, Kind::Stream).ok_or("these credentials have too many streams open");
-        let seat = self.seats.take(who, Kind::Request).ok_or("these credentials have too many requests under way")?;
-        // Taken beforehand, so that nothing is begun for a stream that is then refused.
+        let take_stream = || self.seats.take(who, Kind::Stream).ok_or("too many open streams with these credentials");
+        let seat = self.seats.take(who, Kind::Request).ok_or("too many concurrent requests with these credentials")?;
+        // Taken beforehand, so that no work starts for a stream that is then refused.
         let reserved = wants_stream(request.headers()).then(take_stream).transpose()?;
         let response = next.run(request).await;
         drop(seat);
@@ -92,8 +92,8 @@ impl Limiter {
         Ok(holding(response, stream))
     }
 
-    /// What somebody is told whose credentials do not hold. Other requests from the same address are let in as before, for
-    /// many people may share one.
+    /// The answer to failed authentication, counted by address. Other requests from the same address are still
+    /// accepted, because many people may share one.
     pub(super) fn failed(&self, address: Option<IpAddr>, problem: Problem) -> Problem {
         let (Some(failures), Some(address)) = (&self.failures, address) else { return problem };
         if problem.code() != ErrorCode::Unauthorized {
@@ -101,7 +101,7 @@ impl Limiter {
         }
         match failures.check(&network(address)) {
             Ok(_) => problem,
-            Err(wait) => limited("too many credentials that do not hold came from this address", wait),
+            Err(wait) => limited("too many failed authentications from this address", wait),
         }
     }
 }
@@ -113,7 +113,7 @@ pub(super) async fn counted(State(gateway): State<Gateway>, caller: Caller, requ
     let left = match limiter.requests.as_ref().map(|requests| requests.check(&who)).transpose() {
         Ok(left) => left,
         Err(wait) => {
-            let refused = limited("these credentials ask too often", wait).into_response();
+            let refused = limited("too many requests with these credentials", wait).into_response();
             return told(refused, limiter.requests.as_ref().map(Rates::used_up));
         }
     };
@@ -128,12 +128,12 @@ fn limited(what: &str, wait: Duration) -> Problem {
     Problem::new(ErrorCode::RateLimited, format!("{what}; wait {} s", whole_seconds(wait))).after(wait)
 }
 
-/// Whether it is answered with a stream where that is one of two ways to answer.
+/// Whether the client wants a stream from an endpoint that can also answer without one.
 fn wants_stream(headers: &HeaderMap) -> bool {
     matches!(Form::wanted(headers, &[Form::Json, Form::Stream]), Ok(Form::Stream))
 }
 
-/// The answer with what is left of the limit (draft-ietf-httpapi-ratelimit-headers).
+/// Adds the remaining quota to a response (draft-ietf-httpapi-ratelimit-headers).
 fn told(mut response: Response, left: Option<Left>) -> Response {
     let Some(left) = left else { return response };
     for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.standing())] {
@@ -144,7 +144,7 @@ fn told(mut response: Response, left: Option<Left>) -> Response {
     response
 }
 
-/// Whoever has one IPv6 address has its whole network of 64 bits.
+/// The key to count an address by: an IPv6 address is counted with its network of 64 bits, which is one subscriber's.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_the_sixth_version_counts_with_its_network() {
+    fn an_ipv6_address_is_counted_with_its_network() {
         let of = |text: &str| network(text.parse().unwrap()).to_string();
         assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(of("::ffff:10.0.0.1"), "10.0.0.1");

@@ -1,4 +1,4 @@
-//! How often: a bucket for each key, which fills up again at the rate (GCRA).
+//! Rate limiter: a token bucket per key, refilled at the rate (GCRA).
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,19 +11,19 @@ use governor::{Quota, RateLimiter};
 
 use super::Rate;
 
-/// After how many checks the buckets are thrown away that are full again anyway.
+/// After how many checks full buckets are removed.
 const CHECKS: u32 = 1024;
 
 type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>;
 
-/// A bucket for each key.
+/// A token bucket per key.
 pub(super) struct Rates<K: Hash + Eq + Clone> {
     buckets: Buckets<K>,
     rate: Rate,
     checks: AtomicU32,
 }
 
-/// What is left in a bucket.
+/// The rest of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Left {
     rate: Rate,
@@ -36,7 +36,7 @@ impl<K: Hash + Eq + Clone> Rates<K> {
         Self { buckets: RateLimiter::dashmap(quota).with_middleware(), rate, checks: AtomicU32::new(0) }
     }
 
-    /// Takes one out of the bucket. The error is how long to wait for one.
+    /// Takes a token from the bucket. The error is how long to wait for one.
     pub(super) fn check(&self, key: &K) -> Result<Left, Duration> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS == CHECKS - 1 {
             self.buckets.retain_recent();
@@ -47,19 +47,19 @@ impl<K: Hash + Eq + Clone> Rates<K> {
         }
     }
 
-    /// What is told to whoever has to wait.
+    /// The state of an empty bucket, for a caller that has to wait.
     pub(super) fn used_up(&self) -> Left {
         Left { rate: self.rate, remaining: 0 }
     }
 }
 
 impl Left {
-    /// `RateLimit-Policy`: how many at one moment, and in how many seconds an empty bucket is full.
+    /// `RateLimit-Policy`: the burst, and the seconds in which an empty bucket is full.
     pub(super) fn policy(self) -> String {
         format!(r#""requests";q={};w={}"#, self.rate.burst, self.rate.seconds_for(self.rate.burst.get()))
     }
 
-    /// `RateLimit`: how many are left, and in how many seconds the bucket is full.
+    /// `RateLimit`: the tokens left, and the seconds until the bucket is full.
     pub(super) fn standing(self) -> String {
         let missing = self.rate.burst.get().saturating_sub(self.remaining);
         format!(r#""requests";r={};t={}"#, self.remaining, self.rate.seconds_for(missing))
@@ -67,7 +67,7 @@ impl Left {
 }
 
 impl Rate {
-    /// In how many seconds so many come back.
+    /// The seconds in which so many tokens are refilled.
     fn seconds_for(self, count: u32) -> u64 {
         (u64::from(count) * 60).div_ceil(u64::from(self.per_minute.get()))
     }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_gives_a_burst_and_then_makes_wait() {
+    fn a_bucket_allows_a_burst_and_then_delays() {
         let rates = Rates::new(rate(6, 3));
         let left: Vec<String> = (0..3).map(|_| rates.check(&"ann").unwrap().standing()).collect();
         assert_eq!(left, [r#""requests";r=2;t=10"#, r#""requests";r=1;t=20"#, r#""requests";r=0;t=30"#]);

@@ -1,5 +1,6 @@
-//! Fair admission of reads. A list or a journal costs processor time and a reader of the store, so a few are read at once, and
-//! tenants take turns: a tenant with many readers delays its own reads, and those of other tenants by one read each.
+//! Fair admission of reads. A list or a journal costs processor time and a read connection of the store, so only a few
+//! are read at once, and tenants take turns: a tenant with many readers delays its own reads, and those of other
+//! tenants by one read each.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -18,21 +19,21 @@ use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 use crate::runner::{Capacity, Turn, Turnstile};
 
-/// How long a read waits for its turn. Its tenant has many others before it if this is not enough.
+/// How long a read waits in the queue. A read that waits longer has many others of its tenant before it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The queue of reads.
 pub(super) struct Reads(Arc<Turnstile>);
 
-/// Permission to read a list or a journal, until it is dropped. A handler takes it as a parameter behind those that check the
-/// request, so that what is refused does not wait.
+/// Permission to read a list or a journal, until it is dropped. A handler takes it as a parameter after those that
+/// check the request, so that a request that is refused does not wait.
 pub(in crate::gateway) struct ReadPermit {
     _turn: Turn,
     _seat: Seat,
 }
 
-/// The same for the beginning of a stream, which reads a journal once. How many streams a caller has is bounded elsewhere, and
-/// after a restart all of them come at once: they take turns, and none is refused.
+/// The permission to begin a stream, which reads a journal once. Another limit bounds the streams of a caller. After a
+/// restart all of them reconnect at once: they take turns, and the queue refuses no stream.
 pub(in crate::gateway) struct StreamPermit {
     _turn: Turn,
 }
@@ -45,20 +46,20 @@ impl Reads {
         Self(Arc::new(Turnstile::new(capacity)))
     }
 
-    /// Waits for the turn of a caller.
+    /// Waits for a permit for a caller.
     async fn permit(&self, seats: &Seats, who: &Who) -> Result<ReadPermit, Problem> {
         let (tenant, _): &(Tenant, _) = who;
-        let full = || limited("these credentials have too many lists and runs being read", SEAT_PAUSE);
+        let full = || limited("too many concurrent reads with these credentials", SEAT_PAUSE);
         let seat = seats.take(who, Kind::Read).ok_or_else(full)?;
         let mut turn = self.0.enter(tenant.clone());
         match timeout(LONGEST_WAIT, turn.come()).await {
             Ok(()) => Ok(ReadPermit { _turn: turn, _seat: seat }),
-            Err(_) => Err(limited("too many lists and runs of this tenant are being read", SEAT_PAUSE)),
+            Err(_) => Err(limited("too many concurrent reads by this tenant", SEAT_PAUSE)),
         }
     }
 }
 
-/// The cores to share. One tenant may keep half of them busy: what its requests cost besides, and others, need the rest.
+/// The cores to share. One tenant may keep half of them busy: its other work, and other tenants, need the rest.
 fn cores() -> usize {
     available_parallelism().map_or(2, NonZero::get).max(2)
 }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_tenant_with_many_readers_leaves_room_for_another_and_is_refused_after_a_while() {
+    async fn a_tenant_with_many_readers_leaves_room_for_another() {
         let (reads, seats) = (Reads::new(), Seats::new(None, None, None));
         let of_tenant = cores() / 2;
         let mut held = Vec::new();
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_waits_with_so_many_reads_and_no_more() {
+    async fn a_caller_has_a_limited_number_of_waiting_reads() {
         let (reads, seats) = (Reads::new(), Seats::new(None, None, Some(1)));
         let ann = who("acme", "ann");
         let first = reads.permit(&seats, &ann).await.ok().unwrap();

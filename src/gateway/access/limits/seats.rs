@@ -1,11 +1,11 @@
-//! How many at once: a seat is taken while a request is worked on, or a stream is open.
+//! Concurrency limiter: a permit is held while a request is worked on, or while a stream is open.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Who;
 
-/// What a seat is taken for.
+/// The kind of a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// A request.
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Read,
 }
 
-/// Who sits.
+/// The permits in use, and their limits.
 pub(super) struct Seats {
     requests: Option<usize>,
     streams: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Seats {
 
 type Taken = Mutex<HashMap<(Who, Kind), usize>>;
 
-/// A seat that is taken until it is dropped.
+/// A permit, held until it is dropped.
 pub(super) struct Seat {
     taken: Arc<Taken>,
     place: (Who, Kind),
@@ -37,7 +37,7 @@ impl Seats {
         Self { requests, streams, reads, taken: Arc::default() }
     }
 
-    /// A seat, if one is free.
+    /// A permit, unless the caller has as many as its limit allows.
     pub(super) fn take(&self, who: &Who, kind: Kind) -> Option<Seat> {
         let most = match kind {
             Kind::Request => self.requests,
@@ -71,7 +71,7 @@ mod tests {
     use crate::core::id::Tenant;
 
     #[test]
-    fn a_seat_is_free_again_when_it_is_left_and_streams_sit_apart() {
+    fn a_dropped_permit_is_free_and_streams_are_counted_apart() {
         let seats = Seats::new(Some(1), Some(1), None);
         let ann: Who = (Tenant::default(), "ann".into());
         let request = seats.take(&ann, Kind::Request).unwrap();

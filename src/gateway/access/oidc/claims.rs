@@ -1,4 +1,4 @@
-//! What the claims of a token mean: who it is, whose things they see, what they may do.
+//! Claims of a token: who the caller is, its tenant, and its scopes.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,15 @@ use serde_json::{Map, Value};
 use crate::core::id::{Principal, Tenant};
 use crate::gateway::access::{Caller, Scope, Scopes};
 
-/// Which claims say what.
+/// Which claims to read.
 #[derive(Clone, Debug)]
 pub struct Claims {
-    /// The claim that names scopes, as text between blanks or as a list.
+    /// The claim with the scopes, as a space-separated string or as a list.
     pub scope: String,
-    /// The claim that names the tenant. `None`: all are of the one tenant of a program that has no others.
+    /// The claim with the tenant. `None`: all callers belong to the one tenant of the program.
     pub tenant: Option<String>,
-    /// What the values of the scope claim mean. `None`: they are scopes, and others mean nothing.
+    /// The scopes that each value of the scope claim grants. `None`: the values are scopes themselves, and unknown ones
+    /// are ignored.
     pub scopes_of: Option<BTreeMap<String, Scopes>>,
 }
 
@@ -25,7 +26,7 @@ impl Default for Claims {
 }
 
 impl Claims {
-    /// Who shows these claims.
+    /// The caller with these claims.
     pub(super) fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, &'static str> {
         let subject = claims.get("sub").and_then(Value::as_str).filter(|subject| is_printable(subject));
         let subject = subject.ok_or("it has no usable subject")?;
@@ -33,7 +34,7 @@ impl Claims {
             None => Tenant::default(),
             Some(claim) => {
                 let tenant = claims.get(claim).and_then(Value::as_str).filter(|tenant| is_printable(tenant));
-                tenant.ok_or("it does not say whose it is")?.into()
+                tenant.ok_or("it has no tenant")?.into()
             }
         };
         Ok(Caller {
@@ -59,7 +60,7 @@ impl Claims {
     }
 }
 
-/// It stands in journals, logs and lists.
+/// The subject appears in journals, logs and lists.
 fn is_printable(text: &str) -> bool {
     !text.is_empty() && text.len() <= 256 && !text.chars().any(char::is_control)
 }
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_say_who_it_is_and_what_they_may_do() {
+    fn claims_identify_the_caller_and_its_scopes() {
         let claims = Claims::default();
         let ann = read(&claims, &json!({"sub": "ann", "scope": "openid runs:read email runs:write"})).unwrap();
         assert_eq!((ann.name.as_ref(), ann.tenant.is_default()), ("user:ann", true));
@@ -87,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_what_groups_may_do_and_nothing_else_counts() {
+    fn a_table_maps_groups_to_scopes_and_ignores_others() {
         let table = BTreeMap::from([("ops".to_owned(), Scopes::all())]);
         let claims = Claims { scope: "groups".into(), tenant: Some("org".into()), scopes_of: Some(table) };
         let ann = read(&claims, &json!({"sub": "ann", "org": "acme", "groups": ["ops", "x"]})).unwrap();
         assert_eq!((ann.tenant.as_str(), ann.scopes), ("acme", Scopes::all()));
         let bob = read(&claims, &json!({"sub": "bob", "org": "acme", "groups": ["admin"], "scope": "admin"})).unwrap();
         assert_eq!(bob.scopes, Scopes::default());
-        assert!(read(&claims, &json!({"sub": "ann", "groups": ["ops"]})).is_err(), "nobody's tenant is guessed");
+        assert!(read(&claims, &json!({"sub": "ann", "groups": ["ops"]})).is_err(), "no tenant is guessed");
     }
 }

@@ -1,6 +1,7 @@
-//! The issuer's published keys. They are fetched when a token wants one, kept for an hour, and fetched again for a key that
-//! is not among them, but never more often than every half minute: a storm of made-up key ids is not passed on. Keys that
-//! were had once stay in use while the issuer is down, and whoever has a token of one hardly waits while it is slow.
+//! The issuer's published keys. They are fetched when a token needs one, kept for an hour, and fetched again for an
+//! unknown key, but at most once every half minute: a storm of made-up key ids does not reach the issuer. Keys that
+//! were fetched once stay in use while the issuer is down, and a caller whose key is known hardly waits while the
+//! issuer is slow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,20 +20,20 @@ use super::key::Key;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LARGEST: usize = 1024 * 1024;
 
-/// How long somebody whose key is known waits for fresh ones: it may have been withdrawn, or the issuer may hang.
+/// How long a caller whose key is known waits for fresh keys: the key may have been withdrawn, or the issuer may hang.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// How soon keys are asked for again while there are none at all.
+/// The pause between attempts while there are no keys at all.
 const WITHOUT_KEYS: Duration = Duration::from_secs(2);
 
-/// Where keys come from, and those that came.
+/// The issuer, and its keys.
 pub(super) struct Issuer {
     name: String,
     client: Client,
     fresh: Duration,
     pause: Duration,
     kept: ArcSwapOption<Kept>,
-    /// When keys were asked for last; held while they are being asked for.
+    /// When the keys were last requested; locked during a request.
     asked: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -60,7 +61,7 @@ impl Issuer {
         Ok(Self { name: name.to_owned(), client, fresh, pause, kept, asked })
     }
 
-    /// The key of that id; without an id, the only one there is.
+    /// The key of that id; without an id, the issuer's only key.
     pub(super) async fn key(self: &Arc<Self>, id: Option<&str>) -> Result<Arc<Key>, Refused> {
         let kept = self.kept.load_full();
         match kept.as_deref().and_then(|kept| Some((kept.since.elapsed() < self.fresh, kept.find(id)?))) {
@@ -69,7 +70,7 @@ impl Issuer {
                 Ok(asked) => {
                     let _ = timeout(A_MOMENT, self.refresh(asked, kept.as_ref())).await;
                 }
-                // Somebody is asking.
+                // Another request is fetching them.
                 Err(_) => return Ok(key),
             },
             None => {
@@ -81,8 +82,9 @@ impl Issuer {
         kept.find(id).ok_or_else(|| Refused::token("the issuer has no such key"))
     }
 
-    /// Asks for the keys again, unless somebody has since `seen` was looked at, or has too short a time ago. They are asked
-    /// for to the end even if nobody waits any more, as a client that hangs up: or else it could keep everybody from them.
+    /// Fetches the keys again, unless another request did since `seen` was read, or the last attempt is too recent. The
+    /// fetch runs to its end even if the client disconnects: otherwise such a client could keep everyone from fresh
+    /// keys.
     async fn refresh(self: &Arc<Self>, mut asked: OwnedMutexGuard<Option<Instant>>, seen: Option<&Arc<Kept>>) {
         let now = self.kept.load_full();
         if now.as_ref().map(Arc::as_ptr) != seen.map(Arc::as_ptr) {
@@ -97,11 +99,11 @@ impl Issuer {
         let fetched = tokio::spawn(async move {
             match issuer.fetch().await {
                 Ok(keys) => issuer.kept.store(Some(Arc::new(Kept { keys, since: Instant::now() }))),
-                Err(why) => tracing::warn!(issuer = issuer.name, why, "the issuer's keys cannot be had"),
+                Err(why) => tracing::warn!(issuer = issuer.name, why, "failed to fetch issuer keys"),
             }
             drop(asked);
         });
-        // It ends by itself: each of its requests has a time to.
+        // The task ends by itself: each of its requests has a timeout.
         let _ = fetched.await;
     }
 
@@ -109,10 +111,10 @@ impl Issuer {
         let place = format!("{}/.well-known/openid-configuration", self.name.trim_end_matches('/'));
         let discovered: Discovered = self.get(&place).await?;
         if discovered.issuer != self.name {
-            return Err(format!("it calls itself `{}`", discovered.issuer));
+            return Err(format!("it reports the issuer `{}`", discovered.issuer));
         }
         let published: Published = self.get(&discovered.jwks_uri).await?;
-        // One key of a kind that is not known must not cost the others.
+        // One key of an unknown kind must not cost the others.
         let keys = published.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
         Ok(keys.filter_map(Key::of).map(Arc::new).collect())
     }
@@ -129,7 +131,7 @@ impl Issuer {
                 return Err(format!("{url} answers with more than {LARGEST} bytes"));
             }
         }
-        serde_json::from_slice(&body).map_err(|error| format!("{url} answers with no such document: {error}"))
+        serde_json::from_slice(&body).map_err(|error| format!("{url} answers with an invalid document: {error}"))
     }
 }
 

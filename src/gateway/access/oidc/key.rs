@@ -1,19 +1,19 @@
-//! A published key that tokens can be checked with.
+//! A published key that verifies tokens.
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 
-/// The key.
+/// A verification key.
 pub(super) struct Key {
-    /// What tokens call it.
+    /// The key's id in tokens.
     pub(super) id: Option<String>,
-    /// What it signs with. The key says so; a token only has to agree.
+    /// The signature algorithm. The key determines it; a token only has to agree.
     pub(super) algorithm: Algorithm,
     pub(super) decoding: DecodingKey,
 }
 
 impl Key {
-    /// `None` if it is no key for signatures, or of a kind that is not taken.
+    /// `None` if the key is not for signatures, or its kind is not supported.
     pub(super) fn of(published: Jwk) -> Option<Self> {
         let algorithm = algorithm_of(&published)?;
         let decoding = DecodingKey::from_jwk(&published).ok()?;
@@ -21,8 +21,8 @@ impl Key {
     }
 }
 
-/// What a published key signs with. Whoever holds a public key must not be able to use it as a secret, so keys of symmetric
-/// algorithms are none here, whatever they call themselves.
+/// The signature algorithm of a published key. A public key must never work as a shared secret, so keys of symmetric
+/// algorithms are rejected, whatever they claim.
 fn algorithm_of(key: &Jwk) -> Option<Algorithm> {
     if key.common.public_key_use.as_ref().is_some_and(|purpose| *purpose != PublicKeyUse::Signature) {
         return None;
@@ -35,7 +35,7 @@ fn algorithm_of(key: &Jwk) -> Option<Algorithm> {
         AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
             (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
         }
-        // Not our enum: there may be more of them tomorrow.
+        // A foreign enum: later versions may have more variants.
         AlgorithmParameters::EllipticCurve(_)
         | AlgorithmParameters::OctetKeyPair(_)
         | AlgorithmParameters::OctetKey(_)

@@ -1,5 +1,5 @@
-//! The door that tokens of an OpenID Connect issuer open: access tokens in the form of JWTs, checked against the issuer's
-//! published keys. Opaque tokens are not asked about anywhere, and nobody is sent to log in.
+//! OpenID Connect authenticator: verifies access tokens in the form of JWTs with the issuer's published keys. It does
+//! no token introspection for opaque tokens, and no login redirect.
 
 mod claims;
 mod issuer;
@@ -21,29 +21,29 @@ use super::{Caller, Door};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 
-/// How far the clocks of issuer and server may be apart.
+/// The clock skew that is allowed between issuer and server.
 const LEEWAY_SECONDS: u64 = 60;
 
-/// Longer tokens are not looked at.
+/// Longer tokens are rejected unread.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-/// Whose tokens are believed, and what they mean here.
+/// The trusted issuer, and the meaning of its tokens.
 #[derive(Clone, Debug)]
 pub struct OidcSettings {
     /// The issuer, exactly as its tokens write it.
     pub issuer: String,
-    /// For whom a token has to be: one of these.
+    /// The accepted audiences: a token needs one of them.
     pub audience: Vec<String>,
-    /// What its claims mean.
+    /// The meaning of its claims.
     pub claims: Claims,
-    /// How long published keys are used before they are asked for again.
+    /// How long published keys are used before they are fetched again.
     pub fresh: Duration,
-    /// How often they are asked for at most, whatever tokens come.
+    /// The shortest pause between two fetches, whatever tokens arrive.
     pub pause: Duration,
 }
 
 impl OidcSettings {
-    /// Tokens of an issuer for an audience.
+    /// Settings for the tokens of an issuer and an audience.
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
@@ -55,19 +55,19 @@ impl OidcSettings {
     }
 }
 
-/// Why there can be no such door.
+/// The authenticator could not be created.
 #[derive(Debug, thiserror::Error)]
-#[error("the issuer's keys cannot be fetched by this program: {0}")]
+#[error("failed to create the HTTP client for the issuer's keys: {0}")]
 pub struct OidcError(#[from] reqwest::Error);
 
-/// Lets in whoever shows a token of the issuer.
+/// Authenticates requests by tokens of the issuer.
 pub struct OidcDoor {
     settings: OidcSettings,
     issuer: Arc<Issuer>,
 }
 
 impl OidcDoor {
-    /// A door for the tokens of an issuer. Nothing is fetched before the first token comes.
+    /// An authenticator for the tokens of an issuer. It fetches nothing before the first token arrives.
     pub fn new(settings: OidcSettings) -> Result<Self, OidcError> {
         let issuer = Issuer::new(&settings.issuer, settings.fresh, settings.pause)?;
         Ok(Self { settings, issuer: Arc::new(issuer) })
@@ -76,7 +76,7 @@ impl OidcDoor {
     async fn caller(&self, token: &str) -> Result<Caller, Refused> {
         let header = decode_header(token).map_err(|error| Refused::token(error.to_string()))?;
         if header.crit.is_some() {
-            return Err(Refused::token("it wants something understood that is not"));
+            return Err(Refused::token("it has a critical header that is not supported"));
         }
         let key = self.issuer.key(header.kid.as_deref()).await?;
         let mut validation = Validation::new(key.algorithm);
@@ -99,22 +99,22 @@ impl Door for OidcDoor {
         match self.caller(token).await {
             Ok(caller) => Ok(Some(caller)),
             Err(Refused::Token(why)) => {
-                tracing::info!(issuer = self.settings.issuer, why, "a token was shown that does not hold");
+                tracing::info!(issuer = self.settings.issuer, why, "token rejected");
                 Err(unauthorized(true))
             }
             Err(Refused::NoKeys(retry)) => {
-                let detail = "the issuer's keys cannot be had, so nobody can be recognised by its tokens";
+                let detail = "the issuer's keys are not available, so its tokens cannot be verified";
                 Err(Problem::new(ErrorCode::Unavailable, detail).after(retry))
             }
         }
     }
 }
 
-/// Why a token lets nobody in.
+/// Why a token is refused.
 pub(super) enum Refused {
-    /// It does not hold; why is for the log.
+    /// The token is not valid; the reason is for the log.
     Token(String),
-    /// Nobody can say: the keys were never had.
+    /// The token cannot be verified: the keys were never fetched.
     NoKeys(Duration),
 }
 

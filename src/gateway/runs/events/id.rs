@@ -1,7 +1,7 @@
-//! What an event of a run is called: the place of its fact in the journal.
+//! Event ids: the position of an event's fact in the journal.
 //!
-//! `14` is the fact at position 14. Where several events tell one fact, those before the last are `14.1`, `14.2`, …; so the
-//! last one always has the bare number, and whoever has seen it has seen the whole fact.
+//! `14` is the fact at position 14. If one fact yields several events, those before the last are `14.1`, `14.2`, …; the
+//! last one always has the bare number, so a client that has it has the whole fact.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,12 +13,12 @@ use serde::{Deserialize, Deserializer};
 pub(super) struct EventId {
     /// The position of its fact.
     pub(super) seq: u64,
-    /// Which of several events it is, from 1; `None` for the last one.
+    /// The event's number among those of its fact, from 1; `None` for the last one.
     part: Option<u32>,
 }
 
 impl EventId {
-    /// The id of the `index`th of `count` events that tell a fact.
+    /// The id of the `index`th of a fact's `count` events.
     pub(super) fn new(seq: u64, index: usize, count: usize) -> Self {
         let is_last = index + 1 >= count;
         let part = (!is_last).then(|| u32::try_from(index + 1).unwrap_or(u32::MAX));
@@ -58,7 +58,7 @@ impl FromStr for EventId {
                 Some(Self { seq, part: Some(part) })
             }),
         };
-        read.ok_or_else(|| format!("`{text}` is no id of an event; one looks like `14` or `14.1`"))
+        read.ok_or_else(|| format!("`{text}` is not an event id; event ids look like `14` or `14.1`"))
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_event_of_a_fact_comes_after_its_others_and_before_the_next_fact() {
+    fn the_last_event_of_a_fact_comes_after_its_others() {
         let ids: Vec<EventId> = ["13", "14.1", "14.2", "14", "15"].map(|id| id.parse().unwrap()).to_vec();
         for pair in ids.windows(2) {
             assert!(pair[1].is_after(pair[0]) && !pair[0].is_after(pair[1]), "{pair:?}");

@@ -35,56 +35,58 @@ use crate::telemetry::lifecycle::Content;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// How long a client waits before it takes up a stream that broke off.
+/// The reconnection delay that a stream asks its client for.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Which events.
+/// Filters of the events.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// Those that come after this one. A `Last-Event-ID` header comes first.
+    /// A cursor: events after this one. A `Last-Event-ID` header takes precedence.
     #[param(value_type = Option<String>, pattern = r"^[0-9]{1,19}(\.[1-9][0-9]{0,8})?$")]
     after: Option<EventId>,
-    /// `content`: with arguments, results, texts and fragments of texts; without it events say what happened and not what
-    /// was said.
+    /// `content`: include arguments, results, texts and fragments of texts. Without it, events describe the run without
+    /// its content.
     #[param(inline)]
     include: Option<Include>,
-    /// Streams only: whether the stream goes on until the run ends, which is the default, or is over when the run rests.
+    /// Streams only. Whether the stream continues until the run ends, which is the default, or closes when the run is
+    /// pending.
     #[serde(default)]
     #[param(inline)]
     until: Until,
-    /// Pages only: how many, 1 to 100, and 20 unless something else is said.
+    /// Pages only. The number of events to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }
 
-/// What events may quote.
+/// Optional content of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Include {
-    /// What was said.
+    /// Arguments, results and texts.
     Content,
 }
 
-/// Watch a run
+/// Stream the events of a run
 ///
-/// A stream of server-sent events: what happened so far, and then what happens. Each event has an `id`; taken up again with
-/// `Last-Event-ID`, at this server or another one, the stream goes on with the very next event. Fragments of the model's text,
-/// and `execution.pending`, which says what the run waits for, are told live and have none. The stream ends with the run's
-/// ending, or with `until=rest` when the run waits, and is then answered with 204. A server that stops ends it with `server.draining`.
+/// A stream of server-sent events: first those so far, then new ones as they happen. Each event has an `id`. A client
+/// that reconnects with `Last-Event-ID`, to this server or another one, continues with the very next event. Fragments
+/// of the model's text, and `execution.pending`, which lists the pending items, are sent live and have no id. The
+/// stream closes when the run ends, or with `until=idle` when the run is pending; it then answers 204 to a
+/// reconnection. A server that stops closes the stream with `server.draining`.
 ///
-/// With `Accept: application/json` it is a page of the events there are.
+/// With `Accept: application/json` the response is a page of the events so far.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/events", tag = "runs", operation_id = "watchRun",
     params(
-        ("run" = String, Path, description = "The run"),
-        ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The last event you have"),
+        ("run" = String, Path, description = "The run's id"),
+        ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The id of the last event that you received"),
         Which,
     ),
     responses(
         (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
-        (status = 204, description = "There is nothing after the event you have: the run is over, or with `until=rest` it waits for somebody"),
+        (status = 204, description = "There are no events after the one you have: the run has ended, or with `until=idle` it is pending"),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -104,7 +106,7 @@ pub(super) async fn events(
     let watch = run.lookout().watch();
     let seen = which.seen(&headers)?;
     if let Some(seen) = seen.filter(|seen| seen.seq >= run.row.version) {
-        let detail = format!("run `{}` has no event `{seen}`; its journal has {} facts", run.id(), run.row.version);
+        let detail = format!("run `{}` has no event `{seen}`; its journal has {} entries", run.id(), run.row.version);
         return Err(Problem::new(ErrorCode::Validation, detail));
     }
     let teller = Teller::new(run.id().clone(), Include::content(which.include), seen);
@@ -118,13 +120,13 @@ pub(super) async fn events(
     Ok(streamed(&gateway, tail))
 }
 
-/// A stream of all that a run did so far, and then does until it rests.
+/// A stream of all events of a run, until it is pending or has ended.
 pub(super) fn whole(gateway: &Gateway, run: TenantRun, content: Content) -> Response {
     let (watch, teller) = (run.lookout().watch(), Teller::new(run.id().clone(), content, None));
     streamed(gateway, tail(gateway, &run, teller, Until::Rest, watch))
 }
 
-/// A stream of what an execution does, from the fact that began it until the run rests.
+/// A stream of an execution's events, from the fact that began it until the run is pending or has ended.
 pub(super) async fn execution(
     gateway: &Gateway,
     run: TenantRun,
@@ -156,13 +158,13 @@ fn streamed(gateway: &Gateway, tail: Tail) -> Response {
     let beginning = stream::once(async { Ok(Event::default().retry(RETRY)) });
     let alive = KeepAlive::new().interval(gateway.settings().heartbeat).text("ping");
     let sse = Sse::new(beginning.chain(frames(tail))).keep_alive(alive);
-    // Proxies that collect an answer before they hand it on would make it no stream.
+    // A proxy that buffers responses would delay the events.
     let unbuffered = (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     ([unbuffered], sse).into_response()
 }
 
 fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
-    // In a box, because the future of each step holds it twice: as it came and as it is used.
+    // Boxed, because the future of each step holds it twice: as it came and as it is used.
     stream::unfold(Some(Box::new(tail)), |tail| async move {
         let mut tail = tail?;
         let told = match tail.next().await {
@@ -174,8 +176,8 @@ fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
             Ok(None) => return None,
             Err(problem) => Err(problem),
         };
-        // It breaks off, and its client takes it up again after the last event it had.
-        told.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "a stream of events broke off")).ok()
+        // The connection closes, and the client resumes after the last event it received.
+        told.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted")).ok()
     })
 }
 

@@ -1,8 +1,9 @@
-//! A run as it goes on: first what its journal says, then what happens, whichever process drives it.
+//! Event stream of a run: first the journal's entries, then updates as they happen, whichever process drives the run.
 //!
-//! It watches before it reads, so that nothing falls in between; what it watched is told only where it follows on what was
-//! told before, and everything else is read. It is pulled by its listener, and for one who is slow it keeps what it read last and
-//! what a [`Watch`] holds: whoever falls further behind reads from the journal the facts that the watch has dropped.
+//! It subscribes before it reads, so that no update is missed between the two. An update is sent only if it follows
+//! directly on the last event sent; everything else is read from the journal. The stream is pulled by its client. For a
+//! slow client it buffers its last read and the contents of a [`Watch`]; a client that falls further behind is served
+//! from the journal.
 
 use std::collections::VecDeque;
 use std::task::Poll;
@@ -17,21 +18,21 @@ use crate::gateway::problem::Problem;
 use crate::ports::Update;
 use crate::runner::{Lookout, News, Watch};
 
-/// When a stream is over.
+/// When a stream closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::gateway::runs) enum Until {
-    /// With the run's ending.
+    /// When the run ends.
     #[default]
     End,
-    /// Also when the run waits for somebody.
+    /// Also when the run is pending.
     Rest,
 }
 
-/// What a listener is told next.
+/// The next item of a stream.
 pub(super) enum Told {
     Event(Box<EventView>),
-    /// The server stops, and the run goes on elsewhere or later.
+    /// The server stops, and the run continues elsewhere or later.
     Draining,
 }
 
@@ -39,32 +40,32 @@ pub(super) struct Tail {
     lookout: Lookout,
     teller: Teller,
     until: Until,
-    /// How often the store is looked at for what other processes write.
+    /// How often to poll the store for entries that other processes write.
     poll: Duration,
     stopping: CancellationToken,
     watch: Watch,
-    /// Read and not told yet.
+    /// Entries that are read but not yet sent.
     facts: VecDeque<Recorded>,
-    /// Told by a fact and not handed over yet.
+    /// Events of an entry that are not yet sent.
     events: VecDeque<EventView>,
-    /// Watched, and further on than what was told.
+    /// An update that is ahead of the last entry sent.
     ahead: Option<Recorded>,
-    /// How long the journal was when the listener was told that the run waits.
+    /// The length of the journal when the client was informed that the run is pending.
     rested_at: Option<u64>,
     state: State,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// There may be something in the store that was not read yet.
+    /// The store may hold entries that were not read yet.
     Behind,
-    /// What happens next is heard or looked for.
+    /// All entries are read; the stream waits for updates.
     Listening,
     Over,
 }
 
 impl Tail {
-    /// `watch` has seen everything since before this: nothing that is missing in it is later than the journal.
+    /// `watch` has received everything since before this call: whatever it lacks is in the journal.
     pub(super) fn new(
         lookout: Lookout,
         teller: Teller,
@@ -90,8 +91,8 @@ impl Tail {
         }
     }
 
-    /// Whether there is nothing to be told: the listener has seen how the run ended, or all there is of one that stands so and
-    /// rests.
+    /// Whether there is nothing to send: the client has received the end of the run, or all events of a run that is
+    /// pending.
     pub(super) async fn is_over(&mut self, status: Status) -> Result<bool, Problem> {
         self.read().await?;
         while self.events.is_empty()
@@ -103,7 +104,7 @@ impl Tail {
         Ok(self.events.is_empty() && (self.teller.has_ended() || rests))
     }
 
-    /// What is told next; `None` when the stream is over.
+    /// The next item; `None` when the stream is over.
     pub(super) async fn next(&mut self) -> Result<Option<Told>, Problem> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -112,7 +113,8 @@ impl Tail {
             if self.teller.has_ended() || self.state == State::Over {
                 return Ok(None);
             }
-            // What was read is told before the stream ends, so that nobody comes back for each single fact.
+            // Entries that were read are sent before the stream closes, so that a client does not reconnect for each
+            // single one.
             if let Some(fact) = self.facts.pop_front() {
                 self.events = self.teller.tell(&fact);
                 continue;
@@ -134,14 +136,14 @@ impl Tail {
         }
     }
 
-    /// Takes what was watched already, before anything is read: fragments are nowhere else.
+    /// Takes the updates that have arrived, before anything is read: fragments are stored nowhere else.
     fn hear(&mut self) {
         let mut told = 0;
         while self.ahead.is_none()
             && let Poll::Ready(update) = self.watch.try_next()
         {
             match update {
-                // Fragments of a reply that was read meanwhile are old news.
+                // Fragments of a reply that was read meanwhile are obsolete.
                 Some(Update::Recorded(fact)) if self.teller.has_told(fact.seq) => self.events.truncate(told),
                 Some(update) => {
                     let is_fact = matches!(update, Update::Recorded(_));
@@ -162,20 +164,20 @@ impl Tail {
             Update::Recorded(fact) if fact.seq > self.teller.next() => self.ahead = Some(fact),
             Update::Recorded(fact) => {
                 self.events.extend(self.teller.tell(&fact));
-                // What comes next is watched as well, so nothing has to be read.
+                // Later updates arrive as well, so nothing has to be read.
                 self.state = State::Listening;
             }
         }
     }
 
-    /// Whoever takes the run up again is watched anew, before it is looked at where it stands.
+    /// Subscribes again, to the process that resumes the run, before the journal is read.
     fn was_laid_down(&mut self) {
         self.watch = self.lookout.watch();
         self.lookout.follow(self.poll);
         self.state = State::Behind;
     }
 
-    /// Reads what is missing before a fact that was watched, and no more: what was watched after it follows.
+    /// Reads the entries that are missing before an update, and no more: the watch has those after it.
     async fn fill_up_to(&mut self, fact: Recorded) -> Result<(), Problem> {
         self.read().await?;
         self.facts.retain(|missed| missed.seq < fact.seq);
@@ -183,8 +185,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Reads what was missed. If that was nothing and the run rests, says so, and holds no more of the run than its position: a
-    /// run may wait for days, with many listeners.
+    /// Reads the entries that were missed. If there are none and the run is pending, reports that, and keeps nothing of
+    /// the run but its position: a run may be pending for days, with many clients.
     async fn catch_up(&mut self) -> Result<(), Problem> {
         let row = self.lookout.row().await?;
         if row.purged_at.is_some() {
@@ -214,9 +216,9 @@ impl Tail {
         Ok(())
     }
 
-    /// Waits for news of any kind.
+    /// Waits for an update, a poll, or the stop of the server.
     async fn listen(&mut self) {
-        // The buffers of what was read last, which may not be needed again for long.
+        // Releases the buffers of the last read, which may not be needed again for long.
         self.facts.shrink_to_fit();
         self.events.shrink_to_fit();
         tokio::select! {

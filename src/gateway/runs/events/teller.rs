@@ -1,4 +1,4 @@
-//! Facts in, events with ids out. Everything about a stream that needs no waiting is here.
+//! Event encoder: journal entries in, events with ids out. The part of a stream that does no I/O.
 
 use std::collections::VecDeque;
 
@@ -10,47 +10,47 @@ use crate::ports::{Delta, Progress};
 use crate::telemetry::Lifecycle;
 use crate::telemetry::lifecycle::Content;
 
-/// Tells a run's journal from its beginning, and keeps to itself what its listener has seen.
+/// Produces the events of a run's journal from its beginning, and skips those that the client has.
 pub(super) struct Teller {
     run: RunId,
     content: Content,
-    /// The run as far as it was told; `None` before the first fact.
+    /// The run up to the last entry; `None` before the first one.
     lifecycle: Option<Box<Lifecycle>>,
     seen: Option<EventId>,
-    /// The position of the fact that is told next.
+    /// The position of the next entry.
     next: u64,
     has_ended: bool,
 }
 
 impl Teller {
-    /// For somebody who has seen everything up to that event, or nothing.
+    /// For a client that has everything up to that event, or nothing.
     pub(super) fn new(run: RunId, content: Content, seen: Option<EventId>) -> Self {
         Self { run, content, lifecycle: None, seen, next: 0, has_ended: false }
     }
 
-    /// Releases the memory of the run, which begins again at the first fact: its listener has seen everything that was told, so
-    /// that nothing is told twice.
+    /// Releases the memory of the run, which is built again from the first entry: the client has every event so far, so
+    /// that no event is sent twice.
     pub(super) fn release(&mut self) {
         self.seen = self.next.checked_sub(1).map(EventId::whole).or(self.seen);
         (self.lifecycle, self.next) = (None, 0);
     }
 
-    /// The position of the fact that is told next.
+    /// The position of the next entry.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether the listener has everything about the fact at that position.
+    /// Whether the client has every event of the entry at that position.
     pub(super) fn has_told(&self, seq: u64) -> bool {
         seq < self.next || self.seen.is_some_and(|seen| !EventId::whole(seq).is_after(seen))
     }
 
-    /// Whether the ending was told.
+    /// Whether the ending was sent.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// The events of the next fact that its listener has not seen. A fact that was told before is none.
+    /// The events of the next entry that the client does not have. An earlier entry has no such events.
     pub(super) fn tell(&mut self, recorded: &Recorded) -> VecDeque<EventView> {
         if recorded.seq != self.next {
             return VecDeque::new();
@@ -66,8 +66,8 @@ impl Teller {
         unseen.map(|(id, event)| EventView::of(id, event)).collect()
     }
 
-    /// A fragment, as far as its listener may read it: it has no id, and is never told again. What it belongs to is unknown
-    /// before the first fact.
+    /// A fragment, as far as the client may read it: it has no id, and is never sent again. Before the first entry it
+    /// cannot be assigned to the run.
     pub(super) fn fragment(&self, delta: Delta) -> Option<EventView> {
         let lifecycle = self.lifecycle.as_ref()?;
         let delta = match (delta, self.content) {
@@ -80,7 +80,7 @@ impl Teller {
         Some(EventView::unnamed(lifecycle.delta(&delta)))
     }
 
-    /// That the run waits, if it does. It is no fact, so it has no id.
+    /// The event that the run is pending, if it is. It is not a journal entry, so it has no id.
     pub(super) fn rest(&self, at: jiff::Timestamp) -> Option<EventView> {
         self.lifecycle.as_ref()?.pending(at).map(EventView::unnamed)
     }

@@ -1,4 +1,4 @@
-//! An event as the API shows it, in a page and on a stream alike.
+//! The API view of an event, the same in a page and on a stream.
 
 use axum::response::sse;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 use crate::telemetry::lifecycle::LifecycleEvent;
 
-/// What happened in a run. Besides these fields it has those of its type.
+/// An event of a run. Besides these fields it has those of its type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct EventView {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,38 +18,39 @@ pub(super) struct EventView {
     event: LifecycleEvent,
 }
 
-/// What happened in a run. Besides these fields it has those of its type.
+/// An event of a run. Besides these fields it has those of its type.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Event)]
 #[allow(dead_code)] // the lifecycle writes it; this describes what it writes
 pub(super) struct EventDescription {
-    /// Where it is in the run's journal, as `Last-Event-ID` and `after` take it. Fragments, and `execution.pending`, have none.
+    /// The event's place in the run's journal, for `Last-Event-ID` and `after`. Fragments, and `execution.pending`,
+    /// have none.
     #[schema(example = "14")]
     id: Option<String>,
-    /// The position of the fact that it tells; several events may tell one.
+    /// The position of the event's journal entry; several events may share one.
     seq: Option<u64>,
-    /// The run.
+    /// The run's id.
     run_id: String,
-    /// When; fragments do not say.
+    /// When the event happened; fragments have no time.
     #[schema(value_type = Option<String>, format = DateTime)]
     at: Option<jiff::Timestamp>,
-    /// Turns of the model begun so far.
+    /// The number of model turns that have begun.
     iteration: u32,
-    /// What happened: `execution.started`, `llm.call.completed`, `tool.mcp.completed`, …
+    /// The type of the event: `execution.started`, `llm.call.completed`, `tool.mcp.completed`, …
     r#type: String,
 }
 
-/// One event of the stream, as server-sent events have it. Pass over events that you do not know.
+/// A server-sent event of the stream. Ignore events of unknown types.
 #[derive(ToSchema)]
 #[schema(as = EventFrame)]
 #[allow(dead_code)] // axum writes it; this describes what it writes
 pub(in crate::gateway::runs) struct FrameDescription {
-    /// To be sent as `Last-Event-ID` when the stream broke off.
+    /// The id to send as `Last-Event-ID` after a disconnection.
     #[schema(example = "14")]
     id: Option<String>,
-    /// What happened: the `type` of the event.
+    /// The `type` of the event.
     event: String,
-    /// The event, as the JSON of an `Event`; of `server.draining`, which is no event of a run, only its `type`.
+    /// The event, as the JSON of an `Event`; for `server.draining`, which is not an event of a run, only its `type`.
     data: String,
 }
 
@@ -58,17 +59,17 @@ impl EventView {
         Self { id: Some(id.to_string()), event }
     }
 
-    /// One that is told once, to whoever listens.
+    /// An event without an id, which is sent only live.
     pub(super) fn unnamed(event: LifecycleEvent) -> Self {
         Self { id: None, event }
     }
 
-    /// What it is called, if it can be asked for again.
+    /// The event's id, if it can be read again.
     pub(super) fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// As a stream has it.
+    /// The event as a server-sent event.
     pub(super) fn frame(&self) -> Result<sse::Event, Problem> {
         let frame = sse::Event::default().event(self.event.name());
         let frame = self.id.iter().fold(frame, |frame, id| frame.id(id));

@@ -12,25 +12,25 @@ use crate::gateway::page::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Which messages.
+/// The page of messages.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(in crate::gateway::runs) struct Which {
-    /// How many: 1 to 100, and 20 unless something else is said.
+    /// The number of messages to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-    /// Those that come after this one: `last_id` of the page before.
+    /// A cursor: messages after this one. Pass the `last_id` of the previous page.
     #[param(maximum = 4294967295_i64)]
     after: Option<u32>,
 }
 
-/// Read a run's conversation, oldest first
+/// List the messages of a run
 ///
-/// With the turn that is under way: its calls, and the results that are there.
+/// Returns messages, oldest first. They include those of the current turn: its calls, and the results so far.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "listMessages",
-    params(("run" = String, Path, description = "The run"), Which),
+    params(("run" = String, Path, description = "The run's id"), Which),
     responses(
         (status = 200, description = "A page of messages", body = Page<MessageView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),

@@ -1,4 +1,4 @@
-//! `/v1/runs/{run}/messages`: what was said in a run, and saying something more.
+//! `/v1/runs/{run}/messages`: lists and adds messages.
 
 pub(super) mod list;
 pub(super) mod say;

@@ -12,25 +12,25 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::runs::view::RunView;
 use crate::gateway::state::Gateway;
 
-/// Something to say to a run.
+/// A message to add to a run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewMessage)]
 pub(in crate::gateway::runs) struct NewMessage {
-    /// What is said, as the user.
+    /// The text, as the user's message.
     #[schema(example = "Look at last week too")]
     text: String,
 }
 
-/// Say something to a run
+/// Add a message
 ///
-/// A run that is at work hears it at its next turn; one that is pending keeps it until it goes on. Said twice is heard twice,
-/// unless an `Idempotency-Key` says that it is one.
+/// A running run reads the message at its next turn; a pending run stores it until it resumes. A repeated request adds
+/// the message again, unless both have the same `Idempotency-Key`.
 #[utoipa::path(
     post, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "addMessage", request_body = NewMessage,
-    params(("run" = String, Path, description = "The run")),
+    params(("run" = String, Path, description = "The run's id")),
     responses(
-        (status = 202, description = "It was taken, and will be heard", body = RunView),
+        (status = 202, description = "The message is stored, and the run will read it", body = RunView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]

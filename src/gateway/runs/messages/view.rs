@@ -1,4 +1,4 @@
-//! A message as the API shows it: never what only its provider can read.
+//! The API view of a message, without content that only its provider can read.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,26 +11,26 @@ use crate::gateway::runs::view::MediaView;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Message)]
 pub(in crate::gateway::runs) struct MessageView {
-    /// Its place in the conversation, from 0.
+    /// The message's position among the run's messages, from 0.
     index: usize,
-    /// Who speaks. Results of tools are spoken by the user.
+    /// The author of the message. Results of tools are messages of the user.
     role: RoleView,
-    /// What is said, in order.
+    /// The content, in order.
     content: Vec<PartView>,
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Role)]
 pub(in crate::gateway::runs) enum RoleView {
-    /// The person, the application, or a tool's result.
+    /// The user, the application, or a tool's result.
     User,
     /// The model.
     Assistant,
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Part)]
@@ -46,41 +46,41 @@ pub(in crate::gateway::runs) enum PartView {
     Audio(MediaView),
     /// Any other content, or a link to it.
     Resource {
-        /// Where it is.
+        /// The URI of the resource.
         uri: String,
-        /// What it is called.
+        /// The name of the resource.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Its media type.
+        /// The media type.
         #[serde(skip_serializing_if = "Option::is_none")]
         media_type: Option<String>,
-        /// Its text, when it is embedded.
+        /// The text, if it is embedded.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Its bytes as base64, when they are embedded.
+        /// The bytes as base64, if they are embedded.
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
-    /// What the model lets see of its reasoning.
+    /// The part of the model's reasoning that its provider discloses.
     Reasoning {
         /// The text.
         text: String,
     },
-    /// The model asks for a tool.
+    /// A tool call that the model requests.
     ToolUse {
-        /// The call.
+        /// The id of the call.
         call_id: String,
-        /// The name it wrote.
+        /// The tool, by the name that the model wrote.
         name: String,
-        /// The arguments it wrote.
+        /// The arguments that the model wrote.
         #[schema(value_type = Object)]
         arguments: Value,
     },
-    /// The answer to a call.
+    /// The result of a tool call.
     ToolResult {
-        /// The call.
+        /// The id of the call.
         call_id: String,
-        /// What the model reads.
+        /// The content, as the model reads it.
         #[schema(no_recursion)]
         content: Vec<PartView>,
         /// Whether the call failed, or was not made.

@@ -1,4 +1,4 @@
-//! The file on the disk: who may read it, and how it is replaced.
+//! Credential file on disk: its permissions and its replacement.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Credential, CredentialError};
 
-/// Nobody sends megabytes of credentials; whatever is larger is something else.
+/// Credentials are never this large; a larger file is something else.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 #[derive(Serialize, Deserialize)]
@@ -17,7 +17,7 @@ struct Content {
     credentials: Vec<Credential>,
 }
 
-/// Everything in the file; nothing if there is none.
+/// All credentials in the file; empty if there is no file.
 pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialError> {
     let fault = |error| CredentialError::Io { path: path.to_owned(), what: "read", error };
     let file = match File::open(path) {
@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialError> {
         .map_err(|error| CredentialError::Malformed { path: path.to_owned(), line: error.line() })
 }
 
-/// Replaces the file: whoever reads it meanwhile reads the old one.
+/// Replaces the file atomically: a concurrent reader gets the old content.
 pub(super) fn write(path: &Path, credentials: &[Credential]) -> Result<(), CredentialError> {
     let fault = |error| CredentialError::Io { path: path.to_owned(), what: "kept", error };
     let content = Content { credentials: credentials.to_vec() };
@@ -56,7 +56,7 @@ pub(super) fn write(path: &Path, credentials: &[Credential]) -> Result<(), Crede
     written.map_err(fault)
 }
 
-/// The folder of the file, private and out of version control if it had to be made.
+/// Creates the folder of the file if necessary, private and ignored by version control.
 pub(super) fn prepare(path: &Path) -> Result<(), CredentialError> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) else {
         return Ok(());
@@ -65,7 +65,7 @@ pub(super) fn prepare(path: &Path) -> Result<(), CredentialError> {
     made.map_err(|error| CredentialError::Io { path: path.to_owned(), what: "kept", error })
 }
 
-/// Opens a file that only its owner may use, made if need be.
+/// Opens a file that only its owner may use, and creates it if necessary.
 pub(super) fn open_private(path: &Path) -> io::Result<File> {
     private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)
 }
@@ -95,7 +95,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// The mode of a file that others than its owner can use.
+/// The mode of a file that other users can access.
 #[cfg(unix)]
 fn exposure(metadata: &fs::Metadata) -> Option<u32> {
     let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o7777;

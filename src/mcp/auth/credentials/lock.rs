@@ -1,4 +1,4 @@
-//! Locks between processes. The operating system takes them back from a process that dies.
+//! Inter-process locks. The operating system releases the locks of a process that dies.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep};
 
 use super::{CredentialError, file};
 
-/// Longer than the exchange with an authorization server may take.
+/// Longer than an exchange with an authorization server may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// A lock, until it is dropped.
+/// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub(in crate::mcp::auth) struct Lock {
     _file: File,
@@ -25,7 +25,7 @@ impl Lock {
         Self::take(path, "lock".into()).await
     }
 
-    /// Held while what was granted for one server is renewed.
+    /// Held while the credential of one server is renewed.
     pub(super) async fn of_server(path: &Path, server: &str) -> Result<Self, CredentialError> {
         let digest = Sha256::digest(server.as_bytes());
         let short: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();

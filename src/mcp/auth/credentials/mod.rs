@@ -1,9 +1,9 @@
-//! What was granted, and the file where it is kept.
+//! Credential store: granted tokens, and the file that keeps them.
 //!
-//! A credential belongs to a server *and* to the authorization server that issued it: neither tokens nor a client's
-//! registration are ever shown to another one. The file is private to its owner, and one that is not is not read. It is
-//! replaced as a whole, so a reader sees the old one or the new one; whoever changes it reads it again under a lock first,
-//! so two processes never undo each other's changes.
+//! A credential belongs to a server *and* to the authorization server that issued it: another server never receives
+//! its tokens or its client registration. The file must be private to its owner; otherwise it is not read. It is
+//! replaced as a whole, so a reader gets the old or the new content. A writer reads it again under a lock first, so
+//! two processes never undo each other's changes.
 
 mod file;
 mod lock;
@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize, Serializer};
 
 pub(super) use lock::Lock;
 
-/// How long before its end a token is renewed, in seconds.
+/// How long before its expiry a token is renewed, in seconds.
 const MARGIN: i64 = 30;
 
-/// What one authorization server granted for one server.
+/// The credential that one authorization server granted for one server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Credential {
     /// The URL of the server.
     pub(super) server: String,
     /// The authorization server.
     pub(super) issuer: String,
-    /// The client it was granted to.
+    /// The client that received it.
     pub(super) client: Client,
     #[serde(serialize_with = "exposed")]
     pub(super) access_token: SecretString,
@@ -45,24 +45,23 @@ pub(super) struct Client {
     pub(super) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed_if_any")]
     pub(super) secret: Option<SecretString>,
-    /// Where it is led back to.
     pub(super) redirect_uri: String,
 }
 
-/// The file of credentials.
+/// The credential file.
 #[derive(Clone, Debug)]
 pub struct CredentialFile {
     path: PathBuf,
 }
 
-/// Why credentials cannot be read or kept.
+/// Why credentials cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CredentialError {
     #[error("the credentials in `{}` can be read by others (mode {mode:04o}); run `chmod 600 {}`", .path.display(), .path.display())]
     Exposed { path: PathBuf, mode: u32 },
     #[error("the credentials in `{}` cannot be {what}: {error}", .path.display())]
     Io { path: PathBuf, what: &'static str, error: std::io::Error },
-    /// Only the line is told: what stands there may be a secret.
+    /// Only the line number is shown: the content may be a secret.
     #[error("`{}` is no file of credentials (line {line}); move it away and log in again", .path.display())]
     Malformed { path: PathBuf, line: usize },
     #[error("another toolgate has been renewing the credentials in `{}` for too long; try again", .0.display())]
@@ -70,29 +69,29 @@ pub(super) enum CredentialError {
 }
 
 impl CredentialFile {
-    /// The file at that path. It need not exist; it is created, with its folder, when there is something to keep.
+    /// The file at that path. It need not exist; the first write creates it, with its folder.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was granted last for that server.
+    /// The most recent credential for that server.
     pub(super) fn newest(&self, server: &str) -> Result<Option<Credential>, CredentialError> {
         let mine = file::read(&self.path)?.into_iter().filter(|credential| credential.server == server);
         Ok(mine.max_by_key(|credential| credential.obtained_at))
     }
 
-    /// What that authorization server granted last for that server.
+    /// The most recent credential that this authorization server granted for that server.
     pub(super) fn of_issuer(&self, server: &str, issuer: &str) -> Result<Option<Credential>, CredentialError> {
         let all = file::read(&self.path)?;
         Ok(all.into_iter().find(|credential| credential.server == server && credential.issuer == issuer))
     }
 
-    /// Keeps it in the place of what the same authorization server granted before.
+    /// Stores a credential, and replaces an earlier one of the same authorization server.
     pub(super) async fn keep(&self, credential: Credential) -> Result<(), CredentialError> {
         let _lock = Lock::of_file(&self.path).await?;
         let mut all = file::read(&self.path)?;
@@ -101,7 +100,7 @@ impl CredentialFile {
         file::write(&self.path, &all)
     }
 
-    /// Forgets everything that was granted for that server; says how much it was.
+    /// Deletes all credentials for that server; returns their number.
     pub(super) async fn forget(&self, server: &str) -> Result<usize, CredentialError> {
         if !self.path.exists() {
             return Ok(0);
@@ -116,20 +115,20 @@ impl CredentialFile {
         Ok(forgotten)
     }
 
-    /// Held while what was granted for that server is renewed, by whichever process.
+    /// Locks the credential of that server for a renewal, across processes.
     pub(super) async fn renewing(&self, server: &str) -> Result<Lock, CredentialError> {
         Lock::of_server(&self.path, server).await
     }
 }
 
 impl Credential {
-    /// Whether its token is of no use any more, or soon.
+    /// Whether its token has expired, or expires soon.
     pub(super) fn is_stale(&self) -> bool {
         is_stale(self.expires_at)
     }
 }
 
-/// Whether what ends then has to be renewed now.
+/// Whether a token with this expiry has to be renewed now.
 pub(super) fn is_stale(expires_at: Option<Timestamp>) -> bool {
     expires_at.is_some_and(|end| end.as_second() - Timestamp::now().as_second() < MARGIN)
 }

@@ -1,4 +1,4 @@
-//! The file of credentials as other processes meet it.
+//! Credential file under concurrent processes and foreign permissions.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,7 +32,7 @@ fn mode(path: &Path) -> u32 {
 async fn the_file_and_its_folder_are_private_and_out_of_version_control() {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = CredentialFile::new(folder.path().join("deep/credentials/tokens.json"));
-    assert!(kept.newest(SERVER).expect("no file is no fault").is_none());
+    assert!(kept.newest(SERVER).expect("a missing file is not an error").is_none());
     kept.keep(credential("https://as.test", "access-s3cret", 1)).await.expect("kept");
     let found = kept.newest(SERVER).expect("readable").expect("kept");
     assert_eq!(found.access_token.expose_secret(), "access-s3cret");
@@ -42,7 +42,7 @@ async fn the_file_and_its_folder_are_private_and_out_of_version_control() {
     let debug = format!("{found:?}{kept:?}");
     assert!(!debug.contains("s3cret"), "{debug}");
     let names: Vec<_> = fs::read_dir(kept.path().parent().expect("a folder")).expect("readable").collect();
-    assert_eq!(names.len(), 3, "nothing is left of the replacing: {names:?}");
+    assert_eq!(names.len(), 3, "no temporary file remains: {names:?}");
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn many_writers_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_file_with_something_else_in_it_is_told_as_such() {
+fn a_file_with_other_content_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("tokens.json");
     file::open_private(&path).expect("made");

@@ -1,10 +1,11 @@
-//! Where requests may go. An address that comes from a stranger must not lead into the operator's own network.
+//! Egress guard: which addresses requests may reach. An address from a third party must not lead into the operator's
+//! own network.
 //!
-//! A URL of the configuration is the operator's word and is dialled as it stands. A URL that comes from elsewhere (a server
-//! added at run time, an endpoint in a server's OAuth metadata) is dialled only at the kinds of addresses that are let
-//! through. Names are checked where they are resolved, and the connection is made to what was checked, so a name that
-//! changes its mind in between gains nothing. Behind a proxy that the environment names it is the proxy that resolves;
-//! only addresses in figures are checked then.
+//! A URL of the configuration comes from the operator and is dialled as it is. A URL from elsewhere (a server added at
+//! run time, an endpoint in a server's OAuth metadata) is dialled only at permitted addresses. Names are checked where
+//! they are resolved, and the connection uses the checked address, so a name that changes its address in between gains
+//! nothing. Behind a proxy from the environment the proxy resolves names; toolgate then checks only literal IP
+//! addresses.
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
@@ -15,41 +16,41 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::core::address::{Place, is_public, place};
 
-/// Who stands behind the address of a server.
+/// Who controls the address of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Egress {
-    /// The operator, who configured it: it may be anywhere.
+    /// The operator, who configured it: any address is permitted.
     #[default]
     Operator,
-    /// Somebody else: it must be on the public internet.
+    /// A third party: the address must be on the public internet.
     Public,
 }
 
-/// The addresses that requests are let through to.
+/// The permitted addresses.
 #[derive(Clone, Debug)]
 pub(in crate::mcp) enum Reach {
-    /// All.
+    /// All addresses.
     Anywhere,
-    /// Public ones, and what the operator added to them.
+    /// Public addresses, and the operator's exceptions.
     Public(Exceptions),
 }
 
-/// What the operator lets through besides the public internet.
+/// The operator's exceptions besides the public internet.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mcp) struct Exceptions {
-    /// Hosts that are dialled wherever they are.
+    /// Hosts that may be at any address.
     hosts: Vec<String>,
     private: bool,
     loopback: bool,
 }
 
-/// An address that is not let through.
+/// A rejected address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::mcp) struct Refused(String);
 
 impl Reach {
-    /// Where the server itself may be.
+    /// The permitted addresses of the server itself.
     pub(in crate::mcp) fn of_server(egress: Egress) -> Self {
         match egress {
             Egress::Operator => Self::Anywhere,
@@ -57,8 +58,8 @@ impl Reach {
         }
     }
 
-    /// Where the metadata of that server may lead. A server that the operator placed on this machine or in a private
-    /// network, by address, may have its authorization server there too.
+    /// The permitted addresses for the server's metadata. A server that the operator placed on this machine or in a
+    /// private network, by address, may have its authorization server there too.
     pub(in crate::mcp) fn from_server(egress: Egress, server: &Url, allow_private: bool) -> Self {
         let mut exceptions = Exceptions::with_proxies();
         if egress == Egress::Operator {
@@ -71,7 +72,7 @@ impl Reach {
         Self::Public(exceptions)
     }
 
-    /// Whether private addresses are let through that are no exception by name.
+    /// Whether private addresses are permitted for any host, not only for named exceptions.
     pub(in crate::mcp) fn admits_private(&self) -> bool {
         match self {
             Self::Anywhere => true,
@@ -79,7 +80,7 @@ impl Reach {
         }
     }
 
-    /// Refuses an address in figures; a name is checked when it is resolved.
+    /// Rejects a literal IP address; a name is checked when it is resolved.
     pub(in crate::mcp) fn check(&self, url: &Url) -> Result<(), Refused> {
         match (literal(url), url.host_str()) {
             (Some(address), Some(host)) => self.admit(&plain(host), &[address]).map(drop),
@@ -87,7 +88,7 @@ impl Reach {
         }
     }
 
-    /// Resolves names, and keeps of their addresses those that are let through. `None` where all are.
+    /// A resolver that returns only permitted addresses. `None` where all are permitted.
     pub(in crate::mcp) fn resolver(&self) -> Option<Arc<Guard>> {
         match self {
             Self::Anywhere => None,
@@ -95,7 +96,7 @@ impl Reach {
         }
     }
 
-    /// The addresses of that host that are let through; at least one.
+    /// The permitted addresses of that host; at least one.
     fn admit(&self, host: &str, addresses: &[IpAddr]) -> Result<Vec<IpAddr>, Refused> {
         let exceptions = match self {
             Self::Anywhere => return Ok(addresses.to_vec()),
@@ -113,7 +114,7 @@ impl Reach {
 }
 
 impl Exceptions {
-    /// A proxy is the operator's choice, and resolving it says nothing about where the request goes.
+    /// A proxy is the operator's choice, and resolving its name says nothing about the target of the request.
     fn with_proxies() -> Self {
         const VARIABLES: [&str; 6] =
             ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
@@ -135,7 +136,7 @@ impl Exceptions {
     }
 }
 
-/// A resolver that hands out only addresses that are let through.
+/// A resolver that returns only permitted addresses.
 pub(in crate::mcp) struct Guard {
     reach: Reach,
     names: Arc<dyn Resolve>,
@@ -153,7 +154,7 @@ impl Resolve for Guard {
     }
 }
 
-/// The names as the operating system resolves them.
+/// The resolver of the operating system.
 struct System;
 
 impl Resolve for System {
@@ -165,7 +166,7 @@ impl Resolve for System {
     }
 }
 
-/// The refusal behind an error of the HTTP client, if it is one.
+/// The rejection behind an error of the HTTP client, if there is one.
 pub(in crate::mcp) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -177,7 +178,7 @@ pub(in crate::mcp) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'
     None
 }
 
-/// The address of a URL that has one instead of a name.
+/// The literal IP address of a URL, if it has one.
 fn literal(url: &Url) -> Option<IpAddr> {
     plain(url.host_str()?).parse().ok()
 }
@@ -187,7 +188,7 @@ fn is_localhost(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// A host as it is compared: no brackets, no root dot, small letters.
+/// A host in normal form: no brackets, no root dot, lower case.
 fn plain(host: &str) -> String {
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     host.trim_end_matches('.').to_ascii_lowercase()

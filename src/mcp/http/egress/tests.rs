@@ -1,11 +1,11 @@
-//! The rule without a network: names have the addresses that the test gives them.
+//! Egress guard without a network: names have the addresses that the test gives them.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::*;
 
-/// Names whose answer changes with each question, the last one staying.
+/// Names with a scripted address for each resolution; the last one repeats.
 struct Names(Mutex<BTreeMap<&'static str, Vec<&'static str>>>);
 
 impl Resolve for Names {
@@ -54,7 +54,7 @@ async fn of_several_addresses_only_the_public_ones_are_dialled() {
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_mind_is_judged_by_each_answer() {
+async fn a_name_is_checked_on_every_resolution() {
     let names = Names(Mutex::new(BTreeMap::from([("rebinding.test", vec!["93.184.216.34", "127.0.0.1"])])));
     let guard = Guard { reach: Reach::of_server(Egress::Public), names: Arc::new(names) };
     let ask = || guard.resolve("rebinding.test".parse().expect("a name"));
@@ -105,8 +105,8 @@ async fn metadata_leads_where_the_server_itself_was_placed_and_no_further() {
         assert_eq!(name.is_ok(), admitted, "{reach:?} {address} by name");
         assert_eq!(reach.check(&url(&format!("http://{address}/token"))).is_ok(), admitted, "{reach:?} {address}");
     }
-    // The host of the server itself is the operator's word.
+    // The operator configured the host of the server itself.
     assert!(dialled(&public, "mcp.test", &["10.0.0.4"]).await.is_ok());
     let injected = Reach::from_server(Egress::Public, &url("https://mcp.test/mcp"), true);
-    assert!(dialled(&injected, "mcp.test", &["10.0.0.4"]).await.is_err(), "nobody else's word is");
+    assert!(dialled(&injected, "mcp.test", &["10.0.0.4"]).await.is_err(), "the operator did not name this server");
 }

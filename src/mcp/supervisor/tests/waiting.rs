@@ -1,4 +1,4 @@
-//! What is waited for, how often and how long: lists of tools, confirmations, and turns to start.
+//! Waiting of the supervisor: how often and how long for tool lists, confirmations and start permits.
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn a_server_that_never_lists_is_waited_for_once_and_asked_again_in_the_bac
         (missing(one), missing(other)),
         ("the MCP server `shop` was silent".into(), "the MCP server `shop` was silent".into())
     );
-    assert_eq!(begun.elapsed(), BUDGET, "those that came later waited for the same question");
+    assert_eq!(begun.elapsed(), BUDGET, "later callers waited for the same request");
     let generation = supervisor.generation();
     let begun = Instant::now();
     for _ in 0..10 {
@@ -32,7 +32,7 @@ async fn a_server_that_never_lists_is_waited_for_once_and_asked_again_in_the_bac
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_was_waited_for_long_enough_delays_no_other_request() {
+async fn an_overdue_list_delays_no_other_request() {
     let (supervisor, world) = given([]);
     world.announces.store(false, Ordering::Relaxed);
     offer(&supervisor).await;
@@ -52,7 +52,7 @@ async fn a_list_that_is_older_than_an_approval_is_asked_for_and_a_newer_one_is_n
     offer(&supervisor).await;
     seconds(10).await;
     supervisor.confirm(Map::new(), Duration::from_secs(20)).await;
-    assert_eq!(world.count("list"), 1, "it was asked for since");
+    assert_eq!(world.count("list"), 1, "another request listed it since");
     world.lists(&["other"]);
     let before = supervisor.generation();
     supervisor.confirm(Map::new(), Duration::from_secs(5)).await;
@@ -87,7 +87,7 @@ async fn a_server_that_waits_for_others_to_start_is_not_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_at_its_start_keeps_others_from_theirs_for_seconds_and_not_for_its_budget() {
+async fn a_hanging_start_delays_other_starts_for_seconds_only() {
     let starts = Starts::of(1);
     let of = |opening| {
         let (_, world) = given([opening]);

@@ -1,4 +1,5 @@
-//! Messages on their way. The column `due_at` is the truth about when; whoever takes a message pushes it forward.
+//! Webhook deliveries. The column `due_at` is the source of truth for the schedule; a worker that claims a message
+//! moves it forward.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -34,7 +35,7 @@ const LIST: &str = "SELECT due_at, body FROM webhook_delivery WHERE endpoint = ?
     AND (?3 IS NULL OR (created_at, id) < (SELECT created_at, id FROM webhook_delivery WHERE id = ?3 AND endpoint = ?1))
     ORDER BY created_at DESC, id DESC LIMIT ?4";
 
-/// When it is due, and the body.
+/// The time it is due, and the body.
 type Row = (Option<i64>, String);
 
 #[async_trait]
@@ -77,7 +78,7 @@ impl WebhookDeliveries for SqliteStore {
     }
 }
 
-/// A delivery that waits, waits until its row says so.
+/// The due time of a waiting delivery comes from its row, not from its body.
 fn read((due_at, body): Row) -> Result<WebhookDelivery, StoreError> {
     let delivery: WebhookDelivery = parsed(&body)?;
     match due_at.and_then(moment) {

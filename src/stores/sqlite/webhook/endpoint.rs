@@ -1,4 +1,4 @@
-//! Where webhooks go.
+//! Webhook endpoints.
 
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
@@ -21,7 +21,7 @@ const FIND: &str = "SELECT revision, created_at, failing_since, disabled, body F
 const OF_URL: &str = "SELECT revision, created_at, failing_since, disabled, body FROM webhook_endpoint
     WHERE tenant = ?1 AND body ->> 'url' = ?2 ORDER BY created_at, id";
 const COUNT: &str = "SELECT count(*) FROM webhook_endpoint WHERE tenant = ?1";
-/// What is configured anew is as old as it was, and is switched on again.
+/// A reconfigured endpoint keeps its age and is enabled again.
 const CONFIGURE: &str =
     "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, failing_since, disabled, body)
     VALUES (?1, ?2, 1, 1, ?3, NULL, NULL, ?4)
@@ -73,7 +73,7 @@ pub(in crate::stores::sqlite) fn select(filter: &EndpointFilter) -> QueryBuilder
 fn read((revision, created_at, failing_since, disabled, body): Row) -> Result<WebhookEndpoint, StoreError> {
     let endpoint: WebhookEndpoint = parsed(&body)?;
     Ok(WebhookEndpoint {
-        // The row knows better: what is configured anew keeps the age it had.
+        // The column is authoritative: a reconfigured endpoint keeps its creation time.
         created_at: moment(created_at).unwrap_or(endpoint.created_at),
         revision: u64::try_from(revision).unwrap_or_default(),
         failing_since: failing_since.and_then(moment),
@@ -88,7 +88,7 @@ struct Saving(WebhookEndpoint);
 impl Write for Saving {
     type Answer = Result<EndpointSaved, StoreError>;
 
-    /// One writer at a time has the file, so that nothing is saved between these checks and the write.
+    /// The database has one writer at a time, so no other change happens between these checks and the write.
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {
         let Self(endpoint) = self;
         let query = sqlx::query_as(OF_URL).bind(endpoint.tenant.as_str()).bind(&endpoint.url);

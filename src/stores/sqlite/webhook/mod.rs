@@ -1,4 +1,5 @@
-//! Webhooks in the file of the journals, so that a run and what is to be told of it are one commit apart and never two.
+//! Webhooks in the same file as the journals, so that an event and its announcement cannot get lost between two
+//! databases.
 
 pub(super) mod delivery;
 pub(super) mod endpoint;
@@ -10,14 +11,14 @@ use serde::de::DeserializeOwned;
 
 use crate::ports::StoreError;
 
-/// A value as its row keeps it.
+/// Serializes a value for its column.
 fn json(value: &impl Serialize) -> Result<String, sqlx::Error> {
     serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
 }
 
-/// A value as its row kept it.
+/// Parses the value of a column.
 fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    let unreadable = |error| StoreError::Corrupt(format!("a row about webhooks is unreadable: {error}"));
+    let unreadable = |error| StoreError::Corrupt(format!("a webhook row is unreadable: {error}"));
     serde_json::from_str(text).map_err(unreadable)
 }
 

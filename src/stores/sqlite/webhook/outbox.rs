@@ -1,4 +1,5 @@
-//! What endpoints have not heard of yet. The mark of a run moves in the commit that makes its deliveries.
+//! Webhook outbox: events that endpoints have not received yet. One commit creates the deliveries of a run and moves
+//! its mark.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -14,11 +15,11 @@ use crate::ports::{StoreError, Told, Untold, WebhookDelivery, WebhookOutbox};
 
 pub(in crate::stores::sqlite) const UNTOLD: &str =
     "SELECT * FROM run WHERE told < version AND status <> 'running' ORDER BY id LIMIT ?1";
-/// What happens while nobody listens counts as told, and so does what was deleted.
+/// Events of a tenant without endpoints count as announced, and so do deleted runs.
 const UNHEARD: &str = "UPDATE run SET told = version WHERE told < version AND status <> 'running'
     AND (purged_at IS NOT NULL OR tenant NOT IN (SELECT tenant FROM webhook_endpoint))";
 const MARK: &str = "UPDATE run SET told = max(told, ?2) WHERE id = ?1";
-/// Nobody waits for messages to an endpoint that was removed in between.
+/// An endpoint that was removed in the meantime gets no message.
 const MAKE: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
     SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
     ON CONFLICT (id) DO NOTHING";
@@ -44,14 +45,14 @@ impl WebhookOutbox for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs at rest that were not told of up to where they are.
+    /// Idle or ended runs with events past their mark.
     async fn marked(&self, limit: usize) -> Result<Vec<Marked>, StoreError> {
         let found = sqlx::query_as(UNTOLD).bind(integer(limit as u64)).fetch_all(&self.readers).await;
         found.map_err(|error| self.fault(error))
     }
 }
 
-/// An index row with its mark.
+/// An index row and its mark.
 struct Marked {
     row: IndexRow,
     told: i64,
@@ -73,7 +74,7 @@ struct Unheard;
 
 #[async_trait]
 impl Write for Unheard {
-    /// Whether there was anything.
+    /// Whether any row changed.
     type Answer = bool;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {

@@ -5,12 +5,12 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use super::super::gate::tests::{bounds, span};
 use super::*;
 
-/// A receiver as the SDK's exporter shows it.
+/// A receiver as the SDK's exporter presents it.
 #[derive(Clone, Copy, Debug)]
 enum Receives {
     Everything,
     Nothing,
-    /// It neither takes nor refuses.
+    /// It neither accepts nor rejects.
     Silence,
 }
 
@@ -24,7 +24,7 @@ impl SpanExporter for Receives {
     }
 }
 
-/// Of a receiver that nobody knows anything about.
+/// The reachability of an unknown receiver.
 fn reach() -> Reach {
     Reach::noted(&reqwest::Url::parse("http://carried.test:4318").unwrap())
 }
@@ -45,7 +45,7 @@ fn round(exporter: Receives, batching: Batching, spans: usize) -> Round<Receives
     }
 }
 
-/// Carries until everything is settled, on time that flies; how long that took, what came of it, and why.
+/// Sends until everything is settled, on paused time. Returns the time that took, the tally and the reason of losses.
 async fn carried(round: Round<Receives>) -> (Duration, Tally, Option<String>) {
     let (gate, reason, began) = (round.gate.clone(), round.reason.clone(), Instant::now());
     round.carry(channel().0).await;
@@ -54,7 +54,7 @@ async fn carried(round: Round<Receives>) -> (Duration, Tally, Option<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_that_waits_is_sent_before_the_end() {
+async fn all_waiting_spans_are_sent_before_the_end() {
     let round = round(Receives::Everything, bounds(1_000, 10), 95);
     round.gate.close();
     let (took, tally, _) = carried(round).await;
@@ -62,16 +62,16 @@ async fn everything_that_waits_is_sent_before_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_receiver_that_takes_nothing_is_given_up_after_a_few_seconds_with_all_that_waits() {
+async fn a_silent_receiver_is_given_up_after_a_few_seconds() {
     let round = round(Receives::Silence, bounds(1_000, 10), 95);
     round.gate.close();
     let (took, tally, reason) = carried(round).await;
     assert_eq!((took, tally.failed, tally.queued), (PATIENCE, 95, 0));
-    assert!(reason.is_some_and(|reason| reason.contains("took nothing")));
+    assert!(reason.is_some_and(|reason| reason.contains("accepted no spans")));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_export_under_way_has_no_longer_than_that_once_the_end_has_begun() {
+async fn an_export_in_flight_is_cut_short_when_the_process_ends() {
     let round = round(Receives::Silence, bounds(1_000, 10), 10);
     let gate = round.gate.clone();
     tokio::spawn(async move {
@@ -83,16 +83,16 @@ async fn an_export_under_way_has_no_longer_than_that_once_the_end_has_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_the_process_lives_an_export_has_the_time_that_is_set() {
+async fn a_running_process_gives_an_export_its_configured_time() {
     let round = round(Receives::Silence, Batching { timeout: Duration::from_secs(3), ..bounds(1_000, 10) }, 20);
     let gate = round.gate.clone();
     tokio::spawn(round.carry(channel().0));
     tokio::time::sleep(Duration::from_secs(4)).await;
-    assert_eq!((gate.tally().failed, gate.tally().queued), (10, 10), "the first is given up, the second is tried");
+    assert_eq!((gate.tally().failed, gate.tally().queued), (10, 10), "the first batch failed, the second is in flight");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_receiver_refuses_is_counted_and_the_reason_kept() {
+async fn rejected_spans_are_counted_with_the_reason() {
     let round = round(Receives::Nothing, bounds(1_000, 10), 25);
     round.gate.close();
     let (_, tally, reason) = carried(round).await;
@@ -101,7 +101,7 @@ async fn what_a_receiver_refuses_is_counted_and_the_reason_kept() {
 }
 
 #[test]
-fn the_complaint_says_how_many_where_to_and_why() {
+fn the_error_names_the_count_the_receiver_and_the_reason() {
     let runtime = ExportRuntime::start().unwrap();
     let carrier =
         Carrier::start((Receives::Nothing, reach()), "http://there:4318/v1/traces".into(), bounds(10, 10), runtime);

@@ -6,7 +6,7 @@ use opentelemetry_sdk::trace::{SpanEvents, SpanLinks};
 
 use super::*;
 
-/// A span of about so many bytes.
+/// A span of about that many bytes.
 pub(in super::super) fn span(bytes: usize) -> SpanData {
     SpanData {
         span_context: SpanContext::empty_context(),
@@ -25,7 +25,7 @@ pub(in super::super) fn span(bytes: usize) -> SpanData {
     }
 }
 
-/// Bounds with which hardly anything waits for company.
+/// Bounds with almost no delay for batching.
 pub(in super::super) fn bounds(queue: usize, batch: usize) -> Batching {
     let timeout = Duration::from_secs(30);
     Batching {
@@ -49,14 +49,14 @@ fn batches(gate: &Gate) -> Vec<usize> {
 }
 
 #[test]
-fn a_batch_ends_where_it_grows_too_large_and_nothing_is_lost() {
+fn a_batch_ends_before_it_is_too_large_and_loses_no_span() {
     const MIB: usize = 1024 * 1024;
     assert_eq!(batches(&gate(bounds(100, 100), &[MIB, MIB, 9 * MIB, MIB, MIB, MIB, 10])), [2, 1, 2, 2]);
     assert_eq!(batches(&gate(bounds(100, 2), &[1, 1, 1, 1, 1])), [2, 2, 1]);
 }
 
 #[test]
-fn a_span_that_finds_no_place_is_dropped_and_counted() {
+fn a_span_beyond_the_queue_is_dropped_and_counted() {
     let by_number = gate(bounds(3, 3), &[1, 1, 1, 1, 1]);
     assert_eq!(
         by_number.tally(),
@@ -65,12 +65,12 @@ fn a_span_that_finds_no_place_is_dropped_and_counted() {
 
     let by_bytes = gate(Batching { queue_bytes: 5_000, ..bounds(100, 100) }, &[2_000, 2_000, 2_000, 100]);
     let tally = by_bytes.tally();
-    assert_eq!((tally.queued, tally.dropped), (3, 1), "the small one still has a place");
+    assert_eq!((tally.queued, tally.dropped), (3, 1), "the small span still fits");
     assert!((4_100..5_000).contains(&tally.queued_bytes), "{tally:?}");
 }
 
 #[test]
-fn what_is_on_its_way_holds_its_place_until_it_has_left_or_failed() {
+fn a_batch_in_flight_holds_its_place_until_it_is_sent_or_fails() {
     let gate = gate(bounds(2, 1), &[1, 1]);
     let (first, second) = (gate.take().unwrap(), gate.take().unwrap());
     gate.offer(span(1));
@@ -86,7 +86,7 @@ fn what_is_on_its_way_holds_its_place_until_it_has_left_or_failed() {
 }
 
 #[test]
-fn a_closed_gate_lets_nothing_in() {
+fn a_closed_queue_accepts_no_span() {
     let gate = gate(bounds(10, 10), &[1]);
     gate.close();
     gate.offer(span(1));

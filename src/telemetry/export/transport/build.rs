@@ -1,7 +1,7 @@
-//! The SDK's exporters, made for a transport.
+//! OTLP exporters: builds the SDK's exporters for a transport.
 //!
-//! All of them are asynchronous and belong to the export's own runtime: an export that waits, for an answer or to try
-//! again, can then be broken off, which a sleeping thread cannot.
+//! All of them are asynchronous and run on the export runtime. An export that waits for a response or a retry can then
+//! be cancelled; a sleeping thread cannot.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use super::super::runtime::ExportRuntime;
 use super::client::{Client, Configured};
 use super::{Protocol, Transport};
 
-/// The longest pause between two attempts. Short, for at the end of a process there is little time.
+/// The longest pause between two attempts. It is short, because an ending process has little time.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long the last export of a process may take.
+/// The time limit for the last export of a process.
 const LAST_EXPORT: Duration = Duration::from_secs(2);
 
 impl Transport {
-    /// An exporter of spans, to be used on that runtime, and what its attempts teach.
+    /// A span exporter for that runtime, and the reachability that its attempts report.
     pub(in super::super) fn span_exporter(
         &self,
         runtime: &ExportRuntime,
@@ -46,8 +46,8 @@ impl Transport {
         Ok((exporter?, reach))
     }
 
-    /// An exporter of measurements for a reader with a thread of its own, such as the SDK's periodic one.
-    /// An export takes no longer than `within`.
+    /// A metrics exporter for a reader with its own thread, such as the SDK's periodic reader. `within` limits the time
+    /// of an export.
     pub fn metric_exporter(&self, runtime: &ExportRuntime, within: Duration) -> Result<MetricExport, ExportError> {
         let _within = runtime.enter();
         let reach = self.reach();
@@ -106,12 +106,12 @@ impl Transport {
     }
 }
 
-/// Attempts are bounded by the time of an export, not by their number.
+/// The retry policy. The time of an export bounds the attempts, not their number.
 fn retry() -> RetryPolicy {
     RetryPolicy::recommended().with_max_retries(usize::MAX).with_max_delay(LONGEST_PAUSE)
 }
 
-/// Sends measurements from whatever thread reads them.
+/// Sends metrics from the thread of any reader.
 #[derive(Debug)]
 pub struct MetricExport {
     exporter: MetricExporter,
@@ -122,7 +122,7 @@ pub struct MetricExport {
 }
 
 impl MetricExport {
-    /// What to call when the process ends: from then on an export, also one under way, has little time left.
+    /// A signal for the end of the process: after it, an export has little time left, including one in flight.
     pub fn hurry(&self) -> impl Fn() + Send + Sync + 'static {
         let closing = self.closing.clone();
         move || {
@@ -133,7 +133,7 @@ impl MetricExport {
     async fn out_of_time(&self) {
         let mut closing = self.closing.subscribe();
         let last = async {
-            // The sender is here, so it is not gone.
+            // `self` owns the channel, so it is open.
             let since = closing.wait_for(Option::is_some).await.ok().and_then(|since| *since);
             tokio::select! {
                 () = sleep(LAST_EXPORT) => {}
@@ -148,7 +148,7 @@ impl MetricExport {
 }
 
 impl PushMetricExporter for MetricExport {
-    /// Blocks the reader's thread, which has nothing else to do.
+    /// Blocks the reader's thread, which has no other work.
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
         self.runtime.block_on(async {
             tokio::select! {
@@ -158,7 +158,7 @@ impl PushMetricExporter for MetricExport {
                     }
                     exported
                 }
-                () = self.out_of_time() => Err(OTelSdkError::InternalFailure("the receiver did not take them in time".into())),
+                () = self.out_of_time() => Err(OTelSdkError::InternalFailure("the receiver timed out".into())),
             }
         })
     }

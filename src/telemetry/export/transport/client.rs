@@ -1,5 +1,6 @@
-//! What the SDK's exporters send with. It learns from every attempt whether anybody is there, which the SDK's repetitions
-//! hide, and sends the headers of the configuration, over which the SDK would put those of the environment.
+//! HTTP client and gRPC interceptor of the SDK's exporters. The client reports from every attempt whether the receiver
+//! is reachable, which the SDK's retries hide. Both set the headers of the configuration, which the SDK would replace
+//! with those of the environment.
 
 use async_trait::async_trait;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
@@ -11,7 +12,7 @@ use tonic::service::Interceptor;
 
 use super::super::reach::Reach;
 
-/// For HTTP.
+/// The HTTP client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) http: reqwest::Client,
@@ -33,7 +34,7 @@ impl HttpClient for Client {
     }
 }
 
-/// For gRPC, where attempts are not seen.
+/// The gRPC interceptor, which does not see attempts.
 #[derive(Clone, Debug)]
 pub(super) struct Configured(pub(super) HeaderMap);
 
@@ -52,8 +53,8 @@ fn configure(headers: &mut HeaderMap, configured: &HeaderMap) {
     }
 }
 
-/// What a receiver answers in JSON, as the SDK can read it: OTLP writes numbers of 64 bits as strings, and the SDK
-/// passes over an answer with such a one. `None` if nothing is to be changed.
+/// A receiver's JSON response in a form that the SDK can read: OTLP encodes 64-bit numbers as strings, and the SDK
+/// ignores such a response. `None` if there is nothing to change.
 fn with_plain_numbers(body: &Bytes) -> Option<Bytes> {
     let mut answer: Value = serde_json::from_slice(body).ok()?;
     let partial = answer.get_mut("partialSuccess")?.as_object_mut()?;

@@ -1,8 +1,8 @@
-//! How telemetry travels: one answer for every signal, from what is configured and from the environment.
+//! OTLP transport: protocol, address, headers and TLS of each signal, from the configuration and the environment.
 //!
-//! `resolve` decides, purely; `build` makes the exporters of the OpenTelemetry SDK from the decision. The SDK would
-//! read most of these variables itself, but it ignores what it does not understand, and a mistake in where to send
-//! would only be seen by what never arrives.
+//! `resolve` decides, purely; `build` creates the exporters of the OpenTelemetry SDK from the decision. The SDK reads
+//! most of these variables itself, but it ignores invalid values, and a wrong destination would only show as missing
+//! data.
 
 mod build;
 mod client;
@@ -19,17 +19,17 @@ use secrecy::SecretString;
 
 pub use build::MetricExport;
 
-/// What is sent.
+/// The kind of telemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Spans.
     Traces,
-    /// Measurements.
+    /// Metrics.
     Metrics,
 }
 
 impl Signal {
-    /// As the names of variables have it.
+    /// Its part of the variable names.
     fn variable(self) -> &'static str {
         match self {
             Self::Traces => "TRACES",
@@ -37,7 +37,7 @@ impl Signal {
         }
     }
 
-    /// Where OTLP over HTTP takes it.
+    /// Its path over OTLP/HTTP.
     fn path(self) -> &'static str {
         match self {
             Self::Traces => "/v1/traces",
@@ -49,27 +49,27 @@ impl Signal {
 /// The protocols of OTLP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// Protobuf over HTTP: every receiver takes it, of any size.
+    /// Protobuf over HTTP: every receiver accepts it, at any size.
     #[default]
     HttpProtobuf,
-    /// JSON over HTTP: several times as large, and readable.
+    /// JSON over HTTP: readable, and several times as large.
     HttpJson,
     /// gRPC.
     Grpc,
 }
 
-/// A receiver, as the configuration names it. What it leaves open, the environment says.
+/// A receiver in the configuration. The environment completes missing fields.
 #[derive(Clone, Debug, Default)]
 pub struct Destination {
-    /// The base address of an OTLP receiver. Over HTTP the path of the signal is appended, unless it is there.
+    /// The base address of an OTLP receiver. Over HTTP the path of the signal is appended unless it is present.
     pub endpoint: Option<String>,
-    /// The protocol it speaks.
+    /// The protocol of the receiver.
     pub protocol: Option<Protocol>,
-    /// Headers for it, besides those of the environment.
+    /// Headers, in addition to those of the environment.
     pub headers: BTreeMap<String, SecretString>,
 }
 
-/// A way to a receiver that was found to be sound.
+/// A validated connection setup for a receiver.
 #[derive(Clone)]
 pub struct Transport {
     protocol: Protocol,
@@ -83,9 +83,9 @@ pub struct Transport {
 /// PEM files for TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct TlsFiles {
-    /// Whom to trust instead of the system's roots.
+    /// The certificate authority to trust instead of the system's roots.
     authority: Option<Named>,
-    /// Who we are.
+    /// The client's certificate and key.
     client: Option<(Named, Named)>,
 }
 
@@ -97,8 +97,8 @@ struct Named {
 }
 
 impl Transport {
-    /// About how many bytes of spans, as protobuf, may be in one request. Receivers of gRPC refuse more than 4 MiB, and
-    /// so do some of HTTP; as JSON short values take several times the space.
+    /// The most bytes of spans in one request, approximately, as protobuf. gRPC receivers reject more than 4 MiB, and
+    /// so do some HTTP receivers. In JSON, short values take several times the space.
     pub(super) fn request_bytes(&self) -> usize {
         const PROTOBUF: usize = 3 * 1024 * 1024;
         match self.protocol {
@@ -107,7 +107,7 @@ impl Transport {
         }
     }
 
-    /// The address, fit to be shown: without what may be secret in it.
+    /// The address without parts that may be secret.
     pub fn address(&self) -> String {
         let mut shown = self.url.clone();
         shown.set_query(None);

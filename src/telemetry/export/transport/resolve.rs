@@ -1,7 +1,8 @@
-//! Where a signal goes and how, decided from the configuration and the `OTEL_EXPORTER_OTLP_*` variables. Pure.
+//! Transport resolution: the destination and transport of a signal, from the configuration and the
+//! `OTEL_EXPORTER_OTLP_*` variables. Pure.
 //!
-//! The configuration wins over the environment, and of two variables the one that names the signal. What cannot work is
-//! refused here with the name of what is wrong; values that may be secret (headers, addresses) are not repeated.
+//! The configuration overrides the environment, and the variable of the signal overrides the general one. Invalid
+//! settings are rejected by name. Values that may be secret (headers, addresses) are not repeated.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,16 +15,16 @@ use super::super::SettingsError;
 use super::super::variables::Variables;
 use super::{Destination, Named, Protocol, Signal, TlsFiles, Transport};
 
-/// What OpenTelemetry prescribes for one export, attempts to repeat it included.
+/// The OpenTelemetry default for one export, including retries.
 const DEFAULT_TIMEOUT_MS: usize = 10_000;
 
 impl Destination {
-    /// Whether anybody says where a signal is to go.
+    /// Whether a setting names the destination of a signal.
     pub(in crate::telemetry) fn is_named(&self, signal: Signal, variables: Variables<'_>) -> bool {
         configured(self).is_some() || of_signal(signal, "ENDPOINT", variables).is_some()
     }
 
-    /// The way of a signal to its receiver; to a collector on this machine, if nobody says where. `env` looks a
+    /// The transport of a signal; to a collector on this machine if no setting names a destination. `env` looks a
     /// variable up.
     pub fn resolve(&self, signal: Signal, env: &dyn Fn(&str) -> Option<String>) -> Result<Transport, SettingsError> {
         let variables = Variables(env);
@@ -43,7 +44,7 @@ impl Destination {
     }
 }
 
-/// What a variable says, with its name: of the signal, or else of all signals.
+/// The value of a variable, with its name: the one of the signal, or else the one of all signals.
 fn of_signal(signal: Signal, what: &str, variables: Variables<'_>) -> Option<(String, String)> {
     let read = |name: String| variables.text(&name).map(|value| (name, value));
     read(format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.variable()))
@@ -89,7 +90,7 @@ fn url(
         return Err(refused("carries a user or a password: send them as a header instead"));
     }
     match protocol {
-        Protocol::Grpc => url.set_path(""), // the service is the path
+        Protocol::Grpc => url.set_path(""), // gRPC uses the service name as the path
         Protocol::HttpProtobuf | Protocol::HttpJson if name == exact => {}
         Protocol::HttpProtobuf | Protocol::HttpJson => {
             let base = url.path().trim_end_matches('/');
@@ -111,7 +112,7 @@ fn default_address(protocol: Protocol) -> &'static str {
     }
 }
 
-/// Of an address for gRPC that has none.
+/// The scheme of a gRPC address without one.
 fn scheme(signal: Signal, variables: Variables<'_>) -> Result<&'static str, SettingsError> {
     let insecure = match of_signal(signal, "INSECURE", variables) {
         Some((name, _)) => variables.switch(&name)?.unwrap_or_default(),
@@ -151,8 +152,8 @@ fn tls(signal: Signal, variables: Variables<'_>) -> Result<TlsFiles, SettingsErr
     Ok(TlsFiles { authority: file("CERTIFICATE"), client })
 }
 
-/// The SDK adds the headers of the environment itself, and leaves out in silence those it cannot read. Where the
-/// configuration has the same one, `client` puts that in its place.
+/// Checks the headers. The SDK adds the headers of the environment itself and silently drops invalid ones. `client`
+/// overrides them with headers of the same name from the configuration.
 fn check_headers(destination: &Destination, signal: Signal, variables: Variables<'_>) -> Result<(), SettingsError> {
     for (name, value) in &destination.headers {
         if !is_header(name, value.expose_secret()) {

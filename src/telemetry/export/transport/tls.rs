@@ -1,4 +1,4 @@
-//! Certificates for the way to a receiver, read from the files that the environment names.
+//! TLS certificates for receivers, from the files that the environment names.
 
 use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig, Identity};
 use reqwest::ClientBuilder;
@@ -35,11 +35,11 @@ impl TlsFiles {
 
 fn identity(certificate: &Named, key: &Named) -> Result<reqwest::Identity, ExportError> {
     let both = [key.read()?, certificate.read()?].join(&b'\n');
-    reqwest::Identity::from_pem(&both).map_err(|_| key.unusable("makes no identity with the certificate"))
+    reqwest::Identity::from_pem(&both).map_err(|_| key.unusable("cannot be used with the certificate"))
 }
 
 impl Named {
-    /// PEM with at least one certificate: gRPC would take anything, and then trust nobody.
+    /// PEM with at least one certificate: gRPC accepts any file, and would then trust no certificate.
     fn authority(&self) -> Result<Vec<u8>, ExportError> {
         let pem = self.read()?;
         match reqwest::Certificate::from_pem_bundle(&pem) {

@@ -1,4 +1,5 @@
-//! What becomes of a tool call, and how long others let it wait. Time spent waiting for people is theirs, never the call's.
+//! Metrics of tool calls: how they end and how long they take. Time spent waiting for people is counted apart from the
+//! call.
 
 use std::sync::Arc;
 
@@ -12,16 +13,16 @@ use crate::telemetry::lifecycle::error_word;
 use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
 use crate::telemetry::metrics::names::{self, Metric};
 
-/// What is remembered of a call.
+/// The state of a call that later facts need.
 #[derive(Clone, Debug)]
 pub(super) struct Metered {
-    /// Its tool; what a model made up has none.
+    /// Its tool; `None` if the model made the tool up.
     tool: Option<(Word, Origin)>,
-    /// Since when its server has it.
+    /// The time it was sent to its server.
     pub(super) sent: Option<Timestamp>,
-    /// Since when it is held open for an answer to its server.
+    /// The time since which it is held open for an answer to its server.
     pub(super) held_since: Option<Timestamp>,
-    /// Since when it waits for a decision.
+    /// The time at which its approval was requested.
     asked: Option<Timestamp>,
 }
 
@@ -35,7 +36,7 @@ impl Metered {
         self.asked = matches!(verdict, CallVerdict::Ask { .. }).then_some(at);
     }
 
-    /// The answers to its server are there: the time until then was not the server's.
+    /// The server has its answers: the time until then does not count as the server's.
     pub(super) fn was_held_until(&mut self, at: Timestamp) {
         if let (Some(sent), Some(since)) = (self.sent, self.held_since.take()) {
             self.sent = Some(sent.saturating_add(at.duration_since(since)).unwrap_or(sent));
@@ -73,7 +74,7 @@ impl Meter {
         self.approval(id, answer, at)
     }
 
-    /// A call that was late: nobody decided about it, answered it or gave its result.
+    /// A call that expired before a decision, an answer or a result.
     pub(super) fn expired(&self, id: &CallId, at: Timestamp) -> Vec<Measurement> {
         let call = self.calls.get(id);
         let kind = match call.and_then(Metered::origin) {
@@ -106,7 +107,7 @@ impl Meter {
         measured
     }
 
-    /// A request to an MCP server that has its answer, whatever that is: an end, a question, or a task.
+    /// A request to an MCP server with its answer: a result, a question, or a task.
     pub(super) fn answered(
         &self,
         id: &CallId,
@@ -128,7 +129,7 @@ impl Meter {
         })
     }
 
-    /// One more of something that happened to a call.
+    /// A measurement of 1 for a call.
     pub(super) fn of_call(&self, metric: Metric, id: &CallId) -> Measurement {
         match self.calls.get(id).and_then(|call| call.tool.as_ref()) {
             Some((name, origin)) => {
@@ -156,7 +157,7 @@ impl Meter {
     }
 }
 
-/// How a server was reached, as far as there are few ways: an address or a port may be any.
+/// The transport and protocol version of a request. Addresses and ports are left out, because they are unbounded.
 fn by_way_of(wire: &Wire, request: Measurement) -> Measurement {
     let request = request.fixed(names::NETWORK_TRANSPORT, wire.transport.as_str());
     match &wire.protocol_version {

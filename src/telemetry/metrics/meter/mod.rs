@@ -1,8 +1,9 @@
-//! Facts in, measurements out: the fold of one run's journal into what is recorded of it. Pure, so that what is counted
-//! can be looked at without anything that counts.
+//! Metrics fold: folds one run's journal into measurements. It is pure, so that tests can read the measurements without
+//! instruments.
 //!
-//! A fact is measured once, by whoever sees it happen. What a driver finds as history was measured by another one, and what
-//! a fork copies happened in another run; both are only remembered, for what follows.
+//! Each fact is measured once, by the process that writes it. History that a driver loads was measured by the process
+//! that wrote it, and facts that a fork copies happened in another run. The fold only remembers both, for the facts
+//! that follow.
 
 mod calls;
 mod models;
@@ -21,7 +22,7 @@ use crate::core::run::{Ending, Event, Offer, OutputVerdict, Recorded, Started, S
 use crate::core::tool::Toolset;
 use crate::telemetry::spans::IdentityOf;
 
-/// What has to be remembered of a run to measure its next fact.
+/// The state of a run that its next fact needs.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     started: Arc<Started>,
@@ -32,19 +33,19 @@ pub(super) struct Meter {
     /// The calls of the open turn.
     calls: HashMap<CallId, Metered>,
     asked: Option<Asked>,
-    /// Turns of its own: those that a fork copied are the other run's.
+    /// The turns of this run, without those that a fork copied.
     turns: u32,
     has_no_budget: bool,
 }
 
 impl Meter {
-    /// Of a run whose first fact this is; `None` if it is no first fact.
+    /// The fold of a run that starts with this fact; `None` if the fact does not start a run.
     pub(super) fn begin(first: &Recorded) -> Option<Self> {
         let Event::Started(started) = &first.event else { return None };
         Some(Self::new(started.clone(), first.at))
     }
 
-    /// Of a run whose journal is this.
+    /// The fold of a run with this journal.
     pub(super) fn after(history: &[Recorded]) -> Option<Self> {
         let (first, rest) = history.split_first()?;
         let mut meter = Self::begin(first)?;
@@ -52,7 +53,7 @@ impl Meter {
         Some(meter)
     }
 
-    /// What a fact is worth. One that was seen before is worth nothing.
+    /// The measurements of a fact; empty for a fact that was seen before.
     pub(super) fn measure(&mut self, recorded: &Recorded, identity_of: &IdentityOf) -> Vec<Measurement> {
         if recorded.seq < self.next {
             return Vec::new();
@@ -85,7 +86,7 @@ impl Meter {
             Event::InputRequested { call, .. } => vec![self.of_call(Metric::InputsRequested, call)],
             Event::InputRequired { call, wire, .. } => {
                 let answered = self.answered(call, None, wire.as_deref(), *at);
-                // What was asked on the open call counts already.
+                // A request for input on the open call was counted when it came.
                 let is_news = self.calls.get(call).is_none_or(|call| call.held_since.is_none());
                 let asked = is_news.then(|| self.of_call(Metric::InputsRequested, call));
                 answered.into_iter().chain(asked).collect()
@@ -171,7 +172,7 @@ impl Meter {
         }
     }
 
-    /// Whether the fact at that position happened in the run that this one is a fork of.
+    /// Whether the fact at that position was copied from the run that this one forked.
     fn is_copied(&self, seq: u64) -> bool {
         match &self.started.trigger {
             Trigger::Fork { at, .. } => seq < *at,
@@ -179,7 +180,7 @@ impl Meter {
         }
     }
 
-    /// One more of something that the agent did.
+    /// A measurement of 1 for the agent.
     fn one(&self, metric: Metric) -> Measurement {
         Measurement::one(metric).name(names::AGENT, self.started.spec.agent.as_str())
     }

@@ -1,4 +1,4 @@
-//! What a model's turn is worth. An attempt is an operation of its own: the pause before the next one is nobody's latency.
+//! Metrics of model turns. Each attempt is a separate operation: the pause before a retry belongs to no attempt.
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::telemetry::metrics::measurement::Measurement;
 use crate::telemetry::metrics::names::{self, Metric};
 use crate::telemetry::spans::IdentityOf;
 
-/// The attempt at a model that is under way or was made last.
+/// The attempt at a model that is in progress or was made last.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) model: ModelName,
@@ -65,7 +65,7 @@ impl Meter {
         measured
     }
 
-    /// What nobody counted is not recorded as nothing.
+    /// Token counts and cost. A count that the provider does not report is left out instead of recorded as zero.
     fn usage(
         &self,
         asked: &Asked,
@@ -96,7 +96,7 @@ impl Meter {
     }
 }
 
-/// What the GenAI conventions say of whom was asked.
+/// The GenAI attributes of the model that was called.
 fn operation(metric: Metric, asked: &Asked, identity_of: &IdentityOf) -> Measurement {
     let measurement = Measurement::one(metric).fixed(names::OPERATION, "chat");
     match identity_of(&asked.model) {

@@ -1,4 +1,4 @@
-//! Tool calls, decisions about them, and checks of the answer.
+//! Spans of tool calls, of decisions on them, and of answer validation.
 
 use jiff::Timestamp;
 
@@ -33,7 +33,7 @@ impl Projector {
         })
     }
 
-    /// The end of a call that is with its server.
+    /// The end of a call that was sent to its server.
     pub(super) fn call_ended(
         &mut self,
         id: &CallId,
@@ -44,21 +44,21 @@ impl Projector {
         let calls = &mut self.execution.as_mut()?.calls;
         let open = match calls.iter().position(|open| open.call.asked.id == *id) {
             Some(open) => calls.remove(open),
-            // A task that was taken on in an execution before. Only its end was seen in this one.
+            // A task that an earlier execution started. This execution saw only its end.
             None => OpenCall::sent(self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, at),
         };
         let call = ToolCall { waited_ms: open.waited_ms(at), ..self.tool_call(&open.call, result, wire) };
         self.tool_span((open.start, at), call)
     }
 
-    /// The server of a call asks, and the call is held open from then on.
+    /// The server requests input, and the call is held open from now on.
     pub(super) fn call_held(&mut self, id: &CallId, at: Timestamp) {
         if let Some(open) = self.open_call(id) {
             open.held_since = Some(at);
         }
     }
 
-    /// The answers to what a server asks on an open call are there.
+    /// The server's questions on an open call were answered.
     pub(super) fn call_answered(&mut self, id: &CallId, at: Timestamp) {
         if let Some(open) = self.open_call(id) {
             open.waited += open.held_since.take().map(|since| at.duration_since(since)).unwrap_or_default();
@@ -69,12 +69,12 @@ impl Projector {
         self.execution.as_mut()?.calls.iter_mut().find(|open| open.call.asked.id == *id)
     }
 
-    /// A call whose driver stopped first.
+    /// A call that was open when its driver stopped.
     pub(super) fn call_cut_short(&mut self, open: &OpenCall, at: Timestamp, cut: CutShort) -> Option<Span> {
         self.tool_span((open.start, at), self.tool_call(&open.call, CallResult::CutShort(cut), None))
     }
 
-    /// The end of a call that somebody outside answers: a point in time, for nobody here saw them at work.
+    /// The end of a call that is answered outside: a point in time, because toolgate did not see it run.
     pub(super) fn awaited_span(&mut self, held: &Held, result: CallResult<'_>) -> Option<Span> {
         let call = ToolCall { waited_ms: held.waited_ms(), ..self.tool_call(&held.call, result, None) };
         self.tool_span((held.at, held.at), call)
@@ -134,7 +134,7 @@ impl Projector {
         self.guardrail_span((seq, "drift"), (at, at), |to| guardrail::drift(&call, differences, content, to))
     }
 
-    /// What a person had to say, from when they were asked; what of that lay before the execution is told as a number.
+    /// The span of a decision or an answer, from its request on; the time before the execution becomes a number.
     fn person_span(&mut self, held: &Held, name: &str, build: impl FnOnce(&mut Attributes)) -> Option<Span> {
         let start = held.asked.unwrap_or(held.at);
         self.guardrail_span((held.seq, name), (start, held.at), |to| {

@@ -1,5 +1,5 @@
-//! What comes from outside: results of the caller's tools, answers and decisions of people, and that none came in time.
-//! Nobody drives the run when they come, so they wait here for the execution that goes on with them.
+//! Outside input: external results, answers, decisions and expiries. The run is idle when they come, so they wait here
+//! for the next execution.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::core::tool::{Outcome, ToolOutput};
 use crate::telemetry::spans::span::Span;
 use crate::telemetry::spans::tool::CallResult;
 
-/// Something that came from outside, with the call as it was then.
+/// An outside input, with the call as it was at that time.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) seq: u64,
     pub(super) call: Call,
-    /// When it was asked for, if that is known.
+    /// The time of the request, if known.
     pub(super) asked: Option<Timestamp>,
     pub(super) at: Timestamp,
     what: What,
@@ -33,7 +33,7 @@ enum What {
 }
 
 impl Projector {
-    /// Keeps what came from outside for the execution that goes on with it. Whether it did.
+    /// Holds an outside input for the next execution. Returns whether the fact is one.
     pub(super) fn hold(&mut self, recorded: &Recorded) -> bool {
         let (id, what) = match &recorded.event {
             Event::CallCompleted { call, outcome, .. } => {
@@ -71,7 +71,7 @@ impl Projector {
         true
     }
 
-    /// The spans of what was held.
+    /// The spans of the held inputs.
     pub(super) fn release(&mut self) -> Vec<Span> {
         if self.execution.is_none() {
             return Vec::new();
@@ -98,14 +98,14 @@ impl Projector {
         }
     }
 
-    /// Remembers since when something is asked for.
+    /// Notes the time of a request.
     pub(super) fn note_asked(&mut self, recorded: &Recorded) {
         match &recorded.event {
             Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } | Event::InputRequested { call, .. } => {
                 self.asked.insert(call.clone(), recorded.at);
             }
             Event::InputRequired { call, .. } => {
-                // A question that was asked on the open call is asked since then.
+                // A question on an open call was requested when the call was held.
                 let is_held = self.call(call).is_some_and(|call| call.elicitation().is_some());
                 if !is_held || !self.asked.contains_key(call) {
                     self.asked.insert(call.clone(), recorded.at);
@@ -140,14 +140,14 @@ impl Projector {
         }
     }
 
-    /// A call of the open turn, as it is now.
+    /// A call of the open turn, in its current state.
     pub(super) fn call(&self, id: &CallId) -> Option<Call> {
         self.lifecycle.run()?.call(id).cloned()
     }
 }
 
 impl Held {
-    /// How long it was waited for.
+    /// How long the run was idle.
     pub(super) fn waited_ms(&self) -> Option<u64> {
         Some(milliseconds(self.at.duration_since(self.asked?)))
     }

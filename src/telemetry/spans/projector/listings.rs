@@ -1,4 +1,4 @@
-//! Asking servers for their tools. Only what came of it is a fact, so it began with whatever was before.
+//! Tool discovery. Only its result is journaled, so it starts at the preceding fact.
 
 use jiff::Timestamp;
 
@@ -12,14 +12,14 @@ use crate::telemetry::spans::span::{Kind, Span};
 use crate::telemetry::spans::tool::CutShort;
 
 impl Projector {
-    /// What the servers offer was found out.
+    /// The servers were listed.
     pub(super) fn listed(&mut self, seq: u64, at: Timestamp, toolset: &Toolset) -> Option<Span> {
         let is_first = self.lifecycle.run()?.tools().is_none();
         let seq = if is_first { self.execution.as_ref()?.seq } else { seq };
         self.listing_span(seq, at, Listed::Found(toolset))
     }
 
-    /// The execution was over before it was found out.
+    /// The execution ended during discovery.
     pub(super) fn listing_cut_short(&mut self, at: Timestamp, cut: CutShort) -> Option<Span> {
         if self.lifecycle.run()?.next() != Step::ListTools {
             return None;

@@ -1,4 +1,4 @@
-//! The fold itself: which fact opens a span, which one closes it.
+//! Span projector: the fold that opens and closes spans.
 
 mod calls;
 mod held;
@@ -29,7 +29,7 @@ use crate::core::trace::Trace;
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Content, Lifecycle};
 
-/// What a configured model is called; a journal knows only its configured name.
+/// The provider and model of a configured model; a journal holds only its configured name.
 pub type IdentityOf = Arc<dyn Fn(&ModelName) -> Option<ModelIdentity> + Send + Sync>;
 
 /// The fold of one run's journal into its spans.
@@ -39,34 +39,34 @@ pub struct Projector {
     content: SpanContent,
     redaction: Redaction,
     identity_of: IdentityOf,
-    /// The run's preferred model.
+    /// The run's own model.
     identity: ModelIdentity,
     lifecycle: Lifecycle,
     execution: Option<Execution>,
     previous: Option<Link>,
-    /// Results and decisions that came while nothing ran: they belong to the execution that goes on with them.
+    /// Outside inputs that came while the run was idle: they belong to the next execution.
     held: Vec<Held>,
-    /// Since when something is asked for, for each call of the turn.
+    /// The time of the request, for each call of the turn.
     asked: BTreeMap<CallId, Timestamp>,
-    /// Since when the run waits for others, while it does.
+    /// The time since which the run is idle; `None` while it is active.
     rested: Option<Timestamp>,
-    /// What was shown of the conversation, and of the tools, so far.
+    /// The part of the conversation, and of the tools, rendered so far.
     conversation: Conversation,
     offered: Offered,
     /// The hash of the agent's instructions.
     instructions: Option<String>,
     next_seq: u64,
-    /// Whether what is folded happened to another driver, which tells it.
+    /// Whether the facts being folded are reported by another driver.
     is_catching_up: bool,
 }
 
-/// All spans of a journal. A run that is not over rests since its last fact, or was left in the middle of something.
+/// All spans of a journal. A run that has not ended either waits since its last fact or was interrupted.
 pub fn project(run: &RunId, journal: &[Recorded], content: SpanContent, identity_of: IdentityOf) -> Vec<Span> {
     Projector::new(run.clone(), content, identity_of).tell_all(journal)
 }
 
 impl Projector {
-    /// A run nothing has happened to yet.
+    /// A projector of a run without facts.
     pub fn new(run: RunId, content: SpanContent, identity_of: IdentityOf) -> Self {
         Self {
             lifecycle: Lifecycle::new(run.clone(), Content::Omit),
@@ -88,14 +88,14 @@ impl Projector {
         }
     }
 
-    /// Keeps these secrets out of every span.
+    /// Removes these secrets from every span.
     pub fn redacting(mut self, redaction: Redaction) -> Self {
         self.conversation = Conversation::redacted(redaction.clone());
         self.redaction = redaction;
         self
     }
 
-    /// All spans of a journal, of a projector that has seen nothing yet.
+    /// All spans of a journal; call it on a new projector.
     pub fn tell_all(mut self, journal: &[Recorded]) -> Vec<Span> {
         let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| self.observe(recorded)).collect();
         if let Some(last) = journal.last() {
@@ -104,7 +104,7 @@ impl Projector {
         spans
     }
 
-    /// The spans that a fact finishes. Facts come in journal order; one that was seen before changes nothing.
+    /// The spans that a fact finishes. Facts come in journal order; a fact seen before changes nothing.
     pub fn observe(&mut self, recorded: &Recorded) -> Vec<Span> {
         if recorded.seq < self.next_seq {
             return Vec::new();
@@ -122,10 +122,11 @@ impl Projector {
         spans
     }
 
-    /// Takes in the past of a run that is taken up. Each execution is told by whoever ran it, with two consequences.
-    /// One that came to rest was told then, so nothing of it is told here. One that stops in the middle of something
-    /// lost its driver, which cannot tell that; its root and what it left open are told when the next one begins, as
-    /// interrupted. What it had finished and not sent is lost: nobody knows which of it has left.
+    /// Folds the history of a resumed run. Each execution is reported by the process that ran it, with two
+    /// consequences. An execution that ended in a wait was reported then and is not reported here. An execution that
+    /// stopped in the middle lost its driver, which cannot report the end: its root and its open spans are reported as
+    /// interrupted when the next execution starts. Spans that it finished and did not send are lost, because it is
+    /// unknown which were sent.
     pub fn catch_up(&mut self, history: &[Recorded]) -> Vec<Span> {
         if self.next_seq > 0 {
             return history.iter().flat_map(|recorded| self.observe(recorded)).collect();
@@ -142,24 +143,24 @@ impl Projector {
         Vec::new()
     }
 
-    /// The spans that end because the driver stopped and the run waits for others. What has come of that already
-    /// is told by the execution that goes on with it, wherever that is. A driver that stops in the middle of something
-    /// leaves that to be told by its successor, as if it had died. So each span is told exactly once.
+    /// The spans that end because the driver stopped and the run waits. Outside inputs that already came are reported
+    /// by the next execution, in any process. If the driver stops in the middle, its successor reports the rest, as
+    /// after a crash. So each span is reported exactly once.
     pub fn pause(&mut self) -> Vec<Span> {
         if self.rests() {
-            // When the driver laid it down is in no journal. It did when it had written the last fact.
+            // The journal does not record when the driver released the run. It was right after the last fact.
             return self.execution.as_ref().map(|execution| execution.last).map(|at| self.stop(at)).unwrap_or_default();
         }
         self.execution = None;
         Vec::new()
     }
 
-    /// Whether an execution is under way.
+    /// Whether an execution is active.
     pub fn is_executing(&self) -> bool {
         self.execution.is_some()
     }
 
-    /// The spans that a fact finishes. The run is still as it was before the fact.
+    /// The spans that a fact finishes. The run is still in its state before the fact.
     fn tell(&mut self, recorded: &Recorded) -> Vec<Span> {
         let mut spans = Vec::new();
         let comes_from_outside = self.hold(recorded);
@@ -198,7 +199,7 @@ impl Projector {
                     self.begin(*seq, *at, trace, &started);
                 }
                 if let (Some(execution), Some(_)) = (&mut self.execution, limits) {
-                    // The fork counts from here: the copied usage is the source's.
+                    // The fork counts from here: the copied usage belongs to the source run.
                     execution.before = Usage::default();
                 }
                 spans
@@ -269,7 +270,7 @@ impl Projector {
         self.execution = Some(execution);
     }
 
-    /// Ends the execution under way, whose driver stopped before the run was over.
+    /// Ends the active execution, whose driver stopped before the run ended.
     fn stop(&mut self, at: Timestamp) -> Vec<Span> {
         if !self.rests() {
             return self.finish(Finish::Interrupted, at);
@@ -300,7 +301,7 @@ impl Projector {
         spans
     }
 
-    /// Whether the execution under way is done with everything it can do: the run waits for others.
+    /// Whether the active execution can do no more work, because the run waits.
     fn rests(&self) -> bool {
         self.execution.as_ref().is_some_and(|execution| match &execution.owed {
             Some(owed) => !owed.is_empty(),
@@ -308,7 +309,7 @@ impl Projector {
         })
     }
 
-    /// Whether the fact happened to the run that this one was forked from, and was told there.
+    /// Whether the fact was copied from the source run of this fork and was reported there.
     fn is_copied(&self, recorded: &Recorded) -> bool {
         let trigger = match (&recorded.event, self.lifecycle.run()) {
             (Event::Started(started), _) => &started.trigger,
@@ -321,7 +322,7 @@ impl Projector {
         }
     }
 
-    /// Takes note of a copied fact: the fork links back to the execution it was copied from.
+    /// Folds a copied fact: the fork links back to the execution that wrote it.
     fn pass_over(&mut self, recorded: &Recorded) -> Vec<Span> {
         self.lifecycle.tell(recorded);
         let trace = match &recorded.event {
@@ -356,12 +357,12 @@ impl Projector {
         Vec::new()
     }
 
-    /// What a server marks as secret in the schema of a tool is kept out, too, from when the tool is listed, and still when
-    /// it no longer is: the conversation goes on to tell what it was called with.
+    /// Also removes the values that a tool's schema marks as secret, from the listing of the tool on. They stay removed
+    /// after the tool disappears, because the conversation still contains its arguments.
     fn learn_secrets(&mut self) {
         let tools = self.lifecycle.run().and_then(Run::tools);
         let Some(redaction) = tools.and_then(|tools| self.redaction.with_secrets_of(tools)) else { return };
-        // What was rendered before says what may no longer be said.
+        // Earlier rendered messages may contain the new secrets.
         self.conversation = Conversation::redacted(redaction.clone());
         self.execution.iter_mut().for_each(|execution| execution.redaction = redaction.clone());
         self.redaction = redaction;
@@ -384,7 +385,7 @@ impl fmt::Debug for Projector {
     }
 }
 
-/// What every span of an execution carries.
+/// Attributes of every span of an execution.
 fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
     let mut to = Attributes::default();
     to.text(names::SESSION_ID, started.session.as_str());
@@ -404,7 +405,7 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
     to.into_vec()
 }
 
-/// What the run is owed.
+/// The pending items of the run.
 fn pending(lifecycle: &Lifecycle) -> Vec<Debt> {
     lifecycle.run().map(Run::pending).unwrap_or_default()
 }
@@ -413,7 +414,7 @@ fn milliseconds(duration: SignedDuration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or_default()
 }
 
-/// What a model is called that the configuration no longer knows.
+/// The identity of a model that is no longer configured.
 fn unknown_model(name: &ModelName) -> ModelIdentity {
     ModelIdentity {
         system: "unknown".into(),

@@ -1,5 +1,5 @@
-//! Model calls, one span for each model that is asked in a turn: opened by the first attempt at it, closed by the reply,
-//! by the first attempt at another one, or by the end of the execution.
+//! Spans of model calls, one for each model that a turn calls. The first attempt opens the span; the reply, the first
+//! attempt at another model, or the end of the execution closes it.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::telemetry::spans::tool::CutShort;
 use crate::telemetry::spans::{SpanContent, Value, names};
 
 impl Projector {
-    /// An attempt at a model: its own call, or once more in the one that is open. A call of another model that failed
-    /// before it ends here.
+    /// An attempt at a model: opens a new span or continues the open one. The span of another model that failed before
+    /// ends here.
     pub(super) fn model_called(
         &mut self,
         seq: u64,
@@ -68,7 +68,7 @@ impl Projector {
         self.model_span(open, at, Some(reply), None)
     }
 
-    /// A model call that never had a reply.
+    /// A model call that ended without a reply.
     pub(super) fn model_lost(&mut self, cut: CutShort, at: Timestamp) -> Option<Span> {
         let mut open = self.execution.as_mut()?.model.take()?;
         let (at, kind, message) = match open.failure.take() {
@@ -92,13 +92,13 @@ impl Projector {
         let iteration = self.lifecycle.iteration();
         let identity = self.identity_of(&open.model);
         let spec = &run.started().spec;
-        // Nothing is added to it while the model is asked.
+        // The transcript does not change during a model call.
         let transcript = run.transcript();
         let left_out = left_out(transcript, self.content);
         let is_shown = self.execution.as_ref().is_some_and(Execution::is_told) && !self.content.hide_inputs;
         if is_shown {
             if left_out > 0 {
-                // What is shown begins elsewhere each time.
+                // The shown part starts at another message each time.
                 self.conversation = Conversation::redacted(self.redaction.clone());
             }
             let shown = transcript.get(left_out..).unwrap_or_default();
@@ -136,7 +136,7 @@ impl Projector {
     }
 }
 
-/// How many messages, from the beginning, are not shown.
+/// The number of messages at the start that are not shown.
 fn left_out(transcript: &[Arc<Message>], content: SpanContent) -> usize {
     let last_said = || transcript.iter().rposition(|message| message.role == Role::Assistant);
     content.last_turn_only.then(last_said).flatten().unwrap_or(0)

@@ -1,33 +1,33 @@
-//! Text that is no JSON, or no longer: what follows a name and `:` or `=` is taken for its value.
+//! Redaction of plain text and cut JSON: the text after a name and `:` or `=` counts as its value.
 
 use super::REDACTED;
 
-/// Longer names than this are looked at from behind.
+/// Only this many characters at the end of a longer name are compared.
 const LONGEST_NAME: usize = 64;
 
-/// Words before a credential that are none.
+/// Words before a credential that are not part of it.
 const SCHEMES: [&str; 4] = ["bearer ", "basic ", "digest ", "token "];
 
-/// A key that has lines, with the words around it.
+/// The start of a PEM key of several lines.
 const KEY_BEGINS: &str = "-----BEGIN";
 const KEY_ENDS: &str = "-----END";
 
-/// How a line ends, in JSON too.
+/// The line endings, also as escapes in JSON.
 const LINE_ENDS: [&str; 4] = ["\n", "\r", "\\n", "\\r"];
 
-/// Where the value of a name ends that is not in quotes itself.
+/// The end of an unquoted value.
 enum Ends {
-    /// Where that of a member of JSON ends: its name is in quotes.
+    /// The end of a JSON member: its name is in quotes.
     Member,
-    /// With the quote that the name begins with, after so many backslashes.
+    /// The quote that opened before the name, with that many backslashes.
     Quote(u8, usize),
-    /// With its line: what has the form of a header may have blanks and quotes in it.
+    /// The end of the line: a header value may contain blanks and quotes.
     Line,
-    /// With a blank.
+    /// The next blank.
     Word,
 }
 
-/// The text without the values of secret names; `None` if there are none.
+/// The text without the values of secret names; `None` if it has no such value.
 pub(super) fn without(text: &str, is_secret: impl Fn(&str) -> bool) -> Option<String> {
     let mut clean = String::new();
     let (mut done, mut at) = (0, 0);
@@ -52,7 +52,7 @@ pub(super) fn without(text: &str, is_secret: impl Fn(&str) -> bool) -> Option<St
     (done > 0).then_some(clean)
 }
 
-/// Whether a text ends in the name of a secret and, if quotes tell it, where its value ends.
+/// Whether a text ends in the name of a secret and, if quotes mark it, where the value ends.
 fn named(before: &str, is_secret: impl Fn(&str) -> bool) -> Option<Option<Ends>> {
     let before = before.trim_end();
     let (unquoted, is_quoted) = match before.strip_suffix(['"', '\'']) {
@@ -73,16 +73,16 @@ fn named(before: &str, is_secret: impl Fn(&str) -> bool) -> Option<Option<Ends>>
     })
 }
 
-/// How far a value reaches, in bytes.
+/// The length of a value in bytes.
 fn length(value: &str, ends: &Ends) -> usize {
     let begins = value.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    // `b'…'` and the like.
+    // A prefix such as `b'…'`.
     let quoted_at = if value.len() - begins.len() <= 2 { value.len() - begins.len() } else { 0 };
     let escapes = value.bytes().skip(quoted_at).take_while(|byte| *byte == b'\\').count();
     let opens = quoted_at + escapes;
     match value.as_bytes().get(opens) {
         Some(quote @ (b'"' | b'\'')) => opens + 1 + quoted(value.get(opens + 1..).unwrap_or_default(), *quote, escapes),
-        // Where a list or an object ends that was cut short nobody knows.
+        // The end of a list or object that was cut short is unknown.
         Some(b'[' | b'{') if opens == 0 => value.len(),
         Some(b'|' | b'>') if opens == 0 => block(value),
         Some(_) | None if value.starts_with(KEY_BEGINS) => key(value),
@@ -99,7 +99,7 @@ fn length(value: &str, ends: &Ends) -> usize {
     }
 }
 
-/// Up to a quote that no more backslashes stand before than before the one that opened, and with it.
+/// Up to and including a quote with at most as many backslashes as the opening one.
 fn quoted(rest: &str, quote: u8, escapes: usize) -> usize {
     let mut before = 0;
     for (at, byte) in rest.bytes().enumerate() {
@@ -112,12 +112,12 @@ fn quoted(rest: &str, quote: u8, escapes: usize) -> usize {
     rest.len()
 }
 
-/// Up to the end of the line, or of the text in JSON that the line is in.
+/// Up to the end of the line, or of the JSON string that contains the line.
 fn line(value: &str) -> usize {
     first(value, &LINE_ENDS).min(first(value, &["\",\"", "\"}", "\"]"]))
 }
 
-/// A word, or a word after that for a way to authorize.
+/// A word, including an authorization scheme before it.
 fn word(value: &str) -> usize {
     let scheme = SCHEMES
         .iter()
@@ -127,7 +127,7 @@ fn word(value: &str) -> usize {
     start + up_to(rest, |c| c.is_whitespace() || matches!(c, '&' | '"' | '\'' | '\\'))
 }
 
-/// A block of YAML: the lines below that are indented.
+/// A YAML block: the indented lines below.
 fn block(value: &str) -> usize {
     let lines = value.split_inclusive('\n').enumerate();
     let of_it =
@@ -135,7 +135,7 @@ fn block(value: &str) -> usize {
     of_it.map(|(_, line)| line.len()).sum()
 }
 
-/// A key, to the end of the line that ends it.
+/// A PEM key, to the end of its last line.
 fn key(value: &str) -> usize {
     let last = value.find(KEY_ENDS).and_then(|end| value.get(end + KEY_ENDS.len()..));
     last.and_then(|last| Some(value.len() - last.len() + last.find("-----")? + 5)).unwrap_or(value.len())

@@ -1,10 +1,8 @@
-//! Secrets that stay out of spans whatever quotes them: what stands under the name of a secret, and what is known to be
-//! one.
+//! Secret redaction in spans: removes the values of secret names, and the known secrets.
 //!
-//! Names are compared without regard to case, `-` and `_`. They are looked for in JSON, also in JSON that is quoted in
-//! JSON, and in text that has the form `name: value` or `name=value`, as headers, environments and JSON that was cut short
-//! have it. Where it is not clear where a value ends, more is hidden rather than less. The schemas of tools are left
-//! alone: they say that there is a password, not which.
+//! Names are compared without case, `-` and `_`. They are found in JSON, in JSON quoted within JSON, and in text of the
+//! form `name: value` or `name=value`, as in headers, environments and cut JSON. If the end of a value is unclear, the
+//! redaction removes more rather than less. The schemas of tools stay: they show that a password exists, not its value.
 
 mod loose;
 mod values;
@@ -22,7 +20,7 @@ use super::{Span, Status, Value, names};
 use crate::core::pattern::Pattern;
 use crate::core::tool::{Toolset, secret_names};
 
-/// The names under which secrets usually stand.
+/// The common names of secrets.
 pub const USUAL_KEYS: [&str; 14] = [
     "*authorization",
     "cookie",
@@ -40,24 +38,24 @@ pub const USUAL_KEYS: [&str; 14] = [
     "id_token",
 ];
 
-/// What is blotted out of every text of a span.
+/// The secrets to remove from every text of a span.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
     keys: Option<Arc<Keys>>,
     values: Arc<Values>,
 }
 
-/// Names of secrets.
+/// Patterns of secret names.
 #[derive(Clone, Debug)]
 struct Keys {
     written: Vec<String>,
     patterns: Vec<Pattern>,
-    /// Finds out quickly that a text has none of them.
+    /// A quick check that a text has no secret name.
     hint: Option<Regex>,
 }
 
 impl Redaction {
-    /// Hides what stands under names that fit one of these patterns, and these values wherever they stand.
+    /// Hides the values of names that match these patterns, and these values anywhere.
     pub fn new(
         keys: impl IntoIterator<Item = impl Into<String>>,
         values: impl IntoIterator<Item = SecretString>,
@@ -66,7 +64,7 @@ impl Redaction {
         Ok(Self { keys, values: Arc::new(Values::of(values)?) })
     }
 
-    /// The same, and what the schemas of these tools mark as secret ([`secret_names`]); `None` if that is the same.
+    /// Adds the names that the schemas of these tools mark as secret ([`secret_names`]); `None` if that adds no name.
     pub(super) fn with_secrets_of(&self, tools: &Toolset) -> Option<Self> {
         let mut all: BTreeSet<String> = self.keys.iter().flat_map(|keys| keys.written.iter().cloned()).collect();
         let before = all.len();
@@ -74,12 +72,12 @@ impl Redaction {
         if all.len() == before {
             return None;
         }
-        // An exact name is never refused.
+        // An exact name is always a valid pattern.
         let keys = Keys::read(all.into_iter().collect()).ok()?;
         Some(Self { keys, values: Arc::clone(&self.values) })
     }
 
-    /// Blots secrets out of everything a span says, but for what was clean already when it was put there.
+    /// Removes secrets from all texts of a span, except the attributes that were cleaned when they were rendered.
     pub(super) fn apply(&self, span: &mut Span) {
         if self.is_nothing() {
             return;
@@ -94,7 +92,7 @@ impl Redaction {
         }
     }
 
-    /// Blots secrets out of these attributes.
+    /// Removes secrets from these attributes.
     pub(super) fn attributes(&self, attributes: &mut [Attribute]) {
         if !self.is_nothing() {
             attributes.iter_mut().for_each(|(_, value)| self.value(value));
@@ -126,17 +124,17 @@ impl Redaction {
         }
     }
 
-    /// The text without secrets; `None` if it has none.
+    /// The text without secrets; `None` if it contains no secret.
     fn clean(&self, text: &str) -> Option<String> {
         let known = self.values.without(text);
         let named = self.without_keys(known.as_deref().unwrap_or(text));
         named.or(known)
     }
 
-    /// The text without what stands under the names of secrets; `None` if it has nothing of the kind.
+    /// The text without the values of secret names; `None` if it contains no such value.
     fn without_keys(&self, text: &str) -> Option<String> {
         let keys = self.keys.as_ref()?;
-        // In JSON a name may be written with escapes.
+        // JSON may write a name with escapes.
         if keys.hint.as_ref().is_some_and(|hint| !hint.is_match(text)) && !text.contains("\\u") {
             return None;
         }
@@ -148,8 +146,8 @@ impl Redaction {
         loose::without(text, |name| self.is_secret(name))
     }
 
-    /// Whether anything was hidden. The members of a schema's `properties` are names of arguments with their schemas, and
-    /// not arguments.
+    /// Redacts a JSON value; returns whether anything was hidden. The members of a schema's `properties` are argument
+    /// names with their schemas, not arguments.
     fn json(&self, json: &mut Json, are_schemas: bool) -> bool {
         match json {
             Json::Object(members) => self.members(members, are_schemas),
@@ -205,10 +203,11 @@ impl Keys {
     }
 }
 
-/// Finds a piece of each pattern that is in every name that fits it. `None` if one has none that is worth looking for.
+/// A regex of one literal piece of each pattern, which every matching name contains. `None` if a pattern has no useful
+/// piece.
 fn hint(patterns: &[String]) -> Option<Regex> {
     let pieces = patterns.iter().map(|pattern| {
-        // What stands in a class, or is one of several, is not in every name.
+        // A character class or an alternative does not occur in every name.
         let sure = pattern.split(['[', '{', '\\']).next().unwrap_or_default();
         let longest = sure.split(['*', '?']).map(plain).max_by_key(String::len).unwrap_or_default();
         let letters: Vec<String> = longest.chars().map(|letter| regex::escape(&letter.to_string())).collect();
@@ -218,7 +217,7 @@ fn hint(patterns: &[String]) -> Option<Regex> {
     RegexBuilder::new(&pieces.join("|")).case_insensitive(true).build().ok()
 }
 
-/// A pattern as plain names are compared with it. In a class a `-` is a range.
+/// A pattern in the form in which plain names are compared. Inside a class, `-` is a range.
 fn plain_pattern(pattern: &str) -> String {
     let mut is_class = false;
     let mut signs = pattern.chars().peekable();
@@ -237,7 +236,7 @@ fn plain_pattern(pattern: &str) -> String {
     plain.to_lowercase()
 }
 
-/// Whether what stands under a name was cleaned when it was rendered, once for all the spans that repeat it.
+/// Whether the attribute was cleaned when it was rendered, once for all the spans that repeat it.
 fn is_clean(name: &str) -> bool {
     let below = |list: &str| name.strip_prefix(list).is_some_and(|rest| rest.starts_with('.'));
     below(names::LLM_INPUT_MESSAGES)
@@ -245,7 +244,7 @@ fn is_clean(name: &str) -> bool {
         || matches!(name, names::INPUT_MESSAGES | names::TOOL_DEFINITIONS)
 }
 
-/// A name as it is compared.
+/// A name in its compared form.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }

@@ -10,7 +10,7 @@ fn cleaned(redaction: &Redaction, text: &str) -> String {
 }
 
 #[test]
-fn what_stands_under_the_name_of_a_secret_is_hidden_at_any_depth() {
+fn values_of_secret_names_are_hidden_at_any_depth() {
     let said = json!({
         "user": "ada", "Password": "hunter2", "headers": {"X-Api-Key": ["k1", "k2"]}, "apiKey": 7, "secret": null,
         "arguments": "{\"client-secret\":\"a\\\"b\",\"n\":1}", "passwords": "how to choose them",
@@ -23,7 +23,7 @@ fn what_stands_under_the_name_of_a_secret_is_hidden_at_any_depth() {
 }
 
 #[test]
-fn text_that_is_no_json_loses_what_follows_the_name() {
+fn plain_text_loses_the_value_after_a_secret_name() {
     for (said, left) in [
         ("Authorization: Bearer abc.def\nHost: x", "Authorization: __REDACTED__\nHost: x"),
         ("curl -H 'x-api-key: k1' x", "curl -H 'x-api-key: __REDACTED__' x"),
@@ -65,24 +65,24 @@ fn text_that_is_no_json_loses_what_follows_the_name() {
 }
 
 #[test]
-fn a_schema_tells_that_there_is_a_secret_and_stays() {
+fn a_schema_that_names_a_secret_is_not_redacted() {
     let schema = json!({"type": "object", "properties": {"password": {"type": "string", "default": "x"}}}).to_string();
     assert_eq!(cleaned(&usual(), &schema), schema);
     let said = json!({"properties": {"password": "hunter2"}}).to_string();
-    assert!(!cleaned(&usual(), &said).contains("hunter2"), "it is no schema");
+    assert!(!cleaned(&usual(), &said).contains("hunter2"), "this is not a schema");
     let said = json!({"type": "object", "properties": {"password": "hunter2"}}).to_string();
     assert!(!cleaned(&usual(), &said).contains("hunter2"), "it only looks like one");
 }
 
 #[test]
-fn a_name_that_is_written_with_escapes_in_json_is_the_same_name() {
+fn an_escaped_json_name_is_the_same_name() {
     let redaction = Redaction::new(["contraseña"], []).expect("patterns");
     let said = r#"{"contrase\u00f1a":"hunter2","said":"{\"contrase\\u00f1a\":\"hunter2\"}"}"#;
     assert!(!cleaned(&redaction, said).contains("hunter2"), "{}", cleaned(&redaction, said));
 }
 
 #[test]
-fn each_of_several_names_and_each_of_a_class_is_found_in_a_text_that_has_none_of_the_others() {
+fn each_alternative_and_class_member_of_a_pattern_is_found() {
     let redaction = Redaction::new(["{secret,pin}", "ssn[0-9]", "card[-_]code", "[abc]x"], []).expect("patterns");
     for name in ["pin", "secret", "SSN5", "card_code", "Card-Code", "s__ecret", "bx"] {
         assert_eq!(cleaned(&redaction, &format!("{name}=hunter2")), format!("{name}={REDACTED}"));
@@ -91,7 +91,7 @@ fn each_of_several_names_and_each_of_a_class_is_found_in_a_text_that_has_none_of
 }
 
 #[test]
-fn the_time_a_text_takes_grows_with_its_length_whatever_it_says() {
+fn redaction_takes_linear_time() {
     let redaction = Redaction::new(USUAL_KEYS, ["sk-12345678"].map(SecretString::from)).expect("patterns");
     let long = super::super::attributes::MAX_VALUE_BYTES;
     let begun = std::time::Instant::now();
@@ -115,14 +115,14 @@ fn the_time_a_text_takes_grows_with_its_length_whatever_it_says() {
 }
 
 #[test]
-fn a_known_secret_is_hidden_wherever_it_stands_and_in_every_form() {
+fn a_known_secret_is_hidden_anywhere_and_in_every_form() {
     let values = ["Bearer tok-12345678", "line one of a key\nline two \"of\" it", "short"];
     let redaction = Redaction::new([""; 0], values.map(SecretString::from)).expect("no patterns");
     for said in ["x tok-12345678 y", "line two \"of\" it", &json!({"a": "line two \"of\" it"}).to_string()] {
         let left = cleaned(&redaction, said);
         assert!(left.contains(REDACTED) && !left.contains("12345678") && !left.contains("line two"), "{left}");
     }
-    assert_eq!(cleaned(&redaction, "short"), "short", "a word like any other");
+    assert_eq!(cleaned(&redaction, "short"), "short", "too short to be a secret");
     assert!(!format!("{redaction:?}").contains("12345678"), "{redaction:?}");
 }
 
@@ -136,13 +136,13 @@ fn a_secret_that_was_cut_in_two_is_hidden_too() {
 }
 
 #[test]
-fn a_pattern_that_cannot_be_read_is_refused_by_name() {
+fn an_invalid_pattern_is_rejected_by_name() {
     let refused = Redaction::new(["pin[", "ssn"], []).expect_err("refused");
     assert!(refused.contains("`pin[`"), "{refused}");
 }
 
 #[test]
-fn a_pattern_of_the_operator_counts_like_the_usual_ones() {
+fn the_operators_patterns_count_like_the_default_ones() {
     let redaction = Redaction::new(["*_pin", "?", "ssn{1,2}"], []).expect("patterns");
     let said = json!({"card-pin": 1, "x": 2, "SSN1": 3, "ssn": 4, "xy": 5}).to_string();
     let left = json!({"card-pin": REDACTED, "x": REDACTED, "SSN1": REDACTED, "ssn": 4, "xy": 5}).to_string();

@@ -1,4 +1,4 @@
-//! What is known to be a secret, found wherever it stands.
+//! Known secret values, found anywhere in a text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,23 +9,23 @@ use serde_json::Value as Json;
 
 use crate::telemetry::spans::attributes::{CUT, REDACTED};
 
-/// A value that is shorter is a word like any other: to blot it out would garble what it stands in.
+/// The shortest value that is redacted. Shorter values are ordinary words, and redacting them would garble texts.
 const SHORTEST: usize = 8;
 
-/// The beginning of a secret before a cut is taken for one from so many bytes on.
+/// The shortest prefix of a secret, right before a cut, that counts as the secret.
 const TELLING_START: usize = 4;
 
-/// What is known to be a secret.
+/// The known secret values.
 #[derive(Clone, Default)]
 pub(super) struct Values {
-    /// The longest first, for one may be a part of another.
+    /// Sorted with the longest first, because one secret may contain another.
     longest_first: Vec<SecretString>,
-    /// Finds any of them in one go.
+    /// Matches any of them in one pass.
     any: Option<Regex>,
 }
 
 impl Values {
-    /// These, each in every form in which it may be said.
+    /// These secrets, each in all its written forms.
     pub(super) fn of(values: impl IntoIterator<Item = SecretString>) -> Result<Self, String> {
         let mut secrets: Vec<SecretString> =
             values.into_iter().flat_map(|value| forms(value.expose_secret())).collect();
@@ -34,18 +34,18 @@ impl Values {
         }
         secrets.sort_by_key(|value| std::cmp::Reverse(value.expose_secret().len()));
         let words: Vec<String> = secrets.iter().map(|secret| regex::escape(secret.expose_secret())).collect();
-        // Of several that begin at one place the first is taken, which is the longest.
+        // At the same start, the first alternative wins, which is the longest.
         let any = RegexBuilder::new(&words.join("|")).size_limit(usize::MAX).build();
-        let any = any.map_err(|_| "the secrets of the configuration are too long to be looked for".to_owned())?;
+        let any = any.map_err(|_| "the secrets of the configuration are too long to search for".to_owned())?;
         Ok(Self { longest_first: secrets, any: Some(any) })
     }
 
-    /// Whether nothing is known.
+    /// Whether no secret is known.
     pub(super) fn is_empty(&self) -> bool {
         self.longest_first.is_empty()
     }
 
-    /// The text without any of them; `None` if there are none in it.
+    /// The text without the secrets; `None` if it contains no secret.
     pub(super) fn without(&self, text: &str) -> Option<String> {
         let any = self.any.as_ref()?;
         let mut clean = match any.replace_all(text, REDACTED) {
@@ -71,20 +71,20 @@ impl fmt::Debug for Values {
     }
 }
 
-/// Of a text that was cut in the middle of a secret, how much is of that: it is one still.
+/// The length of a secret's prefix at the end of a cut text, if there is one.
 fn begun(kept: &str, secret: &str) -> Option<usize> {
     let beginnings = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_START);
     beginnings.rev().find(|end| secret.get(..*end).is_some_and(|beginning| kept.ends_with(beginning)))
 }
 
-/// A value as it is, without the word for the way it authorizes, and as it looks in JSON.
+/// The forms of a value: as is, without its authorization scheme, and as JSON.
 fn forms(value: &str) -> Vec<SecretString> {
     let value = value.trim();
     let bare = match value.split_once(' ') {
         Some((scheme, rest)) if scheme.chars().all(|letter| letter.is_ascii_alphabetic()) => rest.trim(),
         Some(_) | None => value,
     };
-    // Of a key that has several lines, each counts for itself: it may be printed line by line.
+    // Each line of a multi-line key counts on its own: it may be printed line by line.
     let pieces = [value, bare].into_iter().chain(value.lines().map(str::trim));
     let mut forms: Vec<String> = pieces.filter(|piece| piece.len() >= SHORTEST).map(str::to_owned).collect();
     let quoted = |form: &String| Json::from(form.as_str()).to_string().trim_matches('"').to_owned();

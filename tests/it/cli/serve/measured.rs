@@ -1,4 +1,4 @@
-//! What a server counts of itself, as Prometheus reads it.
+//! Metrics of a server, as Prometheus reads them.
 
 use std::net::TcpListener;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::server::{Server, desk, until};
 use super::with_agents;
 
-/// An address that nobody listens at.
+/// An address without a listener.
 fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

@@ -1,4 +1,4 @@
-//! SIGHUP: another configuration for a server that goes on.
+//! SIGHUP: a new configuration for a running server.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::server::{Server, desk, until};
 use super::with_agents;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_configuration_is_taken_for_what_begins_and_a_wrong_one_is_not_taken() {
+async fn new_runs_use_a_reloaded_configuration_if_it_is_valid() {
     let desk = desk(&with_agents("desk: {}"), "turns: [{ latency_ms: 1500, say: Hello. }]");
     let mut server = Server::at(&desk).await;
     let under_way = server.start(json!({"input": "Hello"})).await;
@@ -19,12 +19,12 @@ async fn another_configuration_is_taken_for_what_begins_and_a_wrong_one_is_not_t
 
     desk.write("toolgate.yaml", &with_agents("desk: { model: nobody }"));
     server.send(Signal::HUP);
-    server.line("the old one holds").await;
+    server.line("the old one stays in use").await;
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("desk")).await.0, 202);
 
     desk.write("toolgate.yaml", &with_agents("other: {}").replace("lease_s: 600", "lease_s: 5"));
     server.send(Signal::HUP);
-    let taken: Value = serde_json::from_str(&server.line("was read again").await).unwrap();
+    let taken: Value = serde_json::from_str(&server.line("configuration reloaded").await).unwrap();
     assert_eq!(taken["not_taken"], "lease_s");
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("other")).await.0, 202);
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("desk")).await.0, 422);
@@ -32,7 +32,7 @@ async fn another_configuration_is_taken_for_what_begins_and_a_wrong_one_is_not_t
     assert_eq!(server.get("/v1/agents").await.1["data"][0]["id"], "other");
 }
 
-/// Two servers, or one of them. `VARIANT` makes another server of the same name.
+/// Two servers, or one of them. `VARIANT` changes the settings of a server and keeps its name.
 fn with_servers(servers: &[(&str, &str)]) -> String {
     let server = |(name, variant): &(&str, &str)| {
         let env = format!("{{ NAMED: {name}, VARIANT: '{variant}' }}");
@@ -45,7 +45,7 @@ fn with_servers(servers: &[(&str, &str)]) -> String {
     format!("{agent}servers:\n{}", servers.iter().map(server).collect::<String>())
 }
 
-/// The processes of MCP servers of that name.
+/// The processes of MCP servers with that name.
 fn processes(of: &Server, named: &str) -> BTreeSet<u32> {
     let has = |file: &Path, words: &[u8]| {
         std::fs::read(file).is_ok_and(|text| text.split(|byte| *byte == 0 || *byte == b'\n').any(|part| part == words))
@@ -64,7 +64,7 @@ async fn one_process(of: &Server, named: &str) -> u32 {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_did_not_change_keep_their_process_and_others_end_with_the_last_run_that_uses_them() {
+async fn a_reload_keeps_unchanged_servers_and_ends_unused_ones() {
     let call = "calls: [{ id: find, name: mcp_gone_find_customer, arguments: { name: Ada } }]";
     let turns = format!("turns: [{{ latency_ms: 1500, {call} }}, {{ say: '{{{{last_result}}}}' }}]");
     let desk = desk(&with_servers(&[("kept", ""), ("gone", ""), ("other", "old")]), &turns);
@@ -75,7 +75,7 @@ async fn servers_that_did_not_change_keep_their_process_and_others_end_with_the_
 
     desk.write("toolgate.yaml", &with_servers(&[("kept", ""), ("other", "new")]));
     server.send(Signal::HUP);
-    server.line("was read again").await;
+    server.line("configuration reloaded").await;
 
     let (_, shown) = server.get("/v1/servers").await;
     let shown: Vec<&str> =
@@ -91,7 +91,7 @@ async fn servers_that_did_not_change_keep_their_process_and_others_end_with_the_
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_configuration_that_is_refused_takes_no_server_away() {
+async fn a_rejected_configuration_keeps_all_servers() {
     let desk = desk(&with_servers(&[("kept", "")]), "turns: [{ say: Hello. }]");
     let mut server = Server::at(&desk).await;
     let kept = one_process(&server, "kept").await;
@@ -101,7 +101,7 @@ async fn a_configuration_that_is_refused_takes_no_server_away() {
     desk.write("toolgate.yaml", &wrong);
     server.send(Signal::HUP);
 
-    let told = server.line("the old one holds").await;
+    let told = server.line("the old one stays in use").await;
     assert!(told.contains("number 1") && !told.contains("example.com"), "{told}");
     let (_, shown) = server.get("/v1/servers").await;
     assert_eq!(shown["data"][0]["id"], "kept");

@@ -1,4 +1,4 @@
-//! The words for a server that is a process: it is started in a folder, asked, and sent signals.
+//! Test driver for a server process: starts it in a folder, sends requests, and sends signals.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::cli::desk::Desk;
 use crate::gateway::streamed::Stream;
 
-/// How long anything may take to come about.
+/// The time limit of a wait.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A server that runs, and everything it said on standard error.
+/// A running server, with everything that it wrote to standard error.
 pub(super) struct Server {
     pub(super) child: Child,
     pub(super) said: Arc<Mutex<Vec<String>>>,
@@ -37,12 +37,12 @@ impl Server {
         server
     }
 
-    /// The first line with that in it, when it is there.
+    /// Waits for the first line that contains the text.
     pub(super) async fn line(&mut self, with: &str) -> String {
         self.lines(with, 1).await.swap_remove(0)
     }
 
-    /// That many lines with that in them, when they are there.
+    /// Waits for this number of lines that contain the text.
     pub(super) async fn lines(&mut self, with: &str, count: usize) -> Vec<String> {
         let began = Instant::now();
         loop {
@@ -72,26 +72,26 @@ impl Server {
         kill_process(Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap(), signal).unwrap();
     }
 
-    /// Starts a run that nobody waits for.
+    /// Starts a run in the background.
     pub(super) async fn start(&self, body: Value) -> String {
         let (status, run) = self.post("/v1/runs", "respond-async", body).await;
         assert_eq!(status, 202, "{run}");
         run["id"].as_str().unwrap().to_owned()
     }
 
-    /// The run when it is like that.
+    /// Waits until the run matches.
     pub(super) async fn sees(&self, run: &str, status: &str) -> Value {
         let path = format!("/v1/runs/{run}");
         until(async || Some(self.get(&path).await.1).filter(|run| run["status"] == status)).await
     }
 
-    /// A stream of a run, from an event on.
+    /// The event stream of a run after an event.
     pub(super) async fn watch(&self, run: &str, after: Option<&str>) -> Stream {
         let request = self.client.get(format!("{}/v1/runs/{run}/events", self.url));
         Stream::of(after.into_iter().fold(request, |request, id| request.header("last-event-id", id))).await
     }
 
-    /// The exit code, when it has ended.
+    /// The exit code, once the server has ended.
     pub(super) async fn ended(mut self) -> Option<i32> {
         let began = Instant::now();
         loop {
@@ -111,7 +111,7 @@ impl Drop for Server {
     }
 }
 
-/// A folder with that configuration, and a model that says this.
+/// A folder with that configuration and a scripted model.
 pub(super) fn desk(config: &str, turns: &str) -> Desk {
     let desk = Desk::empty();
     desk.write("toolgate.yaml", config);
@@ -119,19 +119,19 @@ pub(super) fn desk(config: &str, turns: &str) -> Desk {
     desk
 }
 
-/// Whatever it is asked for, when it is there. What never comes fails.
+/// Waits for a value. Fails after the time limit.
 pub(super) async fn until<T>(found: impl AsyncFnMut() -> Option<T>) -> T {
     until_within(PATIENCE, found).await
 }
 
-/// The same with another patience.
+/// The same with another time limit.
 pub(super) async fn until_within<T>(patience: Duration, mut found: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = found().await {
             return found;
         }
-        assert!(began.elapsed() < patience, "it never came about");
+        assert!(began.elapsed() < patience, "timed out");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Two servers on one store, of which the first is stopped: the second goes on with its runs, and nobody who listens misses
-//! anything.
+//! Two servers on one store. The first one stops, the second one resumes its runs, and event streams continue without a
+//! gap.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn count(desk: &Desk, run: &str, kind: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_second_has_a_run_at_once_makes_no_call_again_and_a_stream_goes_on_there_without_a_gap() {
+async fn the_successor_resumes_runs_and_streams_without_a_gap() {
     let call =
         |id: u8| format!("calls: [{{ id: call_{id}, name: mcp_shop_get_invoice, arguments: {{ order_id: A-1077 }} }}]");
     let turns = format!(
@@ -43,19 +43,19 @@ async fn the_second_has_a_run_at_once_makes_no_call_again_and_a_stream_goes_on_t
     let last = ids(&seen).last().copied().unwrap().to_owned();
     let after = second.watch(&run, Some(&last)).await.rest().await;
 
-    assert!(stopped.elapsed() < Duration::from_secs(15), "a lease of ten minutes is not waited for");
+    assert!(stopped.elapsed() < Duration::from_secs(15), "waited for the lease of ten minutes");
     assert_eq!(first.ended().await, Some(0));
     assert_eq!(after.last().unwrap().event, "execution.completed", "{after:#?}");
     let whole = second.watch(&run, None).await.rest().await;
     let parts: Vec<&str> = ids(&seen).into_iter().chain(ids(&after)).collect();
-    assert_eq!(parts, ids(&whole), "each event is told once, by one of them");
-    assert_eq!(count(&desk, &run, "execution.resumed"), 1, "it went on in the second");
+    assert_eq!(parts, ids(&whole), "exactly one server sends each event");
+    assert_eq!(count(&desk, &run, "execution.resumed"), 1, "the second server resumed the run");
     assert_eq!((count(&desk, &run, "tool.started"), count(&desk, &run, "tool.completed")), (3, 3));
     assert_eq!(count(&desk, &run, "llm.call.completed"), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_that_wait_for_their_turn_when_a_server_is_stopped_are_all_driven_by_the_next_one() {
+async fn the_successor_executes_the_queued_runs_of_a_stopped_server() {
     let turns = "turns: [{ latency_ms: 700, say: Done. }]";
     let one_at_a_time = with_agents("desk: {}").replace("gateway: {", "gateway: { runs: { max_active: 1 },");
     let desk = desk(&one_at_a_time, turns);
@@ -69,7 +69,7 @@ async fn runs_that_wait_for_their_turn_when_a_server_is_stopped_are_all_driven_b
     first.send(Signal::TERM);
 
     assert_eq!(first.ended().await, Some(0));
-    assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for fifty turns: {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "waited for fifty turns: {:?}", began.elapsed());
     desk.write("toolgate.yaml", &with_agents("desk: {}"));
     let second = Server::at(&desk).await;
     for run in &runs {

@@ -1,4 +1,4 @@
-//! Webhooks of servers that are killed, several, or given another configuration.
+//! Webhooks of servers that are killed, of several servers, and of a reloaded server.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use super::with_agents;
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const ANOTHER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
-/// A message that arrived: where, under which id, signed with which secret, of which run.
+/// A received message: endpoint, id, signing secret, and run.
 #[derive(Clone, Debug)]
 struct Message {
     path: String,
@@ -51,14 +51,14 @@ impl Receiver {
         self.heard.lock().unwrap().iter().filter(|message| message.path == path).cloned().collect()
     }
 
-    /// Waits until exactly these runs were told of there, each under one id.
+    /// Waits until the receiver has messages about exactly these runs, each with one id.
     async fn hears_of(&self, path: &str, runs: &BTreeSet<String>) -> Vec<Message> {
         let heard = async || {
             let heard = self.heard(path);
             let told: BTreeSet<&String> = heard.iter().map(|message| &message.run).collect();
             (told.len() >= runs.len()).then_some(heard)
         };
-        // What a process that was killed had taken is nobody else's for a minute.
+        // A delivery that a killed process had claimed stays claimed for a minute.
         let heard = until_within(Duration::from_secs(90), heard).await;
         let told: BTreeSet<(String, String)> =
             heard.iter().map(|message| (message.run.clone(), message.id.clone())).collect();
@@ -98,7 +98,7 @@ fn told_at(receiver: &Receiver, path: &str, secret: &str) -> String {
 const TURNS: &str = "turns: [{ say: Done. }]";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_while_runs_end_leaves_each_to_be_told_of_by_the_next_one() {
+async fn the_next_server_announces_the_runs_of_a_killed_one() {
     let receiver = Receiver::open().await;
     let desk = desk(&told_at(&receiver, "configured", SECRET), TURNS);
     let first = Server::at(&desk).await;
@@ -139,7 +139,7 @@ async fn a_server_that_cannot_listen_leaves_the_webhooks_of_the_one_that_does() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_on_one_store_tell_of_each_run_once() {
+async fn two_servers_on_one_store_announce_each_run_once() {
     let receiver = Receiver::open().await;
     let desk = desk(&told_at(&receiver, "configured", SECRET), TURNS);
     let (first, second) = (Server::at(&desk).await, Server::at(&desk).await);
@@ -150,7 +150,7 @@ async fn two_servers_on_one_store_tell_of_each_run_once() {
         runs.extend([one, other]);
     }
     receiver.hears_of("configured", &runs).await;
-    // Whoever stops has waited for what was on its way: nothing comes later.
+    // A server that stops waits for its deliveries, so no message arrives later.
     for server in [first, second] {
         server.send(Signal::TERM);
         assert_eq!(server.ended().await, Some(0));
@@ -159,7 +159,7 @@ async fn two_servers_on_one_store_tell_of_each_run_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_on_its_way_keeps_no_run_from_being_handed_over() {
+async fn a_webhook_in_flight_does_not_block_a_hand_over() {
     let nobody_answers = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hooks", nobody_answers.local_addr().unwrap());
     let config = with_agents("desk: {}").replace("gateway: {", "gateway: { webhook_egress: { loopback: true },");
@@ -176,11 +176,14 @@ async fn a_message_on_its_way_keeps_no_run_from_being_handed_over() {
     let next = Server::at(&desk).await;
     next.sees(&run, "completed").await;
     let journal = desk.journal(&run);
-    assert!(journal.iter().any(|fact| fact["type"] == "execution.resumed"), "it was laid down, {journal:#?}");
+    assert!(
+        journal.iter().any(|fact| fact["type"] == "execution.resumed"),
+        "the run was not handed over: {journal:#?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhooks_of_another_configuration_are_taken_while_the_server_goes_on() {
+async fn reloaded_webhooks_apply_to_a_running_server() {
     let receiver = Receiver::open().await;
     let desk = desk(&with_agents("desk: {}"), TURNS);
     let mut server = Server::at(&desk).await;
@@ -189,7 +192,7 @@ async fn webhooks_of_another_configuration_are_taken_while_the_server_goes_on() 
         desk.write("toolgate.yaml", &told_at(&receiver, path, secret).replace("lease_s: 1", "lease_s: 600"));
         server.send(Signal::HUP);
         reloads += 1;
-        server.lines("was read again", reloads).await;
+        server.lines("configuration reloaded", reloads).await;
         let (_, run) = server.post("/v1/runs", "wait=20", json!({"input": "Hello"})).await;
         BTreeSet::from([run["id"].as_str().unwrap().to_owned()])
     };
@@ -198,7 +201,7 @@ async fn webhooks_of_another_configuration_are_taken_while_the_server_goes_on() 
     assert_eq!(receiver.hears_of("configured", &first).await[0].secret, Some(SECRET));
     let second = run_with("elsewhere", ANOTHER).await;
     assert_eq!(receiver.hears_of("elsewhere", &second).await[0].secret, Some(ANOTHER));
-    assert_eq!(receiver.heard("configured").len(), 1, "what is not configured any more hears nothing");
+    assert_eq!(receiver.heard("configured").len(), 1, "a removed endpoint receives nothing");
     let third = run_with("elsewhere", SECRET).await;
     let both = second.union(&third).cloned().collect();
     assert_eq!(receiver.hears_of("elsewhere", &both).await[1].secret, Some(SECRET), "a secret that changed is used");

@@ -1,4 +1,4 @@
-//! Ways around four eyes, and around who a standing approval is for.
+//! Ways around four eyes, and around the owner of a grant.
 
 use serde_json::json;
 use toolgate::core::policy::Verdict;
@@ -15,7 +15,7 @@ fn guarded() -> Given {
 }
 
 #[tokio::test]
-async fn with_four_eyes_whoever_approves_had_no_hand_in_what_is_called() {
+async fn with_four_eyes_an_approver_cannot_influence_the_call() {
     let served = people::served_with_four_eyes(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "key:ann acme runs:read,runs:write" };
     let carl = Person { served: &served, badge: "key:carl acme all" };
@@ -37,7 +37,7 @@ async fn with_four_eyes_whoever_approves_had_no_hand_in_what_is_called() {
 }
 
 #[tokio::test]
-async fn with_four_eyes_a_fork_by_somebody_else_does_not_let_its_author_approve() {
+async fn with_four_eyes_a_foreign_fork_gives_no_right_to_approve() {
     let served = people::served_with_four_eyes(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "key:ann acme all" };
     let carl = Person { served: &served, badge: "key:carl acme all" };

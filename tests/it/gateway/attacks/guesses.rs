@@ -1,4 +1,4 @@
-//! Somebody without a key, and a server as `toolgate serve` runs it.
+//! A client without a key, and a server as `toolgate serve` runs it.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is left of content that was deleted, and of credentials that were taken back.
+//! Leftovers of deleted content and of revoked credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn key_of(scopes: Scopes) -> NewKey {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_kept_goes_with_the_run_it_quotes() {
+async fn a_stored_response_is_deleted_with_its_run() {
     let turns = json!([{"say": "A secret.", "calls": [{"name": "ext_lookup"}]}, say("Another secret.")]);
     let world = given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await;
     let replies = Arc::new(MemoryStore::new());
@@ -58,7 +58,7 @@ async fn an_answer_that_was_kept_goes_with_the_run_it_quotes() {
 }
 
 #[tokio::test]
-async fn an_answer_is_not_given_again_to_credentials_that_may_do_something_else() {
+async fn a_stored_response_needs_the_same_permissions() {
     let world = given_an_agent().whose_model_says(json!([say("A secret.")])).kept(Kept::InMemory).await;
     let store = Arc::new(MemoryStore::new());
     let served = Served::with(world, |builder| builder.keys(store.clone()).replies(store.clone())).await;
@@ -79,7 +79,11 @@ async fn an_answer_is_not_given_again_to_credentials_that_may_do_something_else(
     assert_eq!(again.problem(), "validation");
     assert!(!again.body.to_string().contains("secret"), "{again:?}");
     assert_eq!(keyed(&served, "/v1/runs", Some(&none), "k", &new).await.problem(), "forbidden");
-    assert_eq!(keyed(&served, "/v1/runs", Some(&same), "k", &new).await.body, first.body, "a key that was renewed");
+    assert_eq!(
+        keyed(&served, "/v1/runs", Some(&same), "k", &new).await.body,
+        first.body,
+        "a key with the same name and scopes"
+    );
 }
 
 #[tokio::test]
@@ -101,7 +105,7 @@ async fn a_secret_that_was_shown_once_is_not_shown_again() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_the_key_it_was_opened_with_is_taken_back() {
+async fn a_stream_closes_when_its_key_is_revoked() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("Hi.")]);
     let world = given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await;
     let store = Arc::new(MemoryStore::new());

@@ -1,4 +1,4 @@
-//! Credentials that act for one principal do nothing on behalf of another.
+//! Credentials with a principal cannot act for another one.
 
 use serde_json::{Value, json};
 use toolgate::core::policy::Verdict;
@@ -7,7 +7,7 @@ use crate::gateway::people::{self, Person};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
-async fn a_run_that_acts_for_another_principal_is_read_and_decided_about_and_nothing_else() {
+async fn runs_of_another_principal_can_only_be_read_and_decided() {
     let calls = json!({"calls": [{"name": "ext_lookup"}, {"name": "mcp_files_delete"}]});
     let world = given_an_agent()
         .with_tools("files", &["delete"])
@@ -42,7 +42,7 @@ async fn a_run_that_acts_for_another_principal_is_read_and_decided_about_and_not
         assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"), "{child} {body}");
         assert!(refused.text("detail").contains("act for `eve`"), "{refused:?}");
     }
-    assert_eq!(eve.get(&path).await.body, run.body, "it was changed, or cannot be read");
+    assert_eq!(eve.get(&path).await.body, run.body, "the run was changed, or cannot be read");
     assert_eq!(eve.get("/v1/runs").await.body["data"].as_array().unwrap().len(), 1, "there is a fork");
 
     let decided = json!({"decisions": [{"call_id": call("approval"), "decision": "approve"}], "partial": true});
@@ -50,11 +50,11 @@ async fn a_run_that_acts_for_another_principal_is_read_and_decided_about_and_not
     assert_eq!(service.post(&format!("{path}/resume"), result).await.text("status"), "completed");
     assert_eq!(eve.delete(&path).await.problem(), "forbidden");
     assert_eq!(ann.delete(&path).await.status, 204);
-    assert_eq!(eve.delete(&path).await.status, 204, "there is nothing left to be refused");
+    assert_eq!(eve.delete(&path).await.status, 204, "a deleted run has no principal");
 }
 
 #[tokio::test]
-async fn nobody_starts_what_acts_for_another_principal_than_their_own() {
+async fn credentials_with_a_principal_start_runs_of_no_other() {
     let world = given_an_agent().with_tools("files", &["read"]).whose_model_says(json!([say("Hi.")]));
     let served = people::served(world.kept(Kept::InMemory).await).await;
     let eve = Person { served: &served, badge: "user:eve acme all eve" };

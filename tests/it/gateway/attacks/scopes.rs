@@ -1,4 +1,4 @@
-//! Every endpoint that the description names is refused to whoever lacks its scope, and to nobody else.
+//! Scopes: every endpoint of the OpenAPI description refuses exactly the callers that lack its scope.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ const SCOPES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A body that can be read, for operations that do not take an empty one.
+/// A readable body, for operations that do not accept an empty one.
 fn body_of(operation: &str) -> Value {
     match operation {
         "createRun" => json!({"input": "Hello"}),
@@ -51,7 +51,7 @@ fn body_of(operation: &str) -> Value {
     }
 }
 
-/// Every operation of the description: its id, method and path, with `x` for what is variable.
+/// Every operation of the description: its id, method and path, with `x` for each parameter.
 fn operations() -> Vec<(String, Method, String)> {
     let description = serde_json::to_value(description()).unwrap();
     let mut found = Vec::new();
@@ -66,7 +66,7 @@ fn operations() -> Vec<(String, Method, String)> {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_open_to_its_scope_and_to_no_other() {
+async fn an_endpoint_accepts_its_scope_and_no_other() {
     let world = given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await;
     let served = people::served(world).await;
     let operations = operations();
@@ -92,7 +92,7 @@ async fn an_endpoint_is_open_to_its_scope_and_to_no_other() {
 }
 
 #[tokio::test]
-async fn a_missing_scope_is_told_before_the_body_is_looked_at() {
+async fn a_missing_scope_is_reported_before_the_body_is_read() {
     let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
     for (id, method, path) in operations().iter().filter(|(_, method, _)| *method != Method::GET) {
         let (own, _) = SCOPES.iter().find(|(_, operations)| operations.contains(&id.as_str())).unwrap();
@@ -117,7 +117,7 @@ async fn a_missing_scope_is_told_before_the_body_is_looked_at() {
     }
 }
 
-/// The beginning of the answer to a request of which only the head is sent.
+/// The status line of the response to a request of which only the head is sent.
 async fn answer_to(served: &Served, head: &str) -> String {
     let mut socket = TcpStream::connect(served.address).await.unwrap();
     socket.write_all(head.as_bytes()).await.unwrap();
@@ -127,14 +127,14 @@ async fn answer_to(served: &Served, head: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_body_that_is_announced_too_large_is_refused_before_it_is_read() {
+async fn a_body_with_too_large_a_length_is_refused_unread() {
     let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
     let head = "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nx-badge: ann acme all\r\ncontent-length: 4194305\r\n\r\n";
     assert_eq!(answer_to(&served, head).await, "HTTP/1.1 413 ");
 }
 
 #[tokio::test]
-async fn a_compressed_body_is_refused_and_the_encoding_that_is_taken_is_named() {
+async fn a_compressed_body_is_refused_with_accept_encoding() {
     let served =
         people::served(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
     let ask = async |encoding: &str| {
@@ -151,7 +151,7 @@ async fn a_compressed_body_is_refused_and_the_encoding_that_is_taken_is_named() 
 }
 
 #[tokio::test]
-async fn a_key_that_is_sent_as_an_id_is_not_repeated() {
+async fn a_key_sent_as_an_id_is_redacted() {
     let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
     let key = format!("tg_{}", "aB3-_".repeat(9));
     for path in
@@ -165,7 +165,7 @@ async fn a_key_that_is_sent_as_an_id_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn what_changes_nothing_reads_and_wants_the_scope_for_it() {
+async fn requests_that_only_read_need_the_read_scope() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("A secret.")]);
     let served = people::served(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
     let writes = Person { served: &served, badge: "ann acme runs:write" };

@@ -1,4 +1,4 @@
-//! Requests that are small to send and large to handle.
+//! Requests that are small to send and expensive to handle.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ async fn served() -> Served {
 }
 
 #[tokio::test]
-async fn names_that_no_list_should_show_are_refused() {
+async fn names_with_control_characters_are_refused() {
     let served = served().await;
     let long = "s".repeat(257);
     for (field, name) in [("session_id", "a\nb"), ("session_id", &long), ("principal", "\u{1b}[2J"), ("session_id", "")]
@@ -33,7 +33,7 @@ async fn a_request_with_more_tools_than_any_model_takes_is_refused() {
 }
 
 #[tokio::test]
-async fn schemas_that_would_fill_the_memory_are_refused_and_the_server_goes_on() {
+async fn schemas_that_would_fill_the_memory_are_refused() {
     let served = served().await;
     let heavy = |number: usize| (format!("p{number}"), json!({"pattern": "^\\pL{500}$"}));
     let schema = json!({"type": "object", "properties": (0..2000).map(heavy).collect::<serde_json::Map<_, _>>()});
@@ -46,7 +46,7 @@ async fn schemas_that_would_fill_the_memory_are_refused_and_the_server_goes_on()
 }
 
 #[tokio::test]
-async fn numbers_that_no_clock_reaches_are_taken_or_refused_and_break_nothing() {
+async fn extreme_numbers_break_nothing() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}]);
     let served = Served::to_all(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
     let most = u64::MAX;
@@ -72,7 +72,7 @@ async fn numbers_that_no_clock_reaches_are_taken_or_refused_and_break_nothing() 
 }
 
 #[tokio::test]
-async fn what_no_run_can_be_owed_is_refused_and_only_the_first_reasons_are_told() {
+async fn oversized_resumes_are_refused_with_a_bounded_report() {
     let clerk = given_an_agent().whose_model_says(json!([{"calls": [{"name": "ext_order"}]}, say("Done.")]));
     let served = Served::to_all(clerk.kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Hello", "external_tools": [{"name": "order"}]})).await;

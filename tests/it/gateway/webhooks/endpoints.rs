@@ -1,4 +1,4 @@
-//! Endpoints are made, changed, tested, given other secrets and removed, each by their own tenant.
+//! Webhook endpoints are created, updated, tested, rotated and deleted, each by its own tenant.
 
 use reqwest::Method;
 use serde_json::json;
@@ -31,7 +31,7 @@ impl Hooked {
 }
 
 #[tokio::test]
-async fn an_endpoint_shows_its_secret_once_and_goes_with_its_deliveries() {
+async fn an_endpoint_shows_its_secret_once_and_can_be_deleted() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::open().await;
     let new = json!({"url": receiver.url(), "events": ["run.failed"], "description": "the ledger"});
@@ -81,7 +81,7 @@ async fn endpoints_are_listed_in_pages_oldest_first() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_an_endpoint_is_refused_with_its_place() {
+async fn an_invalid_endpoint_is_refused_with_a_pointer() {
     let hooked = Hooked::quiet(a_world().await, WebhookEgress::default()).await;
     for (body, pointer) in [
         (json!({"url": "http://example.com"}), "/url"),
@@ -103,7 +103,7 @@ async fn what_cannot_be_an_endpoint_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn while_a_secret_is_changed_both_sign_and_afterwards_the_new_one_alone() {
+async fn both_secrets_sign_for_a_day_after_a_rotation() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::open().await;
     let id = hooked.add(&receiver, &[]).await;
@@ -121,25 +121,25 @@ async fn while_a_secret_is_changed_both_sign_and_afterwards_the_new_one_alone() 
     hooked.test(&id).await;
     let alone = receiver.receives(3).await.remove(2);
     assert_eq!(alone.signature.split(' ').count(), 1);
-    assert_eq!(receiver.received().len(), 3, "each is signed with the new one");
+    assert_eq!(receiver.received().len(), 3, "each is signed with the new secret");
 }
 
 #[tokio::test]
-async fn a_secret_that_is_changed_twice_in_a_day_leaves_nobody_behind() {
+async fn two_rotations_in_a_day_keep_every_secret_signing() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::open().await;
     let id = hooked.add(&receiver, &[]).await;
     for _ in 0..2 {
-        // The answer is lost, and with it the new secret.
+        // The response is lost, and with it the new secret.
         hooked.served.post(&format!("/v1/webhook-endpoints/{id}/rotate"), json!({})).await;
     }
     hooked.test(&id).await;
     let received = receiver.receives(1).await.remove(0);
-    assert_eq!(received.signature.split(' ').count(), 3, "and the receiver knows one of them");
+    assert_eq!(received.signature.split(' ').count(), 3, "the receiver knows one of them");
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_switched_off_is_sent_what_waited_when_it_is_on_again() {
+async fn an_enabled_endpoint_receives_what_waited_while_disabled() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Status(500), Manner::Status(204)]).await;
     let id = hooked.add(&receiver, &["run.completed"]).await;
@@ -149,10 +149,7 @@ async fn an_endpoint_that_is_switched_off_is_sent_what_waited_when_it_is_on_agai
 
     let off = hooked.patch(&id, json!({"enabled": false})).await;
 
-    assert_eq!(
-        (&off.body["enabled"], &off.body["disabled"]["reason"]),
-        (&json!(false), &json!("local switched it off"))
-    );
+    assert_eq!((&off.body["enabled"], &off.body["disabled"]["reason"]), (&json!(false), &json!("local disabled it")));
     hooked.clock.by(60);
     hooked.served.run(json!({"input": "While it is off"})).await;
     let store = hooked.served.world.webhooks();
@@ -162,12 +159,12 @@ async fn an_endpoint_that_is_switched_off_is_sent_what_waited_when_it_is_on_agai
     assert_eq!((&on.body["enabled"], &on.body["description"]), (&json!(true), &json!("new")));
     let told = receiver.receives(2).await;
     assert_eq!(told[1].body["data"]["run_id"], json!(waiting));
-    assert_eq!(hooked.deliveries(&id).await.len(), 1, "what happened meanwhile is not told");
+    assert_eq!(hooked.deliveries(&id).await.len(), 1, "events of the meantime are not sent");
     assert_eq!(hooked.patch(&id, json!({"url": "ftp://x"})).await.body["errors"][0]["pointer"], "/url");
 }
 
 #[tokio::test]
-async fn a_message_is_sent_once_more_under_its_own_id() {
+async fn a_redelivery_has_the_same_id() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::open().await;
     let id = hooked.add(&receiver, &["run.completed"]).await;
@@ -185,7 +182,7 @@ async fn a_message_is_sent_once_more_under_its_own_id() {
 }
 
 #[tokio::test]
-async fn nobody_sees_or_touches_the_endpoints_of_another_tenant() {
+async fn endpoints_of_another_tenant_are_not_found() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::open().await;
     let id = hooked.add(&receiver, &[]).await;
@@ -227,7 +224,7 @@ async fn without_the_scope_and_without_a_store_there_are_no_webhooks() {
 }
 
 #[tokio::test]
-async fn what_the_operator_configured_may_be_anywhere_and_is_changed_only_there() {
+async fn configured_endpoints_go_anywhere_and_the_api_cannot_change_them() {
     let hooked = Hooked::within(a_world().await, WebhookEgress::default()).await;
     let receiver = Receiver::open().await;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -277,7 +274,7 @@ async fn a_url_has_one_endpoint_however_often_it_is_created() {
 }
 
 #[tokio::test]
-async fn two_processes_make_one_endpoint_of_a_url_and_no_more_than_the_limit() {
+async fn two_processes_create_one_endpoint_per_url_within_the_limit() {
     let directory = tempfile::TempDir::new().unwrap();
     let (one, other) = (Process::on(directory.path()).await, Process::on(directory.path()).await);
     let (one, other) = (one.serve().await, other.serve().await);
@@ -298,7 +295,7 @@ async fn two_processes_make_one_endpoint_of_a_url_and_no_more_than_the_limit() {
 }
 
 #[tokio::test]
-async fn the_limit_of_endpoints_is_not_to_be_tried_again() {
+async fn exceeding_the_endpoint_limit_is_not_retryable() {
     let hooked = Hooked::quiet(a_world().await, HERE).await;
     for number in 0..100 {
         let url = format!("https://example.com/{number}");

@@ -16,12 +16,12 @@ use super::receiver::{Manner, Received, Receiver};
 use super::{HERE, Hooked, until};
 use crate::runner::world::{Kept, given_an_agent, say};
 
-/// Where the child, which is this test once more, finds its files.
+/// The directory of the child, which is this test in another process.
 const DIRECTORY: &str = "TOOLGATE_TEST_WEBHOOK_DIRECTORY";
 const ENOUGH: usize = 40;
 
 #[tokio::test]
-async fn a_process_that_ends_between_taking_and_sending_loses_nothing() {
+async fn a_process_that_ends_between_claim_and_attempt_loses_nothing() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).kept(Kept::InAFile).await;
     let mut hooked = Hooked::quiet(world, HERE).await;
     let receiver = Receiver::that_answers([Manner::Never, Manner::Status(204)]).await;
@@ -29,17 +29,17 @@ async fn a_process_that_ends_between_taking_and_sending_loses_nothing() {
     hooked.served.run(json!({"input": "Hello"})).await;
     hooked.dispatch();
     receiver.receives(1).await;
-    // No goodbye: what it was about to write down is never written.
+    // No shutdown: writes that were about to happen never do.
     hooked.dispatching.shutdown().await;
     hooked.dispatch();
     hooked.clock.by(61);
     let received = receiver.receives(2).await;
-    assert_eq!(received[0].id, received[1].id, "whoever receives it twice can tell by its id");
+    assert_eq!(received[0].id, received[1].id, "a duplicate has the same id");
     hooked.delivery(&id, |delivery| delivery["status"] == "delivered").await;
 }
 
 #[tokio::test]
-async fn a_dispatcher_that_is_told_to_stop_finishes_what_is_on_its_way() {
+async fn a_dispatcher_that_stops_finishes_its_attempts() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
     let mut hooked = Hooked::with(world).await;
     let receiver = Receiver::that_answers([Manner::Never]).await;
@@ -52,9 +52,9 @@ async fn a_dispatcher_that_is_told_to_stop_finishes_what_is_on_its_way() {
     assert_eq!(tried["attempts"].as_array().unwrap().len(), 1, "{tried:#}");
 }
 
-/// `kill -9` while runs complete and nobody tells, or somebody was about to: the next process tells of each.
+/// `kill -9` while runs complete, before or during their announcement: the next process announces each of them.
 #[test]
-fn a_killed_process_takes_no_webhook_with_it() {
+fn a_killed_process_loses_no_webhook() {
     if let Some(directory) = std::env::var_os(DIRECTORY) {
         return run_until_killed(Path::new(&directory));
     }
@@ -64,7 +64,7 @@ fn a_killed_process_takes_no_webhook_with_it() {
 
 fn kill_in_the_middle(directory: &Path) -> BTreeSet<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--nocapture", "gateway::webhooks::lost::a_killed_process_takes_no_webhook_with_it"])
+        .args(["--exact", "--nocapture", "gateway::webhooks::lost::a_killed_process_loses_no_webhook"])
         .env(DIRECTORY, directory)
         .stdout(Stdio::piped())
         .spawn()
@@ -86,7 +86,7 @@ fn kill_in_the_middle(directory: &Path) -> BTreeSet<String> {
 #[tokio::main]
 async fn run_until_killed(directory: &Path) {
     let process = Process::on(directory).await;
-    // Nobody is there: every message still waits when the next process comes.
+    // There is no receiver: every message still waits when the next process starts.
     assert_eq!(process.store.save(&endpoint("http://127.0.0.1:9/hooks".into())).await.unwrap(), EndpointSaved::Saved);
     tokio::spawn(process.dispatcher().run(CancellationToken::new()));
     loop {
@@ -123,5 +123,5 @@ async fn tell_the_rest(directory: &Path, acknowledged: &BTreeSet<String>) {
     stop.cancel();
     dispatching.await.unwrap();
     let ids: BTreeSet<String> = receiver.received().iter().map(|received| received.id.clone()).collect();
-    assert_eq!(ids.len(), completed.len(), "each under one name");
+    assert_eq!(ids.len(), completed.len(), "each has one id");
 }

@@ -1,4 +1,4 @@
-//! Recorded requests, judged by the verifier that Standard Webhooks publishes for Python, and by OpenAI's.
+//! Recorded requests, verified by the library that Standard Webhooks publishes for Python, and by OpenAI's.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::receiver::Receiver;
 use crate::runner::world::{given_an_agent, say};
 
 #[tokio::test]
-async fn the_published_verifiers_take_what_is_sent_and_nothing_else() {
+async fn the_published_verifiers_accept_only_genuine_messages() {
     let Some(peers) = std::env::var_os("TOOLGATE_PEERS") else { return println!("skipped: TOOLGATE_PEERS is not set") };
     let world = given_an_agent().whose_model_says(json!([say("Done. 🦀")])).ready().await;
     let hooked = Hooked::with(world).await;

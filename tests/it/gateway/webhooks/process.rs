@@ -1,4 +1,4 @@
-//! A process without fakes: a runner and a gateway over a file, as real as one that can be killed has to be.
+//! A process without fakes: a runner and a gateway over a file, as real as one that is killed has to be.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Process {
         Self { store, runner, gateway }
     }
 
-    /// Serves the gateway until the test ends; where.
+    /// Serves the gateway until the test ends; returns its address.
     pub(super) async fn serve(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -47,7 +47,7 @@ impl Process {
     }
 }
 
-/// An endpoint that hears of everything, as the store keeps it.
+/// An endpoint that receives all events, as the store has it.
 pub(super) fn endpoint(url: String) -> WebhookEndpoint {
     WebhookEndpoint {
         id: "we_1".into(),

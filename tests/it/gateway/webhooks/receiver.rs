@@ -1,4 +1,4 @@
-//! Somebody who receives webhooks, checks every signature with code of their own, and answers as told.
+//! A receiver of webhooks that checks every signature with its own code, and answers as configured.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,14 +18,14 @@ use tokio::task::JoinSet;
 
 use super::until;
 
-/// How a receiver answers.
+/// The response of a receiver.
 #[derive(Clone, Debug)]
 pub(super) enum Manner {
     Status(u16),
     RetryAfter(u16, &'static str),
     RedirectTo(String),
     Never,
-    /// An answer whose body never ends.
+    /// A response whose body never ends.
     Endless,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Receiver {
 #[derive(Default)]
 struct Desk {
     received: Mutex<Vec<Received>>,
-    /// What is answered next; the last one stays, and it is 204 without any.
+    /// The next responses; the last one is repeated, and without any it is 204.
     manners: Mutex<VecDeque<Manner>>,
     secrets: Mutex<Vec<String>>,
     unsigned: Mutex<Vec<String>>,
@@ -77,29 +77,29 @@ impl Receiver {
         self.address.port()
     }
 
-    /// From now on this secret is as good as those before.
+    /// Adds a trusted secret.
     pub(super) fn learn(&self, secret: &str) {
         self.desk.secrets.lock().unwrap().push(secret.to_owned());
     }
 
-    /// From now on only this one is.
+    /// Trusts only this secret.
     pub(super) fn trust_only(&self, secret: &str) {
         *self.desk.secrets.lock().unwrap() = vec![secret.to_owned()];
     }
 
-    /// Everything that arrived, in the order of arrival, every attempt.
+    /// Every attempt that arrived, in the order of arrival.
     pub(super) fn received(&self) -> Vec<Received> {
         let unsigned = self.desk.unsigned.lock().unwrap();
         assert!(unsigned.is_empty(), "these were not signed with a secret of the receiver: {unsigned:?}");
         self.desk.received.lock().unwrap().clone()
     }
 
-    /// Waits for so many to have arrived.
+    /// Waits until so many have arrived.
     pub(super) async fn receives(&self, count: usize) -> Vec<Received> {
         until(async || Some(self.received()).filter(|received| received.len() >= count)).await
     }
 
-    /// The types of what arrived, sorted.
+    /// The types of the messages, sorted.
     pub(super) async fn types(&self, count: usize) -> Vec<String> {
         let mut types: Vec<String> = self.receives(count).await.iter().map(Received::kind).collect();
         types.sort();

@@ -1,4 +1,4 @@
-//! What is told, of whom, and to whom.
+//! Announcements: which events are sent, about which runs, and to which endpoints.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ async fn a_world_that_asks(kept: Kept) -> World {
         .await
 }
 
-async fn who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(kept: Kept) {
+async fn pending_and_ended_runs_are_announced_once_without_content(kept: Kept) {
     let hooked = Hooked::with(a_world_that_asks(kept).await).await;
     let receiver = Receiver::open().await;
     let endpoint = hooked.add(&receiver, &[]).await;
@@ -59,13 +59,13 @@ async fn who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(kept:
 }
 
 #[tokio::test]
-async fn who_waits_and_who_is_over_is_told_from_memory() {
-    who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(Kept::InMemory).await;
+async fn pending_and_ended_runs_are_announced_from_memory() {
+    pending_and_ended_runs_are_announced_once_without_content(Kept::InMemory).await;
 }
 
 #[tokio::test]
-async fn who_waits_and_who_is_over_is_told_from_a_file() {
-    who_waits_and_who_is_over_is_told_once_with_nothing_that_was_said(Kept::InAFile).await;
+async fn pending_and_ended_runs_are_announced_from_a_file() {
+    pending_and_ended_runs_are_announced_once_without_content(Kept::InAFile).await;
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn each_ending_has_its_own_name_and_a_failure_its_code() {
 
     let cancelled = hooked.served.run(json!({"input": "Delete it"})).await;
     hooked.served.post(&format!("/v1/runs/{cancelled}/cancel"), json!({})).await;
-    // The script has nothing to say after the call, and that is a failure.
+    // The script has no reply after the call, which is a failure.
     let failed = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
     let decisions = json!([{"call_id": failed.body["pending"][0]["call_id"], "decision": "approve"}]);
     let failed =
@@ -95,14 +95,14 @@ async fn each_ending_has_its_own_name_and_a_failure_its_code() {
 }
 
 #[tokio::test]
-async fn an_endpoint_hears_only_what_it_wants_of_its_own_tenant_and_from_now_on() {
+async fn an_endpoint_receives_chosen_events_of_its_tenant_from_now_on() {
     let world = given_an_agent().whose_model_says(json!([say("Done.")])).ready().await;
     let hooked = Hooked::with(world).await;
     let before = hooked.served.run(json!({"input": "Before"})).await;
     let (all, some) = (Receiver::open().await, Receiver::open().await);
     hooked.add(&all, &[]).await;
     hooked.add(&some, &["run.failed", "run.pending"]).await;
-    let foreign = Request { tenant: "brim".into(), ..Request::new("clerk", "Of somebody else") };
+    let foreign = Request { tenant: "brim".into(), ..Request::new("clerk", "Of another tenant") };
     let foreign = hooked.served.world.runner.execute(foreign).await.unwrap();
 
     let own = hooked.served.run(json!({"input": "Own"})).await;
@@ -114,7 +114,7 @@ async fn an_endpoint_hears_only_what_it_wants_of_its_own_tenant_and_from_now_on(
 }
 
 #[tokio::test]
-async fn a_run_that_was_answered_before_anybody_looked_is_told_with_every_rest_it_had() {
+async fn every_pending_state_of_a_run_is_announced_later() {
     let mut hooked = Hooked::quiet(a_world_that_asks(Kept::InMemory).await, super::HERE).await;
     let receiver = Receiver::open().await;
     hooked.add(&receiver, &[]).await;
@@ -132,7 +132,7 @@ async fn a_run_that_was_answered_before_anybody_looked_is_told_with_every_rest_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_runs_at_once_are_all_told_by_two_processes_once_each() {
+async fn two_processes_announce_a_thousand_runs_once_each() {
     let directory = tempfile::TempDir::new().unwrap();
     let (one, other) = (Process::on(directory.path()).await, Process::on(directory.path()).await);
     let receiver = Receiver::open().await;
@@ -154,5 +154,5 @@ async fn a_thousand_runs_at_once_are_all_told_by_two_processes_once_each() {
     for dispatching in dispatching {
         dispatching.await.unwrap();
     }
-    assert_eq!(receiver.received().len(), 1_000, "none twice");
+    assert_eq!(receiver.received().len(), 1_000, "no message arrives twice");
 }

@@ -1,4 +1,4 @@
-//! Endpoints that are slow, redirect, fail, are gone, or lie about where they are.
+//! Endpoints that are slow, redirect, fail, are gone, or resolve to forbidden addresses.
 
 use serde_json::{Value, json};
 use toolgate::gateway::WebhookEgress;
@@ -20,7 +20,7 @@ fn last_error(delivery: &Value) -> &str {
 }
 
 impl Hooked {
-    /// Lets time pass until the newest message was tried so often.
+    /// Advances the clock until the newest message was attempted so often.
     async fn tried(&self, endpoint: &str, times: usize) -> Value {
         until(async || {
             let delivery = self.deliveries(endpoint).await.into_iter().next()?;
@@ -37,7 +37,7 @@ impl Hooked {
 }
 
 #[tokio::test]
-async fn what_fails_at_first_arrives_later_under_the_same_id_with_a_fresh_signature() {
+async fn a_retry_has_the_same_id_and_a_new_signature() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Status(500), Manner::Status(429), Manner::Status(200)]).await;
     let id = hooked.add(&receiver, &[]).await;
@@ -56,7 +56,7 @@ async fn what_fails_at_first_arrives_later_under_the_same_id_with_a_fresh_signat
 }
 
 #[tokio::test]
-async fn after_eight_attempts_it_is_given_up_and_can_be_sent_once_more_by_hand() {
+async fn a_delivery_fails_after_eight_attempts_and_can_be_redelivered() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Status(503)]).await;
     let id = hooked.add(&receiver, &[]).await;
@@ -69,7 +69,7 @@ async fn after_eight_attempts_it_is_given_up_and_can_be_sent_once_more_by_hand()
     hooked.served.post(&format!("/v1/webhook-endpoints/{id}/deliveries/{message}/redeliver"), json!({})).await;
 
     let again = hooked.delivery(&id, |delivery| attempts(delivery) == 9).await;
-    assert_eq!(again["status"], "waiting", "it is tried as often as if it were new");
+    assert_eq!(again["status"], "waiting", "it has as many attempts as a new one");
 }
 
 #[tokio::test]
@@ -80,12 +80,12 @@ async fn a_redirect_is_a_failure_and_leads_nowhere() {
     let id = hooked.add(&receiver, &[]).await;
     hooked.served.run(json!({"input": "Hello"})).await;
     let tried = hooked.delivery(&id, |delivery| attempts(delivery) == 1).await;
-    assert_eq!(last_error(&tried), "it answered 307, and redirects are not followed: name the final address");
+    assert_eq!(last_error(&tried), "it answered 307, and redirects are not followed: use the final address");
     assert_eq!(elsewhere.received().len(), 0);
 }
 
 #[tokio::test]
-async fn whoever_is_gone_is_sent_nothing_more() {
+async fn an_endpoint_that_answers_410_receives_nothing_more() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Status(410)]).await;
     let id = hooked.add(&receiver, &[]).await;
@@ -95,7 +95,7 @@ async fn whoever_is_gone_is_sent_nothing_more() {
     let gone = hooked.endpoint(&id).await;
     assert_eq!(
         (&gone.body["enabled"], gone.body["disabled"]["reason"].as_str().unwrap()),
-        (&json!(false), "it answered 410: it is gone for good")
+        (&json!(false), "it answered 410, which means gone for good")
     );
     hooked.served.run(json!({"input": "Hello again"})).await;
     until(async || hooked.has_nothing_to_send().await.then_some(())).await;
@@ -103,7 +103,7 @@ async fn whoever_is_gone_is_sent_nothing_more() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_fails_for_days_is_switched_off_with_a_reason() {
+async fn an_endpoint_that_fails_for_days_is_disabled_with_a_reason() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Status(500)]).await;
     let id = hooked.add(&receiver, &[]).await;
@@ -112,13 +112,11 @@ async fn an_endpoint_that_fails_for_days_is_switched_off_with_a_reason() {
     hooked.clock.by(6 * 24 * 60 * 60);
     let off =
         until(async || Some(hooked.endpoint(&id).await).filter(|endpoint| endpoint.body["enabled"] == false)).await;
-    assert!(
-        off.body["disabled"]["reason"].as_str().unwrap().starts_with("nothing has arrived there since 2026-01-01T")
-    );
+    assert!(off.body["disabled"]["reason"].as_str().unwrap().starts_with("no message was delivered since 2026-01-01T"));
 }
 
 #[tokio::test]
-async fn an_endpoint_that_asks_for_time_is_given_it() {
+async fn an_endpoint_can_request_a_longer_pause() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::RetryAfter(503, "7200")]).await;
     let id = hooked.add(&receiver, &[]).await;
@@ -130,7 +128,7 @@ async fn an_endpoint_that_asks_for_time_is_given_it() {
 }
 
 #[tokio::test]
-async fn whoever_never_answers_is_given_up_in_time_and_delays_nobody_else() {
+async fn an_endpoint_that_never_answers_delays_no_other() {
     let hooked = Hooked::with(a_world().await).await;
     let (slow, quick) = (Receiver::that_answers([Manner::Never]).await, Receiver::open().await);
     let id = hooked.add(&slow, &[]).await;
@@ -140,11 +138,11 @@ async fn whoever_never_answers_is_given_up_in_time_and_delays_nobody_else() {
     }
     quick.receives(20).await;
     let tried = hooked.delivery(&id, |delivery| attempts(delivery) == 1).await;
-    assert_eq!(last_error(&tried), "there was no answer within 0.4 s");
+    assert_eq!(last_error(&tried), "there was no response within 0.4 s");
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_holds_up_no_later_message_to_the_same_endpoint() {
+async fn a_stalled_attempt_delays_no_later_message() {
     let hooked = Hooked::patient(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Never, Manner::Status(204)]).await;
     hooked.add(&receiver, &[]).await;
@@ -156,7 +154,7 @@ async fn an_answer_that_never_comes_holds_up_no_later_message_to_the_same_endpoi
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_is_an_answer() {
+async fn an_endless_response_body_counts_as_a_response() {
     let hooked = Hooked::with(a_world().await).await;
     let receiver = Receiver::that_answers([Manner::Endless]).await;
     let id = hooked.add(&receiver, &[]).await;
@@ -171,7 +169,7 @@ async fn a_name_that_leads_to_this_machine_is_not_dialled() {
     let receiver = Receiver::open().await;
     let url = format!("http://localhost:{}/hooks", receiver.port());
     let created = hooked.served.post("/v1/webhook-endpoints", json!({"url": url})).await;
-    assert_eq!(created.status, 201, "what a name leads to is not asked before it is dialled");
+    assert_eq!(created.status, 201, "a name is resolved only for a connection");
     hooked.served.run(json!({"input": "Hello"})).await;
     let tried = hooked.delivery(created.text("id"), |delivery| attempts(delivery) == 1).await;
     assert_eq!(last_error(&tried), "`localhost` is not on the public internet; webhooks are not sent there");
@@ -179,12 +177,12 @@ async fn a_name_that_leads_to_this_machine_is_not_dialled() {
 }
 
 #[tokio::test]
-async fn an_address_that_was_let_through_before_is_judged_again() {
+async fn an_address_is_checked_again_under_new_rules() {
     let world = a_world().await;
     let hooked = Hooked::quiet(world, HERE).await;
     let receiver = Receiver::open().await;
     let id = hooked.add(&receiver, &[]).await;
-    // The operator starts anew, with a stricter rule.
+    // The operator restarts with a stricter rule.
     let mut hooked = Hooked::quiet(hooked.served.world, WebhookEgress { http: true, ..WebhookEgress::default() }).await;
     hooked.dispatch();
     hooked.served.run(json!({"input": "Hello"})).await;

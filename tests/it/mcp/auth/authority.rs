@@ -1,5 +1,5 @@
-//! An authorization server that holds everybody to the letter: a code is good once and for whoever can show the verifier,
-//! a refresh token is good once, and every request says which resource it is about.
+//! Strict authorization server: a code is valid once and only with its verifier, a refresh token is valid once, and
+//! every request names its resource.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,43 +18,43 @@ use tokio::net::TcpListener;
 /// Names and values of a query or a form.
 pub(super) type Fields = BTreeMap<String, String>;
 
-/// What the server does otherwise than it should, or is asked to do.
+/// Deviations of the server from its correct behaviour.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Manner {
-    /// The issuer in the answer to an authorization request: `None` for the right one.
+    /// The issuer in the authorization response: `None` for the right one.
     pub(super) iss: Option<String>,
-    /// Leaves the issuer out of the answer although the metadata says that it is there.
+    /// Omits the issuer from the response although the metadata announces it.
     pub(super) omits_iss: bool,
-    /// The state in that answer: `None` for the right one.
+    /// The state in that response: `None` for the right one.
     pub(super) state: Option<String>,
-    /// Refuses what is asked of a person.
+    /// Denies authorization requests.
     pub(super) denies: bool,
-    /// Says nothing of PKCE.
+    /// Does not announce PKCE.
     pub(super) omits_pkce: bool,
     /// The token endpoint that the metadata names: `None` for the right one.
     pub(super) token_endpoint: Option<String>,
-    /// Seconds for which tokens are said to be good.
+    /// The announced lifetime of tokens, in seconds.
     pub(super) expires_in: Option<u64>,
     /// Gives registered clients a secret.
     pub(super) gives_secrets: bool,
-    /// A client that exists, with its secret.
+    /// An existing client, with its secret.
     pub(super) client: Option<(String, String)>,
-    /// Gives no refresh tokens.
+    /// Issues no refresh tokens.
     pub(super) withholds_refresh: bool,
 }
 
-/// What has been asked and given.
+/// The requests and the issued credentials.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     pub(super) manner: Manner,
     /// Every request, by endpoint.
     pub(super) asked: Vec<(&'static str, Fields)>,
     codes: BTreeMap<String, Fields>,
-    /// Access tokens that are good, with their scopes.
+    /// Valid access tokens, with their scopes.
     pub(super) access: BTreeMap<String, String>,
     refresh: BTreeMap<String, String>,
     clients: BTreeMap<String, Option<String>>,
-    /// How often something secret was made.
+    /// How many secrets were made.
     made: usize,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// Serves, and gives tokens for that resource.
+    /// Starts the server, which issues tokens for that resource.
     pub(super) async fn serve(resource: &str, manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let issuer = format!("http://{}", listener.local_addr().expect("an address"));
@@ -91,18 +91,18 @@ impl Authority {
         self.books.lock().expect("no panic")
     }
 
-    /// What was asked of one endpoint.
+    /// The requests to one endpoint.
     pub(super) fn asked(&self, endpoint: &str) -> Vec<Fields> {
         let books = self.books();
         books.asked.iter().filter(|(at, _)| *at == endpoint).map(|(_, fields)| fields.clone()).collect()
     }
 
-    /// Takes back every access token, as time does.
+    /// Invalidates every access token, as an expiry does.
     pub(super) fn expire_access(&self) {
         self.books().access.clear();
     }
 
-    /// Takes back every refresh token.
+    /// Revokes every refresh token.
     pub(super) fn revoke(&self) {
         self.books().refresh.clear();
     }
@@ -114,7 +114,7 @@ impl Books {
         format!("{what}-s3cret-{}", self.made)
     }
 
-    /// New tokens with those scopes.
+    /// Issues tokens with that scope.
     fn grant(&mut self, scope: &str, with_refresh: bool) -> Value {
         let access = self.secret("access");
         self.access.insert(access.clone(), scope.into());
@@ -229,7 +229,7 @@ fn refused(error: &str) -> Response {
     (StatusCode::BAD_REQUEST, axum::Json(json!({"error": error, "error_description": "no"}))).into_response()
 }
 
-/// Who asks: by HTTP Basic, or by name only.
+/// The client of a request, by HTTP Basic or by its id only.
 fn client(headers: &HeaderMap, asked: &Fields) -> (String, Option<String>) {
     let basic = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Basic "));
     let basic = basic.map(|basic| String::from_utf8(STANDARD.decode(basic).expect("base64")).expect("text"));

@@ -1,4 +1,4 @@
-//! toolgate has access in its own name.
+//! Client credentials: toolgate has access in its own name.
 
 use serde_json::{Value, json};
 use toolgate::mcp::auth::{ClientProof, Grant, OAuthSettings, SigningAlgorithm};
@@ -6,7 +6,7 @@ use toolgate::mcp::auth::{ClientProof, Grant, OAuthSettings, SigningAlgorithm};
 use super::super::support::*;
 use super::*;
 
-/// A key that was made for this test and opens nothing.
+/// A key that was made for this test and protects nothing.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHFZQynP/4iDLQvYu
 HEU/SvmCM/6V0hCsqiSN+H9EjdqhRANCAAQr7Tp2PDXUlJREuTeF8nVLZ6/fWE1D
@@ -36,12 +36,12 @@ async fn a_client_with_a_secret_has_access_and_renews_it_by_itself() {
     world.vault.authority().expire_access();
     assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done");
     assert_eq!(world.vault.authority().asked("token").len(), 2);
-    assert!(!world.credentials.path().exists(), "such tokens are not kept");
+    assert!(!world.credentials.path().exists(), "these tokens are not stored");
     process.close().await;
 }
 
 #[tokio::test]
-async fn a_client_asks_for_more_when_a_call_needs_it_and_keeps_what_it_had() {
+async fn a_client_requests_more_scopes_and_keeps_the_current_ones() {
     let world = World::new(known()).await;
     let process = servers([("crm", world.vault.settings(access_by("desk", secret(), &["read"])))]);
     assert_eq!(text(call(&process, "crm", "change", json!({})).await), "done");
@@ -52,7 +52,7 @@ async fn a_client_asks_for_more_when_a_call_needs_it_and_keeps_what_it_had() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_refused_is_told_by_whom() {
+async fn the_error_of_a_refused_client_names_the_authorization_server() {
     let world = World::new(known()).await;
     let wrong = access_by("desk", ClientProof::Secret("wrong-s3cret".into()), &["read"]);
     let process = servers([("crm", world.vault.settings(wrong))]);
@@ -82,7 +82,7 @@ async fn a_client_with_a_key_signs_who_it_is() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_none_is_told_without_being_shown() {
+async fn an_invalid_key_is_reported_without_being_shown() {
     let world = World::new(known()).await;
     let key = ClientProof::PrivateKey { pem: "no-key-s3cret".into(), algorithm: SigningAlgorithm::Rs256 };
     let process = servers([("crm", world.vault.settings(access_by("desk", key, &["read"])))]);

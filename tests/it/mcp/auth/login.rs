@@ -1,4 +1,4 @@
-//! A person logs in, or does not.
+//! Login of a user, and its failures.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::person::{access_of, led_back};
 use super::*;
 
 #[tokio::test]
-async fn somebody_logs_in_once_and_runs_have_access() {
+async fn one_login_gives_runs_access() {
     let world = World::new(Manner::default()).await;
     let (pages, mut shown) = mpsc::unbounded_channel();
     let show = move |page: &str| pages.send(page.to_owned()).expect("the test listens");
@@ -43,16 +43,16 @@ async fn without_a_login_the_server_is_missing_and_the_command_is_named() {
     let process = world.process();
     assert_eq!(
         missing(&process, "crm").await,
-        "the MCP server `crm` could not be reached: it answered HTTP 401, and nobody has logged in; run `toolgate mcp \
+        "the MCP server `crm` could not be reached: it answered HTTP 401, and no user has logged in; run `toolgate mcp \
          login crm`"
     );
-    assert!(world.vault.authority().books().asked.is_empty(), "nobody is asked during a run");
+    assert!(world.vault.authority().books().asked.is_empty(), "a run never opens a login page");
     assert!(!world.credentials.path().exists(), "and nothing is written");
     process.close().await;
 }
 
 #[tokio::test]
-async fn what_does_not_answer_the_question_is_not_taken_and_does_not_end_the_login() {
+async fn an_unrelated_answer_is_ignored_and_does_not_end_the_login() {
     let world = World::new(Manner::default()).await;
     let (pages, mut shown) = mpsc::unbounded_channel();
     let show = move |page: &str| pages.send(page.to_owned()).expect("the test listens");
@@ -75,24 +75,28 @@ async fn what_does_not_answer_the_question_is_not_taken_and_does_not_end_the_log
     let (login, seen) = tokio::join!(toolgate::mcp::auth::login(&settings, &[], &browser), person);
     login.expect("the right answer counts");
     assert!(!seen.contains("code") && !seen.contains("s3cret"), "{seen}");
-    assert_eq!(world.vault.authority().asked("token").len(), 1, "only one code was shown");
+    assert_eq!(world.vault.authority().asked("token").len(), 1, "only one code was exchanged");
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_person_for_ever() {
+async fn a_login_without_an_answer_times_out() {
     let world = World::new(Manner::default()).await;
     let browser = Loopback::bind(None, Duration::from_millis(20), |_| {}).await.expect("a port");
     let settings = http(&world.vault.settings(access(&world.credentials)));
-    let told = toolgate::mcp::auth::login(&settings, &[], &browser).await.expect_err("nobody came").to_string();
-    assert_eq!(told, "access could not be obtained: nobody finished the page within 0 s");
+    let told =
+        toolgate::mcp::auth::login(&settings, &[], &browser).await.expect_err("the page was not completed").to_string();
+    assert_eq!(told, "access could not be obtained: the page was not completed within 0 s");
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_from_whom_it_should_be_is_not_exchanged() {
+async fn an_answer_from_another_issuer_is_not_exchanged() {
     let evil = "https://evil.test";
     for (manner, expected) in [
         (Manner { state: Some("forged".into()), ..Manner::default() }, "(its `state` is not ours)"),
-        (Manner { iss: Some(evil.into()), ..Manner::default() }, "and calls itself https://evil.test; somebody may be"),
+        (
+            Manner { iss: Some(evil.into()), ..Manner::default() },
+            "and calls itself https://evil.test; a third party may be",
+        ),
         (Manner { omits_iss: true, ..Manner::default() }, "does not say who it is, as it has to"),
         (Manner { denies: true, ..Manner::default() }, "did not grant it: access_denied: ask your boss"),
     ] {

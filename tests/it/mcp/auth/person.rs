@@ -1,9 +1,9 @@
-//! Whoever sits at the browser: opens the page, agrees, and is led back.
+//! The user at the browser: opens the page, agrees, and follows the redirect.
 
 use toolgate::mcp::auth::{ClientIdentity, CredentialFile, Grant, OAuthSettings};
 use toolgate::mcp::{HttpSettings, ServerSettings, Transport};
 
-/// Where the page leads to.
+/// The redirect of the page.
 pub(super) async fn led_back(page: &str) -> Result<String, String> {
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
     let answer = client.get(page).send().await.expect("the page is there");
@@ -14,12 +14,12 @@ pub(super) async fn led_back(page: &str) -> Result<String, String> {
     }
 }
 
-/// Access that a person grants to a client that registers itself.
+/// OAuth settings with a user and a client that registers itself.
 pub(super) fn access(credentials: &CredentialFile) -> OAuthSettings {
     OAuthSettings::person("crm".into(), credentials.clone())
 }
 
-/// The same for a client that is known already.
+/// The same for a registered client.
 pub(super) fn access_of(client: ClientIdentity, credentials: &CredentialFile) -> OAuthSettings {
     let grant = Grant::Person { client, redirect_port: None, credentials: credentials.clone(), browser: None };
     OAuthSettings { grant, ..access(credentials) }

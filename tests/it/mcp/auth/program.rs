@@ -1,4 +1,4 @@
-//! `toolgate mcp login` and `logout`, as people run them.
+//! `toolgate mcp login` and `logout`, as users run them.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -36,7 +36,7 @@ fn configured(world: &World) -> TempDir {
 }
 
 #[tokio::test]
-async fn the_command_shows_the_page_waits_for_the_person_and_keeps_what_was_granted() {
+async fn the_command_shows_the_page_and_stores_the_credential() {
     let world = World::new(Manner::default()).await;
     let folder = configured(&world);
     let arguments = ["mcp", "login", "crm", "--scope", "read write", "--json"];
@@ -61,7 +61,7 @@ async fn the_command_shows_the_page_waits_for_the_person_and_keeps_what_was_gran
     let logout = ["mcp", "logout", "crm"];
     assert_eq!(said(folder.path(), &logout).await, (0, "logged out of crm\n".into(), String::new()));
     assert!(!std::fs::read_to_string(&kept).expect("kept").contains("s3cret"));
-    assert_eq!(said(folder.path(), &logout).await.1, "nobody was logged in to crm\n");
+    assert_eq!(said(folder.path(), &logout).await.1, "not logged in to crm\n");
 }
 
 #[tokio::test]
@@ -70,8 +70,8 @@ async fn a_login_that_makes_no_sense_is_refused_with_the_reason() {
     let folder = configured(&world);
     for (server, code, expected) in [
         ("crn", 2, "there is no MCP server `crn`"),
-        ("local", 2, "the MCP server `local` is a program that toolgate starts; nobody logs in there"),
-        ("fixed", 2, "nobody is logged in to the MCP server `fixed`: its credentials are in the configuration"),
+        ("local", 2, "the MCP server `local` is a program that toolgate starts; it needs no login"),
+        ("fixed", 2, "login to the MCP server `fixed` failed: its credentials are in the configuration"),
     ] {
         let (exit, stdout, stderr) = said(folder.path(), &["mcp", "login", server]).await;
         assert_eq!((exit, stdout.as_str()), (code, ""), "{stderr}");

@@ -1,4 +1,4 @@
-//! Tokens end, and are renewed by nobody but whom they belong to.
+//! Token renewal: tokens expire, and only their issuer renews them.
 
 use futures::future::join_all;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn refreshes(world: &World) -> usize {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_is_renewed_once_for_everybody_and_the_calls_are_made() {
+async fn a_refused_token_is_renewed_once_for_all_calls() {
     let world = World::new(Manner::default()).await;
     world.login(&[]).await.expect("logged in");
     let process = world.process();
@@ -51,7 +51,7 @@ async fn two_processes_that_renew_at_once_do_not_lose_the_refresh_token() {
         names(&one, "crm").await;
         names(&two, "crm").await;
         world.vault.authority().expire_access();
-        // A refresh token that is shown twice is refused, and with it whoever shows it.
+        // The server refuses a refresh token that is used twice, and revokes the access of its client.
         let both = tokio::join!(call(&one, "crm", "look", json!({})), call(&two, "crm", "look", json!({})));
         assert_eq!((text(both.0), text(both.1)), ("done".into(), "done".into()));
         assert_eq!(refreshes(&world), round, "the second process uses what the first was given");
@@ -61,7 +61,7 @@ async fn two_processes_that_renew_at_once_do_not_lose_the_refresh_token() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_does_not_take_the_renewal_with_it() {
+async fn a_cancelled_call_does_not_cancel_the_renewal() {
     let world = World::new(Manner::default()).await;
     world.login(&[]).await.expect("logged in");
     let process = world.process();
@@ -92,7 +92,7 @@ async fn a_call_that_is_given_up_does_not_take_the_renewal_with_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_renewed_asks_for_a_login() {
+async fn a_token_that_cannot_be_renewed_requires_a_login() {
     let world = World::new(Manner::default()).await;
     world.login(&[]).await.expect("logged in");
     let process = world.process();
@@ -103,13 +103,13 @@ async fn what_cannot_be_renewed_asks_for_a_login() {
     assert_eq!(kind, toolgate::core::tool::FailureKind::Unavailable);
     assert_eq!(
         message,
-        "the MCP server `crm` could not be used: what was granted has ended, or was taken back; run `toolgate mcp login \
+        "the MCP server `crm` could not be used: the access that was granted has expired, or was revoked; run `toolgate mcp login \
          crm`"
     );
     assert_eq!(refreshes(&world), 1);
     let (_, message) = failed(call(&process, "crm", "look", json!({})).await);
-    assert!(message.contains("has ended, and cannot be renewed"), "{message}");
-    assert_eq!(refreshes(&world), 1, "a refresh token that was refused is not shown again");
+    assert!(message.contains("has expired, and cannot be renewed"), "{message}");
+    assert_eq!(refreshes(&world), 1, "a refused refresh token is not sent again");
     world.login(&[]).await.expect("logged in again");
     assert_eq!(text(call(&process, "crm", "look", json!({})).await), "done", "without connecting again");
     process.close().await;
@@ -119,12 +119,12 @@ async fn what_cannot_be_renewed_asks_for_a_login() {
     world.vault.authority().expire_access();
     let process = world.process();
     let reason = missing(&process, "crm").await;
-    assert!(reason.contains("has ended, and cannot be renewed; run `toolgate mcp login crm`"), "{reason}");
+    assert!(reason.contains("has expired, and cannot be renewed; run `toolgate mcp login crm`"), "{reason}");
     process.close().await;
 }
 
 #[tokio::test]
-async fn nothing_that_one_authorization_server_granted_is_shown_to_another() {
+async fn credentials_go_only_to_their_authorization_server() {
     let world = World::new(Manner { gives_secrets: true, ..Manner::default() }).await;
     world.login(&[]).await.expect("logged in");
     let (old, new) = (world.vault.authority(), Authority::serve(&world.vault.url, Manner::default()).await);
@@ -133,7 +133,7 @@ async fn nothing_that_one_authorization_server_granted_is_shown_to_another() {
     let reason = missing(&process, "crm").await;
     let expected = format!("it is now {} that grants access, which {} did before", new.issuer, old.issuer);
     assert!(reason.contains(&expected), "{reason}");
-    assert!(new.books().asked.is_empty(), "the new one has not heard of us");
+    assert!(new.books().asked.is_empty(), "the new one received no request");
     world.login(&[]).await.expect("logged in at the new one");
     assert_eq!(new.asked("register").len(), 1, "as a client of its own");
     assert_eq!(names(&process, "crm").await, ["change", "look"]);
@@ -141,7 +141,7 @@ async fn nothing_that_one_authorization_server_granted_is_shown_to_another() {
 }
 
 #[tokio::test]
-async fn a_file_that_others_can_read_is_not_used_and_the_remedy_is_told() {
+async fn a_file_that_others_can_read_is_not_used_and_the_error_has_a_remedy() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new(Manner::default()).await;
     world.login(&[]).await.expect("logged in");
@@ -154,7 +154,7 @@ async fn a_file_that_others_can_read_is_not_used_and_the_remedy_is_told() {
 }
 
 #[tokio::test]
-async fn two_connections_that_may_ask_somebody_ask_once() {
+async fn two_connections_with_a_browser_ask_once() {
     use toolgate::mcp::auth::{Grant, OAuthSettings};
     let world = World::new(Manner::default()).await;
     let asking = || {

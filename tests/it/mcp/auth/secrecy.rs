@@ -1,4 +1,4 @@
-//! Nothing secret is said, however much is logged.
+//! Secrets in logs, errors and debug views: there are none, whatever the log level.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// What other tests of this process listen to decides what is logged at all, so this is seen in a process of its own.
+/// Other tests of this process influence the log level, so this test runs in its own process.
 #[test]
 fn nothing_secret_is_said_however_much_is_logged() {
     let mut alone = std::process::Command::new(std::env::current_exe().expect("the test binary"));
@@ -45,7 +45,7 @@ fn nothing_secret_is_said_however_much_is_logged() {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// What the process of the test above does. Among other tests there is nothing to do.
+/// The body of the test above, in its own process. Among other tests it does nothing.
 #[tokio::test]
 async fn no_token_code_or_secret_is_in_a_log_an_error_or_a_debug_view() {
     if std::env::var_os(ALONE).is_none() {
@@ -66,7 +66,7 @@ async fn no_token_code_or_secret_is_in_a_log_an_error_or_a_debug_view() {
     let views = format!("{login:?} {settings:?} {needs_more} {needs_login} {:?}", process.status());
     process.close().await;
     drop(listening);
-    assert!(world.kept().contains("s3cret"), "there was something to tell");
+    assert!(world.kept().contains("s3cret"), "there was a secret to leak");
     assert!(!views.contains("s3cret"), "{views}");
     let log = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
     assert!(log.contains("DEBUG") && log.contains("rmcp"), "something was logged: {log}");

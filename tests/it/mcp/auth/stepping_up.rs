@@ -1,4 +1,4 @@
-//! A server wants more than was granted.
+//! Step-up authorization: a server requires more scopes than were granted.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::super::support::*;
 use super::*;
 
 #[tokio::test]
-async fn a_call_that_needs_more_says_what_to_ask_for_and_works_after_that() {
+async fn a_call_without_the_scope_names_it_and_works_after_a_login() {
     let world = World::new(Manner::default()).await;
     world.login(&[]).await.expect("logged in");
     let process = world.process();
@@ -24,7 +24,7 @@ async fn a_call_that_needs_more_says_what_to_ask_for_and_works_after_that() {
 }
 
 #[tokio::test]
-async fn what_was_granted_and_still_does_not_suffice_is_not_asked_for_again() {
+async fn granted_scopes_that_do_not_suffice_are_not_requested_again() {
     let world = World::new(Manner::default()).await;
     world.login(&["read", "write"]).await.expect("logged in");
     world.vault.authority().books().access.values_mut().for_each(|scopes| *scopes = "read".into());

@@ -1,4 +1,4 @@
-//! An MCP server that lets nobody in without a token: to look takes the scope `read`, to change something `write`.
+//! MCP server that requires a token: reading takes the scope `read`, changes take `write`.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,17 +13,17 @@ use toolgate::mcp::{ServerSettings, Transport};
 
 use super::authority::{Authority, Manner};
 
-/// The server, with whoever grants access to it.
+/// The server, with its authorization server.
 #[derive(Clone)]
 pub(super) struct Vault {
     pub(super) url: String,
     authority: Arc<Mutex<Option<Authority>>>,
-    /// What the metadata names as the authorization server: `None` for the right one.
+    /// The authorization server that the metadata names: `None` for the right one.
     leads_to: Arc<Mutex<Option<String>>>,
 }
 
 impl Vault {
-    /// Serves, with an authorization server of that manner.
+    /// Starts the server, with an authorization server of that behaviour.
     pub(super) async fn serve(manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
@@ -37,22 +37,22 @@ impl Vault {
         vault
     }
 
-    /// Whoever grants access now.
+    /// The current authorization server.
     pub(super) fn authority(&self) -> Authority {
         self.authority.lock().expect("no panic").clone().expect("served")
     }
 
-    /// From now on that one grants access.
+    /// Replaces the authorization server.
     pub(super) fn entrust(&self, authority: Authority) {
         *self.authority.lock().expect("no panic") = Some(authority);
     }
 
-    /// Makes the metadata lead elsewhere.
+    /// Makes the metadata name another address.
     pub(super) fn lead_to(&self, address: &str) {
         *self.leads_to.lock().expect("no panic") = Some(address.into());
     }
 
-    /// How it is reached with that access.
+    /// The settings of the server with that access.
     pub(super) fn settings(&self, oauth: toolgate::mcp::auth::OAuthSettings) -> ServerSettings {
         let mut settings = ServerSettings::http(self.url.as_str());
         if let Transport::Http(http) = &mut settings.transport {

@@ -1,4 +1,4 @@
-//! Faults of a call: no answer, a late one, a wrong one, a huge one, and a death in the middle.
+//! Call faults: no answer, a late one, a wrong one, a huge one, and a crash in the middle.
 
 use std::sync::Mutex;
 
@@ -17,7 +17,8 @@ async fn a_call_that_hangs_is_cancelled_after_its_silence_and_the_server_stays_u
     let servers = servers([("bad", impatient(settings))]);
     let outcome = call(&servers, "bad", "echo", json!({"text": "hello"})).await;
     assert_eq!(failed(outcome), (FailureKind::Timeout, SILENT.into()));
-    eventually("it hears that nobody waits", async || wire.received("notifications/cancelled").len() == 1).await;
+    eventually("the server receives the cancellation", async || wire.received("notifications/cancelled").len() == 1)
+        .await;
     let (called, cancelled) = (wire.received("tools/call"), wire.received("notifications/cancelled"));
     assert_eq!(cancelled[0]["params"]["requestId"], called[0]["id"]);
     assert_eq!(executed(&servers, "bad").await, 1);
@@ -38,7 +39,7 @@ async fn a_wait_that_the_caller_ends_blames_no_setting_of_the_server() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_in_all_is_told_with_the_bound_that_it_hit() {
+async fn a_call_over_its_total_time_names_the_limit() {
     let mut settings = fault(&["slow-call=5", "progress-every=50"]);
     settings.total_timeout = Duration::from_millis(400);
     let servers = servers([("bad", settings)]);
@@ -75,7 +76,7 @@ async fn a_server_that_dies_in_a_call_is_started_again_and_the_call_is_not_made_
     let expected = "the MCP server `bad` broke off the connection: its process ended with exit status: 4; last on its \
                     stderr:\n  fatal: the roof is on fire";
     assert_eq!(failed(outcome), (FailureKind::Disconnected, expected.into()));
-    assert_eq!(executed(&servers, "bad").await, 0, "a new process, which heard nothing of it");
+    assert_eq!(executed(&servers, "bad").await, 0, "a new process, which did not receive the call");
     assert_eq!(wire.calls(), ["echo", "count"], "over both processes");
     let second = status(&servers, "bad");
     assert!(second.state == ServerState::Ready && second.pid != first, "{second:?}");

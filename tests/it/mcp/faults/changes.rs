@@ -1,4 +1,4 @@
-//! A tool that becomes another one while it is used.
+//! Tools whose definition changes while they are in use.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use toolgate::stores::MemoryStore;
 
 use super::*;
 
-/// The definition of `mutant` now.
+/// The current definition of `mutant`.
 async fn mutant(servers: &Servers) -> (String, Value) {
     let listed = list(servers, &["bad"]).await.remove(0);
     assert_eq!(listed.left_out, []);
@@ -39,7 +39,8 @@ async fn a_tool_that_changes_is_listed_as_it_is_now_and_a_storm_of_announcements
     servers.close().await;
 }
 
-/// A run that waits for a decision about `mutant`, at a server that changes the tool without a word when `echo` is called.
+/// A run that waits for a decision about `mutant`, at a server that changes the tool without an announcement when
+/// `echo` is called.
 async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
     let (settings, wire) = watched(&["tools-change-silently"]);
     let servers = Arc::new(servers([("bad", ServerSettings { recheck, ..settings })]));
@@ -64,7 +65,7 @@ async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
     echo(&servers, "bad", "hello").await;
     let decisions = vec![("double".into(), Decision::new(Answer::Approve, "ann"))];
     let resume = Resume { decisions, ..Resume::default() };
-    let report = runner.resume(&waiting.run_id, resume).await.expect("it goes on");
+    let report = runner.resume(&waiting.run_id, resume).await.expect("the run resumes");
     servers.close().await;
     (report, wire)
 }
@@ -80,7 +81,7 @@ async fn a_definition_that_changed_without_an_announcement_does_not_run_on_an_ea
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_to_be_asked_again_is_taken_at_its_word() {
+async fn recheck_never_trusts_the_announcements_of_the_server() {
     let (report, wire) = approved_after_a_silent_change(Recheck::Never).await;
     assert_eq!(report.status, Status::Completed);
     assert_eq!(wire.calls(), ["echo", "mutant"]);

@@ -1,4 +1,4 @@
-//! Servers of either era, and those of both, found out without being told.
+//! Era detection with servers of either era, and of both.
 
 use super::*;
 

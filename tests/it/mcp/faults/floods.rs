@@ -1,5 +1,5 @@
-//! Servers that send without measure. They cost a bounded amount of memory, hinder no other server, and end with a reason;
-//! an answer that comes in a flood arrives, and closing does not wait for the end of a flood.
+//! Floods: servers that send without limit. They cost a bounded amount of memory, slow no other server, and end with a
+//! reason; an answer within a flood arrives, and closing does not wait for its end.
 
 use toolgate::core::tool::FailureKind;
 
@@ -10,7 +10,7 @@ const FLOODS: [&str; 6] =
 /// A number of messages that no test waits for.
 const NEVER: &str = "flood-answers=1000000000";
 
-/// Where a flood comes.
+/// The path of a flood.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Stdio,
@@ -20,7 +20,7 @@ enum Way {
 
 const WAYS: [Way; 3] = [Way::Stdio, Way::StreamOfCall, Way::StreamOfSession];
 
-/// A server that floods, with what ends it.
+/// A flooding server, with the handle that ends it.
 struct Flooding {
     settings: ServerSettings,
     wire: Wire,
@@ -42,15 +42,15 @@ impl Flooding {
         Self { settings: endpoint.settings(), wire, _endpoint: Some(endpoint) }
     }
 
-    /// Waits until a flood can come that way.
+    /// Waits until a flood can arrive on that path.
     async fn listened_to(&self, way: Way) {
         if let Way::StreamOfSession = way {
-            eventually("the session is listened to", async || !self.wire.noted("listening").is_empty()).await;
+            eventually("the session stream is open", async || !self.wire.noted("listening").is_empty()).await;
         }
     }
 
     async fn flooded(&self) {
-        eventually("a flood comes", async || !self.wire.noted("flooded").is_empty()).await;
+        eventually("a flood arrives", async || !self.wire.noted("flooded").is_empty()).await;
     }
 }
 
@@ -148,7 +148,7 @@ async fn a_server_that_asks_without_end_and_reads_nothing_is_cut_with_a_reason()
     }
 }
 
-/// Every flood in every way.
+/// Every flood on every path.
 fn all() -> impl Iterator<Item = (Way, &'static str)> {
     WAYS.into_iter().flat_map(|way| FLOODS.map(|flood| (way, flood)))
 }

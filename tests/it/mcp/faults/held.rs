@@ -1,4 +1,4 @@
-//! Calls that are held open while their server waits for an answer: what happened before the question happens once.
+//! Held calls: the server waits for an answer on the open call, and the work before the question happens once.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Scene {
         Self { servers: Arc::new(servers([("shop", settings)])), store: Arc::default(), turns }
     }
 
-    /// A process that drives runs, and holds calls open for that long.
+    /// A process that executes runs, and holds calls open for that long.
     fn process(&self, hold: Duration) -> AgentRunner {
         let agent = Agent {
             policy: Arc::new(Policy::allow_always()),
@@ -63,17 +63,17 @@ async fn started(runner: &AgentRunner) -> Execution {
     runner.start(Request::new("clerk", "Hello")).await.expect("it starts")
 }
 
-/// Waits until the server of a call asks on the open call.
+/// Waits until the server asks on the open call.
 async fn asked(execution: &mut Execution) {
     while let Some(update) = execution.updates.next().await {
         if matches!(update, Update::Recorded(Recorded { event: Event::InputRequested { .. }, .. })) {
             return;
         }
     }
-    panic!("the run came to rest, and no call was held");
+    panic!("the run became idle, and no call was held");
 }
 
-/// The same reaction to everything that is asked now, and whether a call may be sent a second time.
+/// The same reaction to every open question, and whether a call may be sent a second time.
 async fn given(runner: &AgentRunner, run: &RunId, reaction: &Reaction, repeat: bool) -> Resume {
     let debts = runner.load(run).await.expect("a run").debts();
     let input = |debt: &Debt| {
@@ -131,7 +131,7 @@ async fn waiting_for_a_run_ends_when_a_server_asks_on_an_open_call() {
     let runner = scene.process(LONG);
     let execution = started(&runner).await;
     let run = execution.run.clone();
-    assert!(execution.rest_or_elicitation().await.is_none(), "those who wait may be those who can answer");
+    assert!(execution.rest_or_elicitation().await.is_none(), "the waiting client may be the one that can answer");
     let state = runner.load(&run).await.unwrap();
     assert_eq!((state.status(), state.open_items().len()), (Status::Running, 1));
     runner.resume(&run, given(&runner, &run, &ada(), false).await).await.unwrap();
@@ -184,7 +184,11 @@ async fn a_call_that_is_not_held_any_longer_is_sent_a_second_time_only_with_cons
     let refused = refusal(runner.resume(&pending.run_id, given(&runner, &pending.run_id, &ada(), false).await).await);
     assert_eq!(refused, Refusal::RepeatUnconfirmed { call_id: "echo".into() });
     let still = runner.report(&pending.run_id).await.unwrap();
-    assert_eq!((still.version, wire.calls().len()), (pending.version, 1), "nothing was taken, and nothing sent");
+    assert_eq!(
+        (still.version, wire.calls().len()),
+        (pending.version, 1),
+        "the input was rejected, and nothing was sent"
+    );
 
     let report = runner.resume(&pending.run_id, given(&runner, &pending.run_id, &ada(), true).await).await.unwrap();
     assert_eq!(report.status, Status::Completed);
@@ -193,7 +197,7 @@ async fn a_call_that_is_not_held_any_longer_is_sent_a_second_time_only_with_cons
 }
 
 #[tokio::test]
-async fn declining_leaves_the_model_with_an_unknown_outcome_and_sends_nothing() {
+async fn declining_gives_the_model_an_unknown_outcome_and_sends_nothing() {
     let (settings, wire) = watched(&["elicits-late"]);
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(Duration::ZERO);
@@ -232,7 +236,7 @@ async fn questions_of_two_calls_on_one_stream_go_to_no_call_for_sure_and_are_not
 }
 
 #[tokio::test]
-async fn what_is_said_to_a_run_while_a_call_is_held_does_not_disturb_the_call() {
+async fn a_message_to_a_run_does_not_disturb_its_held_call() {
     let (settings, wire) = watched(&["elicits-late"]);
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(LONG);

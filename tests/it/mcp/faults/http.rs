@@ -1,4 +1,4 @@
-//! Faults of a server that is dialled.
+//! Faults of HTTP servers.
 
 use toolgate::core::tool::FailureKind;
 
@@ -16,7 +16,7 @@ async fn a_fault_server_without_faults_works_over_http() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_lost_between_calls_is_opened_anew_and_no_call_is_executed_twice() {
+async fn a_session_lost_between_calls_is_reopened_and_no_call_runs_twice() {
     let endpoint = Endpoint::with(&["lost-session=2"]).await;
     let servers = servers([("bad", endpoint.settings())]);
     for word in ["one", "two", "three", "four"] {
@@ -46,7 +46,7 @@ const BUSY: &str = "HTTP 503 Service Unavailable, and wants to be left alone for
                     it, or it is overloaded";
 
 #[tokio::test]
-async fn an_http_answer_that_is_no_mcp_ends_the_call_with_what_it_was() {
+async fn an_http_answer_that_is_not_mcp_ends_the_call_and_is_described() {
     for (fault, expected) in
         [("http-500", BROKEN), ("http-503-retry-after", BUSY), ("http-html", PAGE), ("not-json-content-type", PLAIN)]
     {
@@ -93,7 +93,7 @@ async fn an_http_answer_that_is_no_mcp_is_why_a_server_is_missing() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_hangs_is_told_with_the_setting_that_gives_it_longer() {
+async fn the_error_of_a_hanging_endpoint_names_the_timeout_setting() {
     let endpoint = Endpoint::with(&["hang-at-start"]).await;
     let servers = servers([("bad", within(Duration::from_millis(500), endpoint.settings()))]);
     let expected = "the MCP server `bad` did not answer the handshake within 0.5 s; is its `url` right? Raise its \

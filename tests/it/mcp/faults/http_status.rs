@@ -1,10 +1,10 @@
-//! HTTP answers whose status or id does not fit the call. A response belongs to one request, so that its status decides.
+//! HTTP responses whose status or id does not fit the call. A response belongs to one request, so its status decides.
 
 use toolgate::core::tool::FailureKind;
 
 use super::*;
 
-/// A wait that ends by a limit is told from one that ends by an answer, and does not take a minute.
+/// Short timeouts: a test can distinguish a timeout from an answer, and takes less than a minute.
 fn bounded(endpoint: &Endpoint) -> ServerSettings {
     ServerSettings { call_timeout: Duration::from_secs(8), ..endpoint.settings() }
 }

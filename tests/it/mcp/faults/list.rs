@@ -1,4 +1,4 @@
-//! Faults of the list of tools.
+//! Faults of the tool list.
 
 use toolgate::core::id::ServerId;
 use toolgate::core::tool::LeftOut;
@@ -22,8 +22,9 @@ async fn a_list_that_never_comes_is_a_reason_after_the_start_budget() {
         "{reason}"
     );
     let (seconds, _) = reason.trim_start_matches(|letter: char| letter != '0').split_once(' ').expect("a number");
-    assert!(seconds.len() <= "0.59".len(), "without digits that nobody set: {reason}");
-    eventually("it hears that nobody waits", async || wire.received("notifications/cancelled").len() == 1).await;
+    assert!(seconds.len() <= "0.59".len(), "without superfluous digits: {reason}");
+    eventually("the server receives the cancellation", async || wire.received("notifications/cancelled").len() == 1)
+        .await;
     servers.close().await;
 }
 

@@ -1,5 +1,4 @@
-//! The modern era over HTTP, where nothing is remembered between two requests: tasks, questions, and tools that change in
-//! the middle of a run.
+//! The modern era over HTTP, where requests share no state: tasks, questions, and tools that change during a run.
 
 use std::sync::Arc;
 
@@ -61,7 +60,7 @@ fn ended(reply: CallReply) -> Outcome {
     }
 }
 
-/// Asks about a task until it does not merely go on.
+/// Polls a task until its state changes.
 async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
     for _ in 0..10 {
         match ask(servers, &handle, TaskWish::News).await {
@@ -72,7 +71,7 @@ async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
     panic!("the task never ends: {handle:?}");
 }
 
-/// The name that is asked for.
+/// The answer with a name.
 fn a_name(needed: InputNeeded) -> Answered {
     let reaction = Reaction { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
@@ -92,13 +91,13 @@ async fn a_task_is_polled_until_it_is_done() {
     let first = task(send(&servers, None).await);
     assert_eq!((first.id.as_str(), first.poll_ms), ("task-1", Some(50)));
     assert_eq!(said(ended(end_of(&servers, first).await)), ["done"]);
-    assert_eq!(endpoint.wire.received("tasks/get").len(), 3, "twice it was still at it");
+    assert_eq!(endpoint.wire.received("tasks/get").len(), 3, "the first two polls found it working");
     assert_eq!(executed(&servers, "modern").await, 1);
     servers.close().await;
 }
 
 #[tokio::test]
-async fn a_task_that_asks_something_goes_on_with_the_answer_and_the_call_is_not_made_again() {
+async fn a_task_resumes_with_the_answer_and_the_call_is_made_once() {
     let (servers, endpoint) = with("task-input").await;
     let first = task(send(&servers, None).await);
     let answered = a_name(asked(end_of(&servers, first).await));
@@ -168,7 +167,7 @@ async fn a_tool_that_changes_between_two_turns_is_shown_to_a_person_before_it_is
     let endpoint = Endpoint::of_era("modern", &["tools-change"]).await;
     let servers = Arc::new(servers([("modern", endpoint.settings())]));
     list(&servers, &["modern"]).await;
-    eventually("it is listened to", async || endpoint.wire.received("subscriptions/listen").len() == 1).await;
+    eventually("the change stream is open", async || endpoint.wire.received("subscriptions/listen").len() == 1).await;
     let turns = json!([
         {"calls": [{"name": "mcp_modern_echo", "arguments": {"text": "hello"}}]},
         {"calls": [{"name": "mcp_modern_slow", "arguments": {"ms": 1500}}]},

@@ -1,4 +1,4 @@
-//! A bad server is nobody's trouble but its own.
+//! Isolation: a bad server affects no other server.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Faults of the process: it does not go, leaves others behind, floods, and gives away what it was told.
+//! Process faults: a server that does not exit, orphans its children, floods, or leaks its secrets.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ async fn megabytes_on_stderr_stop_nothing_and_are_kept_as_their_last_lines() {
 }
 
 #[tokio::test]
-async fn what_a_server_was_given_in_confidence_is_repeated_nowhere() {
+async fn secrets_of_a_server_are_never_repeated() {
     let mut settings = fault(&["secrets-on-stderr", "die-at-start"]);
     if let Transport::Stdio(stdio) = &mut settings.transport {
         stdio.env.insert("SHOP_TOKEN".into(), SecretString::from("s3cret-s3cret"));

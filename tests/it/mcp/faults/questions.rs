@@ -1,4 +1,4 @@
-//! Servers that want to know something in the middle of a call.
+//! Servers that ask in the middle of a call.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use toolgate::ports::{McpCall, McpServers};
 use super::*;
 
 #[tokio::test]
-async fn a_question_puts_the_call_aside_and_its_answer_ends_it_in_either_era() {
+async fn a_question_suspends_the_call_and_its_answer_ends_it_in_either_era() {
     for era in ["legacy", "modern"] {
         let (stdio, wire) = of_era(era, &["elicits"]);
         let endpoint = Endpoint::of_era(era, &["elicits"]).await;
@@ -80,7 +80,7 @@ async fn a_server_that_wants_a_completion_is_refused_one() {
     servers.close().await;
 }
 
-/// A call, perhaps the second time, with what the server is told.
+/// Makes a call, perhaps the second time, with these answers.
 async fn ask(servers: &Servers, id: &str, answered: Option<&Answered>) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id), trace());
     let arguments = json!({"text": "goodbye"});
@@ -98,7 +98,7 @@ async fn ask(servers: &Servers, id: &str, answered: Option<&Answered>) -> CallRe
     servers.call(call, &|_| {}).await.reply
 }
 
-/// What a server asked when it put the call aside.
+/// The questions that suspended the call.
 fn asked(reply: CallReply) -> InputNeeded {
     match reply {
         CallReply::NeedsInput(needed) => needed,
@@ -113,7 +113,7 @@ fn ended(reply: CallReply) -> Outcome {
     }
 }
 
-/// The same answer to all that is asked.
+/// The same answer to every question.
 fn with_a_name(needed: &InputNeeded) -> Answered {
     let content = json!({"name": "Ada"}).as_object().cloned();
     let reaction = Reaction { action: Action::Accept, content };

@@ -1,4 +1,4 @@
-//! Whole runs with bad servers: what is journaled, and what the model reads.
+//! Whole runs with bad servers: the journal, and the messages to the model.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use toolgate::validation::SchemaValidator;
 
 use super::*;
 
-/// A run that came to rest.
+/// A run that is pending or has ended.
 pub(super) struct Ran {
     pub(super) report: Report,
     journal: Vec<Event>,
 }
 
-/// Runs an agent that may use these servers, and whose model says these turns.
+/// Runs an agent with these servers, whose model replies with these turns.
 pub(super) async fn run(servers: &Arc<Servers>, ids: &[&str], turns: Value) -> Ran {
     let script = Script::from_json(&json!({"turns": turns}).to_string()).expect("a script");
     let agent = Agent {
@@ -44,7 +44,7 @@ impl Ran {
         self.journal.iter().map(Event::name).collect()
     }
 
-    /// What the model read as the answers to its calls, in order.
+    /// The tool results that the model read, in order.
     fn answers(&self) -> Vec<String> {
         let parts = self.report.messages.iter().flat_map(|message| &message.content);
         parts
@@ -55,7 +55,7 @@ impl Ran {
             .collect()
     }
 
-    /// What the toolset of the run leaves out, and why.
+    /// The tools that the run leaves out, and why.
     fn left_out(&self) -> Vec<(Option<String>, String)> {
         let toolset = self.journal.iter().find_map(|event| match event {
             Event::ToolsListed { toolset } => Some(toolset),
@@ -80,7 +80,7 @@ const ONE_CALL: [&str; 11] = [
 ];
 
 #[tokio::test]
-async fn a_run_goes_on_without_a_server_that_never_starts_and_says_so_in_its_journal() {
+async fn a_run_continues_without_a_server_that_never_starts() {
     let bad = within(Duration::from_millis(500), fault(&["hang-at-start"]));
     let servers = Arc::new(servers([("bad", bad), ("good", fault(&[]))]));
     let turns = json!([{"calls": [{"name": "mcp_good_add", "arguments": {"a": 2, "b": 3}}]}, {"say": "Five."}]);
@@ -112,7 +112,7 @@ async fn a_server_that_dies_in_a_call_costs_that_call_alone_and_the_model_reads_
     let ran = run(&servers, &["bad", "good"], turns).await;
     let answers = ran.answers();
     assert!(answers[0].contains("its process ended with exit status: 4"), "{answers:?}");
-    assert_eq!(answers[1..], ["hello", r#"{"calls":0}"#], "the server is there again for the next call");
+    assert_eq!(answers[1..], ["hello", r#"{"calls":0}"#], "the server is available again for the next call");
     assert_eq!(wire.calls(), ["echo", "count"], "made once");
     assert_eq!(ran.report.status, Status::Completed);
     servers.close().await;
@@ -136,7 +136,7 @@ async fn a_second_tool_of_a_name_and_schemas_that_are_none_are_left_out_each_wit
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_its_own_schema_reaches_the_model_with_what_is_wrong_with_it() {
+async fn a_result_that_violates_its_schema_reaches_the_model_with_the_error() {
     let servers = Arc::new(servers([("bad", fault(&["bad-output"]))]));
     let turns = json!([{"calls": [{"name": "mcp_bad_add", "arguments": {"a": 2, "b": 3}}]}, {"say": "Odd."}]);
     let ran = run(&servers, &["bad"], turns).await;

@@ -1,12 +1,12 @@
-//! Sessions that are lost while calls are under way. What is under way is answered if it can be, and otherwise its outcome
-//! is unknown; nothing of it is made again.
+//! Sessions that are lost while calls are in flight. Such a call gets its answer if that is possible, and otherwise an
+//! unknown outcome; it is not repeated.
 
 use futures::future::join_all;
 use toolgate::core::tool::{FailureKind, Outcome};
 
 use super::*;
 
-/// Three calls of `slow` with progress, so that their answers are streams, and a fourth that finds the session lost.
+/// Three calls of `slow` with progress, whose answers are streams, and a fourth that finds the session lost.
 async fn four_calls(servers: &Servers) -> (Vec<Outcome>, Outcome) {
     list(servers, &["bad"]).await;
     let slow = join_all((0..3).map(|_| call(servers, "bad", "slow", json!({"ms": 1500}))));
@@ -50,7 +50,7 @@ async fn calls_whose_answers_broke_off_with_the_session_have_an_unknown_outcome_
 }
 
 #[tokio::test]
-async fn the_tools_are_asked_for_anew_in_a_new_session() {
+async fn the_tools_are_listed_again_in_a_new_session() {
     let endpoint = Endpoint::with(&["lost-session=1", "tools-change"]).await;
     let servers = servers([("bad", endpoint.settings())]);
     list(&servers, &["bad"]).await;

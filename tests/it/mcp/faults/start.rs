@@ -1,4 +1,4 @@
-//! Faults of the start: no answer, a late one, a death, and questions that nobody asked for.
+//! Start faults: no answer, a late one, a crash, and unexpected requests from the server.
 
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,7 @@ async fn a_server_that_asks_with_parameters_in_a_list_is_refused_and_works_all_t
     assert_refuses("asks-in-a-list", "list-1").await;
 }
 
-/// Asserts that a server with this fault is told that there is no such method, once.
+/// Asserts that a server with this fault gets the error "no such method", once.
 async fn assert_refuses(fault: &str, id: &str) {
     let (settings, wire) = watched(&[fault]);
     let servers = servers([("curious", settings)]);

@@ -1,4 +1,4 @@
-//! Streams of changes that a server of the modern era does not keep. Nobody misses a change for that, and nobody is asked
+//! Change streams that a server of the modern era closes or refuses. No change is missed, and the server is not asked
 //! in quick succession.
 
 use toolgate::core::id::ServerId;
@@ -7,7 +7,7 @@ use toolgate::ports::McpServers as _;
 use super::*;
 
 #[tokio::test]
-async fn a_change_that_nobody_was_told_of_is_found_when_the_stream_is_begun_again() {
+async fn an_unannounced_change_is_found_when_the_stream_is_reopened() {
     for fault in ["listen-ends", "listen-breaks"] {
         let endpoint = Endpoint::of_era("modern", &[fault, "tools-change"]).await;
         let servers = servers([("bad", endpoint.settings())]);
@@ -16,11 +16,12 @@ async fn a_change_that_nobody_was_told_of_is_found_when_the_stream_is_begun_agai
         let streams = wire.received("subscriptions/listen").len();
         assert_eq!(echo(&servers, "bad", "hello").await, "hello");
         let lists = wire.received("tools/list").len();
-        eventually("it is listened to again", async || wire.received("subscriptions/listen").len() > streams).await;
+        eventually("the change stream is open again", async || wire.received("subscriptions/listen").len() > streams)
+            .await;
         eventually("the tools are asked for", async || wire.received("tools/list").len() > lists).await;
         let told =
             wire.noted("sent").iter().filter(|sent| sent["method"] == "notifications/tools/list_changed").count();
-        assert_eq!(told, 0, "{fault}: nobody was told");
+        assert_eq!(told, 0, "{fault}: no notification was sent");
         assert_eq!(echo(&servers, "bad", "still there").await, "still there", "{fault}");
         servers.close().await;
     }
@@ -38,11 +39,11 @@ async fn a_stream_that_never_begins_takes_the_place_of_no_call() {
 }
 
 #[tokio::test]
-async fn a_change_is_noticed_without_anybody_asking() {
+async fn a_change_is_noticed_without_a_request() {
     let endpoint = Endpoint::of_era("modern", &["tools-change"]).await;
     let servers = servers([("good", endpoint.settings())]);
     list(&servers, &["good"]).await;
-    eventually("it is listened to", async || endpoint.wire.received("subscriptions/listen").len() == 1).await;
+    eventually("the change stream is open", async || endpoint.wire.received("subscriptions/listen").len() == 1).await;
     let (before, lists) = (servers.generation(&[ServerId::from("good")]), endpoint.wire.received("tools/list").len());
     assert_eq!(echo(&servers, "good", "hello").await, "hello");
     eventually("the tools are asked for", async || endpoint.wire.received("tools/list").len() > lists).await;

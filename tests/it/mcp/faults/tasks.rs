@@ -1,4 +1,4 @@
-//! Calls that become tasks, and what can become of those.
+//! Calls that become tasks, and their outcomes.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn ask(servers: &Servers, task: &TaskHandle, wish: TaskWish) -> CallReply 
     servers.task(about).await.expect("it can be asked").reply
 }
 
-/// The task a call became.
+/// The task of a call.
 fn task(reply: CallReply) -> TaskHandle {
     match reply {
         CallReply::Task(task) => task,
@@ -47,7 +47,7 @@ fn ended(reply: CallReply) -> Outcome {
     }
 }
 
-/// The end of a task that is asked about until there is one.
+/// Polls a task until it ends.
 async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
     for _ in 0..10 {
         match ask(servers, &handle, TaskWish::News).await {
@@ -65,13 +65,13 @@ async fn a_call_that_becomes_a_task_is_asked_about_until_it_is_done() {
     let first = task(send(&servers, None).await);
     assert_eq!(first, TaskHandle { id: "task-1".into(), message: None, poll_ms: Some(50), ttl_ms: Some(600_000) });
     assert_eq!(text(ended(end_of(&servers, first).await)), "done");
-    assert_eq!(wire.received("tasks/get").len(), 3, "twice it was still at it");
+    assert_eq!(wire.received("tasks/get").len(), 3, "the first two polls found it working");
     assert_eq!(executed(&servers, "busy").await, 1);
     servers.close().await;
 }
 
 #[tokio::test]
-async fn a_task_that_asks_something_goes_on_with_the_answer() {
+async fn a_task_that_asks_resumes_with_the_answer() {
     let (settings, wire) = of_era("modern", &["task-input"]);
     let servers = servers([("busy", settings)]);
     let first = task(send(&servers, None).await);
@@ -91,7 +91,7 @@ async fn a_task_that_asks_something_goes_on_with_the_answer() {
 }
 
 #[tokio::test]
-async fn a_task_that_fails_or_is_forgotten_ends_the_call_with_what_the_server_says() {
+async fn a_failed_or_forgotten_task_ends_the_call_with_the_servers_reason() {
     for (fault, kind, expected) in [
         ("task-fails", FailureKind::Refused, "the task fell over (JSON-RPC error -32603)"),
         ("task-forgotten", FailureKind::Unavailable, "there is no task `task-1`"),
@@ -107,7 +107,7 @@ async fn a_task_that_fails_or_is_forgotten_ends_the_call_with_what_the_server_sa
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_waits_for_is_stopped_at_the_server() {
+async fn a_task_without_a_waiting_caller_is_cancelled_at_the_server() {
     let (settings, wire) = of_era("modern", &["task=100"]);
     let servers = servers([("busy", settings)]);
     let first = task(send(&servers, None).await);

@@ -1,11 +1,11 @@
-//! Answers that JSON-RPC does not allow, over every transport and in both eras. An answer that has one meaning is read; one
-//! that has none fails its request at once, and in a list it costs one tool.
+//! Answers that violate JSON-RPC, over every transport and in both eras. An unambiguous answer is read; an ambiguous
+//! one fails its request at once, and in a list it costs one tool.
 
 use toolgate::core::tool::{FailureKind, Outcome};
 
 use super::*;
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Stdio,
@@ -16,7 +16,7 @@ enum Way {
 const WAYS: [Way; 3] = [Way::Stdio, Way::HttpJson, Way::HttpEvents];
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
-/// A server with these faults, and what keeps it.
+/// A server with these faults, and the value that keeps it alive.
 async fn reached(way: Way, era: &str, faults: &[&str]) -> (Servers, Kept) {
     let over_http = async |faults: &[&str]| {
         let endpoint = Endpoint::of_era(era, faults).await;
@@ -33,19 +33,19 @@ async fn reached(way: Way, era: &str, faults: &[&str]) -> (Servers, Kept) {
     (servers([("bad", bounded(settings))]), kept)
 }
 
-/// What has to live as long as the server.
+/// A value that has to live as long as the server.
 enum Kept {
     Endpoint { _endpoint: Box<Endpoint> },
     Wire { _wire: Wire },
 }
 
-/// A wait that ends by a limit is told from one that ends by an answer, and does not take a minute.
+/// Short timeouts: a test can distinguish a timeout from an answer, and takes less than a minute.
 fn bounded(settings: ServerSettings) -> ServerSettings {
     let limit = Duration::from_secs(8);
     ServerSettings { call_timeout: limit, start_timeout: limit, ..settings }
 }
 
-/// What becomes of a call whose answer has this fault.
+/// The outcome of a call whose answer has this fault.
 async fn called(way: Way, era: &str, fault: &str) -> Outcome {
     let (servers, _endpoint) = reached(way, era, &[fault]).await;
     assert_lists_its_tools(&servers, "bad").await;
@@ -56,7 +56,7 @@ async fn called(way: Way, era: &str, fault: &str) -> Outcome {
 }
 
 #[tokio::test]
-async fn an_answer_with_one_meaning_is_read() {
+async fn an_unambiguous_answer_is_read() {
     for (fault, expected) in [
         ("lone-surrogate", "cut \u{fffd}"),
         ("latin-1", "caf\u{fffd}"),
@@ -78,7 +78,7 @@ async fn an_answer_with_one_meaning_is_read() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_meaning_fails_its_call_with_what_was_sent() {
+async fn an_ambiguous_answer_fails_its_call_and_is_quoted() {
     for (fault, complaint) in [
         ("nan", "`/structuredContent/value` is `NaN`"),
         ("large-number", "`/structuredContent/value` is `1e400`"),
@@ -132,7 +132,7 @@ async fn a_list_that_cannot_be_read_is_a_reason_at_once() {
 }
 
 #[tokio::test]
-async fn a_handshake_with_one_meaning_is_read() {
+async fn an_unambiguous_handshake_is_read() {
     for fault in
         ["lone-surrogate=start", "latin-1=start", "nan=start", "indented=start", "batch=start", "text-id=start"]
     {
@@ -177,7 +177,7 @@ async fn a_result_of_an_unknown_type_is_invalid() {
 }
 
 #[tokio::test]
-async fn the_right_answer_counts_behind_those_that_are_for_nobody() {
+async fn the_right_answer_counts_after_answers_without_a_request() {
     for era in ERAS {
         let outcome = called(Way::Stdio, era, "stray-answers").await;
         assert_eq!(text(outcome), "hello", "{era}");

@@ -1,4 +1,4 @@
-//! What a server offers or answers that cannot be used, and why it is not there.
+//! Unusable tools and answers of a server, and the reported reasons.
 
 use toolgate::core::tool::{FailureKind, LeftOut};
 
@@ -8,7 +8,7 @@ use super::*;
 async fn a_tool_that_has_to_be_a_task_is_left_out_in_the_era_whose_tasks_toolgate_does_not_know() {
     for (era, tools) in [("legacy", 6), ("modern", 7)] {
         let (child, _wire) = of_era(era, &["task-only-tool"]);
-        // Two answers do not fit into JSON, so that these are a stream.
+        // Two messages do not fit into a JSON body, so the answer is a stream.
         let endpoint = Endpoint::of_era(era, &["task-only-tool", "duplicate-replies"]).await;
         for settings in [child, endpoint.settings()] {
             let servers = servers([("bad", settings)]);
@@ -24,7 +24,7 @@ async fn a_tool_that_has_to_be_a_task_is_left_out_in_the_era_whose_tasks_toolgat
 }
 
 #[tokio::test]
-async fn a_start_that_runs_out_of_time_is_told_by_what_failed_before() {
+async fn a_start_timeout_reports_the_failure_before_it() {
     let endpoint = Endpoint::of_era("dual", &["http-500=start", "hang-at-initialize"]).await;
     let servers = servers([("bad", within(Duration::from_secs(1), endpoint.settings()))]);
     let reason = missing(&servers, "bad").await;
@@ -48,7 +48,7 @@ async fn a_server_whose_connection_broke_at_the_first_question_is_reached_in_an_
 }
 
 #[tokio::test]
-async fn a_start_in_which_nothing_failed_yet_is_told_by_its_silence() {
+async fn a_start_timeout_without_a_failure_reports_the_silence() {
     let (settings, _wire) = of_era("legacy", &["hang-at-initialize"]);
     let servers = servers([("bad", within(Duration::from_secs(1), settings))]);
     let reason = missing(&servers, "bad").await;

@@ -1,4 +1,4 @@
-//! Faults of the wire: what stands on stdout that does not belong there, and a stdout that is no more.
+//! Faults of stdout: lines that are not messages, and a closed stdout.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use toolgate::mcp::EraChoice;
 use super::*;
 
 #[tokio::test]
-async fn what_is_no_message_is_overheard_before_and_between_messages() {
+async fn lines_that_are_not_messages_are_skipped() {
     let ((chatty, chat), (logging, log)) = (watched(&["stdout-garbage"]), watched(&["stdout-json-noise"]));
     let servers = servers([("chatty", impatient(chatty)), ("logging", impatient(logging))]);
     for (id, wire) in [("chatty", chat), ("logging", log)] {
@@ -38,7 +38,7 @@ async fn answers_that_come_twice_are_taken_once() {
 }
 
 #[tokio::test]
-async fn a_banner_that_swallows_the_answer_to_the_handshake_costs_the_start_budget_and_is_told() {
+async fn a_banner_that_swallows_the_handshake_answer_costs_the_start_budget() {
     let settings = within(Duration::from_millis(600), fault(&["stdout-banner-without-newline"]));
     let servers = servers([("bad", ServerSettings { era: EraChoice::Legacy, ..settings })]);
     let reason = missing(&servers, "bad").await;
@@ -49,7 +49,7 @@ async fn a_banner_that_swallows_the_answer_to_the_handshake_costs_the_start_budg
 }
 
 #[tokio::test]
-async fn a_banner_that_swallows_the_answer_to_the_probe_alone_is_survived_and_told() {
+async fn a_banner_that_swallows_only_the_probe_answer_is_survived() {
     let servers = servers([("bad", fault(&["stdout-banner-without-newline"]))]);
     assert_lists_its_tools(&servers, "bad").await;
     assert_eq!(echo(&servers, "bad", "hello").await, "hello");
@@ -68,7 +68,7 @@ async fn a_server_that_closes_its_stdout_and_lives_on_is_disconnected_and_starte
     let expected =
         "the MCP server `bad` broke off the connection: it closed its stdout; it wrote nothing to stderr".to_owned();
     assert_eq!(failed(outcome), (FailureKind::Disconnected, expected));
-    assert_eq!(executed(&servers, "bad").await, 0, "a new process, which heard nothing of it");
+    assert_eq!(executed(&servers, "bad").await, 0, "a new process, which did not receive the call");
     assert_eq!(wire.calls(), ["echo", "count"], "over both processes");
     eventually("the first process is gone", async || !is_running(first)).await;
     servers.close().await;

@@ -1,4 +1,4 @@
-//! A server whose every line to us is kept, so that what we say it offers can be held against what it sent.
+//! Server with a recorded stdout, so that the tools that toolgate lists can be compared with the raw messages.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(super) struct Watched {
     _folder: TempDir,
 }
 
-/// One tool as it stood on the wire, byte by byte.
+/// One tool as raw JSON, byte by byte.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Sent {
@@ -35,12 +35,13 @@ impl Watched {
         Self::start_with(program, arguments, &[], &[]).await
     }
 
-    /// Starts it, lists its tools, and holds them against the wire: all are offered but these.
+    /// Starts it, lists its tools, and compares them with the raw messages: all are available except `unusable`.
     pub(super) async fn start_with(program: &str, arguments: &[&str], env: &[(&str, &str)], unusable: &[&str]) -> Self {
         let folder = TempDir::new().expect("a directory");
         let wire = folder.path().join("wire");
         let servers = servers([("peer", kept(program, arguments, env, &wire))]);
-        // What is copied to us may be here before it is in the file, and some add tools when they were listed already.
+        // The copy for toolgate may arrive before the one in the file, and some servers add tools after the first
+        // list.
         let tools = RefCell::new(Vec::new());
         eventually("what is listed is what is in the file", async || {
             let listed = list(&servers, &["peer"]).await.remove(0);
@@ -57,7 +58,7 @@ impl Watched {
         Self { servers, tools, pid, _folder: folder }
     }
 
-    /// Its tools, in the order that is ours.
+    /// Its tools, in the order of toolgate.
     pub(super) fn tools(&self) -> Vec<&str> {
         self.tools.iter().map(|tool| tool.name.as_str()).collect()
     }
@@ -66,12 +67,12 @@ impl Watched {
         call(&self.servers, "peer", tool, arguments).await
     }
 
-    /// Ends it, and sees to it that nothing of it is left.
+    /// Ends it, and asserts that no process of it is left.
     pub(super) async fn end(self) {
         self.servers.close().await;
         assert!(!is_running(self.pid), "the process is still there");
         let group = rustix::process::Pid::from_raw(self.pid.try_into().expect("a process id")).expect("not zero");
-        // What was killed is there until somebody has reaped it; two seconds are what is promised.
+        // A killed process exists until it is reaped; the promise is two seconds.
         let promised = std::time::Instant::now() + std::time::Duration::from_secs(2);
         while rustix::process::test_kill_process_group(group).is_ok() {
             assert!(std::time::Instant::now() < promised, "something of its group is still there");
@@ -80,7 +81,7 @@ impl Watched {
     }
 }
 
-/// The server with its stdout written to a file as well.
+/// The server with its stdout also written to a file.
 fn kept(program: &str, arguments: &[&str], env: &[(&str, &str)], wire: &Path) -> ServerSettings {
     let through = ["-c", r#"wire=$1; shift; "$@" | tee "$wire""#, "sh", wire.to_str().expect("UTF-8"), program];
     let mut settings = ServerSettings::stdio("sh", through.iter().chain(arguments).copied());
@@ -90,12 +91,12 @@ fn kept(program: &str, arguments: &[&str], env: &[(&str, &str)], wire: &Path) ->
     settings
 }
 
-/// The same without those that cannot be used.
+/// The tools of the last list, except the unusable ones.
 fn offered(wire: &Path, unusable: &[&str]) -> BTreeMap<String, Sent> {
     sent(wire).into_iter().filter(|(name, _)| !unusable.contains(&name.as_str())).collect()
 }
 
-/// Every tool as it was listed last, by name: a server may be asked more than once.
+/// Every tool of the last list, by name: a server may be asked more than once.
 fn sent(wire: &Path) -> BTreeMap<String, Sent> {
     #[derive(Deserialize)]
     struct Message {

@@ -1,4 +1,4 @@
-//! Envelopes that are not taken, each refused by its name, with nothing written.
+//! Rejected envelopes: each has its own error, and nothing is written.
 
 use serde_json::json;
 use toolgate::runner::Resume;
@@ -18,7 +18,7 @@ fn a_yes() -> Resume {
     decisions([("call_1_1", yes())])
 }
 
-/// The refusal by a node that has never seen the run, which has not seen it afterwards either.
+/// The error of a node that has never stored the run, and has not stored it afterwards either.
 async fn refused(world: &World, keys: EnvelopeKeys, envelope: &Envelope) -> EnvelopeError {
     let elsewhere = world.node(keys);
     let error = elsewhere.refusal(envelope, a_yes()).await;
@@ -118,7 +118,7 @@ async fn one_that_was_to_last_only_so_long() {
 
     tokio::time::advance(HOUR).await;
 
-    // How long it lasts was settled when it was handed out, not by whoever reads it.
+    // The export determines the lifetime, not the node that reads the envelope.
     let refused = refused(&world, keys(&["k1"]).lasting(HOUR * 1000), &envelope).await;
     assert_eq!(refused, EnvelopeError::Expired { at: envelope.expires_at });
 }
@@ -145,7 +145,7 @@ async fn one_that_names_a_key_which_did_not_sign_it() {
 #[tokio::test(start_paused = true)]
 async fn one_that_is_signed_in_another_way_than_its_key_signs() {
     let world = world();
-    // Whoever knows a public key knows its bytes: they must not be good for a shared secret.
+    // A public key is public: its bytes must not work as a shared secret.
     let public_as_secret = EnvelopeKey::hmac(PUBLIC.as_bytes()).unwrap();
     let forger = EnvelopeKeys::new("ed", [("ed".to_owned(), public_as_secret)]).unwrap();
     let forged = world.handed_out(&world.node(forger)).await;
@@ -269,7 +269,7 @@ fn keys_that_cannot_be_used_are_told_by_what_is_wrong_with_them_and_never_shown(
     assert_eq!(EnvelopeKey::ed25519(PRIVATE, b"guess me").unwrap_err(), KeyError::Short);
     assert_eq!(EnvelopeKey::ed25519("", long).unwrap_err(), KeyError::NotEd25519);
     assert_eq!(EnvelopeKey::ed25519("bm90IGEga2V5", long).unwrap_err(), KeyError::NotEd25519);
-    // Nothing but the key itself, once the private one and once the public one.
+    // Only the raw key, once the private one and once the public one.
     for bare in ["0iEXyvJ3ud5vvnEyN7UCWe7BUyOdywWTRQxwJ1IeKp4=", "FdXpkNon6S3+9VyyTiNmt7SSU+VDRNzOX0XoEm2urHc="] {
         let refused = EnvelopeKey::ed25519(bare, long).unwrap_err();
         assert_eq!(refused, KeyError::Ambiguous);

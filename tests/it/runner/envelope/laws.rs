@@ -1,4 +1,4 @@
-//! What holds for every envelope.
+//! Laws of envelopes.
 
 use std::sync::OnceLock;
 
@@ -54,14 +54,14 @@ fn the_envelopes_of_these_laws_are_taken_as_they_are() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
-    /// Wherever a byte is changed, the envelope is refused and nothing is written.
+    /// Whichever byte is changed, the envelope is rejected and nothing is written.
     #[test]
     fn no_byte_of_an_envelope_can_be_changed(kind in 0..2usize, at in any::<prop::sample::Index>(), change in 1..=255u8) {
         let text = &envelopes()[kind];
         let mut bytes = text.clone().into_bytes();
         *at.get_mut(&mut bytes) ^= change;
         let Ok(changed) = Envelope::from_json(&bytes) else { return Ok(()) };
-        // Another way to write the same text is no change.
+        // Another spelling of the same JSON is not a change.
         prop_assume!(serde_json::to_string(&changed).unwrap() != *text);
         in_no_time(async {
             let world = a_deletion();
@@ -74,7 +74,7 @@ proptest! {
         })?;
     }
 
-    /// A run that is carried from node to node, none of which has seen it before, ends like one that stays.
+    /// A run that moves between nodes without a common store ends like one that stays.
     #[test]
     fn carrying_a_run_does_not_change_how_it_ends(
         turns in prop::collection::vec(prop::collection::vec(0..4usize, 1..4), 1..4),
@@ -122,7 +122,7 @@ async fn is_carried(world: &World, answers: &[bool]) -> Report {
     report
 }
 
-/// Everything that is owed, answered in a way that depends on the call alone.
+/// Answers to all pending items, which depend on the call alone.
 fn answered(pending: &[Debt], answers: &[bool]) -> Resume {
     let mut resume = Resume::default();
     for debt in pending {
@@ -137,7 +137,7 @@ fn answered(pending: &[Debt], answers: &[bool]) -> Resume {
                 let choice = Choice::text(if says_yes { "this" } else { "that" });
                 resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }));
             }
-            Debt::Input { .. } | Debt::Task { .. } => panic!("nobody asks that: {debt:?}"),
+            Debt::Input { .. } | Debt::Task { .. } => panic!("unexpected item: {debt:?}"),
         }
     }
     resume

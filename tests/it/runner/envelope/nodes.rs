@@ -1,4 +1,4 @@
-//! The words of these scenarios: one agent, and nodes that run it, each with a store of its own or one they share.
+//! Helpers for envelope scenarios: one agent, and nodes with their own or a shared store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::fakes::{FakeClock, FakeServers};
 
 pub(super) const HOUR: Duration = Duration::from_secs(3600);
 
-/// A private key as `openssl genpkey -algorithm ed25519` prints it, and its public half.
+/// A private key as `openssl genpkey -algorithm ed25519` prints it, and its public key.
 pub(super) const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEINIhF8ryd7neb75xMje1AlnuwVMjncsFk0UMcCdSHiqe
 -----END PRIVATE KEY-----
@@ -26,7 +26,7 @@ MCowBQYDK2VwAyEAFdXpkNon6S3+9VyyTiNmt7SSU+VDRNzOX0XoEm2urHc=
 -----END PUBLIC KEY-----
 ";
 
-/// What all nodes have in common: the agent, the servers, the time.
+/// Shared by all nodes: the agent, the servers, the time.
 pub(super) struct World {
     agent: Agent,
     external: Vec<ExternalTool>,
@@ -34,13 +34,13 @@ pub(super) struct World {
     clock: Arc<FakeClock>,
 }
 
-/// One node.
+/// A node.
 pub(super) struct Node {
     pub(super) runner: AgentRunner,
     pub(super) store: Arc<MemoryStore>,
 }
 
-/// An agent with a tool of the application and one that is asked about.
+/// An agent with an external tool and a guarded tool.
 pub(super) fn a_clerk() -> Given {
     given_an_agent().with_tools("files", &["delete", "read"]).whose_policy_says(Verdict::Ask, "*_delete")
 }
@@ -55,7 +55,7 @@ impl World {
         Self { agent: given.agent(), external: vec![order()], servers, clock: Arc::new(FakeClock::new()) }
     }
 
-    /// The same, with another tool of the application.
+    /// Adds an external tool.
     pub(super) fn with(mut self, tool: ExternalTool) -> Self {
         self.external = vec![tool];
         self
@@ -88,7 +88,7 @@ impl World {
         self.external.iter().cloned().fold(request, Request::external_tool)
     }
 
-    /// Runs the agent on a node until something is owed, and hands the run out.
+    /// Runs the agent on a node until the run is pending, and exports it.
     pub(super) async fn handed_out(&self, node: &Node) -> Envelope {
         let report = node.runner.execute(self.request()).await.unwrap();
         assert_eq!(report.status, Status::Pending, "{:?}", report.error);
@@ -108,7 +108,7 @@ impl Node {
         self.runner.resume_from(envelope, resume).await.unwrap()
     }
 
-    /// The refusal of an envelope.
+    /// The error for an envelope.
     pub(super) async fn refusal(&self, envelope: &Envelope, resume: Resume) -> EnvelopeError {
         match self.runner.resume_from(envelope, resume).await {
             Err(RunnerError::Envelope(error)) => error,
@@ -116,7 +116,7 @@ impl Node {
         }
     }
 
-    /// The facts of a run; none if this node has never seen it.
+    /// The events of a run; empty if this node has never stored it.
     pub(super) async fn facts(&self, envelope: &Envelope) -> Vec<Event> {
         let journal = toolgate::ports::RunStore::load(&*self.store, &envelope.run_id, 0).await.unwrap();
         journal.into_iter().map(|recorded| recorded.event).collect()
@@ -135,17 +135,17 @@ pub(super) fn ed25519(key: &str) -> EnvelopeKey {
     EnvelopeKey::ed25519(key, b"what hides the content, of more than enough bytes").unwrap()
 }
 
-/// Shared secrets of these names, the first of which signs.
+/// Shared secrets with these names, of which the first signs.
 pub(super) fn keys(names: &[&str]) -> EnvelopeKeys {
     EnvelopeKeys::new(names[0], names.iter().map(|name| ((*name).to_owned(), secret(name)))).unwrap()
 }
 
-/// What travels: text.
+/// The envelope after its way through text.
 pub(super) fn sent(envelope: &Envelope) -> Envelope {
     Envelope::from_json(serde_json::to_string(envelope).unwrap().as_bytes()).unwrap()
 }
 
-/// The envelope with something changed in its JSON.
+/// The envelope with a change in its JSON.
 pub(super) fn with(envelope: &Envelope, pointer: &str, value: Value) -> Envelope {
     let mut json = serde_json::to_value(envelope).unwrap();
     *json.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer}")) = value;

@@ -1,4 +1,4 @@
-//! Envelopes that are taken: elsewhere, later, once.
+//! Accepted envelopes: elsewhere, later, once.
 
 use serde_json::{Value, json};
 use toolgate::core::run::{Channel, Event, Refusal, Status};
@@ -30,7 +30,7 @@ fn tea() -> Resume {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_has_never_seen_the_run_goes_on_with_it_hours_later() {
+async fn a_node_that_never_stored_the_run_resumes_it_hours_later() {
     let world = orders();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = sent(&world.handed_out(&here).await);
@@ -48,7 +48,7 @@ async fn a_node_that_has_never_seen_the_run_goes_on_with_it_hours_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_shown_is_what_is_owed() {
+async fn an_envelope_shows_the_pending_items() {
     let world = orders();
     let node = world.node(keys(&["k1"]));
     let envelope = world.handed_out(&node).await;
@@ -60,19 +60,20 @@ async fn what_is_shown_is_what_is_owed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_the_operators_cannot_be_read_in_it() {
+async fn an_envelope_hides_the_operators_data() {
     use base64::Engine;
     let world = orders();
-    let node = world.node_where(Default::default(), keys(&["k1"]), |agent| agent.instructions = "Tell nobody.".into());
+    let node =
+        world.node_where(Default::default(), keys(&["k1"]), |agent| agent.instructions = "Keep it secret.".into());
     let envelope = world.handed_out(&node).await;
 
     let parts: Vec<Vec<u8>> = envelope.token.split('.').skip(2).map(decoded).collect();
 
     assert_eq!(parts.len(), 3);
     let shows = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
-    assert!(shows(&parts[0], "expires_at"), "the claims can be read by anybody");
+    assert!(shows(&parts[0], "expires_at"), "the claims are readable");
     for part in &parts {
-        assert!(!shows(part, "Tell nobody.") && !shows(part, "mcp_files_delete"));
+        assert!(!shows(part, "Keep it secret.") && !shows(part, "mcp_files_delete"));
     }
 
     fn decoded(part: &str) -> Vec<u8> {
@@ -124,7 +125,7 @@ async fn keys_are_rotated_without_losing_what_was_signed_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_has_the_public_half_resumes_and_cannot_hand_out() {
+async fn a_node_with_the_public_key_resumes_but_cannot_export() {
     let world = orders();
     let private = EnvelopeKeys::new("ed", [("ed".to_owned(), ed25519(PRIVATE))]).unwrap();
     let own = [("own".to_owned(), super::nodes::secret("own")), ("ed".to_owned(), ed25519(PUBLIC))];
@@ -140,7 +141,7 @@ async fn whoever_has_the_public_half_resumes_and_cannot_hand_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_very_same_resume_repeated_changes_nothing_and_says_how_the_run_went_on() {
+async fn the_same_resume_repeated_changes_nothing_and_reports_the_run() {
     let world = deletes();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = world.handed_out(&here).await;
@@ -169,7 +170,7 @@ async fn an_envelope_that_was_used_is_spent_for_anything_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_of_the_answers_spends_it_as_well_and_the_rest_needs_a_new_one() {
+async fn partial_answers_spend_it_and_the_rest_needs_a_new_one() {
     let two = json!([{"calls": [{"name": "ext_order"}, {"name": "ext_order"}]}, say("Done.")]);
     let world = World::of(a_clerk().whose_model_says(two));
     let node = world.node(keys(&["k1"]));
@@ -209,7 +210,7 @@ async fn two_nodes_with_a_common_store_spend_it_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_nodes_with_a_common_store_that_say_the_same_both_hear_how_it_went_on() {
+async fn two_nodes_with_the_same_input_both_receive_the_report() {
     let world = deletes();
     let here = world.node(keys(&["k1"]));
     let envelope = world.handed_out(&here).await;
@@ -226,7 +227,7 @@ async fn two_nodes_with_a_common_store_that_say_the_same_both_hear_how_it_went_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_answer_leaves_no_trace_on_a_node_that_has_never_seen_the_run() {
+async fn a_rejected_answer_leaves_no_trace_on_a_new_node() {
     let world = orders();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = world.handed_out(&here).await;
@@ -252,7 +253,7 @@ async fn a_node_without_the_agent_takes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_is_to_the_tool_that_was_shown_and_not_to_another_one_that_the_next_node_has() {
+async fn an_approval_is_bound_to_the_tool_that_the_envelope_showed() {
     let world = deletes();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = world.handed_out(&here).await;
@@ -267,7 +268,7 @@ async fn a_yes_is_to_the_tool_that_was_shown_and_not_to_another_one_that_the_nex
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_too_late_is_refused_as_too_late_and_the_envelope_is_still_good_for_the_run() {
+async fn a_late_answer_is_rejected_and_does_not_spend_the_envelope() {
     let world = orders().with(serde_json::from_value(json!({"name": "order", "deadline_s": 60})).unwrap());
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = world.handed_out(&here).await;
@@ -283,7 +284,7 @@ async fn what_comes_too_late_is_refused_as_too_late_and_the_envelope_is_still_go
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_time_that_was_given_meanwhile_does_not_spend_it() {
+async fn an_extended_deadline_does_not_spend_it() {
     let world = orders().with(serde_json::from_value(json!({"name": "order", "deadline_s": 60})).unwrap());
     let node = world.node(keys(&["k1"]));
     let envelope = world.handed_out(&node).await;
@@ -297,7 +298,7 @@ async fn more_time_that_was_given_meanwhile_does_not_spend_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_too_large_to_be_shown_can_be_read_on_the_next_node() {
+async fn a_stored_result_can_be_read_on_the_next_node() {
     let long = "long ".repeat(40_000);
     let world = World::of(a_clerk().whose_model_says(json!([
         {"calls": [{"name": "mcp_files_read"}]},

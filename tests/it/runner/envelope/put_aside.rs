@@ -1,4 +1,4 @@
-//! Envelopes of runs that wait for more than their caller: answers to a server, a task at one, servers of their own.
+//! Envelopes of runs that wait for an elicitation, a task, or an injected server.
 
 use std::sync::Arc;
 

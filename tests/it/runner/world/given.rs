@@ -1,4 +1,4 @@
-//! Arranging a world.
+//! Setup of a world.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::fakes::{
     CountingApprovals, FailingStore, FakeClock, FakeIds, FakeServers, JsonAnswers, RecordingSink, StrictInputs, tool,
 };
 
-/// A world in the making.
+/// A world under construction.
 pub(crate) struct Given {
     agent: Agent,
     servers: Arc<FakeServers>,
@@ -27,7 +27,7 @@ pub(crate) struct Given {
     ports: Ports,
 }
 
-/// The ports that only some scenarios care about.
+/// Ports that only some scenarios set.
 #[derive(Clone, Default)]
 pub(crate) struct Ports {
     inputs: Option<Arc<dyn ToolInputValidator>>,
@@ -38,7 +38,7 @@ pub(crate) struct Ports {
     results: Vec<(String, ServerResults)>,
 }
 
-/// An agent called `clerk`, whose policy lets everything run, and whose model has nothing to say yet.
+/// An agent called `clerk` with a policy that allows everything and a model without turns.
 pub(crate) fn given_an_agent() -> Given {
     let mute = Arc::new(ScriptedModel::new("scripted", Script::default()));
     let agent = Agent { policy: Arc::new(Policy::allow_always()), ..Agent::new("clerk", mute) };
@@ -46,7 +46,7 @@ pub(crate) fn given_an_agent() -> Given {
 }
 
 impl Given {
-    /// An MCP server with tools of these names.
+    /// Adds an MCP server with tools of these names.
     pub(crate) fn with_tools(self, server: &str, names: &[&str]) -> Self {
         names.iter().for_each(|name| self.servers.offer(server, tool(name)));
         self.with_server(server)
@@ -59,19 +59,19 @@ impl Given {
         self
     }
 
-    /// A tool of a trusted server that may be repeated.
+    /// Adds an idempotent tool of a trusted server.
     pub(crate) fn with_a_harmless_tool(self, server: &str, name: &str) -> Self {
         self.servers.offer_harmless(server, name);
         self.with_server(server)
     }
 
-    /// Tells the servers how to behave.
+    /// Configures the behavior of the servers.
     pub(crate) fn where_servers(self, told: impl FnOnce(&FakeServers)) -> Self {
         told(&self.servers);
         self
     }
 
-    /// A tool that the application runs itself.
+    /// Adds an external tool.
     pub(crate) fn with_an_external_tool(self, name: &str) -> Self {
         let value = json!({"name": name});
         self.with_external(value)
@@ -82,14 +82,14 @@ impl Given {
         self
     }
 
-    /// What the model says, turn by turn.
+    /// The turns of the model.
     pub(crate) fn whose_model_says(mut self, turns: Value) -> Self {
         let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
         self.agent.model = Arc::new(ScriptedModel::new("scripted", script));
         self
     }
 
-    /// A model that stands in for the others, and what it says turn by turn.
+    /// Adds a fallback model with these turns.
     pub(crate) fn with_a_fallback(mut self, name: &str, turns: Value) -> Self {
         let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
         let model = Arc::new(ScriptedModel::new(name, script));
@@ -102,7 +102,7 @@ impl Given {
         self
     }
 
-    /// A rule of the policy about the tools whose names match.
+    /// Adds a policy rule for the tools whose names match.
     pub(crate) fn whose_policy_says(mut self, verdict: Verdict, tools: &str) -> Self {
         let matches = Match { tool: Some(tools.into()), ..Match::default() };
         let rule = Rule::new(tools, verdict, "because it matters", matches, Vec::new(), Vec::new()).unwrap();
@@ -115,7 +115,7 @@ impl Given {
         self
     }
 
-    /// Whatever else is special about the agent.
+    /// Changes the agent in any other way.
     pub(crate) fn that(mut self, change: impl FnOnce(&mut Agent)) -> Self {
         change(&mut self.agent);
         self
@@ -126,13 +126,13 @@ impl Given {
         self
     }
 
-    /// Arguments, results and answers are checked as the program checks them.
+    /// Validates arguments, results and answers as the program does.
     pub(crate) fn that_checks_by_schema(mut self) -> Self {
         self.ports.inputs = Some(Arc::new(SchemaValidator::new()));
         self.with_the_answers_checked_by(Arc::new(SchemaValidator::new()))
     }
 
-    /// Its answers have to be JSON.
+    /// Requires answers to be JSON.
     pub(crate) fn that_checks_answers(mut self) -> Self {
         self.agent.validate_output = true;
         self.with_the_answers_checked_by(Arc::new(JsonAnswers))
@@ -153,7 +153,7 @@ impl Given {
         self
     }
 
-    /// How the results of a server are taken.
+    /// How the results of a server are handled.
     pub(crate) fn with_the_results_of(mut self, server: &str, results: ServerResults) -> Self {
         self.ports.results.push((server.into(), results));
         self
@@ -164,27 +164,27 @@ impl Given {
         self
     }
 
-    /// The agent alone, for a world of another kind.
+    /// Only the agent, for another kind of world.
     pub(crate) fn agent(self) -> Agent {
         self.agent
     }
 
-    /// The servers alone.
+    /// Only the servers.
     pub(crate) fn servers(&self) -> Arc<FakeServers> {
         self.servers.clone()
     }
 
-    /// A world of its own on the store of another one.
+    /// Another world on the same store.
     pub(crate) async fn sharing(self, other: &World) -> World {
         self.on(other.kept.clone(), other.ids.clone()).await
     }
 
-    /// The world, with its journals in memory.
+    /// The world with its journals in memory.
     pub(crate) async fn ready(self) -> World {
         self.kept(Kept::InMemory).await
     }
 
-    /// The world, with its journals kept there.
+    /// The world with its journals in that kind of store.
     pub(crate) async fn kept(self, kept: Kept) -> World {
         self.on(Arc::new(kept.open().await), Arc::default()).await
     }

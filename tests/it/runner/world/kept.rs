@@ -1,4 +1,4 @@
-//! Where a world keeps its journals.
+//! Stores of a world.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use tempfile::TempDir;
 use toolgate::ports::{RunStore, Webhooks};
 use toolgate::stores::{Durability, MemoryStore, SqliteStore};
 
-/// The kinds of place.
+/// The kinds of stores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kept {
     InMemory,
     InAFile,
 }
 
-/// An open place.
+/// An open store.
 pub(crate) enum Place {
     Memory(Arc<MemoryStore>),
     File { directory: TempDir, store: Arc<SqliteStore> },
 }
 
-/// Writes each scenario down once and runs it in memory, with time paused, and on a file.
+/// Runs each scenario in memory, with paused time, and on a file.
 macro_rules! on_every_store {
     ($($(#[$note:meta])* async fn $name:ident($kept:ident: Kept) $body:block)*) => {
         mod in_memory {
@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    /// The webhooks kept beside the journals.
+    /// The webhooks in the store.
     pub(crate) fn webhooks(&self) -> Arc<dyn Webhooks> {
         match self {
             Self::Memory(store) => store.clone(),
@@ -63,7 +63,7 @@ impl Place {
         }
     }
 
-    /// The same journals as another process sees them.
+    /// The same journals as another process opens them.
     pub(crate) async fn open_again(&self) -> Arc<dyn RunStore> {
         match self {
             Self::Memory(store) => store.clone(),

@@ -1,16 +1,16 @@
-//! Looking at what came of it.
+//! Inspection of the outcome.
 
 use serde_json::{Value, json};
 use toolgate::core::chat::{Message, Part, Role};
 use toolgate::core::run::Recorded;
 use toolgate::runner::Report;
 
-/// The names of facts.
+/// The names of events.
 pub(crate) fn names(journal: &[Recorded]) -> Vec<&'static str> {
     journal.iter().map(|recorded| recorded.event.name()).collect()
 }
 
-/// The conversation, one line a part: who says what.
+/// The conversation, one line per part with its author.
 pub(crate) fn said(report: &Report) -> Vec<String> {
     report.messages.iter().flat_map(|message| lines(message)).collect()
 }
@@ -33,7 +33,7 @@ fn lines(message: &Message) -> Vec<String> {
     message.content.iter().map(line).collect()
 }
 
-/// What the model reads as the answer to a call.
+/// The answer to a call as the model reads it.
 pub(crate) fn answer_to(report: &Report, call: &str) -> String {
     let marks = [format!("user: {call} -> "), format!("user: {call} failed -> ")];
     let answers: Vec<String> = said(report)
@@ -45,7 +45,7 @@ pub(crate) fn answer_to(report: &Report, call: &str) -> String {
     answers[0].clone()
 }
 
-/// A turn in which the model only speaks.
+/// A turn with text only.
 pub(crate) fn say(text: &str) -> Value {
     json!({"say": text})
 }

@@ -1,4 +1,4 @@
-//! Keys that let applications in.
+//! Access keys.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(crate) async fn a_key_is_found_by_the_hash_of_its_secret_alone<S: Store>(sto
     assert_eq!((made.holds(at(899)), made.holds(at(900))), (true, false));
 }
 
-pub(crate) async fn a_key_is_taken_back_once_and_stays_listed<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_key_is_revoked_once_and_stays_listed<S: Store>(store: Arc<S>) {
     let hash = put(&*store, &key("key_a", "default", 100)).await;
     let first = Revoked { at: at(160), by: "bob".to_owned() };
     let later = Revoked { at: at(170), by: "eve".to_owned() };
@@ -74,7 +74,7 @@ pub(crate) async fn keys_are_listed_newest_first_and_by_tenant<S: Store>(store: 
 }
 
 pub(crate) async fn pages_of_keys_have_each_key_once<S: Store>(store: Arc<S>) {
-    // Several were made in the same second.
+    // Several keys were created in the same second.
     for number in 0..20 {
         let tenant = if number % 3 == 0 { "bolt" } else { "acme" };
         put(&*store, &key(&format!("key_{number:02}"), tenant, number % 4)).await;

@@ -1,4 +1,4 @@
-//! One write, and its position is the compare-and-set.
+//! Appends: one write whose position is the compare-and-set.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) async fn a_run_is_created_once<S: Store>(store: Arc<S>) {
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
 }
 
-pub(crate) async fn an_append_at_the_wrong_position_tells_the_true_length<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_append_at_the_wrong_position_reports_the_length<S: Store>(store: Arc<S>) {
     assert_eq!(store.append(append(run(1), 3, 1)).await, Err(AppendError::Conflict { length: 0 }));
     store.append(append(run(1), 0, 4)).await.unwrap();
     for wrong in [0, 1, 3, 5, 1000] {
@@ -30,7 +30,7 @@ pub(crate) async fn an_append_at_the_wrong_position_tells_the_true_length<S: Sto
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 5));
 }
 
-pub(crate) async fn a_refused_append_changes_nothing<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_rejected_append_changes_nothing<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 2).by("node_a")).await.unwrap();
     let before = store.list(&RunFilter::default()).await.unwrap();
     store.append(append(run(1), 1, 5)).await.unwrap_err();
@@ -41,7 +41,7 @@ pub(crate) async fn a_refused_append_changes_nothing<S: Store>(store: Arc<S>) {
     assert_eq!(store.load(&run(2), 0).await.unwrap(), []);
 }
 
-pub(crate) async fn an_append_that_would_leave_a_gap_is_refused<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_append_that_would_leave_a_gap_is_rejected<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 1)).await.unwrap();
     let mut gap = append(run(1), 1, 2);
     gap.events = vec![fact(1), fact(3)];
@@ -66,7 +66,7 @@ pub(crate) async fn an_append_without_events_changes_the_row_alone<S: Store>(sto
     assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
 }
 
-pub(crate) async fn of_many_appends_to_one_position_one_wins<S: Store>(store: Arc<S>) {
+pub(crate) async fn of_concurrent_appends_to_one_position_one_wins<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 1)).await.unwrap();
     let appenders: Vec<_> = (0..16)
         .map(|_| {
@@ -125,7 +125,7 @@ pub(crate) async fn a_journal_is_loaded_from_any_position<S: Store>(store: Arc<S
     assert_eq!(store.load(&run(7), 0).await.unwrap(), []);
 }
 
-pub(crate) async fn facts_come_back_exactly_as_they_went_in<S: Store>(store: Arc<S>) {
+pub(crate) async fn events_are_loaded_exactly_as_written<S: Store>(store: Arc<S>) {
     let mut odd = append("run_'; DROP TABLE run; --é🦀".into(), 0, 3);
     odd.row.title = "nul \u{0}, quote ' and crab 🦀".to_owned();
     odd.events[1].at = "-000044-03-15T12:00:00.000000001Z".parse().unwrap();

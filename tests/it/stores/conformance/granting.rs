@@ -1,4 +1,4 @@
-//! Standing approvals.
+//! Grants.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(crate) async fn granting_twice_is_granting_once<S: Store>(store: Arc<S>) {
     assert_eq!(store.grants(&GrantFilter::default(), at(200)).await.unwrap(), [given]);
 }
 
-pub(crate) async fn a_batch_finds_every_tool_that_is_covered_under_its_own_name<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_batch_finds_every_covered_tool_under_its_own_name<S: Store>(store: Arc<S>) {
     assert!(store.granted(&asker("s"), &[], at(200)).await.unwrap().is_empty());
     let tool = |number: usize| Guarded { tool: name(&format!("t{number}")), definition: format!("[\"h '{number}🦀") };
     for number in (0..300).step_by(3) {
@@ -115,7 +115,7 @@ pub(crate) async fn a_grant_ends_with_its_time_or_when_it_is_revoked<S: Store>(s
     let again = store.revoke(&"revoked".into(), &Revoked { at: at(170), by: "eve".to_owned() }).await.unwrap().unwrap();
     assert_eq!((revoked.revoked.as_ref(), &again), (Some(&first), &revoked));
     assert_eq!(store.revoke(&"unknown".into(), &first).await.unwrap(), None);
-    // What was revoked does not come back because the same decision is written once more.
+    // A revoked grant stays revoked when the same decision is written again.
     store.grant(&grant("revoked", "h")).await.unwrap();
 
     assert_eq!(store.hold(&hold, at(165)).await.unwrap(), [false, false, false]);
@@ -174,7 +174,7 @@ pub(crate) async fn grants_are_found_by_id_and_tenant<S: Store>(store: Arc<S>) {
     }
 }
 
-pub(crate) async fn pages_of_grants_have_each_grant_that_is_meant_once<S: Store>(store: Arc<S>) {
+pub(crate) async fn pages_of_grants_contain_each_match_once<S: Store>(store: Arc<S>) {
     let now = Timestamp::from_millisecond(100_500).unwrap();
     for number in 0..40 {
         let given = Grant {
@@ -183,7 +183,7 @@ pub(crate) async fn pages_of_grants_have_each_grant_that_is_meant_once<S: Store>
             agent: if number % 3 == 0 { "another".into() } else { "desk".into() },
             session: (number % 4 == 0).then(|| "s".into()),
             tool: name(if number % 2 == 0 { "mcp_disk_delete" } else { "mcp_disk_read" }),
-            // Before, at, and after the time of the list, some with fewer digits than it has.
+            // Before, at, and after the time of the list, some with fewer digits.
             expires_at: [None, Some(100_000), Some(100_500), Some(100_501), Some(101_000)][number as usize % 5]
                 .map(|ms| Timestamp::from_millisecond(ms).unwrap()),
             ..grant(&format!("grant_{number:02}"), "h")

@@ -1,4 +1,4 @@
-//! Content outside the journals.
+//! Blobs: content outside the journals.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn picture(bytes: impl Into<Vec<u8>>) -> Blob {
     Blob { media_type: "image/png".into(), bytes: bytes.into() }
 }
 
-pub(crate) async fn a_blob_comes_back_exactly_as_it_went_in<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_blob_is_read_exactly_as_written<S: Store>(store: Arc<S>) {
     for bytes in [Vec::new(), vec![0], (0..=255).cycle().take(1_000_003).collect::<Vec<u8>>()] {
         let handle = store.put(&run(1), picture(bytes.clone())).await.unwrap();
         assert_eq!(handle, BlobHandle::of(&bytes));
@@ -30,14 +30,14 @@ pub(crate) async fn the_same_bytes_are_one_blob_under_their_first_type<S: Store>
     assert_eq!(store.get(&first).await.unwrap(), Some(picture("same")));
 }
 
-pub(crate) async fn what_was_never_put_is_not_there<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_unknown_blob_is_not_found<S: Store>(store: Arc<S>) {
     store.put(&run(1), picture("something")).await.unwrap();
     let handle = BlobHandle::of(b"nothing");
     assert_eq!(store.get(&handle).await.unwrap(), None);
     assert_eq!(store.describe(&handle).await.unwrap(), None);
 }
 
-pub(crate) async fn a_blob_of_the_largest_size_is_kept_and_a_larger_one_refused<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_blob_of_the_maximum_size_is_stored_a_larger_one_rejected<S: Store>(store: Arc<S>) {
     let handle = store.put(&run(1), picture(vec![7; MAX_BLOB_BYTES])).await.unwrap();
     assert_eq!(store.describe(&handle).await.unwrap().unwrap().size, MAX_BLOB_BYTES as u64);
     let refused = store.put(&run(1), picture(vec![7; MAX_BLOB_BYTES + 1])).await.unwrap_err();
@@ -45,7 +45,7 @@ pub(crate) async fn a_blob_of_the_largest_size_is_kept_and_a_larger_one_refused<
     assert_eq!(refused.to_string(), "67108865 bytes are too many to be kept; the limit is 64 MiB");
 }
 
-pub(crate) async fn of_many_who_put_the_same_bytes_all_succeed<S: Store>(store: Arc<S>) {
+pub(crate) async fn concurrent_puts_of_the_same_bytes_all_succeed<S: Store>(store: Arc<S>) {
     let puts = (0..20).map(|number| {
         let store = store.clone();
         tokio::spawn(async move { store.put(&run(number), picture("same")).await })
@@ -55,7 +55,7 @@ pub(crate) async fn of_many_who_put_the_same_bytes_all_succeed<S: Store>(store: 
     }
 }
 
-pub(crate) async fn a_store_offers_itself_for_blobs<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_store_is_its_own_blob_store<S: Store>(store: Arc<S>) {
     let handle = store.put(&run(1), picture("something")).await.unwrap();
     let blobs = store.blobs().expect("it keeps blobs");
     assert_eq!(blobs.get(&handle).await.unwrap(), Some(picture("something")));

@@ -71,7 +71,7 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
     }
 }
 
-/// The numbers of a tenant's runs by every combination of filters, against the definition of a filter.
+/// Compares the lists of a tenant for every combination of filters with the definition of a filter.
 async fn assert_lists<S: Store>(store: &S, rows: &[RunRow]) {
     let either = [false, true];
     for (tenant, before) in [("acme", None), ("brim", Some(run(35))), ("acme", Some(run(20))), ("corp", None)] {
@@ -146,10 +146,10 @@ pub(crate) async fn a_listing_shows_the_row_of_the_last_append<S: Store>(store: 
 
     let decided = append(run(1), 3, 1).by("node_a");
     store.append(decided.clone()).await.unwrap();
-    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [decided.row], "it owes nothing any more");
+    assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [decided.row], "it has no pending item");
 }
 
-pub(crate) async fn a_listing_finds_what_is_owed_and_what_runs_out<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_listing_finds_pending_items_and_deadlines<S: Store>(store: Arc<S>) {
     let second = |second| Timestamp::from_second(second).unwrap();
     let waits = [
         Owes { approvals: 1, asked_at: Some(second(50)), due_at: Some(second(100)), ..Owes::default() },

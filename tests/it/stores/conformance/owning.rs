@@ -1,5 +1,5 @@
-//! Who drives a run. The leases here are a minute long where they must hold and a moment long where they must run out;
-//! a test that waits for the latter asks until the answer changes.
+//! Ownership of runs. A lease here lasts a minute if it must hold and a moment if it must expire; a test that waits for
+//! the latter repeats its request until the answer changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,11 +44,11 @@ pub(crate) async fn a_run_that_is_not_running_has_no_owner<S: Store>(store: Arc<
         store.append(append(run(number), 0, 1).by("node_a")).await.unwrap();
         store.append(append(run(number), 1, 1).by("node_a").leaving(status)).await.unwrap();
         assert_eq!(store.claim(&named("node_a", run(number))).await.unwrap(), [], "{status:?}");
-        // It wakes up free: whoever comes first may drive it.
+        // The run becomes unowned: any node may claim it.
         store.append(append(run(number), 2, 1)).await.unwrap();
         assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(number)], "{status:?}");
     }
-    // Created suspended by an owner, then continued by another.
+    // Created as pending by an owner, then continued by another.
     store.append(append(run(9), 0, 1).by("node_a").leaving(Status::Pending)).await.unwrap();
     store.append(append(run(9), 1, 1).by("node_b")).await.unwrap();
     let late = store.append(append(run(9), 2, 1).by("node_a")).await;
@@ -82,7 +82,7 @@ pub(crate) async fn a_claim_by_name_gives_the_owner_its_run_again<S: Store>(stor
     assert_eq!(store.claim(&named("node_b", run(1))).await.unwrap(), []);
 }
 
-pub(crate) async fn orphaned_runs_are_told_and_stay_as_they_are<S: Store>(store: Arc<S>) {
+pub(crate) async fn orphaned_runs_are_listed_unchanged<S: Store>(store: Arc<S>) {
     for number in 0..3 {
         store.append(append(run(number), 0, 1)).await.unwrap();
     }
@@ -109,13 +109,13 @@ pub(crate) async fn a_claim_takes_no_more_than_it_asks_for<S: Store>(store: Arc<
     assert_eq!(store.claim(&claim(usize::MAX)).await.unwrap(), [run(2), run(3), run(4)]);
 }
 
-pub(crate) async fn a_lease_that_ran_out_is_anybodys<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_expired_lease_can_be_claimed_by_any_node<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 1).by("node_a").leased(MOMENT)).await.unwrap();
     assert_eq!(claimed_in_time(&*store, &any("node_b")).await, [run(1)]);
     let late = store.append(append(run(1), 1, 1).by("node_a")).await;
     assert_eq!(late, Err(AppendError::Owned(node("node_b"))));
 
-    // An append by another owner takes the run over as well, and so does a claim by the owner that was late.
+    // An append by another owner also takes over the run, and so does a claim by the late owner.
     store.append(append(run(2), 0, 1).by("node_a").leased(Duration::ZERO)).await.unwrap();
     store.append(append(run(2), 1, 1).by("node_b").leased(Duration::ZERO)).await.unwrap();
     assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(2)]);
@@ -133,7 +133,7 @@ pub(crate) async fn a_renewed_lease_holds<S: Store>(store: Arc<S>) {
     let other = store.append(append(run(2), 1, 1).by("node_c")).await;
     assert_eq!(other, Err(AppendError::Owned(node("node_a"))));
 
-    // For ever is a long time, and no overflow.
+    // The maximum duration must not overflow.
     store.renew(&node("node_a"), &all, Duration::MAX).await.unwrap();
     assert_eq!(store.claim(&Claim { lease: Duration::MAX, ..named("node_a", run(1)) }).await.unwrap(), [run(1)]);
     assert_eq!(store.claim(&any("node_c")).await.unwrap(), []);
@@ -148,11 +148,11 @@ pub(crate) async fn a_run_that_its_owner_does_not_name_is_not_renewed<S: Store>(
     assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(1)]);
 }
 
-pub(crate) async fn a_run_whose_lease_is_made_nothing_is_anybodys_at_once<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_run_with_a_zero_lease_can_be_claimed_at_once<S: Store>(store: Arc<S>) {
     for number in [1, 2] {
         store.append(append(run(number), 0, 1).by("node_a")).await.unwrap();
     }
-    // Nobody gives away what is not theirs.
+    // A node cannot release the lease of another node.
     store.renew(&node("node_b"), &[run(2)], Duration::ZERO).await.unwrap();
     store.renew(&node("node_a"), &[run(1)], Duration::ZERO).await.unwrap();
     assert_eq!(store.claim(&any("node_b")).await.unwrap(), [run(1)]);
@@ -184,7 +184,7 @@ pub(crate) async fn two_workers_claim_no_run_twice<S: Store>(store: Arc<S>) {
     assert_eq!(store.list(&ended).await.unwrap().len(), RUNS);
 }
 
-/// Claims, drives to the end, until nothing is left.
+/// Claims and finishes runs until no run is left.
 async fn work<S: Store>(store: Arc<S>, name: &str) -> Vec<RunId> {
     let mut mine = Vec::new();
     loop {

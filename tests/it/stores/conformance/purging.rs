@@ -1,4 +1,4 @@
-//! What a run held goes, its row stays.
+//! Deletion of a run's content; its row stays.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) async fn a_purged_run_leaves_its_row_and_nothing_else<S: Store>(store
     assert_eq!(store.list(&named).await.unwrap(), [left]);
 }
 
-pub(crate) async fn only_a_run_that_is_over_and_that_long_is_purged<S: Store>(store: Arc<S>) {
+pub(crate) async fn only_an_ended_run_at_that_version_is_purged<S: Store>(store: Arc<S>) {
     for (number, status) in Status::ALL.into_iter().enumerate() {
         store.append(append(run(number), 0, 2).leaving(status)).await.unwrap();
         for at in [0, 1, 3] {
@@ -55,7 +55,7 @@ pub(crate) async fn nothing_is_appended_to_a_purged_run<S: Store>(store: Arc<S>)
     assert_eq!(store.load(&run(1), 0).await.unwrap(), []);
 }
 
-pub(crate) async fn a_blob_goes_when_the_last_run_that_used_it_is_forgotten<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_blob_is_deleted_with_the_last_run_that_uses_it<S: Store>(store: Arc<S>) {
     let blob = |bytes: &str| Blob { media_type: "text/plain".into(), bytes: bytes.into() };
     let alone = store.put(&run(1), blob("alone")).await.unwrap();
     let shared = store.put(&run(1), blob("shared")).await.unwrap();

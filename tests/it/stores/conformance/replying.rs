@@ -1,4 +1,4 @@
-//! Answers to requests with an idempotency key.
+//! Idempotency records.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn reply() -> Reply {
     Reply { status: 201, run: Some("run_1".into()), headers, body: vec![0, 255, b'"'] }
 }
 
-pub(crate) async fn a_request_is_noted_once_and_its_answer_kept<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_request_is_recorded_once_with_its_response<S: Store>(store: Arc<S>) {
     let first = asked("ann", "k");
     assert_eq!(store.begin(&first, at(100)).await.unwrap(), None);
     let again = Asked { run: Some("run_2".into()), fingerprint: "another".to_owned(), ..first.clone() };
@@ -46,20 +46,20 @@ pub(crate) async fn a_request_is_noted_once_and_its_answer_kept<S: Store>(store:
     }
 }
 
-pub(crate) async fn of_many_who_begin_one_request_one_does<S: Store>(store: Arc<S>) {
+pub(crate) async fn of_concurrent_begins_of_one_request_one_wins<S: Store>(store: Arc<S>) {
     let request = asked("ann", "k");
     let all = join_all((0..20).map(|_| store.begin(&request, at(100)))).await;
     assert_eq!(all.into_iter().filter(|begun| begun.as_ref().unwrap().is_none()).count(), 1);
 }
 
-pub(crate) async fn a_request_is_one_of_its_caller<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_request_belongs_to_its_caller<S: Store>(store: Arc<S>) {
     let other_tenant = Asked { tenant: "bolt".into(), ..asked("ann", "k") };
     for request in [asked("ann", "k"), asked("bob", "k"), asked("ann", "l"), other_tenant] {
         assert_eq!(store.begin(&request, at(100)).await.unwrap(), None, "{request:?}");
     }
 }
 
-pub(crate) async fn a_request_that_was_forgotten_or_has_expired_begins_anew<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_forgotten_or_expired_request_starts_again<S: Store>(store: Arc<S>) {
     let request = asked("ann", "k");
     store.begin(&request, at(100)).await.unwrap();
     Replies::forget(&*store, &request).await.unwrap();
@@ -70,7 +70,7 @@ pub(crate) async fn a_request_that_was_forgotten_or_has_expired_begins_anew<S: S
     assert_eq!(store.begin(&later, at(1000)).await.unwrap(), None);
     let known = store.begin(&later, at(1001)).await.unwrap().unwrap();
     assert_eq!((known.fingerprint.as_str(), known.fate), ("later", Fate::UnderWay { held_until: at(1015) }));
-    // More than are swept at once: those that are asked for are gone all the same.
+    // More records than one sweep deletes: requested ones count as expired all the same.
     for number in 0..200 {
         store.begin(&Asked { expires_at: at(1010), ..asked("ann", &number.to_string()) }, at(1002)).await.unwrap();
     }
@@ -80,7 +80,7 @@ pub(crate) async fn a_request_that_was_forgotten_or_has_expired_begins_anew<S: S
     }
 }
 
-pub(crate) async fn a_request_that_is_held_says_until_when<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_held_request_reports_its_deadline<S: Store>(store: Arc<S>) {
     let request = asked("ann", "k");
     store.begin(&request, at(100)).await.unwrap();
     for (until, known) in [(130, 130), (120, 130)] {
@@ -93,7 +93,7 @@ pub(crate) async fn a_request_that_is_held_says_until_when<S: Store>(store: Arc<
     assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, Fate::Answered(reply()));
 }
 
-pub(crate) async fn a_request_that_nobody_works_on_is_taken_over_by_one<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_abandoned_request_is_taken_over_by_one<S: Store>(store: Arc<S>) {
     let first = asked("ann", "k");
     let repeat = Asked { held_until: at(130), ..first.clone() };
     assert!(!store.take_over(&repeat, at(200)).await.unwrap(), "it was never noted");

@@ -1,4 +1,4 @@
-//! Webhooks: endpoints, what they have not heard of, and messages on their way.
+//! Webhooks: endpoints, unannounced events, and deliveries.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn ids(deliveries: &[WebhookDelivery]) -> Vec<&str> {
     deliveries.iter().map(|delivery| delivery.id.as_str()).collect()
 }
 
-pub(crate) async fn an_endpoint_is_changed_only_by_whoever_knows_how_it_is<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_endpoint_changes_only_at_its_current_revision<S: Store>(store: Arc<S>) {
     let new = endpoint("we_a", "acme");
     assert_eq!(store.save(&new).await.unwrap(), EndpointSaved::Saved);
     assert_eq!(store.save(&new).await.unwrap(), EndpointSaved::Stale, "there is one of that id");
@@ -105,7 +105,7 @@ pub(crate) async fn endpoints_are_found_by_id_and_by_tenant_oldest_first<S: Stor
     assert_eq!(found(Some("we_b"), Some("acme")).await, [""; 0]);
 }
 
-pub(crate) async fn what_is_configured_takes_the_place_of_what_was<S: Store>(store: Arc<S>) {
+pub(crate) async fn configured_endpoints_replace_the_previous_ones<S: Store>(store: Arc<S>) {
     let configured = |id| WebhookEndpoint { configured: true, ..endpoint(id, "acme") };
     assert_eq!(store.save(&endpoint("we_own", "acme")).await.unwrap(), EndpointSaved::Saved);
     store.configure(&[configured("we_a"), configured("we_b")]).await.unwrap();
@@ -124,7 +124,7 @@ pub(crate) async fn what_is_configured_takes_the_place_of_what_was<S: Store>(sto
     assert_eq!((listed(&store, "we_a").await.len(), listed(&store, "we_b").await.len()), (0, 1));
 }
 
-pub(crate) async fn a_run_at_rest_is_untold_until_it_is_told<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_idle_run_is_unannounced_until_it_is_announced<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.append(append(run(1), 0, 3)).await.unwrap();
     assert_eq!(store.untold(10).await.unwrap(), [], "it is under way");
@@ -144,7 +144,7 @@ pub(crate) async fn a_run_at_rest_is_untold_until_it_is_told<S: Store>(store: Ar
     assert_eq!(untold().await, [(run(1), 5, 4), (run(2), 1, 0)], "the mark never moves back");
 }
 
-pub(crate) async fn what_happens_while_nobody_of_the_tenant_listens_counts_as_told<S: Store>(store: Arc<S>) {
+pub(crate) async fn events_without_an_endpoint_count_as_announced<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "acme")).await.unwrap();
     let of = |number, tenant: &str| {
         let mut new = append(run(number), 0, 1).leaving(Status::Pending);
@@ -161,7 +161,7 @@ pub(crate) async fn what_happens_while_nobody_of_the_tenant_listens_counts_as_to
     assert_eq!(untold().await, [run(1), run(3)]);
 }
 
-pub(crate) async fn what_is_deleted_before_it_was_told_hides_nothing_that_is_to_be_told<S: Store>(store: Arc<S>) {
+pub(crate) async fn an_unannounced_deleted_run_hides_no_other_run<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     for number in 1..=4 {
         store.append(append(run(number), 0, 1).leaving(Status::Completed)).await.unwrap();
@@ -173,7 +173,7 @@ pub(crate) async fn what_is_deleted_before_it_was_told_hides_nothing_that_is_to_
     assert_eq!(untold.into_iter().map(|untold| untold.row.id).collect::<Vec<_>>(), [run(4)]);
 }
 
-pub(crate) async fn telling_twice_makes_one_delivery<S: Store>(store: Arc<S>) {
+pub(crate) async fn announcing_twice_creates_one_delivery<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.append(append(run(1), 0, 1).leaving(Status::Pending)).await.unwrap();
     let tell = |made| Told {
@@ -184,7 +184,7 @@ pub(crate) async fn telling_twice_makes_one_delivery<S: Store>(store: Arc<S>) {
     store.tell(tell(1)).await.unwrap();
     store.tell(tell(2)).await.unwrap();
     assert_eq!(listed(&store, "we_a").await, [delivery("msg_1", "we_a", 1)]);
-    assert_eq!(listed(&store, "we_nobody").await, [], "nobody waits for it");
+    assert_eq!(listed(&store, "we_nobody").await, [], "it has no endpoint");
 }
 
 pub(crate) async fn the_endpoint_that_is_longest_due_comes_first<S: Store>(store: Arc<S>) {
@@ -202,7 +202,7 @@ pub(crate) async fn the_endpoint_that_is_longest_due_comes_first<S: Store>(store
     assert_eq!(due(&store, 9).await, ["we_c", "we_a", "we_b"], "what is taken is due later");
 }
 
-pub(crate) async fn what_is_taken_is_nobody_elses_until_it_is_due_again<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_claimed_delivery_is_exclusive_until_it_is_due_again<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.save(&endpoint("we_b", "default")).await.unwrap();
     for (id, endpoint, made) in [("msg_2", "we_a", 2), ("msg_1", "we_a", 1), ("msg_3", "we_b", 1), ("msg_4", "we_a", 9)]
@@ -221,10 +221,10 @@ pub(crate) async fn what_is_taken_is_nobody_elses_until_it_is_due_again<S: Store
     assert_eq!(take(2, 10).await, [""; 0]);
     assert_eq!(due(&store, 2).await, ["we_b"]);
     let again = take(60, 10).await;
-    assert_eq!(again.len(), 3, "whoever took them never came back: {again:?}");
+    assert_eq!(again.len(), 3, "their worker never settled them: {again:?}");
 }
 
-pub(crate) async fn what_was_taken_by_somebody_else_since_is_not_settled<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_delivery_claimed_by_another_worker_is_not_settled<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.enqueue(&delivery("msg_1", "we_a", 1)).await.unwrap();
     let first = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
@@ -238,7 +238,7 @@ pub(crate) async fn what_was_taken_by_somebody_else_since_is_not_settled<S: Stor
     assert_eq!(due(&store, 1_000).await, [""; 0]);
 }
 
-pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_disabled_endpoint_receives_nothing<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
     let settle = async |standing| after(&store, standing).await;
     assert_eq!(settle(Standing::Failing(second(3))).await.failing_since, Some(second(3)));
@@ -253,7 +253,7 @@ pub(crate) async fn an_endpoint_that_is_switched_off_is_sent_nothing<S: Store>(s
     assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap().len(), 4);
 }
 
-/// Takes the next message to the one endpoint there is, settles it like that, and says how the endpoint is then.
+/// Claims the next message of the only endpoint, settles it like this, and returns the endpoint.
 async fn after<S: Store>(store: &Arc<S>, standing: Standing) -> WebhookEndpoint {
     let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
     let settled = Settled { delivery: taken, taken_until: second(60), standing };
@@ -268,22 +268,20 @@ async fn one_endpoint_with_messages<S: Store>(store: &Arc<S>) {
     }
 }
 
-pub(crate) async fn an_endpoint_that_recovered_is_not_given_up_by_an_attempt_that_did_not_know<S: Store>(
-    store: Arc<S>,
-) {
+pub(crate) async fn a_stale_attempt_does_not_disable_a_recovered_endpoint<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
     let disabled = Disabled { at: second(9), reason: "nothing has arrived there for days".into() };
     let given_up = Standing::GivenUp { since: second(3), disabled: disabled.clone() };
     after(&store, Standing::Failing(second(3))).await;
     after(&store, Standing::Well).await;
     let recovered = after(&store, given_up.clone()).await;
-    assert_eq!((recovered.disabled, recovered.failing_since), (None, Some(second(9))), "it begins to fail anew");
+    assert_eq!((recovered.disabled, recovered.failing_since), (None, Some(second(9))), "it starts to fail again");
 
     let given_up = Standing::GivenUp { since: second(9), disabled: disabled.clone() };
     assert_eq!(after(&store, given_up).await.disabled, Some(disabled));
 }
 
-pub(crate) async fn a_change_of_an_endpoint_leaves_what_attempts_say_of_it<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_change_of_an_endpoint_keeps_its_failure_state<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
     let read = all(&store).await.remove(0);
     after(&store, Standing::Failing(second(3))).await;
@@ -297,7 +295,7 @@ pub(crate) async fn a_change_of_an_endpoint_leaves_what_attempts_say_of_it<S: St
     assert_eq!(all(&store).await.remove(0).failing_since, None, "it had recovered");
 }
 
-pub(crate) async fn an_endpoint_that_is_switched_on_again_has_not_failed_yet<S: Store>(store: Arc<S>) {
+pub(crate) async fn a_reenabled_endpoint_has_no_failures<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
     let failing = after(&store, Standing::Failing(second(3))).await;
     let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
@@ -308,7 +306,7 @@ pub(crate) async fn an_endpoint_that_is_switched_on_again_has_not_failed_yet<S: 
     assert_eq!(all(&store).await.remove(0).failing_since, None);
 }
 
-pub(crate) async fn nothing_is_made_for_an_endpoint_that_is_not_there<S: Store>(store: Arc<S>) {
+pub(crate) async fn no_delivery_is_created_for_an_unknown_endpoint<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     assert!(store.enqueue(&delivery("msg_1", "we_a", 1)).await.unwrap());
     assert!(store.enqueue(&delivery("msg_1", "we_a", 2)).await.unwrap(), "once more");
@@ -340,7 +338,7 @@ pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store:
     assert_eq!(ids(&page(None, Some("msg_e"), 2).await), [""; 0], "that of another endpoint is no place");
 }
 
-pub(crate) async fn old_deliveries_are_forgotten_and_those_of_a_removed_endpoint_go_with_it<S: Store>(store: Arc<S>) {
+pub(crate) async fn old_deliveries_and_those_of_removed_endpoints_are_deleted<S: Store>(store: Arc<S>) {
     for id in ["we_a", "we_b"] {
         store.save(&endpoint(id, "default")).await.unwrap();
     }
@@ -380,7 +378,7 @@ pub(crate) async fn pages_of_endpoints_have_each_endpoint_once<S: Store>(store: 
     }
 }
 
-pub(crate) async fn a_url_has_one_endpoint_of_a_tenant_and_a_tenant_no_more_than_the_limit<S: Store>(store: Arc<S>) {
+pub(crate) async fn endpoints_are_unique_by_url_and_limited_per_tenant<S: Store>(store: Arc<S>) {
     let first = endpoint("we_a", "acme");
     let of_its_url = |id, tenant| WebhookEndpoint { url: first.url.clone(), ..endpoint(id, tenant) };
     assert_eq!(store.save(&first).await.unwrap(), EndpointSaved::Saved);

@@ -1,4 +1,4 @@
-//! Real runs in several processes on one store: each thing is counted once, by one of them.
+//! Real runs in several processes on one store: one process counts each event once.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// An agent that reads and breaks things, and asks before it deletes any.
+    /// An agent that reads and breaks files, and requires approval for deletions.
     fn whose_model_says(turns: Value) -> Self {
         let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
         let servers = FakeServers::default();
@@ -84,7 +84,7 @@ fn yes_and_the_result() -> Resume {
 }
 
 #[tokio::test]
-async fn two_processes_count_each_thing_of_a_run_once_between_them() {
+async fn two_processes_count_each_event_of_a_run_once() {
     let machine = all_at_once();
     let (first, of_first) = machine.process("first");
     let report = first.execute(request()).await.unwrap();
@@ -98,7 +98,7 @@ async fn two_processes_count_each_thing_of_a_run_once_between_them() {
 }
 
 #[tokio::test]
-async fn a_fork_counts_what_happens_in_it_and_not_what_it_copies() {
+async fn a_fork_counts_only_its_own_facts() {
     let machine = all_at_once();
     let (runner, records) = machine.process("one");
     let original = runner.execute(request()).await.unwrap();
@@ -110,12 +110,12 @@ async fn a_fork_counts_what_happens_in_it_and_not_what_it_copies() {
     elsewhere.resume(&fork.run_id, yes_and_the_result()).await.unwrap();
     assert_eq!((of_fork.count("toolgate.runs"), of_fork.count("toolgate.model.attempts")), (1.0, 1.0));
     let turns = of_fork.lines().into_iter().find(|line| line.starts_with("toolgate.run.turns")).unwrap();
-    assert!(turns.ends_with("} 1"), "one turn is its own: {turns}");
+    assert!(turns.ends_with("} 1"), "it has one turn of its own: {turns}");
     assert_eq!(records.count("toolgate.runs"), 0.0, "the other run still waits");
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_while_it_rests_is_counted_where_it_is_cancelled() {
+async fn the_process_that_cancels_an_idle_run_counts_it() {
     let machine = all_at_once();
     let (first, of_first) = machine.process("first");
     let run = first.execute(request()).await.unwrap().run_id;
@@ -129,7 +129,7 @@ async fn a_run_that_is_cancelled_while_it_rests_is_counted_where_it_is_cancelled
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_while_it_is_driven_elsewhere_is_counted_where_it_is_driven() {
+async fn the_driver_counts_a_run_cancelled_from_another_process() {
     let machine = Machine::whose_model_says(json!([{"calls": [{"id": "r", "name": "mcp_files_read"}]}]));
     machine.servers.hang_in("read");
     let (first, of_first) = machine.process("first");

@@ -1,4 +1,4 @@
-//! How others read metrics: Prometheus, over HTTP and as text; a receiver of OTLP.
+//! Readers of metrics: Prometheus, over HTTP and as text; an OTLP receiver.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -38,16 +38,16 @@ fn tell_all(metrics: &Metrics) {
     }
 }
 
-/// Samples by name and labels. Refuses whatever the text format does not allow: samples of unknown families, labels that
-/// are not quoted, a series that is told twice, histograms whose buckets fall or do not end with their count.
+/// Samples by name and labels. Rejects text that the format does not allow: samples of unknown families, unquoted
+/// labels, a repeated series, histograms whose buckets fall or do not end with their count.
 fn parsed(text: &str) -> BTreeMap<String, f64> {
     let (mut samples, mut types) = (BTreeMap::new(), BTreeMap::new());
-    assert!(text.ends_with('\n'), "the last line ends");
+    assert!(text.ends_with('\n'), "the last line has a line end");
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').expect("a type");
             assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
-            assert!(types.insert(name.to_owned(), kind.to_owned()).is_none(), "told twice: {line}");
+            assert!(types.insert(name.to_owned(), kind.to_owned()).is_none(), "repeated: {line}");
         } else if let Some(rest) = line.strip_prefix("# HELP ") {
             assert!(rest.split_once(' ').is_some_and(|(_, help)| !help.is_empty()), "{line}");
         } else {
@@ -57,15 +57,15 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
             assert!(name.chars().all(legal) && !name.starts_with(|c: char| c.is_ascii_digit()), "{line}");
             let family = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix));
             let known = types.contains_key(name) || family.is_some_and(|family| types.contains_key(family));
-            assert!(known, "no type is known of {line}");
+            assert!(known, "no type for {line}");
             if let Some(labels) = series.strip_prefix(name).filter(|labels| !labels.is_empty()) {
                 let inner = labels.strip_prefix('{').and_then(|labels| labels.strip_suffix("\"}")).expect("labels");
                 let keys: Vec<&str> =
                     inner.split("\",").map(|pair| pair.split_once("=\"").expect("a label").0).collect();
-                assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a label twice: {line}");
+                assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a repeated label: {line}");
             }
             let value: f64 = value.parse().expect("a number");
-            assert!(samples.insert(series.to_owned(), value).is_none(), "a series twice: {line}");
+            assert!(samples.insert(series.to_owned(), value).is_none(), "a repeated series: {line}");
         }
     }
     check_histograms(&samples);
@@ -95,7 +95,7 @@ fn labels(series: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_prometheus_reads_is_well_formed_and_adds_up() {
+fn the_prometheus_text_is_valid_and_consistent() {
     let metrics = readable();
     tell_all(&metrics);
     metrics.mcp(&McpOperation {
@@ -122,7 +122,7 @@ fn what_prometheus_reads_is_well_formed_and_adds_up() {
 }
 
 #[test]
-fn names_that_others_choose_neither_break_the_text_nor_grow_without_end() {
+fn foreign_names_are_escaped_and_limited_in_number() {
     let metrics = readable();
     for number in 0..2000 {
         let server = format!("s\"{number}\\\n{{}}");
@@ -133,14 +133,14 @@ fn names_that_others_choose_neither_break_the_text_nor_grow_without_end() {
         .lines()
         .filter(|line| line.starts_with("mcp_client_session_duration_seconds_count"))
         .count();
-    assert_eq!(counts, 501, "500 names and the others");
+    assert_eq!(counts, 501, "500 names and `_other`");
     assert!(metrics.prometheus().contains(r#"s\"7\\\n{}"#));
 }
 
 #[tokio::test]
-async fn what_waits_in_the_store_is_read_from_its_index() {
+async fn store_gauges_are_read_from_the_stores_index() {
     let metrics = readable();
-    assert!(!metrics.prometheus().contains("toolgate_approvals_pending"), "not known yet is not none");
+    assert!(!metrics.prometheus().contains("toolgate_approvals_pending"), "unknown is not zero");
 
     metrics.backlog().refresh(&MemoryStore::new()).await.unwrap();
 
@@ -166,7 +166,7 @@ async fn prometheus_reads_over_http_on_loopback() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_an_error_that_names_the_remedy() {
+async fn a_port_in_use_is_an_error_that_names_the_fix() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
 
@@ -176,10 +176,10 @@ async fn a_port_that_is_taken_is_an_error_that_names_the_remedy() {
 }
 
 #[test]
-fn a_model_that_is_not_configured_is_told_by_its_configured_name() {
+fn an_unknown_model_keeps_its_configured_name() {
     let metrics = readable();
-    let nobody: fn(&ModelName) -> Option<ModelIdentity> = |_| None;
-    let sink = metrics.sink(Arc::new(nobody));
+    let unknown: fn(&ModelName) -> Option<ModelIdentity> = |_| None;
+    let sink = metrics.sink(Arc::new(unknown));
     let journal = journals::plain_answer(Timestamp::UNIX_EPOCH);
     for recorded in journal.events {
         sink.observe(&journal.run, &Update::Recorded(recorded));
@@ -221,16 +221,16 @@ async fn a_receiver_gets_the_last_values_when_the_process_ends() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_not_there_delays_neither_runs_nor_the_end_and_is_told_of() {
+async fn an_unreachable_receiver_delays_no_run_and_is_reported() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
     let metrics = sent_to(&endpoint);
     let began = Instant::now();
     tell_all(&metrics);
-    assert!(began.elapsed() < Duration::from_secs(1), "telling took {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(1), "observing took {:?}", began.elapsed());
 
-    let error = shut_down(metrics).await.expect_err("nobody received them");
+    let error = shut_down(metrics).await.expect_err("there is no receiver");
 
     assert!(began.elapsed() < Duration::from_secs(6), "the end took {:?}", began.elapsed());
     assert!(error.contains("the last metrics may be lost"), "{error}");

@@ -1,4 +1,4 @@
-//! What facts are worth, over the hand-written journals, and the table of all metrics.
+//! Measurements of facts, over the hand-written journals, and the table of all metrics.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ fn each_fact_is_worth_what_it_says() {
 }
 
 #[test]
-fn wherever_a_run_is_taken_up_its_facts_are_worth_the_same_in_all() {
+fn facts_are_counted_once_wherever_a_run_is_resumed() {
     for journal in journals::all(Timestamp::UNIX_EPOCH) {
         let whole = recorded(&journal);
         for cut in 1..journal.events.len() {
@@ -63,7 +63,7 @@ fn wherever_a_run_is_taken_up_its_facts_are_worth_the_same_in_all() {
             tell(&*sink, &journal, 0, cut);
             sink.laid_down(&journal.run, Timestamp::UNIX_EPOCH);
             other.took_up(&journal.run, &journal.events[..cut]);
-            tell(&*other, &journal, 0, journal.events.len()); // what is history already is told once more
+            tell(&*other, &journal, 0, journal.events.len()); // history is observed again
             let both: Vec<String> = first.lines().into_iter().chain(second.lines()).collect();
             assert_eq!(both, whole, "{} cut at {cut}", journal.run);
         }
@@ -71,7 +71,7 @@ fn wherever_a_run_is_taken_up_its_facts_are_worth_the_same_in_all() {
 }
 
 #[test]
-fn a_run_that_nobody_drives_here_is_counted_by_whoever_does() {
+fn a_run_driven_elsewhere_is_counted_there() {
     let journal = journals::cancelled(Timestamp::UNIX_EPOCH);
     let records = Records::default();
     let end = journal.events.len();
@@ -80,7 +80,7 @@ fn a_run_that_nobody_drives_here_is_counted_by_whoever_does() {
 }
 
 #[test]
-fn what_is_written_to_a_run_that_rests_is_counted_by_whoever_writes_it() {
+fn the_process_that_writes_to_an_idle_run_counts_the_fact() {
     let journal = journals::approved_call(Timestamp::UNIX_EPOCH);
     let decided = journal.events.iter().position(|fact| matches!(fact.event, Event::ApprovalDecided { .. })).unwrap();
     let records = Records::default();
@@ -89,7 +89,7 @@ fn what_is_written_to_a_run_that_rests_is_counted_by_whoever_writes_it() {
 }
 
 #[test]
-fn no_attribute_names_a_run_a_session_a_call_or_what_was_said() {
+fn no_attribute_names_a_run_session_call_or_content() {
     for journal in journals::all(Timestamp::UNIX_EPOCH) {
         for line in recorded(&journal) {
             for told in ["run_", "session_1", "call_", "ann", "make_coffee", "Oslo", "/nowhere", "Which day", "says no"]

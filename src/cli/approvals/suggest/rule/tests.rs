@@ -1,4 +1,4 @@
-//! That what is suggested lets run what was approved, and nothing else.
+//! Properties of suggested rules: they allow the approved calls and no others.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn note(call: &str, customer: &str, text: &str) -> Approved {
     approved(call, "add_note", &json!({"customer": customer, "text": text}))
 }
 
-/// The suggested file, as `policy check` reads it.
+/// The suggested policy file, loaded as `policy check` loads it.
 fn loaded(suggested: &[Suggestion]) -> Policy {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("suggested.yaml");
@@ -46,7 +46,7 @@ fn loaded(suggested: &[Suggestion]) -> Policy {
     config::policy_file(&path).unwrap_or_else(|error| panic!("{}", error.plain()))
 }
 
-/// What a policy says of a call of `desk` on the server `shop`.
+/// The policy's verdict on a call that the agent `desk` makes to the server `shop`.
 fn judged(policy: &Policy, tool: &str, principal: Option<&str>, arguments: &Value) -> Verdict {
     let tool = Example { server: Some("shop".into()), tool: tool.into(), ..Example::default() }.tool();
     let (agent, principal) = ("desk".into(), principal.map(Principal::from));
@@ -65,7 +65,7 @@ fn a_rule_names_the_calls_that_were_approved() {
 }
 
 #[test]
-fn what_is_suggested_allows_what_was_approved_and_nothing_beside_it() {
+fn suggestions_allow_approved_calls_and_no_others() {
     let seen = [
         json!({}),
         json!({"customer": "C-1", "text": "late"}),
@@ -112,7 +112,7 @@ fn names_that_look_like_patterns_mean_themselves() {
 }
 
 #[test]
-fn what_was_refused_changed_or_approved_too_seldom_is_not_suggested() {
+fn denied_changed_or_rarely_approved_tools_are_not_suggested() {
     let twice = || [note("a", "C-1", "x"), note("b", "C-1", "x")];
     assert_eq!(suggestions(&past(twice()), None, 3).0, []);
     let mut refused = past(twice());
@@ -125,7 +125,7 @@ fn what_was_refused_changed_or_approved_too_seldom_is_not_suggested() {
 }
 
 #[test]
-fn what_is_left_out_is_named_with_its_reason() {
+fn a_left_out_tool_is_named_with_its_reason() {
     let mut past = past([
         by("kim", note("a", "C-1", "x")),
         approved("b", "pay", &json!({})),
@@ -153,8 +153,8 @@ fn what_is_left_out_is_named_with_its_reason() {
         [
             "mcp_shop_add_note, agent desk for kim 1: less than 2 times (`--at-least`)",
             "mcp_shop_edit, agent desk 2: its definition changed between the approvals",
-            "mcp_shop_look, agent desk 2: no rule can name just these calls",
-            "mcp_shop_pay, agent desk 1: refused by ann in run run_2",
+            "mcp_shop_look, agent desk 2: no rule can match exactly these calls",
+            "mcp_shop_pay, agent desk 1: denied by ann in run run_2",
             "mcp_shop_send, agent desk 1: denied by a policy in run run_3",
             "mcp_shop_wipe, agent desk 1: it changed during run run_4",
         ]
@@ -162,7 +162,7 @@ fn what_is_left_out_is_named_with_its_reason() {
 }
 
 #[test]
-fn only_what_was_asked_for_is_suggested_of_an_agent() {
+fn only_the_requested_agent_gets_suggestions() {
     let mut calls = [note("a", "C-1", "x"), note("b", "C-1", "x")];
     calls[1].1.agent = "other".into();
     let past = past(calls);
@@ -172,16 +172,16 @@ fn only_what_was_asked_for_is_suggested_of_an_agent() {
 }
 
 #[test]
-fn what_no_condition_could_say_is_not_suggested_at_all() {
+fn calls_that_no_condition_can_express_are_not_suggested() {
     for value in [json!("x".repeat(3_000)), json!(u64::MAX), (0..40).fold(json!(1), |inner, _| json!([inner]))] {
         assert_eq!(suggested(&past([approved("a", "pay", &json!({"value": value}))])), []);
     }
 }
 
-/// A tool of `shop`, on whose behalf it is called, and the arguments.
+/// A tool of `shop`, the principal and the arguments.
 type Call = (String, Option<String>, Map<String, Value>);
 
-/// Any arguments: those that people approve, and those that nobody could write a condition for.
+/// Any argument value, including values that no condition can express.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -210,7 +210,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_suggested_is_a_sound_policy_that_allows_just_the_calls_that_were_approved(
+    fn suggestions_form_a_valid_policy_for_exactly_the_approved_calls(
         calls in proptest::collection::vec(
             (prop_oneof!["[ab]", any::<String>()], proptest::option::of("(kim|[*]|[{]a,b[}])"), any_members(any_value())),
             1..8,
@@ -240,7 +240,7 @@ proptest! {
     }
 }
 
-/// As conditions compare: numbers by value.
+/// Equality as in conditions: numbers compare by value.
 fn is_same(one: &Call, other: &Call) -> bool {
     one.0 == other.0 && one.1 == other.1 && equal(&json!(one.2), &json!(other.2))
 }

@@ -1,11 +1,11 @@
-//! Rules that never decide: no call matches them, or another rule decides wherever they match.
+//! Dead rules: no call matches them, or another rule decides wherever they match.
 
 use super::{Part, Warning};
 use crate::core::pattern::Pattern;
 use crate::core::policy::{Match, Policy, Rule, Verdict};
 use crate::core::tool::{Builtin, mcp_name, visible};
 
-/// Why a rule never decides.
+/// Warns about a rule that never decides.
 pub(super) fn of_rule(policy: &Policy, position: usize, rule: &Rule) -> Option<Warning> {
     let wanted = rule.conditions();
     contradiction(wanted)
@@ -15,7 +15,7 @@ pub(super) fn of_rule(policy: &Policy, position: usize, rule: &Rule) -> Option<W
         .or_else(|| covered(policy, position, rule))
 }
 
-/// Keys that never hold together.
+/// Warns about keys that contradict each other.
 fn contradiction(wanted: &Match) -> Option<(String, String)> {
     let one_of_two = || "remove one of the two".to_owned();
     let never = |one: &str, other: &str, why: &str| {
@@ -59,13 +59,13 @@ fn contradiction(wanted: &Match) -> Option<(String, String)> {
     let other_server = is_literal(tool) && is_literal(server) && is_from("mcp_") && !is_from(prefix);
     other_server.then(|| (format!("`{shown}` is no tool of the server `{}`", visible(server)), one_of_two())).filter(
         |_| {
-            // A name that is too long is shortened, and then says nothing of the server.
+            // A name that is too long is shortened and then does not contain the server id.
             tool.len() < 60
         },
     )
 }
 
-/// An allowance by hints for tools that never carry trusted hints.
+/// Warns about an `allow` rule that matches hints of tools without trusted hints.
 fn untrusted_allowance(rule: &Rule) -> Option<(String, String)> {
     let Match { read_only, destructive, idempotent, open_world, origin, trusted, .. } = rule.conditions();
     let wants_hint = [read_only, destructive, idempotent, open_world].into_iter().any(Option::is_some);
@@ -84,7 +84,7 @@ fn never_true(rule: &Rule) -> Option<Warning> {
     Some(Warning::new(Part::When, message, "correct the condition, or remove the rule"))
 }
 
-/// Another rule that decides wherever this one matches: a stricter one, or an equally strict one before it.
+/// Warns about a rule that is shadowed by a stricter rule, or by an equally strict rule before it.
 fn covered(policy: &Policy, position: usize, rule: &Rule) -> Option<Warning> {
     let decides = |(other_position, other): &(usize, &Rule)| {
         let goes_first = other.verdict > rule.verdict || (other.verdict == rule.verdict && *other_position < position);
@@ -93,11 +93,11 @@ fn covered(policy: &Policy, position: usize, rule: &Rule) -> Option<Warning> {
     let (_, other) = policy.rules.iter().enumerate().find(decides)?;
     let is_same = other.conditions() == rule.conditions() && other.verdict == rule.verdict;
     let message = match is_same {
-        true => format!("it says the same as rule `{}`, which stands before it and decides", other.id),
+        true => format!("it duplicates rule `{}`, which comes before it and decides", other.id),
         false => format!(
             "it never decides: rule `{}`, which {}, matches all of its calls",
             other.id,
-            if other.verdict > rule.verdict { "is stricter" } else { "stands before it" }
+            if other.verdict > rule.verdict { "is stricter" } else { "comes before it" }
         ),
     };
     Some(Warning::new(Part::Whole, message, "remove it, or narrow the other rule"))
@@ -119,7 +119,7 @@ fn covers(wide: &Rule, narrow: &Rule) -> bool {
         (Some(_), None) => false,
     };
     let hints = |wanted: &Match| [wanted.read_only, wanted.destructive, wanted.idempotent, wanted.open_world];
-    // A hint is compared in another way by a rule that allows.
+    // `allow` rules compare hints differently.
     let is_compared_alike = wide.verdict == narrow.verdict || hints(w).iter().all(Option::is_none);
     let is_command_covered = w.command.is_none() || (w.command == n.command && wide.verdict == narrow.verdict);
     // Every tool has a name, but not every call has a server, an agent or a principal.

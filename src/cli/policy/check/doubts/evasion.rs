@@ -1,5 +1,5 @@
-//! Tests of a part of a command, a path or an address. `git diff HEAD; rm -rf /` begins with `git diff`, and
-//! `/srv/../etc/passwd` with `/srv`; a denial of such a part is written in another way.
+//! Evasion lint: tests of a part of a command, path or URL. `git diff HEAD; rm -rf /` begins with `git diff`, and
+//! `/srv/../etc/passwd` with `/srv`; a call evades a denial of such a part with another spelling.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Part, Warning};
 use crate::core::policy::{Rule, TextFunction, TextTest, Verdict};
 use crate::core::tool::visible;
 
-/// What an argument holds, as far as its name or its values tell.
+/// The kind of an argument's content, guessed from its name or its values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Command,
@@ -92,7 +92,7 @@ fn by_text(text: &str) -> Option<Kind> {
     is_path.then_some(Kind::Path)
 }
 
-/// The texts that an example has for an argument such as `args.options.path`.
+/// The texts in an example's arguments at a path such as `args.options.path`.
 fn texts<'a>(arguments: &'a Map<String, Value>, argument: &str) -> Vec<&'a str> {
     let mut fields = argument.split('.').skip(1);
     let first = fields.next().and_then(|field| arguments.get(field));
@@ -104,23 +104,23 @@ fn texts<'a>(arguments: &'a Map<String, Value>, argument: &str) -> Vec<&'a str> 
     }
 }
 
-/// Whether another text than is meant passes the test, or is passed over by it.
+/// Whether an unintended text passes the test, or an intended one evades it.
 fn is_evaded(test: &TextTest, kind: Kind) -> bool {
     let text = test.text.as_str();
     match (test.function, kind) {
         (TextFunction::Matches, _) => is_open(text, kind),
-        // The whole host is compared where a `/` ends it.
+        // A `/` after the host means that the test compares the whole host.
         (TextFunction::StartsWith, Kind::Address) => text
             .split_once("://")
             .is_none_or(|(_, rest)| !rest.contains('/') || rest.contains('@') || rest.starts_with('/')),
         (TextFunction::EndsWith, Kind::Host) => !text.starts_with('.'),
-        // The kind of a file, and not its place.
+        // The test is about the file extension, not the location.
         (TextFunction::EndsWith, Kind::Path) => text.contains('/'),
         (TextFunction::StartsWith | TextFunction::EndsWith | TextFunction::Contains, _) => true,
     }
 }
 
-/// Whether a regular expression is not anchored at both ends, or matches nearly any text in between.
+/// Whether a regular expression is not anchored at both ends, or matches nearly any text between them.
 fn is_open(pattern: &str, kind: Kind) -> bool {
     let begins = pattern.starts_with('^') || pattern.starts_with(r"\A");
     let ends = pattern.ends_with('$') || pattern.ends_with(r"\z");
@@ -148,12 +148,10 @@ fn warning(test: &TextTest, kind: Kind, verdict: Verdict) -> Warning {
                 Verdict::Allow => {
                     "another host passes it, such as `https://example.com.evil.org` or `https://example.com@evil.org`"
                 }
-                Verdict::Ask | Verdict::Deny => {
-                    "an address can be written in other ways (case, user, port, number) and passes it by"
-                }
+                Verdict::Ask | Verdict::Deny => "another spelling of the address (case, user, port, number) evades it",
             }
             .to_owned(),
-            "compare the whole value (`==`, `in […]`), or a pattern from `^` to the `/` behind the host".to_owned(),
+            "compare the whole value (`==`, `in […]`), or a pattern from `^` to the `/` after the host".to_owned(),
         ),
     };
     Warning::new(Part::When, format!("{shown} tests a part of {}: {why}", noun(kind)), remedy)
@@ -168,7 +166,7 @@ fn noun(kind: Kind) -> &'static str {
     }
 }
 
-/// The plain beginning of what a test compares with.
+/// The literal prefix of the text that a test compares with.
 fn literal(test: &TextTest) -> &str {
     let text = test.text.trim_start_matches('^');
     let is_pattern = test.function == TextFunction::Matches;
@@ -207,7 +205,7 @@ fn of_path(test: &TextTest, verdict: Verdict) -> String {
         (Verdict::Allow, TextFunction::EndsWith | TextFunction::Contains | TextFunction::Matches) => {
             "a path is more than its letters: `..` and links lead elsewhere".to_owned()
         }
-        (Verdict::Ask | Verdict::Deny, _) => format!("`/tmp/..{root}` leads to the same place and is passed over"),
+        (Verdict::Ask | Verdict::Deny, _) => format!("`/tmp/..{root}` leads to the same place and evades it"),
     }
 }
 
@@ -215,7 +213,7 @@ fn path_remedy(test: &TextTest) -> String {
     format!("write `{}.within('{}')`", visible(&test.argument), root(test))
 }
 
-/// The folder that is meant.
+/// The intended folder.
 fn root(test: &TextTest) -> String {
     let text = literal(test).trim_end_matches('/');
     if text.starts_with('/') { visible(text) } else { "/srv".to_owned() }

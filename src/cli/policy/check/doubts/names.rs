@@ -1,18 +1,18 @@
-//! Allowances by names alone. A server chooses the names of its tools and what they do, so a name proves nothing unless the
-//! operator trusts the server.
+//! Name lint: rules that allow by name alone. A server chooses the names and the behavior of its tools, so a name
+//! proves nothing unless the operator trusts the server.
 
 use super::{Part, SIGNS, Warning};
 use crate::core::policy::{Match, Rule, Verdict};
 use crate::core::tool::visible;
 
-/// Programs that run what their words say, so that their name bounds nothing.
+/// Programs that execute their arguments, so the program name limits nothing.
 const RUNNERS: [&str; 32] = [
     "sh", "bash", "dash", "zsh", "ksh", "fish", "env", "xargs", "sudo", "doas", "su", "nohup", "time", "timeout",
     "nice", "exec", "eval", "command", "busybox", "watch", "python", "python3", "node", "deno", "bun", "perl", "ruby",
     "php", "awk", "sed", "vim", "ssh",
 ];
 
-/// Programs whose first word behind them says what they do.
+/// Programs whose first argument is a subcommand.
 const WITH_SUBCOMMANDS: [&str; 14] = [
     "git",
     "docker",
@@ -30,7 +30,7 @@ const WITH_SUBCOMMANDS: [&str; 14] = [
     "aws",
 ];
 
-/// The warning about a rule that allows by names alone, or allows a program that can do anything.
+/// Warns about a rule that allows by name alone, or allows a program that can do anything.
 pub(super) fn of_rule(rule: &Rule) -> Option<Warning> {
     if rule.verdict != Verdict::Allow {
         return None;
@@ -54,19 +54,19 @@ fn by_name(rule: &Rule) -> Option<Warning> {
         true => Warning::new(
             Part::Match,
             format!("it allows by name alone ({shown}), so it matches only tools of trusted servers"),
-            "write `trusted: true` if that is meant, or name the `server`",
+            "write `trusted: true` if that is intended, or name the `server`",
         ),
         false => Warning::new(
             Part::Match,
             format!(
-                "it allows by name alone ({shown}): a server chooses what its tools do, and changes it when it likes"
+                "it allows by name alone ({shown}): a server chooses what its tools do, and can change it at any time"
             ),
             "add `trusted: true`, or bound the arguments with `when` or `command`",
         ),
     })
 }
 
-/// An allowance by arguments that no server is named for.
+/// Warns about a rule that allows by arguments without a server.
 fn of_any_server(rule: &Rule) -> Option<Warning> {
     let Match { server, trusted, origin, tool, .. } = rule.conditions();
     let looks_at_arguments = rule.when().is_some() || rule.conditions().command.is_some();
@@ -79,7 +79,7 @@ fn of_any_server(rule: &Rule) -> Option<Warning> {
     (looks_at_arguments && !knows_server).then(|| {
         Warning::new(
             Part::Match,
-            "it allows such calls of whichever server has a tool that takes these arguments",
+            "it allows such calls for any server that has a tool with these arguments",
             "add `server: ID`, or `trusted: true`",
         )
     })
@@ -90,8 +90,8 @@ fn any_command(rule: &Rule) -> Option<Warning> {
     let programs = command.words.first()?;
     let name = |program: &String| program.rsplit('/').next().unwrap_or_default().to_owned();
     if let Some(program) = programs.iter().find(|program| RUNNERS.contains(&name(program).as_str())) {
-        let message = format!("`{}` runs what its other words say, so the rule allows any command", visible(program));
-        return Some(Warning::new(Part::Match, message, "name the program that is meant in its place"));
+        let message = format!("`{}` executes its arguments, so the rule allows any command", visible(program));
+        return Some(Warning::new(Part::Match, message, "name the intended program instead"));
     }
     let is_alone = command.words.len() == 1;
     let program = programs.iter().find(|program| is_alone && WITH_SUBCOMMANDS.contains(&name(program).as_str()))?;

@@ -1,4 +1,4 @@
-//! Whoever takes a stream up again after any event is told exactly the rest of it.
+//! A client that resumes a stream after any event receives exactly the rest of it.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn started() -> Value {
         "trace": {"id": "0123456789abcdef0123456789abcdef", "sampled": true}})
 }
 
-/// Facts that are told as one event, as several, and as none.
+/// Facts that yield one event, several, or no event.
 fn journal(turns: &[u8]) -> Vec<Recorded> {
     let mut events = vec![started()];
     for turn in turns {
@@ -35,7 +35,7 @@ fn journal(turns: &[u8]) -> Vec<Recorded> {
     events.into_iter().zip(0..).map(|(event, seq)| fact(seq, event)).collect()
 }
 
-/// A verdict about a call that nobody asked for: it is told as nothing, or as a rejection.
+/// A verdict about a call that the model did not request: it yields no event, or a rejection.
 fn checked(turn: &u8) -> Event {
     let call = "call_1".into();
     match turn % 2 {
@@ -51,7 +51,8 @@ fn told(journal: &[Recorded], seen: Option<EventId>) -> Vec<EventView> {
     told
 }
 
-/// What is told by a teller that released the run after each of the first facts, and read the journal from its beginning again.
+/// The events of a teller that released the run after each of the first facts, and read the journal from its beginning
+/// again.
 fn told_with_releases(journal: &[Recorded]) -> Vec<EventView> {
     let mut teller = Teller::new(RUN.into(), Content::Omit, None);
     let told = (1..=journal.len()).flat_map(|length| {
@@ -66,13 +67,13 @@ fn told_with_releases(journal: &[Recorded]) -> Vec<EventView> {
 
 proptest! {
     #[test]
-    fn after_any_event_of_a_run_comes_exactly_the_rest_of_it(turns in prop::collection::vec(any::<u8>(), 0..12)) {
+    fn a_stream_resumes_after_any_event_with_exactly_the_rest(turns in prop::collection::vec(any::<u8>(), 0..12)) {
         let journal = journal(&turns);
         let whole = told(&journal, None);
         let ids: Vec<&str> = whole.iter().map(|event| event.id().unwrap()).collect();
         prop_assert_eq!(&told_with_releases(&journal), &whole);
         let distinct: std::collections::BTreeSet<&&str> = ids.iter().collect();
-        prop_assert_eq!(distinct.len(), ids.len(), "an id is there twice");
+        prop_assert_eq!(distinct.len(), ids.len(), "duplicate id");
         for (index, id) in ids.iter().enumerate() {
             let rest = told(&journal, Some(id.parse().unwrap()));
             prop_assert_eq!(&rest[..], &whole[index + 1..], "after {}", id);
@@ -81,14 +82,14 @@ proptest! {
 }
 
 #[test]
-fn several_events_of_one_fact_have_ids_of_their_own_and_the_last_one_has_the_number() {
+fn the_last_event_of_a_fact_has_its_number_as_id() {
     let whole = told(&journal(&[0]), None);
     let ids: Vec<&str> = whole.iter().map(|event| event.id().unwrap()).collect();
-    assert_eq!(ids, ["0", "1.1", "1.2", "1", "3"], "fact 2 is told as nothing");
+    assert_eq!(ids, ["0", "1.1", "1.2", "1", "3"], "fact 2 yields no event");
 }
 
 #[test]
-fn a_fact_that_was_told_is_not_told_again_and_one_that_is_missing_is_waited_for() {
+fn known_facts_are_skipped_and_missing_ones_awaited() {
     let journal = journal(&[0]);
     let mut teller = Teller::new(RUN.into(), Content::Omit, None);
     assert_eq!(teller.tell(&journal[0]).len(), 1);
@@ -97,7 +98,7 @@ fn a_fact_that_was_told_is_not_told_again_and_one_that_is_missing_is_waited_for(
 }
 
 #[test]
-fn what_was_said_is_told_only_to_those_who_may_read_it() {
+fn content_is_sent_only_to_clients_that_may_read_it() {
     let text = || Delta::Text { text: "a secret".into() };
     let progress = || Delta::Progress {
         call: "call_1".into(),

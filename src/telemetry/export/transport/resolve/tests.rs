@@ -28,7 +28,7 @@ const EXACT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 
 #[test]
-fn the_path_of_the_signal_is_appended_to_a_base_address_once_and_never_to_an_exact_one() {
+fn a_base_address_gets_the_path_of_the_signal_once() {
     let nothing = Destination::default();
     for (base, traces, metrics) in [
         ("http://x:4318", "http://x:4318/v1/traces", "http://x:4318/v1/metrics"),
@@ -43,7 +43,7 @@ fn the_path_of_the_signal_is_appended_to_a_base_address_once_and_never_to_an_exa
 }
 
 #[test]
-fn the_configuration_wins_over_the_environment_and_a_signals_variable_over_the_general_one() {
+fn the_configuration_wins_then_the_variable_of_the_signal() {
     let both = [(BASE, "http://general"), (EXACT, "http://exact/")];
     assert_eq!(url(Signal::Traces, &to("http://mine"), &both), "http://mine/v1/traces");
     assert_eq!(url(Signal::Traces, &Destination::default(), &both), "http://exact/");
@@ -57,7 +57,7 @@ fn the_configuration_wins_over_the_environment_and_a_signals_variable_over_the_g
 }
 
 #[test]
-fn an_address_for_grpc_has_no_path_and_without_a_scheme_is_secure_unless_the_environment_says_otherwise() {
+fn a_grpc_address_has_no_path_and_defaults_to_https() {
     let grpc = |address, set: Set<'_>| url(Signal::Traces, &to(address), &[&[(PROTOCOL, "grpc")], set].concat());
     assert_eq!(grpc("http://x:4317/v1/traces", &[]), "http://x:4317/");
     assert_eq!(grpc("x:4317", &[]), "https://x:4317/");
@@ -66,7 +66,7 @@ fn an_address_for_grpc_has_no_path_and_without_a_scheme_is_secure_unless_the_env
 }
 
 #[test]
-fn without_an_address_a_collector_on_this_machine_is_meant() {
+fn the_default_address_is_a_local_collector() {
     for (protocol, expected) in [
         ("http/protobuf", "http://localhost:4318/v1/traces"),
         ("http/json", "http://localhost:4318/v1/traces"),
@@ -77,7 +77,7 @@ fn without_an_address_a_collector_on_this_machine_is_meant() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_by_the_name_of_the_setting() {
+fn invalid_settings_are_rejected_by_name() {
     for (name, value) in [
         (PROTOCOL, "http/xml"),
         (BASE, "localhost:4318"),
@@ -96,7 +96,7 @@ fn what_cannot_work_is_refused_by_the_name_of_the_setting() {
 }
 
 #[test]
-fn secrets_are_in_no_message_and_in_no_address_that_is_shown() {
+fn no_error_or_shown_address_contains_secrets() {
     let canary = "c4n4ry";
     for (name, value) in [
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization c4n4ry"),
