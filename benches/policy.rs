@@ -61,7 +61,7 @@ fn tools() -> Vec<Tool> {
 
 fn arguments() -> Map<String, Value> {
     let lines: Vec<String> = (0..40).map(|n| format!("line {n} of what is to be written")).collect();
-    json!({"amount": 250.5, "to": "somebody@example.com", "lines": lines, "options": {"force": false, "mode": 7}})
+    json!({"amount": 250.5, "to": "someone@example.com", "lines": lines, "options": {"force": false, "mode": 7}})
         .as_object()
         .unwrap()
         .clone()

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::chat::{Message, Part, Reply};
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{CallVerdict, Event, Limits, Right, Run, Spec, Started, Step, Trigger};
+use toolgate::core::run::{Authorization, CallVerdict, Event, Limits, Run, Spec, Started, Step, Trigger};
 use toolgate::core::tool::{McpTool, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules};
 use toolgate::core::trace::{Trace, TraceId};
 
@@ -84,13 +84,13 @@ fn journal() -> Vec<Event> {
         let events = match run.next() {
             Step::Record(events) => events,
             Step::ListTools => vec![Event::ToolsListed { toolset: toolset() }],
-            Step::CallModel { attempt, offer, .. } => {
+            Step::CallModel { attempt, tool_access, .. } => {
                 let reply = Arc::new(reply(journal.len()));
                 let model = run.candidate(Timestamp::UNIX_EPOCH).clone();
-                vec![Event::ModelCalled { model, attempt, offer }, Event::ModelReplied { reply }]
+                vec![Event::ModelCalled { model, attempt, tool_access }, Event::ModelReplied { reply }]
             }
             Step::CheckCalls(calls) => {
-                let verdict = CallVerdict::Run { by: Right::Policy { rule: None, policy: None } };
+                let verdict = CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } };
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: verdict.clone() }).collect()
             }
             Step::RunTier(calls) => {

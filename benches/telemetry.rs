@@ -45,7 +45,7 @@ fn tell(sink: &dyn EventSink) -> u32 {
     for _ in 0..REPETITIONS {
         for journal in &journals {
             for recorded in &journal.events {
-                sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
+                sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
             }
         }
     }

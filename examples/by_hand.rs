@@ -14,7 +14,7 @@ use serde_json::{Map, json};
 use toolgate::core::chat::{Message, Reply};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    CallVerdict, Event, InDoubt, Limits, OnDeny, OutputVerdict, Right, Run, Spec, Started, Step, Trigger,
+    Authorization, CallVerdict, Event, InDoubt, Limits, OnDeny, OutputVerdict, Run, Spec, Started, Step, Trigger,
 };
 use toolgate::core::tool::{
     Annotations, McpTool, Outcome, ServerTools, TierMode, ToolCall, ToolFilter, ToolOutput, Toolset, ToolsetRules,
@@ -33,13 +33,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             Step::Record(events) => events,
             Step::ListTools => vec![Event::ToolsListed { toolset: Arc::new(toolset()) }],
             Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Vec::new() }],
-            Step::CallModel { attempt, offer, .. } => {
+            Step::CallModel { attempt, tool_access, .. } => {
                 let model_name = run.candidate(Timestamp::now()).clone();
-                let asked = Event::ModelCalled { model: model_name, attempt, offer };
+                let asked = Event::ModelCalled { model: model_name, attempt, tool_access };
                 vec![asked, Event::ModelReplied { reply: Arc::new(model(&run)) }]
             }
             Step::CheckCalls(calls) => {
-                let run = CallVerdict::Run { by: Right::Policy { rule: None, policy: None } };
+                let run = CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } };
                 calls.into_iter().map(|call| Event::CallChecked { call, verdict: run.clone() }).collect()
             }
             Step::RunTier(calls) => {
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 [Event::CallsStarted { calls: calls.clone() }].into_iter().chain(results.collect::<Vec<_>>()).collect()
             }
             Step::ValidateOutput(_) => vec![Event::OutputValidated { verdict: OutputVerdict::Valid { value: None } }],
-            Step::Wait(debts) => return Err(format!("no application is here for {} pending items", debts.len()).into()),
+            Step::Wait(items) => return Err(format!("no application is here for {} pending items", items.len()).into()),
             Step::Done(ending) => {
                 println!("{}", ending.output().map_or("", |output| &output.text));
                 return Ok(());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Debt, Status};
+use toolgate::core::run::{PendingItem, Status};
 use toolgate::core::tool::{Arguments, ExternalTool};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Agent, AgentRunner, Report, Request, ResultFor, Resume};
@@ -51,8 +51,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The tool of this application. An error is a result as well: the model reads it and continues.
-fn execute(debt: &Debt) -> Option<(toolgate::core::id::CallId, toolgate::core::tool::Outcome)> {
-    let Debt::ExternalResult { call_id, tool, arguments, .. } = debt else { return None };
+fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, toolgate::core::tool::Outcome)> {
+    let PendingItem::ExternalResult { call_id, tool, arguments, .. } = item else { return None };
     println!("  {tool} {}", arguments.to_value());
     let id = match arguments {
         Arguments::Object(object) => object.get("id").and_then(Value::as_str),

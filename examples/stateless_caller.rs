@@ -54,7 +54,7 @@ async fn first_request() -> Result<String, Box<dyn Error>> {
 async fn second_request(body: &str) -> Result<String, RunnerError> {
     let envelope = Envelope::from_json(body.as_bytes())?;
     let results =
-        envelope.pending.iter().map(|debt| ResultFor::output(debt.call_id().clone(), json!({"status": "paid"})));
+        envelope.pending.iter().map(|item| ResultFor::output(item.call_id().clone(), json!({"status": "paid"})));
     let resume = Resume { results: results.collect(), ..Resume::default() };
     let report = node().map_err(|_| RunnerError::Closed)?.resume_from(&envelope, resume).await?;
     Ok(report.output.map(|output| output.text).unwrap_or_default())

@@ -37,10 +37,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for (index, recorded) in journal.events.iter().enumerate() {
             if matches!(recorded.event, Event::Resumed { .. }) {
                 let before = &journal.events[..index];
-                sink.laid_down(&journal.run, recorded.at - SignedDuration::from_millis(500));
+                sink.released(&journal.run, recorded.at - SignedDuration::from_millis(500));
                 sink.took_up(&journal.run, before);
             }
-            sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
+            sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
         }
     }
     Ok(sink.shutdown()?)

@@ -1,6 +1,7 @@
 //! Composition root: builds the adapters and the runner from settings. Only this module knows both.
 
 mod access;
+mod backends;
 mod envelopes;
 mod exposure;
 mod gateway;
@@ -13,7 +14,6 @@ mod propagation;
 mod reload;
 mod secrets;
 mod servers;
-mod surroundings;
 mod telemetry;
 
 use std::path::Path;
@@ -26,14 +26,14 @@ use crate::approvals::CachedApprovals;
 use crate::config::{self, Settings, StoreSettings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, RunId, ServerId};
-use crate::core::run::{Candidate, Recorded};
+use crate::core::run::{Candidate, JournalEntry};
 use crate::core::trace::Propagation;
 use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
-use crate::gateway::Wake;
-pub use crate::gateway::{Gateway, Rest, ServeSettings, serve};
+use crate::gateway::WebhookWakeSignal;
+pub use crate::gateway::{Gateway, ServeSettings, Worker, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
-use crate::ports::{AccessKeys, ApprovalCache, EventSink, Replies, RunStore, Webhooks};
+use crate::ports::{AccessKeys, ApprovalCache, EventSink, IdempotencyStore, RunStore, Webhooks};
 use crate::runner::envelope::KeyError;
 use crate::runner::{self, AgentRunner, Capacity, DrainTimes, RunnerError};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
@@ -83,7 +83,7 @@ pub struct App {
     store: Store,
     telemetry: Telemetry,
     /// Wakes the webhook worker when a run becomes idle or ends.
-    wake: Wake,
+    wake: WebhookWakeSignal,
 }
 
 /// Errors of the composition.
@@ -202,7 +202,7 @@ impl App {
             .outputs(validator.clone())
             .sampler(telemetry.sampler())
             .lease(settings.lease);
-        let wake = Wake::default();
+        let wake = WebhookWakeSignal::default();
         if stay == Stay::AsServer {
             exposed_files(&settings).iter().for_each(|warning| tracing::warn!("{warning}"));
             let hold = elicitation_hold(&settings);
@@ -242,7 +242,7 @@ impl App {
 
     /// Exports all spans of a run from its journal, and returns their number. `None` if spans are not exported. The
     /// export finishes at the latest when the app is closed.
-    pub fn send_spans_again(&self, run: &RunId, journal: &[Recorded]) -> Option<usize> {
+    pub fn send_spans_again(&self, run: &RunId, journal: &[JournalEntry]) -> Option<usize> {
         self.telemetry.send_again(run, journal)
     }
 
@@ -311,7 +311,7 @@ impl Store {
         }
     }
 
-    fn replies(&self) -> Arc<dyn Replies> {
+    fn replies(&self) -> Arc<dyn IdempotencyStore> {
         match self {
             Self::Sqlite(store) => store.clone(),
             Self::Memory(store) => store.clone(),

@@ -11,7 +11,7 @@
 //!
 //! use serde_json::json;
 //! use toolgate::core::policy::Policy;
-//! use toolgate::core::run::{Debt, Status};
+//! use toolgate::core::run::{PendingItem, Status};
 //! use toolgate::core::tool::ExternalTool;
 //! use toolgate::models::scripted::{Script, ScriptedModel};
 //! use toolgate::runner::{Agent, AgentRunner, Request, ResultFor, Resume};
@@ -43,7 +43,7 @@
 //! assert_eq!(report.status, Status::Pending);
 //!
 //! // Run the pending calls, and resume. Any process that opens the same store could do this.
-//! let results = report.pending.iter().map(|debt: &Debt| {
+//! let results = report.pending.iter().map(|debt: &PendingItem| {
 //!     ResultFor::output(debt.call_id().clone(), json!({"status": "paid"}))
 //! });
 //! let resume = Resume { results: results.collect(), ..Resume::default() };

@@ -77,7 +77,7 @@ fn the_list_of_events_is_complete() {
 fn scripted_turns_are_documented_with_a_working_example() {
     let page = read("docs/scripted-models.md");
     let source = read("src/models/scripted/script.rs");
-    let (turn, _) = source.split_once("pub struct Turn {").unwrap().1.split_once("\n}").unwrap();
+    let (turn, _) = source.split_once("pub struct ScriptedTurn {").unwrap().1.split_once("\n}").unwrap();
     let keys: BTreeSet<&str> =
         turn.lines().filter_map(|line| Some(line.trim().strip_prefix("pub ")?.split_once(':')?.0)).collect();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));

@@ -93,7 +93,7 @@ struct Noted(Mutex<BTreeMap<(RunId, u64), Instant>>);
 
 impl EventSink for Noted {
     fn observe(&self, run: &RunId, update: &Update) {
-        if let Update::Recorded(recorded) = update {
+        if let Update::JournalEntry(recorded) = update {
             self.0.lock().unwrap().insert((run.clone(), recorded.seq), Instant::now());
         }
     }

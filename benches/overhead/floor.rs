@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use toolgate::core::chat::{Message, Part, Role};
 use toolgate::core::id::RunId;
-use toolgate::core::run::Offer;
+use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{CallReply, Origin, ToolCall, Toolset, ToolsetRules};
 use toolgate::core::trace::{SpanContext, Trace, TraceId};
 use toolgate::ports::{McpCall, McpServers, Model, ModelRequest};
@@ -28,7 +28,7 @@ pub async fn run(model: Arc<dyn Model>, servers: Arc<dyn McpServers>, tools: Arc
             system: "",
             messages: &messages,
             tools: &tools,
-            offer: Offer::Tools,
+            tool_access: ToolAccess::Enabled,
             output_schema: None,
             trace: &trace,
         };

@@ -15,7 +15,7 @@ use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::{Durability, MemoryStore, SqliteStore};
 use toolgate::telemetry::metrics::{MetricsBuilder, MetricsSettings};
 use toolgate::telemetry::spans::{Redaction, USUAL_KEYS};
-use toolgate::telemetry::{Aside, Destination, ExportSettings, LogSink, Projector, SpanContent, SpanSink};
+use toolgate::telemetry::{BackgroundSink, Destination, ExportSettings, LogSink, Projector, SpanContent, SpanSink};
 use toolgate::validation::SchemaValidator;
 
 use crate::floor;
@@ -82,7 +82,7 @@ pub struct Ready {
     tools: Arc<Toolset>,
     runner: AgentRunner,
     sqlite: Option<(Arc<SqliteStore>, TempDir)>,
-    export: Option<(Arc<Aside>, Arc<SpanSink>)>,
+    export: Option<(Arc<BackgroundSink>, Arc<SpanSink>)>,
 }
 
 impl Ready {
@@ -174,7 +174,7 @@ async fn open(durability: Durability) -> (Arc<SqliteStore>, TempDir) {
 }
 
 /// Spans with an export to a receiver that accepts and ignores everything.
-async fn exported() -> (Arc<Aside>, Arc<SpanSink>) {
+async fn exported() -> (Arc<BackgroundSink>, Arc<SpanSink>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
     let take = |_: axum::body::Bytes| async {};
@@ -184,7 +184,7 @@ async fn exported() -> (Arc<Aside>, Arc<SpanSink>) {
     let settings = ExportSettings { destination, redaction: redaction(), ..ExportSettings::default() };
     let export = settings.resolve(|_| None).unwrap().expect("an endpoint");
     let sink = Arc::new(SpanSink::start(&export, Arc::new(|_: &ModelName| None)).unwrap());
-    (Arc::new(Aside::new(sink.clone()).unwrap()), sink)
+    (Arc::new(BackgroundSink::new(sink.clone()).unwrap()), sink)
 }
 
 fn metrics() -> Arc<dyn EventSink> {
@@ -204,14 +204,14 @@ struct SpanFold(Mutex<HashMap<RunId, Arc<Mutex<Projector>>>>);
 
 impl EventSink for SpanFold {
     fn observe(&self, run: &RunId, update: &Update) {
-        let Update::Recorded(recorded) = update else { return };
+        let Update::JournalEntry(recorded) = update else { return };
         let identity_of = Arc::new(|_: &ModelName| None);
         let new = || Projector::new(run.clone(), SpanContent::default(), identity_of).redacting(redaction());
         let fold = self.0.lock().unwrap().entry(run.clone()).or_insert_with(|| Arc::new(Mutex::new(new()))).clone();
         black_box(fold.lock().unwrap().observe(recorded));
     }
 
-    fn laid_down(&self, run: &RunId, _at: jiff::Timestamp) {
+    fn released(&self, run: &RunId, _at: jiff::Timestamp) {
         self.0.lock().unwrap().remove(run);
     }
 }

@@ -120,7 +120,7 @@ pub(crate) fn told(answer: &Value, mut result: Value) -> Value {
     let greeting = match text(answer, "action") {
         "accept" if name.is_empty() => return tools::failed("the answer has no `name`"),
         "accept" => format!("hello, {name}"),
-        action @ ("decline" | "cancel") => return tools::failed(&format!("nobody said who is asking: {action}")),
+        action @ ("decline" | "cancel") => return tools::failed(&format!("the answer has no name: {action}")),
         _ => format!("told: {answer}"),
     };
     if let Some(content) = result.get_mut("content").and_then(Value::as_array_mut) {

@@ -172,7 +172,7 @@ impl Server {
                 wrong.as_object_mut().map(|wrong| wrong.insert("id".into(), id));
                 Action::answer(wrong)
             };
-            return vec![stranger(json!(987_654_321)), stranger(json!("nobody")), stranger(Value::Null), Action::Hold];
+            return vec![stranger(json!(987_654_321)), stranger(json!("unknown")), stranger(Value::Null), Action::Hold];
         }
         if has(Fault::ErrorWithoutMessage) {
             return vec![Action::answer(json!({"jsonrpc": "2.0", "id": request.id, "error": {"code": -32000}}))];
@@ -187,11 +187,11 @@ impl Server {
         }
         let mut actions = Vec::new();
         if has(Fault::StrayAnswers) {
-            let nobody = json!(987_654_321);
+            let unknown = json!(987_654_321);
             let words = json!("server-error");
-            actions.push(Action::answer(message::response(&nobody, json!({}))));
-            let refused = |id: &Value| Action::answer(message::refusal(id, -32600, "that is for nobody"));
-            actions.extend([&nobody, &words, &Value::Null].map(refused));
+            actions.push(Action::answer(message::response(&unknown, json!({}))));
+            let refused = |id: &Value| Action::answer(message::refusal(id, -32600, "that is for no request"));
+            actions.extend([&unknown, &words, &Value::Null].map(refused));
             actions.push(Action::SendBytes(r#"{"jsonrpc":"2.0","result":{"#.into()));
         }
         actions.push(self.spoilt(Moment::Call, answer));

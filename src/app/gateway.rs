@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
 
-use super::surroundings::Adapters;
+use super::backends::Adapters;
 use super::{App, AppError};
 use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
 use crate::gateway::{
-    Caller, Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, MediaHosts, OidcDoor, OidcError, OidcSettings,
-    Origins, Outbound, Rate, Scope, Scopes, WebhookEgress,
+    Caller, Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, MediaHosts, OidcAuthenticator, OidcError,
+    OidcSettings, Origins, Rate, Scope, Scopes, WebhookConfig, WebhookEgress,
 };
 use crate::ports::WebhookKind;
 
@@ -23,7 +23,7 @@ pub enum GatewayError {
         "no credentials are configured: create a key with `toolgate keys create NAME --all`, or name an issuer in `gateway.oidc`; \
          for this machine alone, `gateway.anonymous: true` allows requests without credentials"
     )]
-    Nobody,
+    NoAuthentication,
     /// Anonymous access on a non-loopback address.
     #[error(
         "anonymous access on {0} would give everyone on the network full access: listen on the loopback address, or remove `gateway.anonymous` and \
@@ -81,7 +81,7 @@ impl App {
         };
         let mut builder = Gateway::builder(self.runner.clone())
             .settings(settings)
-            .surroundings(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
+            .backends(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
             .origins(origins)
             .keys(self.store.keys())
             .replies(self.store.replies())
@@ -98,7 +98,7 @@ impl App {
             }
             builder = builder.anonymous(Caller::local());
         } else if written.oidc.is_none() && !self.has_a_key().await? {
-            return Err(GatewayError::Nobody.into());
+            return Err(GatewayError::NoAuthentication.into());
         }
         let gateway = builder.build();
         // The last step that can fail: other processes on this store see the change at once.
@@ -113,10 +113,10 @@ impl App {
     }
 
     /// The settings of the webhook client.
-    fn outbound(&self) -> Outbound {
+    fn outbound(&self) -> WebhookConfig {
         let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
         let egress = WebhookEgress { http, loopback, private };
-        Outbound::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(egress)
+        WebhookConfig::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(egress)
     }
 }
 
@@ -141,10 +141,10 @@ fn events() -> String {
     WebhookKind::OF_RUNS.map(WebhookKind::as_str).join(", ")
 }
 
-fn issuer(oidc: &config::OidcSettings) -> Result<OidcDoor, GatewayError> {
+fn issuer(oidc: &config::OidcSettings) -> Result<OidcAuthenticator, GatewayError> {
     let settings =
         OidcSettings { claims: claims(oidc)?, ..OidcSettings::new(oidc.issuer.as_str(), oidc.audience.as_str()) };
-    Ok(OidcDoor::new(settings)?)
+    Ok(OidcAuthenticator::new(settings)?)
 }
 
 fn claims(oidc: &config::OidcSettings) -> Result<Claims, GatewayError> {
@@ -170,7 +170,7 @@ fn limits(written: &GatewayLimits) -> Limits {
     let at_once = |count: u64| usize::try_from(count).ok();
     Limits {
         requests: rate(written.requests_per_minute, written.burst),
-        requests_at_once: at_once(written.requests_at_once),
+        concurrent_requests: at_once(written.concurrent_requests),
         streams_at_once: at_once(written.streams_at_once),
         reads_at_once: at_once(written.reads_at_once),
         failures: rate(written.failures_per_minute, written.failures_per_minute),

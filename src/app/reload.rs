@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::surroundings::Adapters;
+use super::backends::Adapters;
 use super::{App, AppError, capacity, configured, elicitation_hold, models};
 use crate::config::{self, AuthSettings, ClientProof, Settings, TransportSettings};
 use crate::core::id::ServerId;
@@ -28,7 +28,7 @@ impl App {
             .elicitation_hold(elicitation_hold(&settings));
         // The last step that can fail, and the first that other processes see.
         self.configure_webhooks(&settings).await?;
-        let runner = self.runner.renewed(builder)?;
+        let runner = self.runner.reconfigured(builder)?;
         let not_taken = not_taken(&self.settings, &settings);
         gateway.replace(runner.clone(), Arc::new(Adapters::of(&settings, &models, &servers)));
         self.identities.know(&models);
@@ -56,7 +56,7 @@ impl App {
             (id.clone(), changed)
         });
         let wanted: Vec<(ServerId, Option<mcp::ServerSettings>)> = wanted.collect();
-        Ok(self.servers.renewed(wanted, self.telemetry.mcp_watcher().as_ref()))
+        Ok(self.servers.reconfigured(wanted, self.telemetry.mcp_watcher().as_ref()))
     }
 }
 

@@ -8,7 +8,7 @@ use self::measured::Measured;
 use super::{AppError, Stay, secrets};
 use crate::config::{self, Settings};
 use crate::core::id::RunId;
-use crate::core::run::Recorded;
+use crate::core::run::JournalEntry;
 use crate::gateway::Gateway;
 use crate::mcp;
 use crate::ports::{EventSink, RunStore};
@@ -16,7 +16,9 @@ use crate::runner::Sampler;
 use crate::telemetry::export::misspelt;
 use crate::telemetry::metrics::HttpMeter;
 use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_KEYS};
-use crate::telemetry::{Aside, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink};
+use crate::telemetry::{
+    BackgroundSink, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink,
+};
 
 /// All exporters of the process.
 pub(super) struct Telemetry {
@@ -27,7 +29,7 @@ pub(super) struct Telemetry {
 
 /// The span exporter, and the thread that converts events to spans.
 struct Spans {
-    aside: Arc<Aside>,
+    background: Arc<BackgroundSink>,
     sink: Arc<SpanSink>,
 }
 
@@ -69,7 +71,7 @@ impl Telemetry {
 
     /// The sinks for events of runs.
     pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
-        let spans = self.spans.iter().map(|spans| spans.aside.clone() as Arc<dyn EventSink>);
+        let spans = self.spans.iter().map(|spans| spans.background.clone() as Arc<dyn EventSink>);
         spans.chain(self.metrics.iter().map(Measured::sink)).collect()
     }
 
@@ -94,7 +96,7 @@ impl Telemetry {
     }
 
     /// Exports all spans of a run from its journal. `None` if spans are not exported.
-    pub(super) fn send_again(&self, run: &RunId, journal: &[Recorded]) -> Option<usize> {
+    pub(super) fn send_again(&self, run: &RunId, journal: &[JournalEntry]) -> Option<usize> {
         self.spans.as_ref().map(|spans| spans.sink.send_again(run, journal))
     }
 
@@ -118,14 +120,14 @@ impl Telemetry {
 impl Spans {
     fn start(export: &crate::telemetry::Export, identity_of: &IdentityOf) -> Result<Self, AppError> {
         let sink = Arc::new(SpanSink::start(export, identity_of.clone()).map_err(|error| unusable(&error))?);
-        let aside = Arc::new(Aside::new(sink.clone()).map_err(|error| unusable(&error))?);
-        Ok(Self { aside, sink })
+        let background = Arc::new(BackgroundSink::new(sink.clone()).map_err(|error| unusable(&error))?);
+        Ok(Self { background, sink })
     }
 
     /// Converts the last events to spans and exports them. Blocks.
     fn finish(&self) -> Vec<String> {
         let mut complaints = Vec::new();
-        match self.aside.finish() {
+        match self.background.finish() {
             0 => {}
             dropped => complaints
                 .push(format!("{dropped} events were dropped because they arrived faster than spans could be built")),

@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::output::Output;
 use super::setup::environment;
 use crate::app;
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::core::trace::{Baggage, Propagation, Trace, TraceId};
 
 /// The caller's trace context. A flag wins over its variable.
@@ -113,7 +113,7 @@ fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, C
     match Trace::from_traceparent(&given.value) {
         Some(trace) => Ok(Some(trace)),
         None => {
-            let what = format!("is not a traceparent: `{}`", visible(&given.value));
+            let what = format!("is not a traceparent: `{}`", escape_untrusted(&given.value));
             given.malformed(&what, "it looks like 00-<32 hex digits>-<16 hex digits>-01", told)
         }
     }

@@ -16,11 +16,11 @@ use super::follow::{Display, Follow};
 use super::output::Output;
 use super::setup::{self, Changes, ConfigFlag};
 use super::text::list;
-use super::view::{Again, Answer, Look, Story};
+use super::view::{Again, Answer, LiveView, Look};
 use crate::app::App;
 use crate::config::{ModelSettings, Settings};
 use crate::core::id::RunId;
-use crate::core::run::{Debt, Decision, Input, Resume, Scope, Status};
+use crate::core::run::{Decision, Input, PendingItem, Resume, Scope, Status};
 use crate::runner::{Report, Request, ResultFor};
 
 const FILES: [(&str, &str); 3] = [
@@ -110,11 +110,11 @@ impl Scene<'_> {
         out: &mut Output,
     ) -> Result<Report, CliError> {
         let look = Look { paint: out.paint(), width: out.width() };
-        let display = Display::Live(Box::new(Story::new(look, Answer::InStory)));
+        let display = Display::Live(Box::new(LiveView::new(look, Answer::InStory)));
         let (execution, known) = match (&self.run, answers) {
             (Some(run), Some(answers)) => {
                 let known = app.runner.journal(run).await?;
-                (app.runner.take_up(run, Input::Resume(answers), None).await?, known)
+                (app.runner.resume_run(run, Input::Resume(answers), None).await?, known)
             }
             _ => (app.runner.start(request).await?, Vec::new()),
         };
@@ -133,17 +133,17 @@ fn is_played(settings: &Settings) -> bool {
 }
 
 /// Answers as the person and as the application, and prints each answer.
-fn answers(debts: &[Debt], out: &mut Output) -> Resume {
+fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
     let mut resume = Resume::default();
-    for debt in debts {
-        match debt {
-            Debt::Approval { call_id, name, why, .. } => {
+    for item in items {
+        match item {
+            PendingItem::Approval { call_id, name, why, .. } => {
                 narrate(out, &format!("The run is pending: {name} requires approval. ({why})"));
                 narrate(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None) };
                 resume.decisions.push((call_id.clone(), decision));
             }
-            Debt::ExternalResult { call_id, name, .. } => {
+            PendingItem::ExternalResult { call_id, name, .. } => {
                 narrate(
                     out,
                     &format!("The run is pending: {name} is waiting for the application. No process has to wait;"),
@@ -154,7 +154,7 @@ fn answers(debts: &[Debt], out: &mut Output) -> Resume {
                 resume.results.push(ResultFor::output(call_id.clone(), result));
             }
             // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
-            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => {}
+            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {}
         }
     }
     resume

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::core::id::RunId;
-use crate::core::run::{Debt, Run};
+use crate::core::run::{PendingItem, Run};
 use crate::ports::Update;
-use crate::runner::{Lookout, News, Watch};
+use crate::runner::{RunSubscription, Watch, WatchEvent};
 
 /// The poll interval for changes that another process writes to the run.
 const POLL: Duration = Duration::from_millis(500);
@@ -15,24 +15,24 @@ const POLL: Duration = Duration::from_millis(500);
 pub(super) struct Elsewhere<'a> {
     app: &'a App,
     run: &'a RunId,
-    lookout: Lookout,
+    lookout: RunSubscription,
     watch: Watch,
 }
 
 impl<'a> Elsewhere<'a> {
     pub(super) fn of(app: &'a App, run: &'a RunId) -> Self {
-        let lookout = app.runner.lookout(run);
+        let lookout = app.runner.subscription(run);
         let watch = watched(&lookout);
         Self { app, run, lookout, watch }
     }
 
     /// Waits until the item is no longer pending: another process answered it, it expired, or the run ended. Returns
     /// the length of the journal at that time. Cancel-safe.
-    pub(super) async fn settles(&mut self, debt: &Debt) -> u64 {
+    pub(super) async fn settles(&mut self, item: &PendingItem) -> u64 {
         loop {
             // An error of the store resolves no item.
             if let Ok(state) = self.app.runner.load(self.run).await
-                && !asks(&state, debt)
+                && !asks(&state, item)
             {
                 return state.length();
             }
@@ -44,9 +44,9 @@ impl<'a> Elsewhere<'a> {
     async fn moved(&mut self) {
         loop {
             match self.watch.news().await {
-                News::Update(update) if matches!(*update, Update::Delta(_)) => {}
-                News::Update(_) | News::Behind => return,
-                News::Over => {
+                WatchEvent::Update(update) if matches!(*update, Update::Delta(_)) => {}
+                WatchEvent::Update(_) | WatchEvent::Behind => return,
+                WatchEvent::Over => {
                     self.watch = watched(&self.lookout);
                     return;
                 }
@@ -55,20 +55,20 @@ impl<'a> Elsewhere<'a> {
     }
 }
 
-fn watched(lookout: &Lookout) -> Watch {
+fn watched(lookout: &RunSubscription) -> Watch {
     let watch = lookout.watch();
     lookout.follow(POLL);
     watch
 }
 
 /// Whether the same item is still pending.
-fn asks(state: &Run, shown: &Debt) -> bool {
-    state.debts().iter().any(|debt| match (debt, shown) {
-        (Debt::Approval { event, .. }, Debt::Approval { event: shown, .. }) => event == shown,
+fn asks(state: &Run, shown: &PendingItem) -> bool {
+    state.pending_items().iter().any(|item| match (item, shown) {
+        (PendingItem::Approval { event, .. }, PendingItem::Approval { event: shown, .. }) => event == shown,
         (
-            Debt::Input { call_id, questions, held, .. },
-            Debt::Input { call_id: call_shown, questions: shown, held: held_shown, .. },
+            PendingItem::Input { call_id, questions, held, .. },
+            PendingItem::Input { call_id: call_shown, questions: shown, held: held_shown, .. },
         ) => (call_id, questions, held) == (call_shown, shown, held_shown),
-        (debt, shown) => (debt.call_id(), debt.kind()) == (shown.call_id(), shown.kind()),
+        (item, shown) => (item.call_id(), item.kind()) == (shown.call_id(), shown.kind()),
     })
 }

@@ -5,10 +5,10 @@ use super::held::{self, Person};
 use super::interrupt::{Interrupt, Interrupts};
 use super::output::Output;
 use super::prompt;
-use super::view::{Answer, Look, Shown, Story};
+use super::view::{Answer, LiveView, Look, Shown};
 use crate::app::App;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded, Status};
+use crate::core::run::{Event, JournalEntry, Status};
 use crate::ports::Update;
 use crate::runner::{Execution, Report};
 use crate::telemetry::lifecycle::Content;
@@ -17,9 +17,9 @@ use crate::telemetry::{Lifecycle, LifecycleEvent};
 /// The output format of a run.
 pub(super) enum Display {
     /// A live view on standard output, with the answer in it.
-    Live(Box<Story>),
+    Live(Box<LiveView>),
     /// A live view on standard error; only the answer goes to standard output.
-    Lines(Box<Story>),
+    Lines(Box<LiveView>),
     /// One lifecycle event per line on standard output.
     Json,
     /// No output.
@@ -29,12 +29,12 @@ pub(super) enum Display {
 impl Display {
     /// Chooses the format from the flags and the terminal.
     pub(super) fn choose(json: bool, quiet: bool, out: &Output) -> Self {
-        let story = |paint, answer| Box::new(Story::new(Look { paint, width: out.width() }, answer));
+        let live_view = |paint, answer| Box::new(LiveView::new(Look { paint, width: out.width() }, answer));
         match (json, quiet, out.is_terminal()) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::Quiet,
-            (false, false, true) => Self::Live(story(out.paint(), Answer::InStory)),
-            (false, false, false) => Self::Lines(story(out.note_paint(), Answer::Apart)),
+            (false, false, true) => Self::Live(live_view(out.paint(), Answer::InStory)),
+            (false, false, false) => Self::Lines(live_view(out.note_paint(), Answer::Apart)),
         }
     }
 
@@ -42,11 +42,11 @@ impl Display {
         match self {
             Self::Json => out.json(event),
             Self::Quiet => {}
-            Self::Live(story) => story.tell(event).into_iter().for_each(|shown| match shown {
+            Self::Live(live_view) => live_view.tell(event).into_iter().for_each(|shown| match shown {
                 Shown::Line(line) => out.line(line),
                 Shown::Fragment(text) => out.fragment(&text),
             }),
-            Self::Lines(story) => story.tell(event).into_iter().for_each(|shown| match shown {
+            Self::Lines(live_view) => live_view.tell(event).into_iter().for_each(|shown| match shown {
                 Shown::Line(text) | Shown::Fragment(text) => out.note(text),
             }),
         }
@@ -55,7 +55,7 @@ impl Display {
     /// Records an event without displaying it.
     fn note(&mut self, event: &LifecycleEvent) {
         match self {
-            Self::Live(story) | Self::Lines(story) => story.note(event),
+            Self::Live(live_view) | Self::Lines(live_view) => live_view.note(event),
             Self::Json | Self::Quiet => {}
         }
     }
@@ -92,7 +92,7 @@ pub(super) struct Follow<'a> {
 
 impl<'a> Follow<'a> {
     /// Follows a run. The entries in `known` are not shown again.
-    pub(super) fn new(app: &'a App, run: &RunId, known: &[Recorded], mut display: Display) -> Self {
+    pub(super) fn new(app: &'a App, run: &RunId, known: &[JournalEntry], mut display: Display) -> Self {
         let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
         for recorded in known {
             lifecycle.observe(recorded).iter().for_each(|event| display.note(event));
@@ -165,7 +165,7 @@ impl<'a> Follow<'a> {
     async fn update(&mut self, run: &RunId, update: Update, out: &mut Output) -> Result<(), CliError> {
         match update {
             Update::Delta(delta) => self.display.event(&self.lifecycle.delta(&delta), out),
-            Update::Recorded(recorded) => {
+            Update::JournalEntry(recorded) => {
                 self.catch_up(run, recorded.seq, out).await?;
                 self.fact(&recorded, out);
             }
@@ -184,7 +184,7 @@ impl<'a> Follow<'a> {
         Ok(())
     }
 
-    fn fact(&mut self, recorded: &Recorded, out: &mut Output) {
+    fn fact(&mut self, recorded: &JournalEntry, out: &mut Output) {
         if recorded.seq < self.next {
             return;
         }
@@ -213,5 +213,5 @@ fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
 
 /// Whether the server of a call asks a question on the open call.
 fn asks_on_open_call(update: &Update) -> bool {
-    matches!(update, Update::Recorded(Recorded { event: Event::InputRequested { .. }, .. }))
+    matches!(update, Update::JournalEntry(JournalEntry { event: Event::InputRequested { .. }, .. }))
 }

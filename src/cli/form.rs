@@ -4,7 +4,7 @@
 use serde_json::{Number, Value};
 
 use super::text::{COMPACT, compact, list};
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 
 /// One field.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ impl Field {
         words.extend(self.bounds());
         words.extend(self.required.then(|| "required".to_owned()));
         let default = self.default.as_ref().map(|value| format!(" [{}]", shown(value))).unwrap_or_default();
-        format!("{}: {}{default}", visible(&self.name), words.join(", "))
+        format!("{}: {}{default}", escape_untrusted(&self.name), words.join(", "))
     }
 
     /// The options, numbered from 1; empty for a free-form field.
@@ -153,7 +153,7 @@ impl Field {
             (None, None) => None,
         };
         let told: Vec<String> = format.into_iter().chain(bounds).collect();
-        (!told.is_empty()).then(|| visible(&told.join(", ")))
+        (!told.is_empty()).then(|| escape_untrusted(&told.join(", ")))
     }
 }
 
@@ -189,7 +189,7 @@ impl Kind {
 fn choices(schema: &Value) -> Option<Vec<Choice>> {
     let titled = |choice: &Value| {
         let value = choice.get("const")?.clone();
-        let title = choice.get("title").and_then(Value::as_str).map_or_else(|| shown(&value), visible);
+        let title = choice.get("title").and_then(Value::as_str).map_or_else(|| shown(&value), escape_untrusted);
         Some(Choice { value, title })
     };
     if let Some(listed) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
@@ -199,7 +199,7 @@ fn choices(schema: &Value) -> Option<Vec<Choice>> {
     let values = schema.get("enum").and_then(Value::as_array)?;
     let named = |(index, value): (usize, &Value)| {
         let name = names.get(index).and_then(|name| name.as_str());
-        Choice { value: value.clone(), title: name.map_or_else(|| shown(value), visible) }
+        Choice { value: value.clone(), title: name.map_or_else(|| shown(value), escape_untrusted) }
     };
     Some(values.iter().enumerate().map(named).collect())
 }
@@ -219,7 +219,7 @@ fn about(schema: &Value) -> Option<String> {
 }
 
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| compact(value, COMPACT), visible)
+    value.as_str().map_or_else(|| compact(value, COMPACT), escape_untrusted)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::refusal;
 use super::text::block;
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Debt, Refusal, Resume};
+use crate::core::run::{PendingItem, Resume, ResumeError};
 use crate::runner::{Report, RunnerError};
 
 /// The person at the terminal, with the prompts that they left open. A prompt left open is not shown again.
@@ -42,8 +42,8 @@ pub(super) enum Answers {
 
 /// Prompts for the pending items of a run.
 pub(super) async fn answers(follow: &mut Follow<'_>, report: &Report, out: &mut Output) -> Result<Answers, CliError> {
-    let debts = unanswered(follow, &report.pending);
-    let Asked { given, elsewhere } = asked(follow, &report.run_id, report.version, debts, out).await?;
+    let items = unanswered(follow, &report.pending);
+    let Asked { given, elsewhere } = asked(follow, &report.run_id, report.version, items, out).await?;
     Ok(match given {
         Some(given) => Answers::Given(given),
         None if elsewhere.is_empty() => Answers::None,
@@ -56,13 +56,13 @@ pub(super) async fn answers(follow: &mut Follow<'_>, report: &Report, out: &mut 
 pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
     loop {
         let state = follow.app.runner.load(run).await?;
-        let held: Vec<Debt> = state.debts().into_iter().filter(Debt::is_held).collect();
-        let debts = unanswered(follow, &held);
-        if debts.is_empty() {
+        let held: Vec<PendingItem> = state.pending_items().into_iter().filter(PendingItem::is_held).collect();
+        let items = unanswered(follow, &held);
+        if items.is_empty() {
             return Ok(());
         }
-        let calls: Vec<CallId> = debts.iter().map(|debt| debt.call_id().clone()).collect();
-        let Asked { given, elsewhere } = asked(follow, run, state.length(), debts.clone(), out).await?;
+        let calls: Vec<CallId> = items.iter().map(|item| item.call_id().clone()).collect();
+        let Asked { given, elsewhere } = asked(follow, run, state.length(), items.clone(), out).await?;
         let answered = given.iter().flat_map(|given| &given.inputs).map(|(call, _)| call);
         let answered: Vec<CallId> = answered.chain(&elsewhere).cloned().collect();
         for call in calls.iter().filter(|call| !answered.contains(call)) {
@@ -72,7 +72,8 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
             None if elsewhere.is_empty() => return Ok(()),
             None => {}
             Some(given) => {
-                let shown: Vec<Debt> = debts.into_iter().filter(|debt| !elsewhere.contains(debt.call_id())).collect();
+                let shown: Vec<PendingItem> =
+                    items.into_iter().filter(|item| !elsewhere.contains(item.call_id())).collect();
                 if let Err(error) = hand_over(follow.app, run, given, &shown).await {
                     let error = refusal::told(error, &follow.app.runner.journal(run).await?);
                     out.note(format!("error: {}", block(&error.to_string())));
@@ -84,10 +85,10 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
 
 /// Passes answers to an active run. Another process may write to the run in the meantime; only the prompts must be
 /// unchanged.
-async fn hand_over(app: &App, run: &RunId, given: Resume, shown: &[Debt]) -> Result<(), RunnerError> {
+async fn hand_over(app: &App, run: &RunId, given: Resume, shown: &[PendingItem]) -> Result<(), RunnerError> {
     loop {
         let state = app.runner.load(run).await?;
-        let still_asked = shown.iter().all(|debt| state.debts().contains(debt));
+        let still_asked = shown.iter().all(|item| state.pending_items().contains(item));
         let version = if still_asked { Some(state.length()) } else { given.expected_version };
         match app.runner.record(run, Resume { expected_version: version, ..given.clone() }).await {
             Err(error) if still_asked && is_stale(&error) => {}
@@ -98,13 +99,13 @@ async fn hand_over(app: &App, run: &RunId, given: Resume, shown: &[Debt]) -> Res
 
 fn is_stale(error: &RunnerError) -> bool {
     let RunnerError::Refused(refusals) = error else { return false };
-    refusals.iter().all(|refusal| matches!(refusal, Refusal::Stale { .. }))
+    refusals.iter().all(|refusal| matches!(refusal, ResumeError::VersionConflict { .. }))
 }
 
 /// The items that the person has not left open.
-fn unanswered(follow: &Follow<'_>, debts: &[Debt]) -> Vec<Debt> {
-    let is_news = |debt: &&Debt| debt.wants_answer() && !follow.person.left_open.contains(&named(debt));
-    debts.iter().filter(is_news).cloned().collect()
+fn unanswered(follow: &Follow<'_>, items: &[PendingItem]) -> Vec<PendingItem> {
+    let is_news = |item: &&PendingItem| item.wants_answer() && !follow.person.left_open.contains(&named(item));
+    items.iter().filter(is_news).cloned().collect()
 }
 
 /// Prompts for each item in turn. Withdraws the prompt when another process answers the item; the display of events
@@ -113,12 +114,12 @@ async fn asked(
     follow: &mut Follow<'_>,
     run: &RunId,
     mut version: u64,
-    debts: Vec<Debt>,
+    items: Vec<PendingItem>,
     out: &mut Output,
 ) -> Result<Asked, CliError> {
     let mut elsewhere = Vec::new();
     let nothing = |elsewhere| Ok(Asked { given: None, elsewhere });
-    if debts.is_empty() {
+    if items.is_empty() {
         return nothing(elsewhere);
     }
     let Some(mut prompt) = prompt::at_terminal() else { return nothing(elsewhere) };
@@ -126,13 +127,13 @@ async fn asked(
     let mut open = Some(prompt.withdrawal());
     let mut decisions = Elsewhere::of(follow.app, run);
     let mut resume = Resume { partial: true, ..Resume::default() };
-    for debt in &debts {
-        let question = debt.clone();
+    for item in &items {
+        let question = item.clone();
         let asking = tokio::task::spawn_blocking(move || {
             let said = prompt.ask(std::slice::from_ref(&question));
             (prompt, said)
         });
-        follow.person.left_open.insert(named(debt));
+        follow.person.left_open.insert(named(item));
         tokio::select! {
             answered = asking => match answered {
                 Ok((asked, Ok(said))) => {
@@ -142,11 +143,11 @@ async fn asked(
                 // An unreadable terminal counts as no person.
                 Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
             },
-            length = decisions.settles(debt) => {
+            length = decisions.settles(item) => {
                 drop(open.take());
                 version = length;
-                follow.person.left_open.remove(&named(debt));
-                elsewhere.push(debt.call_id().clone());
+                follow.person.left_open.remove(&named(item));
+                elsewhere.push(item.call_id().clone());
                 // The prompt does not end its line.
                 out.note("");
                 follow.catch_up(run, length, out).await?;
@@ -170,7 +171,7 @@ async fn asked(
     // An answered item may need another prompt, because its answer was rejected or its server asks another question.
     follow.person.left_open.retain(|(call, _)| !calls.contains(&call));
     // An approval covers the call that was shown, whatever changed since.
-    resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(run, call, &debts)).collect();
+    resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(run, call, &items)).collect();
     // The same answer to another question has another meaning.
     resume.expected_version = (!resume.inputs.is_empty()).then_some(version);
     Ok(Asked { given: Some(resume), elsewhere })
@@ -185,11 +186,11 @@ fn add(resume: &mut Resume, said: Resume) {
 }
 
 /// The digest of a call as the prompt showed it.
-fn seen(run: &RunId, call: &CallId, shown: &[Debt]) -> Option<(CallId, String)> {
-    let debt = shown.iter().find(|debt| debt.call_id() == call)?;
-    Some((call.clone(), debt.binding()?.digest(run, call)))
+fn seen(run: &RunId, call: &CallId, shown: &[PendingItem]) -> Option<(CallId, String)> {
+    let item = shown.iter().find(|item| item.call_id() == call)?;
+    Some((call.clone(), item.binding()?.digest(run, call)))
 }
 
-fn named(debt: &Debt) -> (CallId, &'static str) {
-    (debt.call_id().clone(), debt.kind())
+fn named(item: &PendingItem) -> (CallId, &'static str) {
+    (item.call_id().clone(), item.kind())
 }

@@ -6,6 +6,7 @@
 mod answers;
 mod approvals;
 mod attach;
+mod binding_digest;
 mod blobs;
 mod caller;
 mod completions;
@@ -13,21 +14,19 @@ mod config;
 mod conformance_client;
 mod demo;
 mod demo_server;
+mod drive_to_idle;
 mod elsewhere;
 mod envelope;
 mod error;
 mod exit;
-mod find;
 mod follow;
 mod form;
-mod guard;
 mod held;
 mod init;
 mod interrupt;
 mod keys;
 mod mcp;
 mod models;
-mod moment;
 mod output;
 mod paint;
 mod policy;
@@ -36,13 +35,14 @@ mod refusal;
 mod report;
 mod resume;
 mod run;
+mod run_arg;
 mod runs;
-mod seen;
 mod serve;
-mod settle;
 mod setup;
 mod stdin;
+mod terminal_escape;
 mod text;
+mod time_arg;
 mod tools;
 mod view;
 
@@ -52,11 +52,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::app::App;
 use crate::telemetry::logging;
+use drive_to_idle::ResultLine;
 use error::CliError;
 use exit::Exit;
 use output::Output;
 use paint::Paint;
-use settle::ResultLine;
 
 const EXAMPLES: &str = "\
 Begin with:

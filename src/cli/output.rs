@@ -9,8 +9,8 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::guard;
 use super::paint::Paint;
+use super::terminal_escape;
 use crate::telemetry::logging::Stderr;
 
 /// The width in columns when the terminal reports none.
@@ -107,7 +107,7 @@ impl Output {
     /// A JSON value as one line on standard output.
     pub(super) fn json(&mut self, value: &impl Serialize) {
         // All values that the program serializes have string keys. A failure would be a bug, so it is reported.
-        match guard::json(value) {
+        match terminal_escape::json(value) {
             Ok(text) => self.line(text),
             Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
         }
@@ -115,7 +115,7 @@ impl Output {
 
     /// A JSON value on several lines on standard output.
     pub(super) fn pretty(&mut self, value: &impl Serialize) {
-        match guard::pretty_json(value) {
+        match terminal_escape::pretty_json(value) {
             Ok(text) => self.line(text),
             Err(error) => self.note(format!("error: cannot be written as JSON: {error}")),
         }
@@ -148,7 +148,7 @@ impl Stream {
     }
 
     fn write(&mut self, text: &str, end: &str) {
-        self.write_bytes(format!("{}{end}", guard::shown(text, self.paint)).as_bytes());
+        self.write_bytes(format!("{}{end}", terminal_escape::shown(text, self.paint)).as_bytes());
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) {

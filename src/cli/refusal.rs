@@ -7,15 +7,15 @@ use super::text::one_line;
 use super::view::{by_way_of, clock, findings};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, CallVerdict, Event, Recorded, Refusal, Resume, Right};
-use crate::core::tool::visible;
+use crate::core::run::{Answer, Authorization, CallVerdict, Event, JournalEntry, Resume, ResumeError};
+use crate::core::tool::escape_untrusted;
 use crate::runner::RunnerError;
 
 /// The length limit of a quoted reason for a rejected call.
 const QUOTED: usize = 200;
 
 /// The error with details from the journal of the run.
-pub(super) fn told(error: RunnerError, journal: &[Recorded]) -> CliError {
+pub(super) fn told(error: RunnerError, journal: &[JournalEntry]) -> CliError {
     let RunnerError::Refused(refusals) = &error else { return error.into() };
     let told: Vec<String> = refusals.iter().map(|refusal| in_words(refusal, journal)).collect();
     CliError::of_runner(&error, told.join("; "))
@@ -25,22 +25,22 @@ pub(super) fn told(error: RunnerError, journal: &[Recorded]) -> CliError {
 pub(super) fn drifted(error: &RunnerError) -> Vec<CallId> {
     let RunnerError::Refused(refusals) = error else { return Vec::new() };
     let drifted = refusals.iter().filter_map(|refusal| match refusal {
-        Refusal::Drifted { call_id } => Some(call_id.clone()),
-        Refusal::UnknownCall { .. }
-        | Refusal::AlreadySettled { .. }
-        | Refusal::WrongKind { .. }
-        | Refusal::Twice { .. }
-        | Refusal::TooLate { .. }
-        | Refusal::RepeatUnconfirmed { .. }
-        | Refusal::NotLater { .. }
-        | Refusal::NoDeadline { .. }
-        | Refusal::Past { .. }
-        | Refusal::Incomplete { .. }
-        | Refusal::Invalid { .. }
-        | Refusal::Stale { .. }
-        | Refusal::Over { .. }
-        | Refusal::Oversized { .. }
-        | Refusal::EmptyMessage => None,
+        ResumeError::Drifted { call_id } => Some(call_id.clone()),
+        ResumeError::UnknownCall { .. }
+        | ResumeError::AlreadySettled { .. }
+        | ResumeError::WrongKind { .. }
+        | ResumeError::Duplicate { .. }
+        | ResumeError::TooLate { .. }
+        | ResumeError::RepeatUnconfirmed { .. }
+        | ResumeError::NotLater { .. }
+        | ResumeError::NoDeadline { .. }
+        | ResumeError::InThePast { .. }
+        | ResumeError::Incomplete { .. }
+        | ResumeError::Invalid { .. }
+        | ResumeError::VersionConflict { .. }
+        | ResumeError::RunEnded { .. }
+        | ResumeError::Oversized { .. }
+        | ResumeError::EmptyMessage => None,
     });
     drifted.collect()
 }
@@ -61,44 +61,44 @@ pub(super) async fn exit_after(app: &App, run: &RunId, rests: Exit, decided: &[C
     Ok(if is_again { Exit::Drifted } else { rests })
 }
 
-fn in_words(refusal: &Refusal, journal: &[Recorded]) -> String {
+fn in_words(refusal: &ResumeError, journal: &[JournalEntry]) -> String {
     match refusal {
-        Refusal::AlreadySettled { call_id } => settled(call_id, journal).unwrap_or_else(|| refusal.to_string()),
-        Refusal::Invalid { call_id, what, problems, .. } => match findings(problems) {
+        ResumeError::AlreadySettled { call_id } => settled(call_id, journal).unwrap_or_else(|| refusal.to_string()),
+        ResumeError::Invalid { call_id, what, problems, .. } => match findings(problems) {
             Some(findings) => format!("{what} of call `{call_id}` cannot be used: {findings}"),
             None => refusal.to_string(),
         },
-        Refusal::NotLater { call_id, until } => {
+        ResumeError::NotLater { call_id, until } => {
             format!("the deadline of call `{call_id}` is {} already; give a later time", clock(*until))
         }
-        Refusal::Past { call_id, until } => {
+        ResumeError::InThePast { call_id, until } => {
             let until = clock(*until);
             format!("the new deadline {until} of call `{call_id}` has passed; give a time in the future")
         }
-        Refusal::UnknownCall { .. }
-        | Refusal::WrongKind { .. }
-        | Refusal::Twice { .. }
-        | Refusal::Drifted { .. }
-        | Refusal::TooLate { .. }
-        | Refusal::RepeatUnconfirmed { .. }
-        | Refusal::NoDeadline { .. }
-        | Refusal::Incomplete { .. }
-        | Refusal::Stale { .. }
-        | Refusal::Over { .. }
-        | Refusal::Oversized { .. }
-        | Refusal::EmptyMessage => refusal.to_string(),
+        ResumeError::UnknownCall { .. }
+        | ResumeError::WrongKind { .. }
+        | ResumeError::Duplicate { .. }
+        | ResumeError::Drifted { .. }
+        | ResumeError::TooLate { .. }
+        | ResumeError::RepeatUnconfirmed { .. }
+        | ResumeError::NoDeadline { .. }
+        | ResumeError::Incomplete { .. }
+        | ResumeError::VersionConflict { .. }
+        | ResumeError::RunEnded { .. }
+        | ResumeError::Oversized { .. }
+        | ResumeError::EmptyMessage => refusal.to_string(),
     }
 }
 
 /// The approver or rule that settled a call. `None` when the caller gave the result.
-fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
+fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
     let was_sent = |event: &Event| matches!(event, Event::CallsStarted { calls } if calls.contains(call));
     let has_ended = |event: &Event| matches!(event, Event::CallCompleted { call: ended, .. } if ended == call);
     let mut events = journal.iter().map(|recorded| &recorded.event);
     if events.clone().any(has_ended) && !events.clone().any(was_sent) {
         return None;
     }
-    let by = |by: &str, via| format!("by {} {}", visible(by), by_way_of(via));
+    let by = |by: &str, via| format!("by {} {}", escape_untrusted(by), by_way_of(via));
     let undecided = |why: String| format!("call `{call}` requires no decision: {why}");
     let mut told = None;
     for event in &mut events {
@@ -122,13 +122,13 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
             && checked == call
         {
             told = match verdict {
-                CallVerdict::Run { by: Right::Policy { rule: Some(rule), .. } } => {
-                    Some(undecided(format!("rule `{}` allows it", visible(rule))))
+                CallVerdict::Run { by: Authorization::Policy { rule: Some(rule), .. } } => {
+                    Some(undecided(format!("rule `{}` allows it", escape_untrusted(rule))))
                 }
-                CallVerdict::Run { by: Right::Policy { rule: None, .. } } => {
+                CallVerdict::Run { by: Authorization::Policy { rule: None, .. } } => {
                     Some(undecided("the policy allows it".to_owned()))
                 }
-                CallVerdict::Run { by: Right::Grant { grant } } => {
+                CallVerdict::Run { by: Authorization::Grant { grant } } => {
                     Some(undecided(format!("it was approved before, {grant}")))
                 }
                 CallVerdict::Rejected { reason, message, .. } => {
@@ -136,7 +136,7 @@ fn settled(call: &CallId, journal: &[Recorded]) -> Option<String> {
                     Some(undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED))))
                 }
                 // An approver decided, and the message repeats the decision.
-                CallVerdict::Run { by: Right::Person } | CallVerdict::Ask { .. } => told,
+                CallVerdict::Run { by: Authorization::Person } | CallVerdict::Ask { .. } => told,
             };
         }
     }

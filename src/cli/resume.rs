@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::answers::{self, Addressed};
+use super::binding_digest::{self, SeenAt};
 use super::caller::Caller;
+use super::drive_to_idle::{ResultLine, Tasks, settle};
 use super::envelope;
 use super::error::CliError;
 use super::exit::Exit;
-use super::find::find;
 use super::follow::Display;
 use super::output::Output;
 use super::refusal;
-use super::seen::{self, SeenAt};
-use super::settle::{ResultLine, Tasks, settle};
+use super::run_arg::find;
 use super::setup::{self, Changes, ConfigFlag};
 use super::stdin;
 use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
-use crate::core::run::{Input, Recorded, Resume, Run, Scope};
+use crate::core::run::{Input, JournalEntry, Resume, Run, Scope};
 use crate::core::trace::Trace;
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, ResultFor, RunnerError};
@@ -160,7 +160,7 @@ struct Answers {
     repeat: Vec<String>,
 
     /// The digest of the call as the pending list shows it; if the call changed since, the command rejects all answers
-    #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = seen::at_call)]
+    #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = binding_digest::at_call)]
     seen: Vec<SeenAt>,
 
     /// Answers from a JSON file; `-` reads standard input
@@ -215,7 +215,7 @@ impl ResumeRun {
         }
         let decided = refusal::decided(&answers);
         if !answers.seen.is_empty() {
-            seen::complete(&mut answers, &run, &app.runner.load(&run).await?.debts());
+            binding_digest::complete(&mut answers, &run, &app.runner.load(&run).await?.pending_items());
         }
         match self.take_up(app, &run, Input::Resume(answers), trace, out).await {
             Ok(execution) => {
@@ -242,7 +242,7 @@ impl ResumeRun {
     }
 
     /// Parses the answers to questions, using the questions in the journal.
-    fn add_answers(&self, answers: &mut Resume, known: &[Recorded]) -> Result<(), CliError> {
+    fn add_answers(&self, answers: &mut Resume, known: &[JournalEntry]) -> Result<(), CliError> {
         let (to_the_model, to_servers) = answers::questions(&self.answers.answer, known);
         answers.answers.extend(to_the_model);
         answers.inputs.extend(answers::inputs(&to_servers, &self.answers.decline, known)?);
@@ -262,10 +262,10 @@ impl ResumeRun {
         self.add_answers(&mut answers, &known)?;
         let (run, decided) = (&envelope.run_id, refusal::decided(&answers));
         if let Some(waiting) = Run::replay_recorded(&known).ok().flatten() {
-            seen::complete(&mut answers, run, &waiting.debts());
+            binding_digest::complete(&mut answers, run, &waiting.pending_items());
         }
         let here = app.runner.journal(run).await.map_or(0, |journal| journal.len());
-        match app.runner.take_up_from(envelope, answers, trace).await {
+        match app.runner.resume_run_from(envelope, answers, trace).await {
             Ok(execution) => {
                 if here > known.len() && !self.json && !self.quiet {
                     out.note(format!("{run} was resumed with these answers already; this is what happened:"));
@@ -289,7 +289,7 @@ impl ResumeRun {
         let patience = app.settings.lease + LEASE_MARGIN;
         let began = Instant::now();
         loop {
-            match app.runner.take_up(run, input.clone(), trace.clone()).await {
+            match app.runner.resume_run(run, input.clone(), trace.clone()).await {
                 Err(RunnerError::DrivenElsewhere { .. }) if began.elapsed() < patience => {
                     if !self.quiet && !self.json && began.elapsed() < LOOK_AGAIN {
                         let seconds = patience.as_secs();
@@ -308,7 +308,7 @@ impl ResumeRun {
         &self,
         app: &App,
         execution: Execution,
-        known: &[Recorded],
+        known: &[JournalEntry],
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let display = Display::choose(self.json, self.quiet, out);

@@ -15,7 +15,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
 use super::setup::{self, ConfigFlag};
-use crate::app::{App, Gateway, Rest, ServeSettings, serve};
+use crate::app::{App, Gateway, ServeSettings, Worker, serve};
 use crate::core::error::ErrorCode;
 use crate::runner::DrainTimes;
 use crate::telemetry::logging::Format;
@@ -98,7 +98,7 @@ impl Serve {
         let closing = CancellationToken::new();
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, gateway.router(), ServeSettings::default(), closing.clone()));
-        let rest = Rest::begin(&gateway).map_err(|why| CliError::told(ErrorCode::Internal, why))?;
+        let rest = Worker::begin(&gateway).map_err(|why| CliError::told(ErrorCode::Internal, why))?;
         app.start_servers();
         let (pid, store) = (std::process::id(), app.store_name());
         out.note(format!("listening at http://{address}"));
@@ -134,7 +134,7 @@ impl Serve {
 }
 
 /// Waits until active runs are idle, or releases them.
-async fn drain(app: &App, gateway: &Gateway, rest: Rest, signals: &mut Signals) -> Ended {
+async fn drain(app: &App, gateway: &Gateway, rest: Worker, signals: &mut Signals) -> Ended {
     let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
     tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; no new runs start");
     gateway.stop();

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::config::{self, AgentSettings, Settings, TransportSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, ModelName, ServerId};
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::telemetry::logging;
 
 /// The flag that selects the configuration.
@@ -152,7 +152,11 @@ pub(super) fn warn_of_unknown(agent: Option<&str>, settings: &Settings, out: &mu
     let names = || settings.agents.keys().map(AgentName::as_str);
     if let Some(name) = agent.filter(|name| names().all(|known| known != *name)) {
         let paint = out.note_paint();
-        out.note(format!("{} {}", paint.yellow("warning:"), visible(&unknown("agent", name, names()).to_string())));
+        out.note(format!(
+            "{} {}",
+            paint.yellow("warning:"),
+            escape_untrusted(&unknown("agent", name, names()).to_string())
+        ));
     }
 }
 

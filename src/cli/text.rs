@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::core::tool::{needs_escaping, visible};
+use crate::core::tool::{escape_untrusted, needs_escaping};
 
 /// The length limit of arguments or a result on one line.
 pub(super) const COMPACT: usize = 120;
@@ -24,7 +24,7 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
 /// Untrusted text that may have several lines. Each line but the first is marked, so that it cannot pass for a line of
 /// the program. Invisible characters appear as their codes.
 pub(super) fn block(text: &str) -> String {
-    let lines = text.trim_end().lines().map(|line| visible(&line.replace('\t', "    ")));
+    let lines = text.trim_end().lines().map(|line| escape_untrusted(&line.replace('\t', "    ")));
     lines.collect::<Vec<_>>().join("\n| ")
 }
 
@@ -79,7 +79,7 @@ pub(super) fn shell_word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }
-    if visible(text) != text {
+    if escape_untrusted(text) != text {
         return "HIDDEN".to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

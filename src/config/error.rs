@@ -6,7 +6,7 @@ use std::sync::Arc;
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode, SourceSpan};
 
 use super::mask::masked;
-use super::placed::Place;
+use super::spanned::Location;
 
 /// A file as it was read. Its name is the path as the user gave it.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct Fault {
     message: String,
     help: Option<String>,
     source: Option<Source>,
-    place: Option<Place>,
+    place: Option<Location>,
 }
 
 /// Every error that one pass can find; never empty. A file that cannot be parsed reports one error. `miette` renders it
@@ -51,7 +51,7 @@ impl Source {
     }
 
     /// The byte range of a place, cut at the end of its line.
-    fn span(&self, place: Place) -> SourceSpan {
+    fn span(&self, place: Location) -> SourceSpan {
         let before: usize = self.text().split_inclusive('\n').take(place.line - 1).map(str::len).sum();
         let line = self.text().get(before..).unwrap_or_default().lines().next().unwrap_or_default();
         let byte = |chars: usize| line.char_indices().nth(chars).map_or(line.len(), |(index, _)| index);
@@ -78,7 +78,7 @@ impl Fault {
     }
 
     /// Sets the file and the place of the error.
-    pub(super) fn at(self, source: &Source, place: Option<Place>) -> Self {
+    pub(super) fn at(self, source: &Source, place: Option<Location>) -> Self {
         Self { source: Some(source.clone()), place, ..self }
     }
 

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::{ConfigError, Fault};
-use super::placed::Placed;
-use super::scope::Scope;
+use super::resolver::Resolver;
+use super::spanned::Placed;
 use super::{suggest, yaml};
 use crate::core::tool::ExternalTool;
 
@@ -20,7 +20,7 @@ pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError
         Value::Object(_) => yaml::parse::<ToolsMember>(&source)?.tools,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => yaml::parse(&source)?,
     };
-    let mut scope = Scope::new(source, Path::new(""), &|_| None);
+    let mut scope = Resolver::new(source, Path::new(""), &|_| None);
     let tools = tools(&written, &mut scope);
     scope.finish(tools)
 }
@@ -36,7 +36,7 @@ struct ToolsMember {
 }
 
 /// Parses the tools. Reports duplicate names.
-pub(super) fn tools(written: &[Placed<Value>], scope: &mut Scope<'_>) -> Vec<ExternalTool> {
+pub(super) fn tools(written: &[Placed<Value>], scope: &mut Resolver<'_>) -> Vec<ExternalTool> {
     let mut names = BTreeSet::new();
     let mut tools = Vec::with_capacity(written.len());
     for placed in written {

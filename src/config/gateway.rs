@@ -105,7 +105,7 @@ pub struct GatewayLimits {
     /// Requests in a burst.
     pub burst: u32,
     /// Concurrent requests.
-    pub requests_at_once: u64,
+    pub concurrent_requests: u64,
     /// Concurrent event streams.
     pub streams_at_once: u64,
     /// Concurrent reads of lists and runs.

@@ -1,7 +1,7 @@
 //! Agents as Markdown: YAML front matter between two lines of `---`, then the instructions.
 
 use super::error::{Fault, Source};
-use super::placed::Place;
+use super::spanned::Location;
 use super::written::Agent;
 use super::yaml;
 
@@ -16,7 +16,7 @@ pub(super) fn agent(source: &Source) -> Result<(Agent, String), Fault> {
     let body: String = lines.collect();
     let closed = text.get(opening.len() + matter..).is_some_and(|rest| rest.starts_with("---"));
     if !closed {
-        let place = Place { line: 1, column: 1, length: 3 };
+        let place = Location { line: 1, column: 1, length: 3 };
         let fault = Fault::new("the front matter is not closed").with_remedy("end it with a line of `---`");
         return Err(fault.at(source, Some(place)));
     }

@@ -9,10 +9,10 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::{ConfigError, Fault};
-use super::placed::{Placed, Text};
 use super::resolve::{http_transport, transport_of_stdio};
-use super::scope::Scope;
+use super::resolver::Resolver;
 use super::settings::{ServerSettings, TransportSettings};
+use super::spanned::{Placed, Text};
 use super::written::{Http, Stdio};
 use super::yaml;
 use crate::core::id::ServerId;
@@ -46,7 +46,7 @@ pub fn mcp_servers_file(
 ) -> Result<BTreeMap<ServerId, ServerSettings>, ConfigError> {
     let source = yaml::read(path)?;
     let written: WrittenFile = yaml::parse_foreign(&source)?;
-    let mut scope = Scope::new(source, path.parent().unwrap_or(Path::new("")), env);
+    let mut scope = Resolver::new(source, path.parent().unwrap_or(Path::new("")), env);
     let mut servers = BTreeMap::new();
     for (name, server) in written.servers {
         if server.value().disabled {
@@ -60,7 +60,7 @@ pub fn mcp_servers_file(
     scope.finish(servers)
 }
 
-fn transport(name: &str, placed: &Placed<WrittenServer>, scope: &mut Scope<'_>) -> Option<TransportSettings> {
+fn transport(name: &str, placed: &Placed<WrittenServer>, scope: &mut Resolver<'_>) -> Option<TransportSettings> {
     let written = placed.value();
     if written.r#type.as_deref() == Some("sse") {
         let fault = Fault::new(format!("server `{name}` uses the old SSE transport, which toolgate does not support"));

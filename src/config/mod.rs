@@ -8,17 +8,17 @@ mod access;
 mod error;
 mod expand;
 mod external;
-mod filled;
 mod gateway;
 mod markdown;
 mod mask;
 mod mcp_file;
-mod placed;
 mod policy;
+mod reject_null;
 mod resolve;
+mod resolver;
 mod schema;
-mod scope;
 mod settings;
+mod spanned;
 mod suggest;
 mod template;
 mod written;
@@ -44,7 +44,7 @@ pub use settings::{
 pub use template::{TemplateFile, template};
 
 use error::Source;
-use scope::Scope;
+use resolver::Resolver;
 use written::Written;
 
 /// The default file name, in the current folder.
@@ -57,13 +57,13 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     let named = env("TOOLGATE_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
     let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| path.exists());
     let Some(path) = path.map(Path::to_owned).or(named).or_else(here) else {
-        let scope = Scope::new(Source::new("(defaults)", ""), Path::new(""), env);
+        let scope = Resolver::new(Source::new("(defaults)", ""), Path::new(""), env);
         return resolve::settings(&Written::default(), None, scope);
     };
     let source = yaml::read(&path)?;
     let written = yaml::parse_sections(&source)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    resolve::settings(&written, Some(&path), Scope::new(source, folder, env))
+    resolve::settings(&written, Some(&path), Resolver::new(source, folder, env))
 }
 
 /// Reads any YAML or JSON file into a type, with the same errors as the configuration, for example a conversation file.

@@ -7,8 +7,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::error::{ConfigError, Fault, Source};
-use super::placed::{Place, Placed, Text};
-use super::scope::Scope;
+use super::resolver::Resolver;
+use super::spanned::{Location, Placed, Text};
 use super::written::{WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord};
 use super::yaml;
 use crate::core::json::hex;
@@ -46,7 +46,7 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
         None => fault.with_remedy("a policy has `name`, `default` and `rules`"),
     })?;
     let version = version(source.text());
-    let mut scope = Scope::new(source, Path::new(""), &|_| None);
+    let mut scope = Resolver::new(source, Path::new(""), &|_| None);
     let name = match &written.name {
         Some(name) => {
             scope.name("a policy", name.value(), name.place());
@@ -54,11 +54,11 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
         }
         None => {
             let fault = Fault::new("the key `name` is missing").with_remedy("add `name:`; decisions contain it");
-            scope.fault(fault, Place::FIRST);
+            scope.fault(fault, Location::FIRST);
             String::new()
         }
     };
-    let policy = compile(&written, name, version, Place::FIRST, &mut scope);
+    let policy = compile(&written, name, version, Location::FIRST, &mut scope);
     scope.finish(policy)
 }
 
@@ -67,8 +67,8 @@ fn read(source: Source) -> Result<Policy, ConfigError> {
 pub(super) fn in_place(
     written: &WrittenPolicy,
     otherwise: &str,
-    place: Option<Place>,
-    scope: &mut Scope<'_>,
+    place: Option<Location>,
+    scope: &mut Resolver<'_>,
 ) -> Policy {
     let name = match &written.name {
         Some(name) => {
@@ -89,8 +89,8 @@ fn compile(
     written: &WrittenPolicy,
     name: String,
     version: String,
-    place: Option<Place>,
-    scope: &mut Scope<'_>,
+    place: Option<Location>,
+    scope: &mut Resolver<'_>,
 ) -> Policy {
     if written.default.is_none() {
         let fault = Fault::new("the key `default` is missing");
@@ -106,13 +106,13 @@ fn compile(
         }
         rules.extend(rule(placed.value(), scope));
     }
-    let within_s = written.within_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
+    let answer_timeout_s = written.answer_timeout_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
     // Without a default the policy is rejected above.
     let fallback = written.default.unwrap_or(Verdict::Ask);
-    Policy { name, version, fallback, within_s, rules }
+    Policy { name, version, fallback, answer_timeout_s, rules }
 }
 
-fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
+fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
     if written.justification.value().trim().is_empty() {
         let fault = Fault::new(format!("rule `{}` gives no reason", written.id.value()));
         scope
@@ -123,14 +123,14 @@ fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
         scope.fault(fault.with_remedy("write `match: { tool: \"*\" }` if that is meant"), written.r#match.place());
     }
     let when = condition(written, scope)?;
-    let within_s = written.within_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
+    let answer_timeout_s = written.answer_timeout_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
     let examples = |list: &[Placed<WrittenExample>]| list.iter().map(|example| example.value().into()).collect();
     let (good, bad) = (&written.examples.r#match, &written.examples.no_match);
     match written.compile(when.as_ref(), examples(good), examples(bad)) {
         Ok(rule) => {
             good.iter().for_each(|example| prove(written, when.as_ref(), example, true, scope));
             bad.iter().for_each(|example| prove(written, when.as_ref(), example, false, scope));
-            Some(rule.with_deadline(within_s).with_places(written.places()))
+            Some(rule.with_deadline(answer_timeout_s).with_places(written.places()))
         }
         Err(error) => {
             let conditions = written.r#match.value();
@@ -147,7 +147,7 @@ fn rule(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Rule> {
 }
 
 /// The rule's condition: `Some(None)` if it has no condition, `None` if the condition is invalid.
-fn condition(written: &WrittenRule, scope: &mut Scope<'_>) -> Option<Option<Condition>> {
+fn condition(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Option<Condition>> {
     let Some(when) = &written.when else { return Some(None) };
     match Condition::parse(when.value()) {
         Ok(condition) => Some(Some(condition)),
@@ -165,7 +165,7 @@ fn prove(
     when: Option<&Condition>,
     example: &Placed<WrittenExample>,
     should_match: bool,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) {
     let alone = vec![example.value().into()];
     let (good, bad) = if should_match { (alone, Vec::new()) } else { (Vec::new(), alone) };
@@ -187,7 +187,7 @@ fn prove(
 
 impl WrittenRule {
     fn places(&self) -> RulePlaces {
-        let at = |place: Option<Place>| place.map(|place| (place.line, place.column));
+        let at = |place: Option<Location>| place.map(|place| (place.line, place.column));
         RulePlaces {
             id: at(self.id.place()),
             matches: at(self.r#match.place()),
@@ -210,7 +210,7 @@ impl WrittenMatch {
         Match::from(self) == Match::default()
     }
 
-    fn place_of(&self, text: &str) -> Option<Place> {
+    fn place_of(&self, text: &str) -> Option<Location> {
         let texts = [&self.tool, &self.named, &self.server, &self.origin, &self.agent, &self.principal];
         texts.into_iter().flatten().find(|candidate| candidate.value() == text).and_then(Text::place)
     }

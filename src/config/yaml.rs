@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
 
 use super::error::{Fault, Source};
-use super::filled::{Filled, IS_EMPTY};
-use super::placed::Place;
+use super::reject_null::{IS_EMPTY, RejectNull};
+use super::spanned::Location;
 use super::suggest;
 
 /// The names of expected types in errors.
@@ -52,7 +52,7 @@ pub(super) fn parse<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
 
 /// Parses the whole source, whose sections may be empty.
 pub(super) fn parse_sections<T: DeserializeOwned>(source: &Source) -> Result<T, Fault> {
-    read_as(source, source.text(), |yaml| T::deserialize(Filled::sections(yaml)))
+    read_as(source, source.text(), |yaml| T::deserialize(RejectNull::sections(yaml)))
 }
 
 /// Parses the whole source of a file that was written for another program: there `null` may be valid.
@@ -62,7 +62,7 @@ pub(super) fn parse_foreign<T: DeserializeOwned>(source: &Source) -> Result<T, F
 
 /// Parses a part of the source whose lines have the same numbers as in the whole.
 pub(super) fn parse_part<T: DeserializeOwned>(source: &Source, text: &str) -> Result<T, Fault> {
-    read_as(source, text, |yaml| T::deserialize(Filled::new(yaml)))
+    read_as(source, text, |yaml| T::deserialize(RejectNull::new(yaml)))
 }
 
 fn read_as<T>(
@@ -81,7 +81,7 @@ fn read_as<T>(
 }
 
 fn fault(error: &Error, source: &Source) -> Fault {
-    let place = error.location().and_then(Place::from_location);
+    let place = error.location().and_then(Location::from_location);
     explained(error.without_snippet()).at(source, place)
 }
 

@@ -5,7 +5,7 @@ use ::core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The class of an IP address, by which requests are allowed or refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum AddressClass {
     /// A host of the internet.
     Public,
     /// A host of a private network: RFC 1918, shared address space, unique local addresses.
@@ -18,13 +18,13 @@ pub enum Place {
 
 /// Whether the address is a host of the internet, in any notation.
 pub fn is_public(address: IpAddr) -> bool {
-    place(address) == Place::Public
+    place(address) == AddressClass::Public
 }
 
 /// Classifies an address. An IPv6 address that embeds an IPv4 address is classified as that address.
-pub fn place(address: IpAddr) -> Place {
+pub fn place(address: IpAddr) -> AddressClass {
     if METADATA.contains(&address) {
-        return Place::Forbidden;
+        return AddressClass::Forbidden;
     }
     match address {
         IpAddr::V4(address) => v4(address),
@@ -49,10 +49,10 @@ const METADATA: [IpAddr; 5] = [
 ];
 
 /// The special blocks of RFC 6890 and its successors.
-fn v4(address: Ipv4Addr) -> Place {
+fn v4(address: Ipv4Addr) -> AddressClass {
     match address.octets() {
-        [127, ..] => Place::Loopback,
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Place::Private,
+        [127, ..] => AddressClass::Loopback,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => AddressClass::Private,
         [0, ..]
         | [169, 254, ..]
         | [192, 0, 0 | 2, _]
@@ -60,20 +60,20 @@ fn v4(address: Ipv4Addr) -> Place {
         | [198, 18 | 19, ..]
         | [198, 51, 100, _]
         | [203, 0, 113, _]
-        | [224..=255, ..] => Place::Forbidden,
-        _ => Place::Public,
+        | [224..=255, ..] => AddressClass::Forbidden,
+        _ => AddressClass::Public,
     }
 }
 
 /// Only 2000::/3 is allocated, so everything else is listed here or forbidden.
-fn v6(address: Ipv6Addr) -> Place {
+fn v6(address: Ipv6Addr) -> AddressClass {
     match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 1] => Place::Loopback,
-        [0xfc00..=0xfdff, ..] => Place::Private,
+        [0, 0, 0, 0, 0, 0, 0, 1] => AddressClass::Loopback,
+        [0xfc00..=0xfdff, ..] => AddressClass::Private,
         // IETF protocols (Teredo among them) and documentation
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Place::Forbidden,
-        [0x2000..=0x3fff, ..] => Place::Public,
-        _ => Place::Forbidden,
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => AddressClass::Forbidden,
+        [0x2000..=0x3fff, ..] => AddressClass::Public,
+        _ => AddressClass::Forbidden,
     }
 }
 
@@ -92,7 +92,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
 mod tests {
     use super::*;
 
-    fn assert_places(expected: Place, addresses: &[&str]) {
+    fn assert_places(expected: AddressClass, addresses: &[&str]) {
         for address in addresses {
             assert_eq!(place(address.parse().expect(address)), expected, "{address}");
         }
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn special_blocks_include_their_first_and_last_address() {
-        assert_places(Place::Loopback, &["127.0.0.0", "127.0.0.1", "127.255.255.255", "::1"]);
+        assert_places(AddressClass::Loopback, &["127.0.0.0", "127.0.0.1", "127.255.255.255", "::1"]);
         assert_places(
-            Place::Private,
+            AddressClass::Private,
             &[
                 "10.0.0.0",
                 "10.255.255.255",
@@ -117,7 +117,7 @@ mod tests {
             ],
         );
         assert_places(
-            Place::Forbidden,
+            AddressClass::Forbidden,
             &[
                 "0.0.0.0",
                 "0.255.255.255",
@@ -175,14 +175,14 @@ mod tests {
             "2606:4700::1111",
             "3ffe::1",
         ];
-        assert_places(Place::Public, &addresses);
+        assert_places(AddressClass::Public, &addresses);
         assert!(addresses.iter().all(|address| is_public(address.parse().expect(address))));
     }
 
     #[test]
     fn cloud_metadata_is_forbidden_where_private_addresses_are_not() {
         assert_places(
-            Place::Forbidden,
+            AddressClass::Forbidden,
             &["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"],
         );
     }
@@ -190,19 +190,19 @@ mod tests {
     #[test]
     fn an_ipv4_address_in_the_clothes_of_ipv6_is_what_it_was() {
         for (address, expected) in [
-            ("::ffff:127.0.0.1", Place::Loopback),
-            ("::ffff:10.0.0.1", Place::Private),
-            ("::ffff:169.254.169.254", Place::Forbidden),
-            ("::ffff:100.100.100.200", Place::Forbidden),
-            ("::ffff:8.8.8.8", Place::Public),
-            ("::127.0.0.1", Place::Loopback),
-            ("::ffff:0:192.168.1.1", Place::Private),
-            ("64:ff9b::a9fe:a9fe", Place::Forbidden),
-            ("64:ff9b::7f00:1", Place::Loopback),
-            ("64:ff9b::808:808", Place::Public),
-            ("2002:7f00:1::1", Place::Loopback),
-            ("2002:a00:1::1", Place::Private),
-            ("2002:808:808::1", Place::Public),
+            ("::ffff:127.0.0.1", AddressClass::Loopback),
+            ("::ffff:10.0.0.1", AddressClass::Private),
+            ("::ffff:169.254.169.254", AddressClass::Forbidden),
+            ("::ffff:100.100.100.200", AddressClass::Forbidden),
+            ("::ffff:8.8.8.8", AddressClass::Public),
+            ("::127.0.0.1", AddressClass::Loopback),
+            ("::ffff:0:192.168.1.1", AddressClass::Private),
+            ("64:ff9b::a9fe:a9fe", AddressClass::Forbidden),
+            ("64:ff9b::7f00:1", AddressClass::Loopback),
+            ("64:ff9b::808:808", AddressClass::Public),
+            ("2002:7f00:1::1", AddressClass::Loopback),
+            ("2002:a00:1::1", AddressClass::Private),
+            ("2002:808:808::1", AddressClass::Public),
         ] {
             assert_places(expected, &[address]);
         }

@@ -26,14 +26,14 @@ impl Driver<'_> {
 
 /// A call of a builtin tool: its action, or the reason to refuse it.
 #[derive(Clone, Debug)]
-pub(super) enum Errand {
+pub(super) enum BuiltinCall {
     /// Read a piece of a result.
     Read { reading: Reading, limit: usize },
     /// Report an invalid call to the model.
     Refuse(String),
 }
 
-impl Errand {
+impl BuiltinCall {
     /// Parses a call. Only results of the same run can be read.
     pub(super) fn of(builtin: Option<Builtin>, arguments: &Map<String, Value>, run: &Run) -> Self {
         match builtin {
@@ -52,10 +52,10 @@ impl Errand {
 
 impl Ports {
     /// Runs the call. It has no side effects, so it may run any number of times.
-    pub(super) async fn run_errand(&self, errand: &Errand) -> Outcome {
+    pub(super) async fn run_builtin(&self, errand: &BuiltinCall) -> Outcome {
         let (reading, limit) = match errand {
-            Errand::Refuse(complaint) => return Outcome::Returned(ToolOutput::error(complaint)),
-            Errand::Read { reading, limit } => (reading.clone(), *limit),
+            BuiltinCall::Refuse(complaint) => return Outcome::Returned(ToolOutput::error(complaint)),
+            BuiltinCall::Read { reading, limit } => (reading.clone(), *limit),
         };
         let turn = self.reads.clone().acquire_owned().await;
         let handle = reading.handle;

@@ -10,14 +10,14 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::builtin::Errand;
+use super::builtin::BuiltinCall;
 use super::drift::Compared;
 use super::elicitation::{Elicitation, Elicitor, HeldCalls};
-use super::interrupt::{News, Waited};
+use super::interrupt::{Interruption, Waited};
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
 use crate::core::policy::Verdict;
-use crate::core::run::{Answered, Event, Limits, Run};
+use crate::core::run::{AnsweredElicitation, Event, Limits, Run};
 use crate::core::tool::{Builtin, FailureKind, Origin, Outcome, Replied, Tool, Toolset};
 use crate::core::trace::SpanContext;
 use crate::ports::{Delta, McpCall, Update};
@@ -29,14 +29,14 @@ struct Outgoing {
     /// Whether it was sent before, so that it must not be reported as not run.
     was_sent: bool,
     /// The builtin call, if toolgate runs it itself.
-    errand: Option<Errand>,
+    errand: Option<BuiltinCall>,
     limits: Limits,
     arguments: Map<String, Value>,
     trace: SpanContext,
     /// The remaining time of the run's deadline.
     deadline: Option<Duration>,
     /// The questions for which its server suspended the call, with the answers.
-    answered: Option<Answered>,
+    answered: Option<AnsweredElicitation>,
 }
 
 impl Driver<'_> {
@@ -58,7 +58,7 @@ impl Driver<'_> {
         let deadline = self.time_left(journal);
         let outgoing = |id| outgoing(journal.run(), id, deadline, again.contains(id));
         let outgoing: Vec<Outgoing> = calls.iter().filter_map(outgoing).collect();
-        let leaves = outgoing.iter().filter(|call| objection(&call.tool, &live).is_none());
+        let leaves = outgoing.iter().filter(|call| dispatch_blocker(&call.tool, &live).is_none());
         self.remember(&self.begun(journal, leaves.map(|call| &call.id))).await;
         let run = journal.id().clone();
         let (asker, mut questions) = mpsc::unbounded_channel();
@@ -70,15 +70,15 @@ impl Driver<'_> {
                 biased;
                 Some(landed) = flight.next() => Happened::Landed(landed),
                 Some(asked) = questions.recv() => Happened::Asked(asked),
-                news = self.news(journal, &held) => Happened::News(news),
-                () = self.out_of_time(journal) => Happened::News(News::RunLost),
-                () = self.hold_is_over(&held) => Happened::News(News::ForHeldCalls),
+                news = self.news(journal, &held) => Happened::Interruption(news),
+                () = self.out_of_time(journal) => Happened::Interruption(Interruption::RunLost),
+                () = self.hold_is_over(&held) => Happened::Interruption(Interruption::ForHeldCalls),
             };
             match happened {
                 Happened::Landed(landed) => record(journal, landed)?,
                 Happened::Asked(asked) => self.hold(journal, &mut held, asked).await?,
-                Happened::News(News::ForHeldCalls) => journal.catch_up().await?,
-                Happened::News(News::RunLost) => {
+                Happened::Interruption(Interruption::ForHeldCalls) => journal.catch_up().await?,
+                Happened::Interruption(Interruption::RunLost) => {
                     // A reply that has arrived may be a task, which would continue without a purpose.
                     while let Some(Some(landed)) = flight.next().now_or_never() {
                         record(journal, landed)?;
@@ -108,7 +108,7 @@ enum Happened {
     /// The server of a call sends an elicitation request.
     Asked(Elicitation),
     /// Another writer appended to the run, or a deadline passed.
-    News(News),
+    Interruption(Interruption),
 }
 
 fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) -> Option<Outgoing> {
@@ -116,7 +116,7 @@ fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) 
     let arguments = call.arguments().as_object()?.clone();
     let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
     let is_builtin = call.is_builtin();
-    let errand = is_builtin.then(|| Errand::of(Builtin::of(&tool.origin), &arguments, run));
+    let errand = is_builtin.then(|| BuiltinCall::of(Builtin::of(&tool.origin), &arguments, run));
     let limits = run.started().spec.limits.clone();
     Some(Outgoing { id: id.clone(), tool, was_sent, errand, limits, arguments, trace, deadline, answered })
 }
@@ -134,9 +134,9 @@ async fn make(
     call: Outgoing,
     asker: mpsc::UnboundedSender<Elicitation>,
 ) -> (CallId, Replied) {
-    let reply = match (objection(&call.tool, live), &call.errand) {
+    let reply = match (dispatch_blocker(&call.tool, live), &call.errand) {
         (Some((kind, why)), _) => not_sent(kind, &why, call.was_sent).into(),
-        (None, Some(errand)) => caught(async { ports.run_errand(errand).await.into() }).await,
+        (None, Some(errand)) => caught(async { ports.run_builtin(errand).await.into() }).await,
         (None, None) => {
             let sent = async {
                 let Replied { reply, wire } = send(ports, run, &call, asker).await;
@@ -181,7 +181,7 @@ async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::Unbounde
 
 /// The reason not to send a call: its tool is gone, is now denied, or differs from the definition that the model saw. A
 /// tool with another name and the same origin is the same tool.
-fn objection(tool: &Tool, live: &Toolset) -> Option<(FailureKind, String)> {
+fn dispatch_blocker(tool: &Tool, live: &Toolset) -> Option<(FailureKind, String)> {
     match live.by_origin(&tool.origin) {
         Some(now) if now.verdict == Verdict::Deny => {
             let why = "the policy now denies this tool";

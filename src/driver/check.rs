@@ -11,7 +11,7 @@ use super::{DriveError, Driver, Journal, Progress};
 use crate::core::id::{CallId, GrantId};
 use crate::core::json;
 use crate::core::policy::{Judgement, Subject, Verdict};
-use crate::core::run::{Call, CallVerdict, Event, Rejection, Right, Run};
+use crate::core::run::{Authorization, Call, CallVerdict, Event, Rejection, Run};
 use crate::core::tool::{Arguments, Ask, Builtin, FailureKind, Origin, Problem, Tool, secret_names};
 use crate::ports::InputFindings;
 
@@ -25,7 +25,7 @@ impl Driver<'_> {
                 true => self.check_approved(journal.run(), id, &tool).await,
                 false => self.check_call(journal.run(), id, call, &tool).await,
             };
-            if matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. }) {
+            if matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. }) {
                 begun.extend(self.begun(journal, [id]));
             }
             journal.stage(event)?;
@@ -67,7 +67,10 @@ impl Driver<'_> {
             None => None,
         };
         let verdict = verdict.or_else(|| self.no_longer_offered(run, tool));
-        Event::CallChecked { call: id.clone(), verdict: verdict.unwrap_or(CallVerdict::Run { by: Right::Person }) }
+        Event::CallChecked {
+            call: id.clone(),
+            verdict: verdict.unwrap_or(CallVerdict::Run { by: Authorization::Person }),
+        }
     }
 
     /// Rejects a tool that the agent's current configuration does not include. Calls to servers are checked when they
@@ -115,26 +118,33 @@ impl Driver<'_> {
     async fn check_policy(&self, run: &Run, call: &Call, tool: &Tool) -> CallVerdict {
         let judgement = self.judge(run, call, tool).await;
         let mark = || Some(self.agent.policy.mark());
-        match (judgement.verdict, call.caution()) {
+        match (judgement.verdict, call.reapproval_reason()) {
             (Verdict::Deny, _) => CallVerdict::Rejected {
                 reason: Rejection::Denied,
                 message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.why),
                 problems: Vec::new(),
             },
             // Requires approval, whatever the policy allows and whatever was granted before.
-            (Verdict::Allow, Some(caution)) => {
-                CallVerdict::Ask { rule: None, why: caution.to_owned(), policy: None, within_s: judgement.within_s }
-            }
-            (Verdict::Allow, None) => CallVerdict::Run { by: Right::Policy { rule: judgement.rule, policy: mark() } },
-            (Verdict::Ask, caution) => match self.standing(run, call, tool).await.filter(|_| caution.is_none()) {
-                Some(grant) => CallVerdict::Run { by: Right::Grant { grant } },
-                None => CallVerdict::Ask {
-                    rule: judgement.rule,
-                    why: judgement.why,
-                    policy: mark(),
-                    within_s: judgement.within_s,
-                },
+            (Verdict::Allow, Some(reapproval_reason)) => CallVerdict::Ask {
+                rule: None,
+                why: reapproval_reason.to_owned(),
+                policy: None,
+                answer_timeout_s: judgement.answer_timeout_s,
             },
+            (Verdict::Allow, None) => {
+                CallVerdict::Run { by: Authorization::Policy { rule: judgement.rule, policy: mark() } }
+            }
+            (Verdict::Ask, reapproval_reason) => {
+                match self.standing(run, call, tool).await.filter(|_| reapproval_reason.is_none()) {
+                    Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant } },
+                    None => CallVerdict::Ask {
+                        rule: judgement.rule,
+                        why: judgement.why,
+                        policy: mark(),
+                        answer_timeout_s: judgement.answer_timeout_s,
+                    },
+                }
+            }
         }
     }
 

@@ -11,12 +11,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
-use super::interrupt::Hint;
-use super::results::burden;
+use super::interrupt::WakeSignal;
+use super::results::oversize_reason;
 use super::{DriveError, Driver, Journal, Progress};
 use crate::core::id::{CallId, ServerId};
 use crate::core::run::{Event, Run};
-use crate::core::tool::{InputNeeded, Origin, Reactions};
+use crate::core::tool::{ElicitationRequest, ElicitationResponses, Origin};
 use crate::ports::ElicitationHandler;
 
 /// How long calls are held open for the answers to elicitation requests.
@@ -37,8 +37,8 @@ impl ElicitationHold {
 /// An elicitation request on its way from the call to the driver.
 pub(super) struct Elicitation {
     call: CallId,
-    needed: InputNeeded,
-    answer: oneshot::Sender<Reactions>,
+    needed: ElicitationRequest,
+    answer: oneshot::Sender<ElicitationResponses>,
 }
 
 /// The call's side of the channel for elicitation requests.
@@ -49,7 +49,7 @@ pub(super) struct Elicitor {
 
 #[async_trait]
 impl ElicitationHandler for Elicitor {
-    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions> {
+    async fn elicit(&self, needed: ElicitationRequest) -> Option<ElicitationResponses> {
         let (answer, answered) = oneshot::channel();
         self.driver.send(Elicitation { call: self.call.clone(), needed, answer }).ok()?;
         answered.await.ok()
@@ -64,7 +64,7 @@ pub(super) struct HeldCalls {
 
 struct HeldCall {
     /// Dropping it ends the wait without an answer, so that the call is cancelled.
-    answer: oneshot::Sender<Reactions>,
+    answer: oneshot::Sender<ElicitationResponses>,
     /// Until when it is held; `None` while a person at the terminal is asked.
     until: Option<Timestamp>,
 }
@@ -93,7 +93,7 @@ impl HeldCalls {
     }
 
     /// Releases the calls whose hold is over, by time or by the wake signal.
-    pub(super) fn let_go(&mut self, hint: &Hint, now: Timestamp) {
+    pub(super) fn let_go(&mut self, hint: &WakeSignal, now: Timestamp) {
         self.calls.retain(|id, held| held.until.is_none_or(|until| now < until) && !hint.releases(id));
     }
 
@@ -119,7 +119,7 @@ impl Driver<'_> {
         let Elicitation { call, needed, answer } = asked;
         // A question that cannot be recorded is not asked on the open call either; the end of the call reports the
         // reason.
-        let Some(patience) = self.patience(journal.run(), &call).filter(|_| burden(&needed).is_none()) else {
+        let Some(patience) = self.patience(journal.run(), &call).filter(|_| oversize_reason(&needed).is_none()) else {
             return Ok(());
         };
         let until = match patience {

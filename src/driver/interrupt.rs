@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 use super::elicitation::HeldCalls;
 use super::{Driver, Journal};
 use crate::core::id::CallId;
-use crate::core::run::{Event, Recorded};
+use crate::core::run::{Event, JournalEntry};
 
-/// Wake signal for the driver of a run, from within this process: its journal was written to, and how long its calls
+/// WebhookWakeSignal signal for the driver of a run, from within this process: its journal was written to, and how long its calls
 /// are to be held open. Polling guarantees delivery; the signal only reduces latency.
 #[derive(Clone, Debug, Default)]
-pub struct Hint {
+pub struct WakeSignal {
     written: Arc<Notify>,
     holding: Arc<Mutex<Holding>>,
 }
@@ -32,19 +32,19 @@ struct Holding {
     released: BTreeSet<CallId>,
 }
 
-impl Hint {
+impl WakeSignal {
     /// Signals a write.
     pub fn wake(&self) {
         self.written.notify_one();
     }
 
     /// Waits for a write, including one since the last wait.
-    pub(crate) async fn heard(&self) {
+    pub(crate) async fn notified(&self) {
         self.written.notified().await;
     }
 
     /// Waits for a write from now on.
-    pub(crate) async fn woken(&self) {
+    pub(crate) async fn next_notification(&self) {
         // Earlier writes are already known.
         let _ = self.written.notified().now_or_never();
         self.written.notified().await;
@@ -102,9 +102,9 @@ pub(super) enum Waited<T> {
     Interrupted,
 }
 
-/// News from the journal or the wake signal.
+/// Interruption from the journal or the wake signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum Interruption {
     /// The run was ended, or another process drives it.
     RunLost,
     /// There is an answer for a held call, or its hold is over.
@@ -123,14 +123,14 @@ impl Driver<'_> {
     }
 
     async fn ended_elsewhere(&self, journal: &Journal) {
-        while self.news(journal, &HeldCalls::default()).await != News::RunLost {}
+        while self.news(journal, &HeldCalls::default()).await != Interruption::RunLost {}
     }
 
     /// Waits until the run is lost, or there is news for a held call.
-    pub(super) async fn news(&self, journal: &Journal, held: &HeldCalls) -> News {
+    pub(super) async fn news(&self, journal: &Journal, held: &HeldCalls) -> Interruption {
         loop {
             if self.hint.releases_any(held) {
-                return News::ForHeldCalls;
+                return Interruption::ForHeldCalls;
             }
             tokio::select! {
                 () = self.hint.written.notified() => {}
@@ -140,14 +140,13 @@ impl Driver<'_> {
             let tail = self.ports.store.runs.load(journal.id(), journal.committed()).await.unwrap_or_default();
             // Only a driver records a resume: our process has lost the run, and the other one treats its open calls as
             // in doubt.
-            let lost = |recorded: &Recorded| matches!(recorded.event, Event::Ended { .. } | Event::Resumed { .. });
-            let answers =
-                |recorded: &Recorded| matches!(&recorded.event, Event::InputGiven { call, .. } if held.contains(call));
+            let lost = |recorded: &JournalEntry| matches!(recorded.event, Event::Ended { .. } | Event::Resumed { .. });
+            let answers = |recorded: &JournalEntry| matches!(&recorded.event, Event::InputGiven { call, .. } if held.contains(call));
             if tail.iter().any(lost) {
-                return News::RunLost;
+                return Interruption::RunLost;
             }
             if tail.iter().any(answers) {
-                return News::ForHeldCalls;
+                return Interruption::ForHeldCalls;
             }
         }
     }

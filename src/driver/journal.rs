@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::core::id::{NodeId, RunId};
-use crate::core::run::{Ending, Event, Impossible, OpenTask, Recorded, Run, Step};
+use crate::core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Step};
 use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
 
 /// The length of the user's message in a listing, in characters.
@@ -43,7 +43,7 @@ pub enum DriveError {
         /// The run.
         run: RunId,
         /// The error.
-        reason: Impossible,
+        reason: InvalidEvent,
     },
 }
 
@@ -64,7 +64,7 @@ pub struct Journal {
     title: String,
     created_at: Timestamp,
     committed: u64,
-    staged: Vec<Recorded>,
+    staged: Vec<JournalEntry>,
     /// The open tasks of the run when it ended.
     orphans: Vec<OpenTask>,
     store: Store,
@@ -81,7 +81,7 @@ impl Journal {
         clock: Arc<dyn Clock>,
         sinks: Arc<[Arc<dyn EventSink>]>,
     ) -> Result<Self, DriveError> {
-        let first = Recorded { seq: 0, at: clock.now(), event: first };
+        let first = JournalEntry { seq: 0, at: clock.now(), event: first };
         let run = fold(&id, std::slice::from_ref(&first))?;
         let (title, created_at) = (title(&run), first.at);
         Ok(Self {
@@ -104,7 +104,7 @@ impl Journal {
         store: Store,
         clock: Arc<dyn Clock>,
         sinks: Arc<[Arc<dyn EventSink>]>,
-    ) -> Result<Option<(Self, Vec<Recorded>)>, DriveError> {
+    ) -> Result<Option<(Self, Vec<JournalEntry>)>, DriveError> {
         let history = store.runs.load(id, 0).await?;
         let Some(first) = history.first() else { return Ok(None) };
         let run = fold(id, &history)?;
@@ -117,7 +117,7 @@ impl Journal {
     /// were written. They are not announced to sinks: that was done when they happened.
     pub fn handed_over(
         id: &RunId,
-        mut history: Vec<Recorded>,
+        mut history: Vec<JournalEntry>,
         committed: usize,
         store: Store,
         clock: Arc<dyn Clock>,
@@ -145,7 +145,7 @@ impl Journal {
     }
 
     /// The events for everything that has expired: single pending items, or a run that waited beyond its own deadline.
-    pub fn late(&self) -> Vec<Event> {
+    pub fn expired_items(&self) -> Vec<Event> {
         let now = self.clock.now();
         let is_over = self.deadline().is_some_and(|deadline| deadline <= now);
         match is_over && matches!(self.run.next(), Step::Wait(_)) {
@@ -155,8 +155,8 @@ impl Journal {
     }
 
     /// The run as of now, and the events that make it so; none of them is staged. Inputs are checked against it.
-    pub fn by_now(&self) -> Result<(Run, Vec<Event>), DriveError> {
-        let (mut run, late) = (self.run.clone(), self.late());
+    pub fn at_now(&self) -> Result<(Run, Vec<Event>), DriveError> {
+        let (mut run, late) = (self.run.clone(), self.expired_items());
         let now = self.clock.now();
         for event in &late {
             run.apply_at(event, now).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
@@ -193,7 +193,7 @@ impl Journal {
         }
         let at = self.clock.now();
         self.run.apply_at(&event, at).map_err(|reason| DriveError::Corrupt { run: self.id.clone(), reason })?;
-        self.staged.push(Recorded { seq, at, event });
+        self.staged.push(JournalEntry { seq, at, event });
         Ok(())
     }
 
@@ -203,13 +203,13 @@ impl Journal {
     }
 
     /// The events that are not appended yet.
-    pub fn staged(&self) -> &[Recorded] {
+    pub fn staged(&self) -> &[JournalEntry] {
         &self.staged
     }
 
     /// Claims the run: the commit with which an execution begins. Only then sinks are notified, of `history` first, and
     /// then of its new events.
-    pub async fn take(&mut self, history: &[Recorded]) -> Result<Progress, DriveError> {
+    pub async fn take(&mut self, history: &[JournalEntry]) -> Result<Progress, DriveError> {
         let sinks = std::mem::replace(&mut self.sinks, Arc::from([]));
         let mut fresh = self.staged.clone();
         fresh.retain(|recorded| recorded.seq >= history.len() as u64);
@@ -306,9 +306,9 @@ impl Journal {
         Ok(())
     }
 
-    fn announce(&self, written: Vec<Recorded>) {
+    fn announce(&self, written: Vec<JournalEntry>) {
         for recorded in written {
-            let update = Update::Recorded(recorded);
+            let update = Update::JournalEntry(recorded);
             self.sinks.iter().for_each(|sink| sink.observe(&self.id, &update));
         }
     }
@@ -326,7 +326,7 @@ impl Journal {
             title: self.title.clone(),
             created_at: self.created_at,
             updated_at,
-            owes: self.run.owes(self.created_at),
+            pending_counts: self.run.pending_counts(self.created_at),
             purged_at: None,
         }
     }
@@ -338,10 +338,10 @@ fn title(run: &Run) -> String {
 }
 
 /// Folds a stored journal; the error names the run.
-pub(crate) fn fold(id: &RunId, history: &[Recorded]) -> Result<Run, DriveError> {
+pub(crate) fn fold(id: &RunId, history: &[JournalEntry]) -> Result<Run, DriveError> {
     let corrupt = |reason| DriveError::Corrupt { run: id.clone(), reason };
     let run = Run::replay_recorded(history).map_err(corrupt)?;
-    run.ok_or_else(|| corrupt(Impossible::NotTheBeginning { event: "nothing", seq: 0 }))
+    run.ok_or_else(|| corrupt(InvalidEvent::NotTheBeginning { event: "nothing", seq: 0 }))
 }
 
 /// The source of an event: it determines what is lost if the event cannot be written.

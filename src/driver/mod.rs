@@ -11,6 +11,7 @@ mod calls;
 mod check;
 mod drift;
 mod elicitation;
+mod grants;
 mod interrupt;
 mod journal;
 mod listing;
@@ -19,8 +20,7 @@ mod model;
 mod output;
 mod paths;
 mod results;
-mod shown;
-mod standing;
+mod tool_results;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ use tokio::sync::Semaphore;
 
 pub use agent::{Agent, Fallback};
 pub use elicitation::ElicitationHold;
-pub use interrupt::Hint;
+pub use interrupt::WakeSignal;
 pub(crate) use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use results::ServerResults;
 
-use shown::Shown;
+use tool_results::Shown;
 
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{ModelName, ServerId};
@@ -92,7 +92,7 @@ pub enum Pace {
 pub struct Driver<'a> {
     ports: &'a Ports,
     agent: &'a Agent,
-    hint: &'a Hint,
+    hint: &'a WakeSignal,
     /// One conversation for each model that was called; they share no adapter state.
     conversations: BTreeMap<ModelName, Box<dyn Conversation>>,
     /// The current tools of servers and caller, and the generation in which they were listed.
@@ -105,7 +105,7 @@ pub struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     /// A driver for one execution. `hint` wakes it when this process writes to the run.
-    pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a Hint) -> Self {
+    pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a WakeSignal) -> Self {
         Self { ports, agent, hint, conversations: BTreeMap::new(), live: None, relisted: None, shown: Shown::default() }
     }
 
@@ -122,11 +122,13 @@ impl<'a> Driver<'a> {
             Step::Record(events) => journal.stage_all(events)?,
             Step::ListTools => self.list_tools(journal).await?,
             Step::ResolveApprovals(tools) => self.resolve_approvals(journal, &tools).await?,
-            Step::CallModel { attempt, offer, after } => self.call_model(journal, attempt, offer, after).await?,
+            Step::CallModel { attempt, tool_access, after } => {
+                self.call_model(journal, attempt, tool_access, after).await?
+            }
             Step::ValidateOutput(answer) => self.validate_output(journal, &answer).await?,
             Step::CheckCalls(calls) => self.check_calls(journal, &calls).await?,
             Step::RunTier(calls) => self.run_tier(journal, calls).await?,
-            Step::Wait(_) if !journal.late().is_empty() => journal.stage_all(journal.late())?,
+            Step::Wait(_) if !journal.expired_items().is_empty() => journal.stage_all(journal.expired_items())?,
             Step::Wait(_) | Step::Done(_) => match journal.commit().await? {
                 Progress::Committed => return Ok(Pace::Rests),
                 Progress::CaughtUp => {}

@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures::FutureExt;
 
 use super::interrupt::Waited;
-use super::shown::Shown;
+use super::tool_results::Shown;
 use super::{DriveError, Driver, Journal, Progress};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{AgentName, ModelName};
-use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, Offer};
+use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
 use crate::core::tool::Toolset;
 use crate::ports::{Conversation, Delta, ModelFailure, ModelRequest, StoreError, Update};
 
@@ -24,7 +24,7 @@ impl Driver<'_> {
         &mut self,
         journal: &mut Journal,
         attempt: u32,
-        offer: Offer,
+        tool_access: ToolAccess,
         after: Option<Failure>,
     ) -> Result<(), DriveError> {
         if attempt == 1 && self.refresh_tools(journal).await? {
@@ -36,7 +36,7 @@ impl Driver<'_> {
             return journal.catch_up().await;
         }
         let model = journal.run().candidate(self.ports.clock.now()).clone();
-        journal.stage(Event::ModelCalled { model: model.clone(), attempt, offer })?;
+        journal.stage(Event::ModelCalled { model: model.clone(), attempt, tool_access })?;
         if journal.commit().await? == Progress::CaughtUp {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Driver<'_> {
             return self.failed(journal, no_such_model(&model, &self.agent.name).into());
         };
         let mut shown = std::mem::take(&mut self.shown);
-        let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), &mut shown, offer)).catch_unwind();
+        let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), &mut shown, tool_access)).catch_unwind();
         let waited = self.unless_ended(journal, asked).await;
         let answer = match waited {
             Waited::Interrupted => return journal.catch_up().await,
@@ -93,7 +93,7 @@ impl Driver<'_> {
         journal: &Journal,
         conversation: &mut dyn Conversation,
         shown: &mut Shown,
-        offer: Offer,
+        tool_access: ToolAccess,
     ) -> Result<Reply, Unanswered> {
         let run = journal.run();
         let spec = &run.started().spec;
@@ -107,7 +107,7 @@ impl Driver<'_> {
             system: &context.system,
             messages,
             tools,
-            offer,
+            tool_access,
             output_schema: spec.output_schema.as_ref(),
             trace: &trace,
         };

@@ -8,7 +8,7 @@ use crate::core::json;
 use crate::core::run::Limits;
 use crate::core::tool::result::{Keeping, ResultCheck, Whole, bounded, bounded_message, shortened};
 use crate::core::tool::{
-    CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Problem, Question, TaskHandle, Tool, ToolOutput,
+    CallFailure, CallReply, ElicitationRequest, FailureKind, Outcome, Problem, Question, TaskHandle, Tool, ToolOutput,
 };
 use crate::ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
 
@@ -38,7 +38,7 @@ impl Ports {
             CallReply::Ended { outcome, stderr } => {
                 CallReply::Ended { outcome: self.fit_outcome(run, limits, tool, outcome).await, stderr }
             }
-            CallReply::NeedsInput(needed) => match burden(&needed) {
+            CallReply::NeedsInput(needed) => match oversize_reason(&needed) {
                 None => CallReply::NeedsInput(needed),
                 Some(why) => given_up(&why),
             },
@@ -75,14 +75,14 @@ impl Ports {
         limit: usize,
         mut output: ToolOutput,
     ) -> ToolOutput {
-        let misfits = match check {
+        let schema_violations = match check {
             ResultCheck::Off => Vec::new(),
-            ResultCheck::Warn | ResultCheck::Fail => self.misfits(tool, &output).await,
+            ResultCheck::Warn | ResultCheck::Fail => self.schema_violations(tool, &output).await,
         };
         // The unreadable content may be what the model asked for.
         let is_unreadable = output.problems.iter().any(|problem| problem.rule == Problem::UNREADABLE_CONTENT);
-        output.is_error |= is_unreadable || (check == ResultCheck::Fail && !misfits.is_empty());
-        output.problems.extend(misfits);
+        output.is_error |= is_unreadable || (check == ResultCheck::Fail && !schema_violations.is_empty());
+        output.problems.extend(schema_violations);
         let note = note(tool, &output.problems, limit / NOTE_PART);
         let room = limit - note.as_ref().map_or(0, |note| 2 * note.len());
         let mut output = self.kept(run, room, output).await;
@@ -105,7 +105,7 @@ impl Ports {
 
     /// The violations of the tool's output schema by the structured form. A result that the tool reports as an error is
     /// not validated.
-    async fn misfits(&self, tool: &Tool, output: &ToolOutput) -> Vec<Problem> {
+    async fn schema_violations(&self, tool: &Tool, output: &ToolOutput) -> Vec<Problem> {
         if tool.output_schema.is_none() || output.is_error {
             return Vec::new();
         }
@@ -141,7 +141,7 @@ impl Ports {
 
 /// The reason why an elicitation request cannot be journaled, if it is too large: an event that could be written and
 /// not read back would end its run.
-pub(super) fn burden(needed: &InputNeeded) -> Option<String> {
+pub(super) fn oversize_reason(needed: &ElicitationRequest) -> Option<String> {
     let is_too_deep = |question: &Question| match question {
         Question::Form { schema, .. } => json::is_deeper_than(schema, json::MAX_DEPTH),
         Question::Url { .. } => false,
@@ -162,15 +162,17 @@ fn given_up(why: &str) -> CallReply {
 }
 
 fn note(tool: &Tool, problems: &[Problem], most: usize) -> Option<String> {
-    let (violations, misfits): (Vec<Problem>, Vec<Problem>) = problems.iter().cloned().partition(Problem::violates_mcp);
+    let (violations, schema_violations): (Vec<Problem>, Vec<Problem>) =
+        problems.iter().cloned().partition(Problem::violates_mcp);
     let server = tool.server().map(|server| format!(" `{server}`")).unwrap_or_default();
     let violating = format!(
         "[toolgate] The MCP server{server} sent content that violates MCP. That is a fault of the server and not of the \
          arguments; the call was made and may have taken effect:"
     );
     let misfitting = "[toolgate] The structured result does not fit the tool's output schema:";
-    let notes =
-        [(violating.as_str(), violations), (misfitting, misfits)].into_iter().filter(|(_, found)| !found.is_empty());
+    let notes = [(violating.as_str(), violations), (misfitting, schema_violations)]
+        .into_iter()
+        .filter(|(_, found)| !found.is_empty());
     let told: Vec<String> = notes.map(|(headline, found)| Problem::feedback(headline, &found)).collect();
     (!told.is_empty()).then(|| shortened(&told.join("\n"), most))
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::access::{Caller, Door, KeyDoor, Limits, Origins};
+use super::access::{ApiKeyAuthenticator, Authenticator, Caller, Limits, Origins};
+use super::backends::{Backends, NoBackends};
 use super::runs::MediaHosts;
-use super::serve::Accounts;
+use super::serve::RequestMetrics;
 use super::state::Gateway;
-use super::surroundings::{Alone, Surroundings};
-use super::webhooks::Outbound;
-use crate::ports::{AccessKeys, Replies};
+use super::webhooks::WebhookConfig;
+use crate::ports::{AccessKeys, IdempotencyStore};
 use crate::runner::AgentRunner;
 use crate::telemetry::metrics::HttpMeter;
 
@@ -63,14 +63,14 @@ impl Default for GatewaySettings {
 pub struct Builder {
     pub(super) runner: AgentRunner,
     pub(super) settings: GatewaySettings,
-    pub(super) doors: Vec<Arc<dyn Door>>,
-    pub(super) keys: Option<Arc<KeyDoor>>,
+    pub(super) authenticators: Vec<Arc<dyn Authenticator>>,
+    pub(super) keys: Option<Arc<ApiKeyAuthenticator>>,
     pub(super) anonymous: Option<Caller>,
     pub(super) origins: Option<Origins>,
-    pub(super) surroundings: Arc<dyn Surroundings>,
-    pub(super) accounts: Accounts,
-    pub(super) replies: Option<Arc<dyn Replies>>,
-    pub(super) webhooks: Option<Outbound>,
+    pub(super) backends: Arc<dyn Backends>,
+    pub(super) request_metrics: RequestMetrics,
+    pub(super) replies: Option<Arc<dyn IdempotencyStore>>,
+    pub(super) webhooks: Option<WebhookConfig>,
 }
 
 impl Builder {
@@ -78,12 +78,12 @@ impl Builder {
         Self {
             runner,
             settings: GatewaySettings::default(),
-            doors: Vec::new(),
+            authenticators: Vec::new(),
             keys: None,
             anonymous: None,
             origins: None,
-            surroundings: Arc::new(Alone),
-            accounts: Accounts::default(),
+            backends: Arc::new(NoBackends),
+            request_metrics: RequestMetrics::default(),
             replies: None,
             webhooks: None,
         }
@@ -98,15 +98,15 @@ impl Builder {
 
     /// Adds an authenticator; authenticators are tried in the order they were added.
     #[must_use]
-    pub fn door(mut self, door: Arc<dyn Door>) -> Self {
-        self.doors.push(door);
+    pub fn door(mut self, door: Arc<dyn Authenticator>) -> Self {
+        self.authenticators.push(door);
         self
     }
 
     /// Adds authentication by API key, and `/v1/keys` to manage keys.
     #[must_use]
     pub fn keys(mut self, store: Arc<dyn AccessKeys>) -> Self {
-        let door = Arc::new(KeyDoor::new(store));
+        let door = Arc::new(ApiKeyAuthenticator::new(store));
         self.keys = Some(door.clone());
         self.door(door)
     }
@@ -120,7 +120,7 @@ impl Builder {
 
     /// Sets the store of idempotency records; without it, requests with an idempotency key are refused.
     #[must_use]
-    pub fn replies(mut self, store: Arc<dyn Replies>) -> Self {
+    pub fn replies(mut self, store: Arc<dyn IdempotencyStore>) -> Self {
         self.replies = Some(store);
         self
     }
@@ -134,21 +134,21 @@ impl Builder {
 
     /// Sets the source of information that only adapters have.
     #[must_use]
-    pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
-        self.surroundings = surroundings;
+    pub fn backends(mut self, backends: Arc<dyn Backends>) -> Self {
+        self.backends = backends;
         self
     }
 
     /// Sets the meter for requests.
     #[must_use]
     pub fn measured(mut self, meter: HttpMeter) -> Self {
-        self.accounts.meter = Some(meter);
+        self.request_metrics.meter = Some(meter);
         self
     }
 
     /// Sets the webhook delivery; without it, the gateway has no webhooks.
     #[must_use]
-    pub fn webhooks(mut self, webhooks: Outbound) -> Self {
+    pub fn webhooks(mut self, webhooks: WebhookConfig) -> Self {
         self.webhooks = Some(webhooks);
         self
     }

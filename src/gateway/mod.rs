@@ -11,47 +11,47 @@
 
 mod access;
 mod agents;
-mod answer;
 mod approvals;
+mod backends;
 mod body;
 mod builder;
 mod completion;
-mod contract;
+mod etag;
 mod grants;
+mod guarded_body;
 mod health;
-mod held;
 mod idempotency;
 mod models;
-mod named;
-mod page;
+mod name_rules;
+mod openapi;
+mod pagination;
 mod problem;
 mod redact;
-mod rest;
+mod request_id;
 mod revoked;
 mod runs;
 mod serve;
 mod servers;
 mod state;
-mod surroundings;
-mod tag;
 mod tenant;
 mod tools;
 mod webhooks;
+mod worker;
 
 pub use access::{
-    Caller, Claims, Door, KeyDoor, Limits, NewKey, OidcDoor, OidcError, OidcSettings, Origins, Rate, Scope, Scopes,
-    mint,
+    ApiKeyAuthenticator, Authenticator, Caller, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings,
+    Origins, Rate, Scope, Scopes, mint,
 };
+pub use backends::{Backends, ModelCard, NoBackends, ServerFailure, ServerHealth, ServerLatency, ServerState};
 pub use builder::{Builder, GatewaySettings};
-pub use contract::description;
-pub use named::check as check_name;
+pub use name_rules::check as check_name;
+pub use openapi::description;
 pub use problem::{FieldProblem, Problem};
-pub use rest::Rest;
 pub use runs::MediaHosts;
 pub use serve::{ServeSettings, serve};
 pub use state::Gateway;
-pub use surroundings::{Alone, ModelCard, ServerFailure, ServerHealth, ServerLatency, ServerState, Surroundings};
-pub use webhooks::{ConfiguredWebhook, Dispatcher, Outbound, Wake, WebhookEgress};
+pub use webhooks::{ConfiguredWebhook, Dispatcher, WebhookConfig, WebhookEgress, WebhookWakeSignal};
+pub use worker::Worker;
 
 use crate::runner::AgentRunner;
 

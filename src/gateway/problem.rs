@@ -1,6 +1,6 @@
 //! Problems: the response to a request that is refused, as in RFC 9457, with one of a closed set of codes.
 //!
-//! A handler returns a [`Problem`]; it travels as an extension of an empty response. [`super::answer::finish`] writes
+//! A handler returns a [`Problem`]; it travels as an extension of an empty response. [`super::request_id::finish`] writes
 //! the body, because only that layer has the request's id and the address of the error pages. The cause, which is only
 //! for operators, travels along to the log.
 
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::redact::without_keys;
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::Refusal;
+use crate::core::run::ResumeError;
 use crate::ports::StoreError;
 use crate::runner::RunnerError;
 
@@ -190,7 +190,7 @@ impl Problem {
     }
 
     /// A problem from an error of the runner, with the places of the request that caused it.
-    pub(super) fn placed(error: RunnerError, place: impl Fn(&Refusal) -> String) -> Self {
+    pub(super) fn placed(error: RunnerError, place: impl Fn(&ResumeError) -> String) -> Self {
         if let Some(fault) = error.store_fault() {
             return Self::from(fault);
         }
@@ -230,7 +230,7 @@ impl Problem {
             | RunnerError::Purged { .. }
             | RunnerError::NotOver { .. }
             | RunnerError::DrivenElsewhere { .. }
-            | RunnerError::LaidDown(_)
+            | RunnerError::Released(_)
             | RunnerError::Drive(_)
             | RunnerError::Lost(_) => Self::new(code, detail),
             #[cfg(feature = "envelope")]
@@ -395,7 +395,7 @@ mod tests {
             let view = Problem::from(error).view("", String::new(), String::new());
             (view.code, view.retryable)
         };
-        let settled = RunnerError::Refused(vec![Refusal::AlreadySettled { call_id: "call_1".into() }]);
+        let settled = RunnerError::Refused(vec![ResumeError::AlreadySettled { call_id: "call_1".into() }]);
         assert_eq!(of(settled), (ErrorCode::Conflict, false));
         let elsewhere = RunnerError::DrivenElsewhere { run: "run_1".into(), node: "node_1".into() };
         assert_eq!(of(elsewhere), (ErrorCode::Conflict, true));

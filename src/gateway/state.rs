@@ -10,14 +10,16 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::access::{self, Access, Caller, Limiter, keys};
+use super::backends::Backends;
 use super::builder::{Builder, GatewaySettings};
-use super::serve::{self, Accounts};
-use super::surroundings::Surroundings;
+use super::serve::{self, RequestMetrics};
 use super::tenant::TenantRunner;
-use super::webhooks::{Dispatcher, Outbound};
-use super::{agents, answer, approvals, contract, grants, health, idempotency, models, runs, servers, tools, webhooks};
+use super::webhooks::{Dispatcher, WebhookConfig};
+use super::{
+    agents, approvals, grants, health, idempotency, models, openapi, request_id, runs, servers, tools, webhooks,
+};
 use crate::core::id::RunId;
-use crate::ports::Replies;
+use crate::ports::IdempotencyStore;
 use crate::runner::{Activity, AgentRunner};
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
@@ -31,10 +33,10 @@ struct Inner {
     runner: ArcSwap<AgentRunner>,
     access: Access,
     settings: GatewaySettings,
-    surroundings: ArcSwap<Arc<dyn Surroundings>>,
-    accounts: Accounts,
-    replies: Option<Arc<dyn Replies>>,
-    webhooks: Option<Outbound>,
+    backends: ArcSwap<Arc<dyn Backends>>,
+    request_metrics: RequestMetrics,
+    replies: Option<Arc<dyn IdempotencyStore>>,
+    webhooks: Option<WebhookConfig>,
     /// Cancelled when the gateway stops.
     stopping: CancellationToken,
     /// Requests that are handled to their end, even if their connections close.
@@ -49,7 +51,7 @@ impl Gateway {
 
     pub(super) fn new(built: Builder) -> Self {
         let access = Access {
-            doors: built.doors,
+            authenticators: built.authenticators,
             keys: built.keys,
             anonymous: built.anonymous,
             origins: built.origins,
@@ -59,8 +61,8 @@ impl Gateway {
             runner: ArcSwap::from_pointee(built.runner),
             access,
             settings: built.settings,
-            surroundings: ArcSwap::from_pointee(built.surroundings),
-            accounts: built.accounts,
+            backends: ArcSwap::from_pointee(built.backends),
+            request_metrics: built.request_metrics,
             replies: built.replies,
             webhooks: built.webhooks,
             stopping: CancellationToken::new(),
@@ -72,13 +74,13 @@ impl Gateway {
     /// The router of the API under `/v1`, and of its description.
     pub fn router(&self) -> Router {
         let (described, api) = api().split_for_parts();
-        let accounted = axum::middleware::from_fn_with_state(self.clone(), serve::account);
-        let answered = axum::middleware::from_fn_with_state(self.clone(), answer::finish);
+        let accounted = axum::middleware::from_fn_with_state(self.clone(), serve::access_log);
+        let answered = axum::middleware::from_fn_with_state(self.clone(), request_id::finish);
         let everything = access::guarded(idempotency::once(described, self), self)
-            .merge(contract::routes(api))
+            .merge(openapi::routes(api))
             .merge(health::routes())
-            .fallback(answer::no_such_path)
-            .method_not_allowed_fallback(answer::no_such_method)
+            .fallback(request_id::no_such_path)
+            .method_not_allowed_fallback(request_id::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(self.settings().body_bytes))
             .layer(CatchPanicLayer::custom(serve::caught));
         access::fenced(everything, self).layer(answered).layer(accounted).with_state(self.clone())
@@ -109,14 +111,14 @@ impl Gateway {
 
     /// Replaces the runner with the same one under [another configuration](AgentRunner::renewed), together with its
     /// adapters.
-    pub fn replace(&self, runner: AgentRunner, surroundings: Arc<dyn Surroundings>) {
+    pub fn replace(&self, runner: AgentRunner, backends: Arc<dyn Backends>) {
         self.inner.runner.store(Arc::new(runner));
-        self.inner.surroundings.store(Arc::new(surroundings));
+        self.inner.backends.store(Arc::new(backends));
     }
 
     /// How many event streams are open.
     pub fn open_streams(&self) -> u64 {
-        self.inner.accounts.streams()
+        self.inner.request_metrics.streams()
     }
 
     /// How many runs are being executed, and how many wait for admission.
@@ -138,22 +140,22 @@ impl Gateway {
         &self.inner.access
     }
 
-    pub(super) fn accounts(&self) -> &Accounts {
-        &self.inner.accounts
+    pub(super) fn request_metrics(&self) -> &RequestMetrics {
+        &self.inner.request_metrics
     }
 
     /// The store of idempotency records, if there is one.
-    pub(super) fn replies(&self) -> Option<&Arc<dyn Replies>> {
+    pub(super) fn replies(&self) -> Option<&Arc<dyn IdempotencyStore>> {
         self.inner.replies.as_ref()
     }
 
     /// The source of information that only adapters have.
-    pub(super) fn surroundings(&self) -> Arc<dyn Surroundings> {
-        Arc::clone(&self.inner.surroundings.load())
+    pub(super) fn backends(&self) -> Arc<dyn Backends> {
+        Arc::clone(&self.inner.backends.load())
     }
 
     /// The webhook delivery, if there is one.
-    pub(super) fn webhooks(&self) -> Option<&Outbound> {
+    pub(super) fn webhooks(&self) -> Option<&WebhookConfig> {
         self.inner.webhooks.as_ref()
     }
 
@@ -178,7 +180,7 @@ impl Gateway {
 
 /// The routes of every folder.
 pub(super) fn api() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::with_openapi(contract::head())
+    OpenApiRouter::with_openapi(openapi::head())
         .merge(runs::routes())
         .merge(approvals::routes())
         .merge(grants::routes())

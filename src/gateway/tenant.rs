@@ -1,15 +1,15 @@
 //! The runner, limited to one caller. Resources of other tenants are out of reach, so that no handler can forget to
 //! check the tenant.
 
+mod approval_id;
 mod approvals;
-mod behalf;
-mod eyes;
-mod offers;
-mod place;
-mod standing;
+mod four_eyes;
+mod grants;
+mod principal;
+mod tools;
 
-pub(super) use approvals::{Approval, Fate};
-pub(super) use place::Place;
+pub(super) use approval_id::ApprovalId;
+pub(super) use approvals::{Approval, ApprovalState};
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use super::runs::view::RunView;
 use crate::core::blob::BlobHandle;
 use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Input, Recorded, Resume, Run, Started};
+use crate::core::run::{Input, JournalEntry, Resume, Run, Started};
 use crate::core::trace::Trace;
 use crate::ports::{Blob, RunFilter, RunRow};
-use crate::runner::{AgentRunner, Execution, Fork, Lookout, Report, Request, RunnerError};
+use crate::runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscription, RunnerError};
 
 /// A runner that is limited to the runs of one tenant.
 pub(super) struct TenantRunner {
@@ -171,7 +171,7 @@ impl TenantRun {
             self.require_may_steer().await?;
         }
         self.require_other_eyes(&resume).await?;
-        self.runner.take_up(self.id(), Input::Resume(resume), trace).await.map_err(placed)
+        self.runner.resume_run(self.id(), Input::Resume(resume), trace).await.map_err(placed)
     }
 
     /// Refuses messages, results and answers from a caller who may not steer the run.
@@ -216,13 +216,13 @@ impl TenantRun {
     }
 
     /// The entries of the journal, in order.
-    pub(super) async fn facts(&self) -> Result<Vec<Recorded>, Problem> {
+    pub(super) async fn facts(&self) -> Result<Vec<JournalEntry>, Problem> {
         Ok(self.runner.journal(self.id()).await?)
     }
 
     /// A subscription to the run.
-    pub(super) fn lookout(&self) -> Lookout {
-        self.runner.lookout(self.id())
+    pub(super) fn subscription(&self) -> RunSubscription {
+        self.runner.subscription(self.id())
     }
 
     /// A blob of the run's own, which is stored outside its journal: no other blob is returned, whatever the handle

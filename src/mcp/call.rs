@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
 
 use super::answer::{self, Answer};
+use super::call_transport::Sent;
 use super::connection::Connection;
-use super::dialogue::Dialogue;
+use super::elicitation_exchange::ElicitationExchange;
 use super::era::Era;
 use super::exchange::{Asking, Limits, Shown};
 use super::fault::Fault;
-use super::wire::Sent;
 use super::{elicitation, task};
-use crate::core::run::Answered;
-use crate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome};
+use crate::core::run::AnsweredElicitation;
+use crate::core::tool::{Action, CallReply, ElicitationRequest, FailureKind, Outcome};
 use crate::core::trace::{Propagation, SpanContext};
 use crate::ports::McpCall;
 
@@ -67,15 +67,15 @@ async fn send(
     let mut put_off = PutOff::since(Instant::now());
     loop {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-        let dialogue = Dialogue::of(call.answered);
-        let asking = Asking { dialogue: &dialogue, elicitation: call.elicitation };
+        let elicitations = ElicitationExchange::of(call.answered);
+        let asking = Asking { elicitations: &elicitations, elicitation: call.elicitation };
         let said = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
         let said = match said {
             Err(Fault::TakenBack) => {
-                return dialogue.taken_back().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
+                return elicitations.taken_back().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
             }
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
-                return visits_required(connection, &dialogue, call.answered, message, data);
+                return visits_required(connection, &elicitations, call.answered, message, data);
             }
             said => said?,
         };
@@ -89,7 +89,7 @@ async fn send(
             }
             Answer::Again { .. } if !connection.may_ask() => return Err(Fault::Demands(UNASKED.into())),
             Answer::Again { questions, state } => {
-                return Ok(CallReply::NeedsInput(InputNeeded {
+                return Ok(CallReply::NeedsInput(ElicitationRequest {
                     questions,
                     state,
                     task: None,
@@ -103,7 +103,7 @@ async fn send(
 
 /// Whether the answers can be sent with the call. Where a call starts again, and with servers of the legacy era, they
 /// are sent when the server asks.
-fn is_understood(connection: &Connection, answered: &Answered) -> bool {
+fn is_understood(connection: &Connection, answered: &AnsweredElicitation) -> bool {
     connection.era() == Era::Modern && !answered.needed.restarts
 }
 
@@ -135,8 +135,8 @@ impl PutOff {
 /// The user is not asked again about an address that they declined to visit.
 fn visits_required(
     connection: &Connection,
-    dialogue: &Dialogue,
-    answered: Option<&Answered>,
+    elicitations: &ElicitationExchange,
+    answered: Option<&AnsweredElicitation>,
     message: String,
     data: Option<Value>,
 ) -> Result<CallReply, Fault> {
@@ -152,7 +152,7 @@ fn visits_required(
         let told = format!("the server wants an address visited first, and that was declined: {message}");
         return Ok(Outcome::failed(FailureKind::Refused, told).into());
     }
-    Ok(CallReply::NeedsInput(dialogue.put_aside(questions)))
+    Ok(CallReply::NeedsInput(elicitations.put_aside(questions)))
 }
 
 #[cfg(test)]

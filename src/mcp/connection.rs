@@ -23,7 +23,7 @@ use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::signals::Signals;
 use super::stdio::{self, Child, Output, SpawnError};
 use super::subscription;
-use super::task::Told;
+use super::task::AnsweredTaskElicitations;
 use super::task_only::TaskOnly;
 use super::traffic::Traffic;
 use super::transport::{Cut, LineTransport, Requests, Taps};
@@ -46,7 +46,7 @@ pub(super) struct Connection {
     /// The requests in flight, as the transport tracks them.
     pub(super) requests: Requests,
     /// The answers already sent to its tasks.
-    pub(super) told: Told,
+    pub(super) told: AnsweredTaskElicitations,
     era: Era,
     /// Whether it was announced to the server that it may ask in the middle of a call.
     may_ask: bool,
@@ -186,7 +186,7 @@ impl Connection {
             calls: TaskTracker::new(),
             tasks: tasks.clone(),
             requests,
-            told: Told::default(),
+            told: AnsweredTaskElicitations::default(),
             era,
             may_ask: settings.elicitation,
             max_tools: settings.max_tools,

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::answer::excerpt;
 use super::measure::{depth, shortened, size};
-use crate::core::tool::{Question, Reaction, Reactions};
+use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 /// The method of an elicitation request.
 pub(super) const METHOD: &str = "elicitation/create";
@@ -110,12 +110,12 @@ fn visit(params: &Value) -> Result<Question, String> {
 }
 
 /// The members of `inputResponses`, or of one answer.
-pub(super) fn responses(reactions: &Reactions) -> BTreeMap<String, Value> {
+pub(super) fn responses(reactions: &ElicitationResponses) -> BTreeMap<String, Value> {
     reactions.iter().map(|(key, reaction)| (key.clone(), response(reaction))).collect()
 }
 
 /// An `ElicitResult`.
-pub(super) fn response(reaction: &Reaction) -> Value {
+pub(super) fn response(reaction: &ElicitationResponse) -> Value {
     let mut response = json!({"action": reaction.action});
     if let (Some(content), Value::Object(response)) = (&reaction.content, &mut response) {
         response.insert("content".into(), Value::Object(content.clone()));
@@ -206,9 +206,12 @@ mod tests {
     #[test]
     fn a_reaction_is_written_as_the_protocol_has_it() {
         let content = Map::from_iter([("name".to_owned(), json!("Ada"))]);
-        assert_eq!(response(&Reaction::accept(content)), json!({"action": "accept", "content": {"name": "Ada"}}));
-        assert_eq!(response(&Reaction::done()), json!({"action": "accept"}));
-        assert_eq!(response(&Reaction::decline()), json!({"action": "decline"}));
+        assert_eq!(
+            response(&ElicitationResponse::accept(content)),
+            json!({"action": "accept", "content": {"name": "Ada"}})
+        );
+        assert_eq!(response(&ElicitationResponse::done()), json!({"action": "accept"}));
+        assert_eq!(response(&ElicitationResponse::decline()), json!({"action": "decline"}));
     }
 
     #[test]

@@ -13,15 +13,15 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::call_transport::Sent;
 use super::connection::Connection;
-use super::desk::{Origin, Present, Turn};
-use super::dialogue::Dialogue;
+use super::elicitation_exchange::ElicitationExchange;
+use super::elicitation_router::{InFlightCall, NextElicitation, Origin};
 use super::era::Era;
 use super::fault::Fault;
 use super::http;
 use super::transport::{Flaw, Remark};
-use super::wire::Sent;
-use crate::core::run::Answered;
+use crate::core::run::AnsweredElicitation;
 use crate::ports::{ElicitationHandler, Progress};
 
 /// The JSON-RPC error for a protocol revision that the server does not support, or no longer supports.
@@ -79,11 +79,11 @@ impl Connection {
     }
 
     /// Waits until a call may be sent, with its answers from an earlier suspension.
-    pub(super) async fn turn(&self, answered: Option<&Answered>) -> Turn {
+    pub(super) async fn turn(&self, answered: Option<&AnsweredElicitation>) -> NextElicitation {
         // In the modern era a server does not send requests: its result contains the questions.
         let tells = self.is_over_http() || self.era() == Era::Modern;
         let origin = if tells { Origin::Told } else { Origin::Untold };
-        self.listener.desk().turn(answered, origin).await
+        self.listener.router().turn(answered, origin).await
     }
 
     /// Like `exchange`, for a request about which the server may ask. The call is held open while its handler waits
@@ -116,12 +116,12 @@ impl Connection {
         };
         sent.note(&handle.id);
         let mut updates = routes.register(handle.progress_token.clone());
-        let enter = |asking: Asking<'_>| self.listener.desk().enter(handle.id.clone(), asking.dialogue.clone());
+        let enter = |asking: Asking<'_>| self.listener.router().enter(handle.id.clone(), asking.elicitations.clone());
         let mut present = asking.map(enter);
         drop(routes);
         let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
 
-        let mut told = Told { furthest: f64::NEG_INFINITY, progress };
+        let mut told = ProgressState { furthest: f64::NEG_INFINITY, progress };
         let silence = tokio::time::sleep(limits.silence);
         tokio::pin!(silence);
         let answer = loop {
@@ -144,7 +144,7 @@ impl Connection {
                     limits.deadline += asked.elapsed();
                     match held {
                         Held::Ended(answer) => break *answer,
-                        Held::Answered => silence.as_mut().reset(Instant::now() + limits.silence),
+                        Held::AnsweredElicitation => silence.as_mut().reset(Instant::now() + limits.silence),
                         Held::Unanswered => {
                             in_flight.take_back(limits).await?;
                             match handle.rx.try_recv() {
@@ -207,7 +207,7 @@ impl Connection {
     }
 }
 
-fn settle(present: &mut Option<Present>) {
+fn settle(present: &mut Option<InFlightCall>) {
     if let Some(present) = present {
         present.settle();
     }
@@ -215,7 +215,7 @@ fn settle(present: &mut Option<Present>) {
 
 async fn stuck(asking: Option<Asking<'_>>) {
     match asking {
-        Some(asking) => asking.dialogue.stuck().await,
+        Some(asking) => asking.elicitations.stuck().await,
         None => std::future::pending().await,
     }
 }
@@ -233,7 +233,7 @@ fn flawless(result: Value, flaws: &[Flaw]) -> Result<Value, Fault> {
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
     /// The questions and answers of the call.
-    pub(super) dialogue: &'a Arc<Dialogue>,
+    pub(super) elicitations: &'a Arc<ElicitationExchange>,
     /// The handler for answers on the open call. Without it the call is not held open.
     pub(super) elicitation: Option<&'a dyn ElicitationHandler>,
 }
@@ -241,9 +241,11 @@ pub(super) struct Asking<'a> {
 impl Asking<'_> {
     /// Waits for the answers to all open questions, and sends them to the server. `false` if there are none.
     async fn answered_in_place(&self) -> bool {
-        let (Some(handler), Some(needed)) = (self.elicitation, self.dialogue.to_be_answered()) else { return false };
+        let (Some(handler), Some(needed)) = (self.elicitation, self.elicitations.to_be_answered()) else {
+            return false;
+        };
         let reactions = handler.elicit(needed).await;
-        reactions.inspect(|reactions| self.dialogue.answer_in_place(reactions)).is_some()
+        reactions.inspect(|reactions| self.elicitations.answer_in_place(reactions)).is_some()
     }
 }
 
@@ -254,7 +256,7 @@ enum Held {
     /// It ended without them.
     Ended(Box<Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>>),
     /// The server received the answers and continues.
-    Answered,
+    AnsweredElicitation,
     /// There are no answers, and the call is no longer held open.
     Unanswered,
 }
@@ -264,7 +266,7 @@ async fn held_open(
     asking: Option<Asking<'_>>,
     answer: &mut Answer,
     updates: &mut mpsc::Receiver<Progress>,
-    told: &mut Told<'_>,
+    told: &mut ProgressState<'_>,
 ) -> Held {
     let Some(asking) = asking else { return Held::Unanswered };
     let answered = asking.answered_in_place();
@@ -274,7 +276,7 @@ async fn held_open(
             biased;
             answer = &mut *answer => return Held::Ended(Box::new(answer)),
             Some(update) = updates.recv() => told.tell(update),
-            was_answered = &mut answered => return if was_answered { Held::Answered } else { Held::Unanswered },
+            was_answered = &mut answered => return if was_answered { Held::AnsweredElicitation } else { Held::Unanswered },
         }
     }
 }
@@ -288,12 +290,12 @@ pub(super) fn raw(result: ServerResult) -> Result<Value, Fault> {
 }
 
 /// The last progress report. Reports can overtake one another; one that lags behind is dropped.
-struct Told<'a> {
+struct ProgressState<'a> {
     furthest: f64,
     progress: Shown<'a>,
 }
 
-impl Told<'_> {
+impl ProgressState<'_> {
     fn tell(&mut self, update: Progress) {
         if update.progress >= self.furthest {
             self.furthest = update.progress;

@@ -95,7 +95,7 @@ impl Repeated {
 /// The annotations of a schema, or the first invalid one.
 fn repeated(schema: &Value) -> Result<Vec<Repeated>, String> {
     let mut found = Vec::new();
-    search(schema, Place::Root, &mut Vec::new(), &mut found)?;
+    search(schema, SchemaPosition::Root, &mut Vec::new(), &mut found)?;
     let mut seen = HashSet::new();
     match found.iter().find(|repeated| !seen.insert(repeated.header.clone())) {
         Some(twice) => Err(format!("the header `{}` is asked for twice", twice.header)),
@@ -105,7 +105,7 @@ fn repeated(schema: &Value) -> Result<Vec<Repeated>, String> {
 
 /// The position in a schema.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum SchemaPosition {
     Root,
     /// A property that is reached through properties alone.
     Property,
@@ -113,32 +113,44 @@ enum Place {
     Elsewhere,
 }
 
-fn search(schema: &Value, place: Place, path: &mut Vec<String>, found: &mut Vec<Repeated>) -> Result<(), String> {
+fn search(
+    schema: &Value,
+    place: SchemaPosition,
+    path: &mut Vec<String>,
+    found: &mut Vec<Repeated>,
+) -> Result<(), String> {
     let members = match schema {
         Value::Object(members) => members,
-        Value::Array(items) => return items.iter().try_for_each(|item| search(item, Place::Elsewhere, path, found)),
+        Value::Array(items) => {
+            return items.iter().try_for_each(|item| search(item, SchemaPosition::Elsewhere, path, found));
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Ok(()),
     };
     for (keyword, value) in members {
         match keyword.as_str() {
-            ANNOTATION if place == Place::Property => found.push(annotated(value, schema, path)?),
+            ANNOTATION if place == SchemaPosition::Property => found.push(annotated(value, schema, path)?),
             ANNOTATION => return Err(format!("it stands beside `{}` instead of at a property", path.join("."))),
             "properties" => properties(value, place, path, found)?,
             "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
                 for schema in value.as_object().into_iter().flat_map(|schemas| schemas.values()) {
-                    search(schema, Place::Elsewhere, path, found)?;
+                    search(schema, SchemaPosition::Elsewhere, path, found)?;
                 }
             }
             // Data, not schemas.
             "default" | "const" | "enum" | "examples" => {}
-            _ => search(value, Place::Elsewhere, path, found)?,
+            _ => search(value, SchemaPosition::Elsewhere, path, found)?,
         }
     }
     Ok(())
 }
 
-fn properties(value: &Value, place: Place, path: &mut Vec<String>, found: &mut Vec<Repeated>) -> Result<(), String> {
-    let below = if place == Place::Elsewhere { Place::Elsewhere } else { Place::Property };
+fn properties(
+    value: &Value,
+    place: SchemaPosition,
+    path: &mut Vec<String>,
+    found: &mut Vec<Repeated>,
+) -> Result<(), String> {
+    let below = if place == SchemaPosition::Elsewhere { SchemaPosition::Elsewhere } else { SchemaPosition::Property };
     for (name, schema) in value.as_object().into_iter().flatten() {
         path.push(name.clone());
         search(schema, below, path, found)?;

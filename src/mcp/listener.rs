@@ -1,4 +1,4 @@
-//! Requests and notifications from a server. Progress goes to its call, questions to the [`desk`](super::desk), and a
+//! Requests and notifications from a server. Progress goes to its call, questions to the [`router`](super::desk), and a
 //! change of the tools to the supervisor. Every other request of a server is refused, because toolgate does not offer
 //! the capability.
 
@@ -17,10 +17,10 @@ use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
 use super::elicitation;
+use super::elicitation_router::ElicitationRouter;
 use super::signals::Signals;
-use crate::core::tool::Reaction;
+use crate::core::tool::ElicitationResponse;
 use crate::ports::Progress;
 
 /// The buffer of unread progress reports per call. Further reports are dropped: progress is optional.
@@ -31,7 +31,7 @@ const UNREAD: usize = 64;
 pub(super) struct Listener {
     introduction: ClientConfig,
     routes: Arc<Mutex<Routes>>,
-    desk: Desk,
+    router: ElicitationRouter,
     signals: Signals,
     ending: CancellationToken,
 }
@@ -43,7 +43,7 @@ pub(super) struct Routes(HashMap<ProgressToken, mpsc::Sender<Progress>>);
 impl Listener {
     /// A client with this introduction, for a connection with these signals, which ends with the token.
     pub(super) fn new(introduction: ClientConfig, signals: Signals, ending: CancellationToken) -> Self {
-        Self { introduction, routes: Arc::default(), desk: Desk::default(), signals, ending }
+        Self { introduction, routes: Arc::default(), router: ElicitationRouter::default(), signals, ending }
     }
 
     /// Blocks progress and questions until the guard is dropped, so that they do not overtake the registration of
@@ -53,8 +53,8 @@ impl Listener {
     }
 
     /// The elicitation router.
-    pub(super) fn desk(&self) -> &Desk {
-        &self.desk
+    pub(super) fn router(&self) -> &ElicitationRouter {
+        &self.router
     }
 
     async fn asked(&self, params: &Value, extensions: &Extensions) -> Result<Value, ErrorData> {
@@ -67,9 +67,9 @@ impl Listener {
         let request = request_of(extensions);
         tokio::select! {
             biased;
-            reaction = self.desk.ask(request.as_ref(), question) => Ok(elicitation::response(&reaction)),
+            reaction = self.router.ask(request.as_ref(), question) => Ok(elicitation::response(&reaction)),
             // The SDK ends a connection after its last question.
-            () = self.ending.cancelled() => Ok(elicitation::response(&Reaction::cancel())),
+            () = self.ending.cancelled() => Ok(elicitation::response(&ElicitationResponse::cancel())),
         }
     }
 }

@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::{excerpt, objection_to_type};
+use super::call_transport::Sent;
 use super::connection::Connection;
 use super::era::Era;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::measure::{depth, shortened, size};
 use super::transport::Flaw;
-use super::wire::Sent;
 use crate::core::tool::{Annotations, McpTool};
 
 /// The upper limit of pages without a tool; a server with more of them does not end its list. The tool limit bounds

@@ -11,14 +11,15 @@
 mod answer;
 pub mod auth;
 mod call;
+mod call_transport;
 mod closable;
 pub mod conformance;
 mod connection;
 mod content;
 pub mod demo;
-mod desk;
-mod dialogue;
 mod elicitation;
+mod elicitation_exchange;
+mod elicitation_router;
 mod era;
 mod exchange;
 mod fault;
@@ -43,7 +44,6 @@ mod task_only;
 mod traffic;
 mod transport;
 mod watch;
-mod wire;
 
 pub use http::egress::Egress;
 pub use in_process::InProcess;

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
+use super::call_transport::Sent;
 use super::exchange::{Limits, Shown};
 use super::fault::{Fault, seconds};
 use super::line::Line;
@@ -17,7 +18,6 @@ use super::status::ServerStatus;
 use super::supervisor::{Starts, Supervisor};
 use super::tally::{Flight, Tally, Waiting};
 use super::watch::Watcher;
-use super::wire::Sent;
 use super::{call, task};
 use crate::core::id::ServerId;
 use crate::core::tool::{CallReply, FailureKind, Outcome, Replied, ServerTools, TaskHandle};

@@ -36,7 +36,7 @@ impl Servers {
     /// Another set of servers. A server without settings is shared with this set as it is. Both sets may be used; a
     /// server ends when no set contains it.
     #[must_use]
-    pub fn renewed(
+    pub fn reconfigured(
         &self,
         wanted: impl IntoIterator<Item = (ServerId, Option<ServerSettings>)>,
         watcher: Option<&Watcher>,

@@ -95,10 +95,10 @@ mod tests {
     use crate::mcp::listener::Listener;
 
     /// The times of the subscription requests, relative to the first one.
-    type Asked = Arc<Mutex<Vec<Instant>>>;
+    type RequestTimes = Arc<Mutex<Vec<Instant>>>;
 
     /// A server whose streams last this long; the last stream and all after it end at once.
-    async fn serve(pipe: DuplexStream, asked: Asked, mut lasting: Vec<Duration>) {
+    async fn serve(pipe: DuplexStream, asked: RequestTimes, mut lasting: Vec<Duration>) {
         let (reading, mut writing) = tokio::io::split(pipe);
         let mut lines = BufReader::new(reading).lines();
         while let Ok(Some(line)) = lines.next_line().await {
@@ -120,7 +120,7 @@ mod tests {
     /// The seconds between the end of a stream and the next request, for this many requests.
     async fn pauses(lasting: &[u64], questions: usize) -> Vec<u64> {
         let (ours, theirs) = tokio::io::duplex(4096);
-        let asked = Asked::default();
+        let asked = RequestTimes::default();
         let streams: Vec<Duration> = lasting.iter().rev().map(|seconds| Duration::from_secs(*seconds)).collect();
         let serving = tokio::spawn(serve(theirs, asked.clone(), streams));
         let signals = Signals::default();

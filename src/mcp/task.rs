@@ -11,14 +11,14 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, excerpt};
+use super::call_transport::Sent;
 use super::connection::Connection;
 use super::exchange::Limits;
 use super::fault::Fault;
 use super::measure::shortened;
-use super::wire::Sent;
 use super::{answer, elicitation};
-use crate::core::run::Answered;
-use crate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, TaskHandle};
+use crate::core::run::AnsweredElicitation;
+use crate::core::tool::{CallReply, ElicitationRequest, FailureKind, Outcome, Question, TaskHandle};
 use crate::ports::{McpTask, TaskWish};
 
 /// The errors of a server that knows no such task (invalid params), or no tasks (no such method). Any other error says
@@ -63,7 +63,7 @@ pub(super) async fn ask(
 pub(super) async fn tell(
     connection: &Connection,
     task: &TaskHandle,
-    answered: &Answered,
+    answered: &AnsweredElicitation,
     meta: Map<String, Value>,
     limits: Limits,
     sent: &Sent,
@@ -153,7 +153,7 @@ fn asks(connection: &Connection, task: TaskHandle, said: &Map<String, Value>) ->
     if questions.is_empty() {
         return Ok(CallReply::Task(task));
     }
-    Ok(CallReply::NeedsInput(InputNeeded {
+    Ok(CallReply::NeedsInput(ElicitationRequest {
         questions,
         state: None,
         task: Some(task),
@@ -181,9 +181,9 @@ fn words(task: &TaskHandle) -> String {
 
 /// The answered questions of the tasks of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<HashMap<String, BTreeSet<String>>>);
+pub(super) struct AnsweredTaskElicitations(Mutex<HashMap<String, BTreeSet<String>>>);
 
-impl Told {
+impl AnsweredTaskElicitations {
     fn note<'a>(&self, task: &str, keys: impl Iterator<Item = &'a String>) {
         self.answered().entry(task.to_owned()).or_default().extend(keys.cloned());
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Progress;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::Recorded;
+use crate::core::run::JournalEntry;
 
 /// A fragment of a running reply or call: shown live, never journaled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub enum Delta {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
     /// An event, after it is in the journal.
-    Recorded(Recorded),
+    JournalEntry(JournalEntry),
     /// A fragment.
     Delta(Delta),
 }
@@ -46,7 +46,7 @@ pub enum Update {
 /// An observer of runs. Must return at once and must not fail.
 pub trait EventSink: Send + Sync {
     /// A driver of this process claimed the run. `history` is the journal so far; later events are observed.
-    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
         let _ = (run, history);
     }
 
@@ -55,12 +55,12 @@ pub trait EventSink: Send + Sync {
 
     /// Another component wrote to an idle run without a driver: `facts` follow `history`. Sinks that need no history
     /// observe them as well. For a run with a driver, here or elsewhere, its driver notifies the sinks.
-    fn wrote_at_rest(&self, run: &RunId, history: &[Recorded], facts: &[Recorded]) {
+    fn wrote_at_rest(&self, run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
         let _ = (run, history, facts);
     }
 
     /// The driver released the run: it is pending or over, or could not be driven further.
-    fn laid_down(&self, run: &RunId, at: Timestamp) {
+    fn released(&self, run: &RunId, at: Timestamp) {
         let _ = (run, at);
     }
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::Answered;
-use crate::core::tool::{InputNeeded, Reactions, Replied, ServerTools, TaskHandle};
+use crate::core::run::AnsweredElicitation;
+use crate::core::tool::{ElicitationRequest, ElicitationResponses, Replied, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 
 /// One `tools/call`.
@@ -30,7 +30,7 @@ pub struct McpCall<'a> {
     /// A deadline shorter than the server's own, if any.
     pub deadline: Option<Duration>,
     /// The server's questions when this call was suspended, with their answers, to resume the call.
-    pub answered: Option<&'a Answered>,
+    pub answered: Option<&'a AnsweredElicitation>,
     /// Answers elicitation requests on the open call. Without it, a call that needs answers is cancelled and suspended.
     pub elicitation: Option<&'a dyn ElicitationHandler>,
 }
@@ -40,7 +40,7 @@ pub struct McpCall<'a> {
 pub trait ElicitationHandler: Send + Sync {
     /// Waits for the answers to all of these questions; the call is held open meanwhile, and its time limits do not
     /// run. `None`: no answer can be expected any longer, and the call is cancelled.
-    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions>;
+    async fn elicit(&self, needed: ElicitationRequest) -> Option<ElicitationResponses>;
 }
 
 impl fmt::Debug for dyn ElicitationHandler + '_ {

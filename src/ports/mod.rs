@@ -7,10 +7,10 @@ mod blob_store;
 mod clock;
 mod context_builder;
 mod event_sink;
+mod idempotency_store;
 mod mcp_servers;
 mod model;
 mod path_resolver;
-mod replies;
 mod run_store;
 mod validators;
 mod webhooks;
@@ -21,14 +21,18 @@ pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
 pub use event_sink::{Delta, EventSink, Update};
+pub use idempotency_store::{
+    IdempotencyRecord, IdempotencyStore, IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse,
+};
 pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, Progress, TaskWish};
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 pub use path_resolver::PathResolver;
-pub use replies::{Asked, Begun, Fate, MAX_REPLY_BYTES, Replies, Reply};
-pub use run_store::{Append, AppendError, Claim, Owing, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError};
+pub use run_store::{
+    Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError,
+};
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
-    Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSaved, EndpointSecrets,
-    Settled, Standing, Told, Untold, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints,
-    WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
+    Announcement, Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointHealth,
+    EndpointSaved, EndpointSecrets, Settled, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint,
+    WebhookEndpoints, WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
 };

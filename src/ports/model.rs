@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Delta;
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::core::tool::{Tool, Toolset};
 use crate::core::trace::SpanContext;
 
@@ -35,7 +35,7 @@ pub struct ModelRequest<'a> {
     /// The tools; the same allocation until they change.
     pub tools: &'a Arc<Toolset>,
     /// Whether tools may be called.
-    pub offer: Offer,
+    pub tool_access: ToolAccess,
     /// JSON Schema of the final answer, as a hint.
     pub output_schema: Option<&'a Value>,
     /// The trace context of the call's span.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BlobStore;
 use crate::core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
-use crate::core::run::{Owes, Recorded, Status};
+use crate::core::run::{JournalEntry, PendingCounts, Status};
 
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Append {
     /// The length the journal must have; 0 creates the run.
     pub at: u64,
     /// The events, consecutive from `at`.
-    pub events: Vec<Recorded>,
+    pub events: Vec<JournalEntry>,
     /// The index row after these events.
     pub row: RunRow,
     /// The writer. The store makes it the owner while the run is running, and removes the owner otherwise.
@@ -52,8 +52,8 @@ pub struct RunRow {
     /// When the last event was written.
     pub updated_at: Timestamp,
     /// Its pending counts.
-    #[serde(default, skip_serializing_if = "Owes::is_nothing")]
-    pub owes: Owes,
+    #[serde(default, skip_serializing_if = "PendingCounts::is_empty")]
+    pub pending_counts: PendingCounts,
     /// When its content was deleted. Only this row is left then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purged_at: Option<Timestamp>,
@@ -73,7 +73,7 @@ pub struct RunFilter {
     /// Only of this session.
     pub session: Option<SessionId>,
     /// Only those with a pending item of this kind.
-    pub owing: Option<Owing>,
+    pub pending_kind: Option<PendingKind>,
     /// Only those with a deadline up to that time.
     pub due_by: Option<Timestamp>,
     /// Also those whose content was deleted.
@@ -86,7 +86,7 @@ pub struct RunFilter {
 
 /// A kind of pending item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owing {
+pub enum PendingKind {
     /// A required approval.
     Approval,
     /// A task at a server.
@@ -101,18 +101,18 @@ impl RunFilter {
             && self.status.is_none_or(|status| row.status == status)
             && self.agent.as_ref().is_none_or(|agent| row.agent == *agent)
             && self.session.as_ref().is_none_or(|session| row.session == *session)
-            && self.owing.is_none_or(|owing| owing.is_in(&row.owes))
-            && self.due_by.is_none_or(|by| row.owes.due_at.is_some_and(|due| due <= by))
+            && self.pending_kind.is_none_or(|pending_kind| pending_kind.is_in(&row.pending_counts))
+            && self.due_by.is_none_or(|by| row.pending_counts.due_at.is_some_and(|due| due <= by))
             && (self.purged || row.purged_at.is_none())
             && self.before.as_ref().is_none_or(|before| row.id < *before)
     }
 }
 
-impl Owing {
-    fn is_in(self, owes: &Owes) -> bool {
+impl PendingKind {
+    fn is_in(self, pending_counts: &PendingCounts) -> bool {
         match self {
-            Self::Approval => owes.approvals > 0,
-            Self::Task => owes.tasks > 0,
+            Self::Approval => pending_counts.approvals > 0,
+            Self::Task => pending_counts.tasks > 0,
         }
     }
 }
@@ -185,7 +185,7 @@ pub trait RunStore: Send + Sync {
     async fn append(&self, append: Append) -> Result<(), AppendError>;
 
     /// The events from position `from` on; empty if there are no such events, or no such run.
-    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError>;
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError>;
 
     /// The index rows that match the filter, newest first.
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError>;

@@ -130,7 +130,7 @@ pub enum EndpointSaved {
 
 /// An unannounced run: it is pending or over, and endpoints have not received all of its events.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Untold {
+pub struct UnannouncedRun {
     /// Its index row.
     pub row: RunRow,
     /// The length of its journal that was announced before.
@@ -139,7 +139,7 @@ pub struct Untold {
 
 /// An announcement of a run.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Announcement {
     /// The run.
     pub run: RunId,
     /// The announced length of its journal.
@@ -222,12 +222,12 @@ pub struct Settled {
     /// changes.
     pub taken_until: Timestamp,
     /// The consequence for the endpoint.
-    pub standing: Standing,
+    pub standing: EndpointHealth,
 }
 
 /// The health of an endpoint after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum EndpointHealth {
     /// It accepts messages.
     Well,
     /// It did not accept a message, at that time.
@@ -281,11 +281,11 @@ pub trait WebhookEndpoints: Send + Sync {
 pub trait WebhookOutbox: Send + Sync {
     /// Pending and ended runs that are not announced up to their current position. Tenants without endpoints have none:
     /// an event without an endpoint counts as announced, and so does content that was deleted before it was announced.
-    async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError>;
+    async fn untold(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError>;
 
     /// Creates the deliveries and advances the announced position of the run, in one commit. An existing delivery stays
     /// as it is, and the position never moves back.
-    async fn tell(&self, told: Told) -> Result<(), StoreError>;
+    async fn announce(&self, told: Announcement) -> Result<(), StoreError>;
 
     /// Deletes deliveries that were created before that time, in any state; returns their number.
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError>;

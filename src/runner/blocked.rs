@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::given::require_servers;
+use super::resume_input::require_servers;
 use super::{AgentRunner, RunnerError};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;

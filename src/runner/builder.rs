@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::admission::Admission;
 use super::context::Transcript;
 use super::drain::Drain;
-use super::driving::Driving;
-use super::injected::Injections;
+use super::registry::ActiveRuns;
+use super::run_servers::Injections;
 use super::system::{SystemClock, UuidIds};
-use super::turnstile::Turnstile;
-use super::watch::Hub;
+use super::watch::Broadcaster;
 use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};
 use crate::core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
 use crate::core::policy::Links;
@@ -178,9 +178,9 @@ impl Builder {
         let agents = named(self.agents)?;
         let ids = self.ids.unwrap_or_else(|| Arc::new(UuidIds));
         let node = self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id())));
-        let hub = Arc::new(Hub::new(node.clone()));
+        let broadcaster = Arc::new(Broadcaster::new(node.clone()));
         let mut sinks = self.sinks;
-        sinks.push(hub.clone());
+        sinks.push(broadcaster.clone());
         let nothing = Arc::new(Nothing);
         let ports = Ports {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
@@ -204,11 +204,11 @@ impl Builder {
             ids,
             sampler,
             agents,
-            hub,
-            driving: Arc::new(Driving::default()),
+            broadcaster,
+            active_runs: Arc::new(ActiveRuns::default()),
             injections: Arc::new(Injections::default()),
             blocked: Arc::default(),
-            turnstile: Arc::new(Turnstile::new(self.capacity.unwrap_or_default())),
+            admission: Arc::new(Admission::new(self.capacity.unwrap_or_default())),
             drain: Arc::new(Drain::default()),
             #[cfg(feature = "envelope")]
             envelopes: self.envelopes,

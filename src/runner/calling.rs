@@ -15,7 +15,7 @@ use crate::core::chat::{Message, Part, Reply, Role};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::core::pattern::{NamePattern, Pattern};
-use crate::core::run::{Answer, CallVerdict, Event, OnDeny, Recorded, Rejection, Spec};
+use crate::core::run::{Answer, CallVerdict, Event, JournalEntry, OnDeny, Rejection, Spec};
 use crate::core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
 use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
@@ -79,7 +79,7 @@ impl AgentRunner {
 /// The state of the call, from the journal of its run. A recorded outcome counts however the run ends. A call that was
 /// sent without one has an unknown outcome: it may have had an effect, whatever later events say about the run or about a
 /// second attempt.
-pub fn called(journal: &[Recorded]) -> Called {
+pub fn called(journal: &[JournalEntry]) -> Called {
     let facts = || journal.iter().rev().map(|recorded| &recorded.event);
     if let Some(outcome) = facts().find_map(end_of_call) {
         return Called::Ended(outcome.clone());
@@ -108,7 +108,7 @@ fn came_of(event: &Event) -> Option<Called> {
             let why = decision.reason.as_deref().unwrap_or("no reason was given");
             rejected(Rejection::Denied, &format!("denied by {}: {why}", decision.by))
         }
-        Event::Expired { .. } => rejected(Rejection::Expired, "nobody answered in time; the call was not made"),
+        Event::Expired { .. } => rejected(Rejection::Expired, "no answer arrived in time; the call was not made"),
         Event::Ended { ending } => ending.failure().map(Called::Abandoned),
         Event::Started(_)
         | Event::Resumed { .. }
@@ -223,8 +223,8 @@ mod tests {
     use super::*;
     use crate::core::run::{Decision, Ending};
 
-    fn journal(events: Vec<Event>) -> Vec<Recorded> {
-        let record = |(seq, event)| Recorded { seq, at: Timestamp::UNIX_EPOCH, event };
+    fn journal(events: Vec<Event>) -> Vec<JournalEntry> {
+        let record = |(seq, event)| JournalEntry { seq, at: Timestamp::UNIX_EPOCH, event };
         (0..).zip(events).map(record).collect()
     }
 

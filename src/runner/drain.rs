@@ -37,7 +37,7 @@ pub(super) struct Drain {
 impl AgentRunner {
     /// Stops accepting runs, waits for active ones, and releases those that do not become idle in time. Returns how
     /// many were still active when the time for their step was over. Callers that wait for a released run receive
-    /// [`RunnerError::LaidDown`](super::RunnerError::LaidDown). The journal of a released run is its complete state,
+    /// [`RunnerError::Released`](super::RunnerError::Released). The journal of a released run is its complete state,
     /// and no process owns it.
     pub async fn drain(&self, times: DrainTimes) -> usize {
         let (drain, tasks) = (&self.inner.drain, &self.inner.tasks);
@@ -50,7 +50,7 @@ impl AgentRunner {
         if timeout(times.step, tasks.wait()).await.is_ok() {
             return 0;
         }
-        let at_work = self.inner.driving.runs().len();
+        let at_work = self.inner.active_runs.runs().len();
         drain.cut.cancel();
         if timeout(LAST_TOUCHES, tasks.wait()).await.is_err() {
             tracing::warn!("something of the runs is still at work; it is left behind");
@@ -59,7 +59,7 @@ impl AgentRunner {
     }
 
     /// Commits the staged events before the run is released, after the events of other writers if there are any.
-    pub(super) async fn lay_down(&self, journal: &mut Journal) -> Result<(), DriveError> {
+    pub(super) async fn release(&self, journal: &mut Journal) -> Result<(), DriveError> {
         while journal.commit().await? == Progress::CaughtUp {}
         Ok(())
     }

@@ -9,16 +9,16 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
-use super::driving::{Driven, Rest, Seat};
-use super::given::{Given, gives, require_servers};
-use super::turnstile::Turn;
-use super::watch::Hub;
+use super::admission::Permit;
+use super::registry::{ActiveRun, Rest, RunGuard};
+use super::resume_input::{Given, gives, require_servers};
+use super::watch::Broadcaster;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::blob::BlobHandle;
 use crate::core::id::{CallId, RunId, SessionId};
-use crate::core::run::{Event, Input, Recorded, Resume, Run, Started, Status, Step, Trigger};
+use crate::core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
 use crate::core::trace::Trace;
-use crate::driver::{Agent, DriveError, Driver, Hint, Journal, Pace, Ports, Progress};
+use crate::driver::{Agent, DriveError, Driver, Journal, Pace, Ports, Progress, WakeSignal};
 use crate::ports::{Claim, Update};
 
 /// How many orphaned runs are claimed together.
@@ -46,7 +46,7 @@ impl Execution {
         let Self { run, mut updates, rest } = self;
         let asked = async {
             while let Some(update) = updates.next().await {
-                if let Update::Recorded(Recorded { event: Event::InputRequested { .. }, .. }) = update {
+                if let Update::JournalEntry(JournalEntry { event: Event::InputRequested { .. }, .. }) = update {
                     return;
                 }
             }
@@ -100,13 +100,13 @@ impl AgentRunner {
 
     /// Resumes a run with an input. Without an input or a pending item, this only recovers an orphaned run. If this
     /// process already executes the run, its driver receives the input, and the returned execution is that one.
-    pub async fn take_up(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
-        self.take_up_with(run, input, None, trace).await
+    pub async fn resume_run(&self, run: &RunId, input: Input, trace: Option<Trace>) -> Result<Execution, RunnerError> {
+        self.resume_run_with(run, input, None, trace).await
     }
 
     /// Resumes the run with an input and with task results, either known ones or those that servers report now.
     /// Outdated results are dropped.
-    pub(super) async fn take_up_with(
+    pub(super) async fn resume_run_with(
         &self,
         run: &RunId,
         input: Input,
@@ -115,7 +115,7 @@ impl AgentRunner {
     ) -> Result<Execution, RunnerError> {
         loop {
             let (mut journal, history) = self.open_unless_over(run).await?;
-            let (by_now, late) = journal.by_now()?;
+            let (by_now, late) = journal.at_now()?;
             let agent = self.agent_of(&journal.run().started().spec)?;
             let Given { events, wholes } = self.examined(&journal, &by_now, &input).await?;
             let waits = !by_now.pending().is_empty() || by_now.ending().is_some();
@@ -140,8 +140,8 @@ impl AgentRunner {
             require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
             self.inner.blocked.forget(run);
             self.keep(run, wholes).await?;
-            let seat = match self.sit(run)? {
-                Ok(seat) => seat,
+            let guard = match self.claim(run)? {
+                Ok(guard) => guard,
                 Err(driven) => match self.leave_to(Some(&driven), run, &input).await? {
                     Some(execution) => return Ok(execution),
                     None => {
@@ -157,7 +157,7 @@ impl AgentRunner {
             journal.stage_all(events)?;
             journal.stage_all(news)?;
             let (runner, are_tasks_heard) = (self.clone(), known.is_some());
-            let unit = async move { runner.append_and_drive(seat, journal, &history, agent, are_tasks_heard).await };
+            let unit = async move { runner.append_and_drive(guard, journal, &history, agent, are_tasks_heard).await };
             match self.to_completion(unit).await? {
                 Ok(Some(execution)) => return Ok(execution),
                 Ok(None) => {}
@@ -178,9 +178,9 @@ impl AgentRunner {
     /// writer was faster.
     async fn append_and_drive(
         &self,
-        seat: Seat,
+        guard: RunGuard,
         mut journal: Journal,
-        history: &[Recorded],
+        history: &[JournalEntry],
         agent: Arc<Agent>,
         are_tasks_heard: bool,
     ) -> Result<Option<Execution>, DriveError> {
@@ -190,14 +190,14 @@ impl AgentRunner {
         }
         let tasks = journal.run().tasks().filter(|_| !are_tasks_heard);
         let unheard = tasks.map(|(call, ..)| call.clone()).collect();
-        let turn = self.inner.turnstile.enter(journal.run().started().tenant.clone());
-        Ok(Some(self.spawn(seat, turn, journal, agent, updates, unheard)))
+        let turn = self.inner.admission.enter(journal.run().started().tenant.clone());
+        Ok(Some(self.spawn(guard, turn, journal, agent, updates, unheard)))
     }
 
     /// Passes the input to the current driver of the run, here or in another process. `None` if the run has no driver.
     async fn leave_to(
         &self,
-        driven: Option<&Driven>,
+        driven: Option<&ActiveRun>,
         run: &RunId,
         input: &Input,
     ) -> Result<Option<Execution>, RunnerError> {
@@ -229,7 +229,7 @@ impl AgentRunner {
             };
             let rested = tokio::select! {
                 rested = rested => Some(rested),
-                () = runner.inner.drain.begun.cancelled() => Some(Err(RunnerError::LaidDown(id.clone()))),
+                () = runner.inner.drain.begun.cancelled() => Some(Err(RunnerError::Released(id.clone()))),
                 () = done.closed() => None,
             };
             if let Some(rested) = rested {
@@ -237,13 +237,13 @@ impl AgentRunner {
                 let _ = done.send(rested);
             }
         });
-        Execution { run: run.clone(), updates: Hub::closed(), rest: rest.shared() }
+        Execution { run: run.clone(), updates: Broadcaster::closed(), rest: rest.shared() }
     }
 
     /// Resumes the run without input. Boxed, because resuming may lead to waiting for another process, which calls this
     /// again.
     fn drive_on<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Execution, RunnerError>> {
-        self.take_up(run, Input::Resume(Resume::default()), None).boxed()
+        self.resume_run(run, Input::Resume(Resume::default()), None).boxed()
     }
 
     /// Recovers orphaned runs of dead processes, oldest first, one batch at a time. Returns the executions of this
@@ -266,7 +266,7 @@ impl AgentRunner {
                 break;
             }
             for run in claimed {
-                match self.take_up(&run, Input::Resume(Resume::default()), None).await {
+                match self.resume_run(&run, Input::Resume(Resume::default()), None).await {
                     Ok(execution) => taken.push(execution),
                     // This process is stopping. Another one should not have to wait for the lease.
                     Err(RunnerError::Closed) => {
@@ -310,12 +310,12 @@ impl AgentRunner {
         }
     }
 
-    fn sit(&self, run: &RunId) -> Result<Result<Seat, Driven>, RunnerError> {
-        if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.sit(run)) }
+    fn claim(&self, run: &RunId) -> Result<Result<RunGuard, ActiveRun>, RunnerError> {
+        if self.inner.tasks.is_closed() { Err(RunnerError::Closed) } else { Ok(self.inner.claim(run)) }
     }
 
     /// The active execution of a run.
-    fn join(&self, run: &RunId, driven: &Driven) -> Execution {
+    fn join(&self, run: &RunId, driven: &ActiveRun) -> Execution {
         driven.hint.wake();
         Execution { run: run.clone(), updates: self.watch(run), rest: driven.rest.clone() }
     }
@@ -323,19 +323,19 @@ impl AgentRunner {
     pub(super) async fn launch(
         &self,
         mut journal: Journal,
-        history: &[Recorded],
+        history: &[JournalEntry],
         agent: Arc<Agent>,
     ) -> Result<Execution, RunnerError> {
         let run = journal.id().clone();
         // Only new runs are rejected. A run that has started must be able to continue.
         let tenant = journal.run().started().tenant.clone();
-        let Some(turn) = self.inner.turnstile.enter_if_there_is_room(tenant) else { return Err(RunnerError::Busy) };
-        let Ok(seat) = self.sit(&run)? else { return Err(RunnerError::Lost(run)) };
+        let Some(turn) = self.inner.admission.enter_if_there_is_room(tenant) else { return Err(RunnerError::Busy) };
+        let Ok(guard) = self.claim(&run)? else { return Err(RunnerError::Lost(run)) };
         // Subscribed before the first event is written, so that the watch misses nothing.
         let updates = self.watch(&run);
         self.share_blobs(&journal).await?;
         match journal.take(history).await? {
-            Progress::Committed => Ok(self.spawn(seat, turn, journal, agent, updates, BTreeSet::new())),
+            Progress::Committed => Ok(self.spawn(guard, turn, journal, agent, updates, BTreeSet::new())),
             Progress::CaughtUp => Err(RunnerError::Lost(run)),
         }
     }
@@ -357,25 +357,25 @@ impl AgentRunner {
     /// `unheard` tasks.
     fn spawn(
         &self,
-        seat: Seat,
-        turn: Turn,
+        guard: RunGuard,
+        turn: Permit,
         mut journal: Journal,
         agent: Arc<Agent>,
         updates: Watch,
         unheard: BTreeSet<CallId>,
     ) -> Execution {
-        let (run, rest) = (journal.id().clone(), seat.driven.rest.clone());
+        let (run, rest) = (journal.id().clone(), guard.driven.rest.clone());
         let runner = self.clone();
         let trace_id = journal.run().execution().1.id;
         // Span context for log records from code that does not know the run. It is active at every log level.
         let record = tracing::error_span!("run", %run, %trace_id);
         let execution = async move {
             let ports = &runner.ports_of(journal.id());
-            let hint = seat.driven.hint.clone();
+            let hint = guard.driven.hint.clone();
             let course = AssertUnwindSafe(runner.course(&mut journal, ports, &agent, &hint, turn, &unheard));
             let mut course = course.catch_unwind().await;
-            if let Ok(Ok(Course::LaidDown)) = course
-                && let Err(error) = runner.lay_down(&mut journal).await
+            if let Ok(Ok(Course::Released)) = course
+                && let Err(error) = runner.release(&mut journal).await
             {
                 course = Ok(Err(error));
             }
@@ -384,11 +384,11 @@ impl AgentRunner {
             ports.servers.release(&run).await;
             runner.forget_if_over(&journal);
             let now = ports.clock.now();
-            ports.sinks.iter().for_each(|sink| sink.laid_down(&run, now));
-            let is_given_up = matches!(course, Ok(Ok(Course::LaidDown)));
-            seat.leave(match course {
-                Ok(Ok(Course::Rests)) => Ok(Report::of(run.clone(), journal.run())),
-                Ok(Ok(Course::LaidDown)) => Err(RunnerError::LaidDown(run.clone())),
+            ports.sinks.iter().for_each(|sink| sink.released(&run, now));
+            let is_given_up = matches!(course, Ok(Ok(Course::Released)));
+            guard.leave(match course {
+                Ok(Ok(Course::Idle)) => Ok(Report::of(run.clone(), journal.run())),
+                Ok(Ok(Course::Released)) => Err(RunnerError::Released(run.clone())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
                 Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. }))) => Err(error.into()),
                 Err(_panic) => Err(RunnerError::Lost(run.clone())),
@@ -407,8 +407,8 @@ impl AgentRunner {
         journal: &mut Journal,
         ports: &Ports,
         agent: &Agent,
-        hint: &Hint,
-        mut turn: Turn,
+        hint: &WakeSignal,
+        mut turn: Permit,
         unheard: &BTreeSet<CallId>,
     ) -> Result<Course, DriveError> {
         if let Some(course) = self.queued(journal, hint, &mut turn).await? {
@@ -416,13 +416,13 @@ impl AgentRunner {
         }
         let driven = async {
             let mut driver = Driver::new(ports, agent, hint);
-            if self.drive_to_rest(&mut driver, journal).await? == Course::LaidDown {
-                return Ok(Course::LaidDown);
+            if self.drive_to_rest(&mut driver, journal).await? == Course::Released {
+                return Ok(Course::Released);
             }
             if self.hear_of_tasks(journal, unheard, hint).await? {
                 return self.drive_to_rest(&mut driver, journal).await;
             }
-            Ok(Course::Rests)
+            Ok(Course::Idle)
         };
         let drain = &self.inner.drain;
         tokio::pin!(driven);
@@ -435,22 +435,27 @@ impl AgentRunner {
         tokio::select! {
             biased;
             driven = driven => driven,
-            () = drain.cut.cancelled() => Ok(Course::LaidDown),
+            () = drain.cut.cancelled() => Ok(Course::Released),
         }
     }
 
     /// Waits for a permit. `None` means that the run has one. The first commit detects events that other processes
     /// write in the meantime.
-    async fn queued(&self, journal: &mut Journal, hint: &Hint, turn: &mut Turn) -> Result<Option<Course>, DriveError> {
+    async fn queued(
+        &self,
+        journal: &mut Journal,
+        hint: &WakeSignal,
+        turn: &mut Permit,
+    ) -> Result<Option<Course>, DriveError> {
         loop {
             tokio::select! {
                 biased;
                 () = turn.come() => return Ok(None),
-                () = self.inner.drain.begun.cancelled() => return Ok(Some(Course::LaidDown)),
-                () = hint.heard() => journal.catch_up().await?,
+                () = self.inner.drain.begun.cancelled() => return Ok(Some(Course::Released)),
+                () = hint.notified() => journal.catch_up().await?,
             }
             if journal.run().ending().is_some() {
-                return Ok(Some(Course::Rests));
+                return Ok(Some(Course::Idle));
             }
         }
     }
@@ -460,10 +465,10 @@ impl AgentRunner {
             // A run whose only remaining step records that it is idle may take that step.
             let is_at_work = |run: &Run| !matches!(run.next(), Step::Wait(_) | Step::Done(_) | Step::Record(_));
             if self.inner.drain.laying.is_cancelled() && is_at_work(journal.run()) {
-                return Ok(Course::LaidDown);
+                return Ok(Course::Released);
             }
             if driver.step(journal).await? == Pace::Rests {
-                return Ok(Course::Rests);
+                return Ok(Course::Idle);
             }
         }
     }
@@ -473,9 +478,9 @@ impl AgentRunner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
     /// The run is idle.
-    Rests,
+    Idle,
     /// The process stops and another one resumes the run.
-    LaidDown,
+    Released,
 }
 
 /// The execution of a run without outstanding work.
@@ -483,6 +488,6 @@ fn at_rest(journal: &Journal) -> Execution {
     let (done, rest) = oneshot::channel();
     let run = journal.id().clone();
     let _ = done.send(Ok(Report::of(run.clone(), journal.run())));
-    let updates = Hub::closed();
+    let updates = Broadcaster::closed();
     Execution { run, updates, rest: rest.shared() }
 }

@@ -6,7 +6,7 @@ use crate::core::error::ErrorCode;
 #[cfg(test)]
 use crate::core::id::CallId;
 use crate::core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
-use crate::core::run::{Refusal, Status, WiderLimit};
+use crate::core::run::{ResumeError, Status, WiderLimit};
 use crate::driver::DriveError;
 use crate::ports::StoreError;
 
@@ -168,7 +168,7 @@ pub enum RunnerError {
     },
     /// The input was rejected as a whole.
     #[error("{}", refusals(.0))]
-    Refused(Vec<Refusal>),
+    Refused(Vec<ResumeError>),
     /// Another process executes the run.
     #[error(
         "run `{run}` is driven by another process ({node}); if that process died, the run is free when its lease runs out"
@@ -187,7 +187,7 @@ pub enum RunnerError {
     Busy,
     /// The process that executed the run is stopping.
     #[error("run `{0}` was laid down because this process is stopping; another one goes on with it")]
-    LaidDown(RunId),
+    Released(RunId),
     /// The run could not be executed.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -202,7 +202,7 @@ pub enum RunnerError {
 
 impl RunnerError {
     /// Why an input was rejected; empty for other errors.
-    pub fn refusals(&self) -> &[Refusal] {
+    pub fn refusals(&self) -> &[ResumeError] {
         if let Self::Refused(refusals) = self { refusals } else { &[] }
     }
 
@@ -234,7 +234,7 @@ impl RunnerError {
             Self::Purged { .. } => ErrorCode::Gone,
             Self::NotOver { .. } | Self::StillDriven(_) => ErrorCode::Conflict,
             Self::Refused(refusals) => refusals.first().map_or(ErrorCode::InvalidRequest, refusal_code),
-            Self::Busy | Self::LaidDown(_) | Self::Closed => ErrorCode::Unavailable,
+            Self::Busy | Self::Released(_) | Self::Closed => ErrorCode::Unavailable,
             Self::DrivenElsewhere { .. } | Self::Drive(DriveError::Owned(_)) => ErrorCode::Conflict,
             Self::Drive(DriveError::Store(StoreError::Unavailable(_))) => ErrorCode::StoreUnavailable,
             Self::Drive(DriveError::Store(StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
@@ -277,26 +277,34 @@ impl RunnerError {
             | Self::DrivenElsewhere { .. }
             | Self::Closed
             | Self::Busy
-            | Self::LaidDown(_)
+            | Self::Released(_)
             | Self::Drive(_)
             | Self::Lost(_) => self.code().is_retryable(),
         }
     }
 }
 
-fn refusal_code(refusal: &Refusal) -> ErrorCode {
+fn refusal_code(refusal: &ResumeError) -> ErrorCode {
     match refusal {
-        Refusal::UnknownCall { .. } => ErrorCode::NotFound,
-        Refusal::AlreadySettled { .. } | Refusal::Stale { .. } | Refusal::Over { .. } => ErrorCode::Conflict,
-        Refusal::Drifted { .. } | Refusal::TooLate { .. } | Refusal::NoDeadline { .. } => ErrorCode::Conflict,
-        Refusal::WrongKind { .. } | Refusal::Twice { .. } | Refusal::EmptyMessage => ErrorCode::InvalidRequest,
-        Refusal::RepeatUnconfirmed { .. } => ErrorCode::Conflict,
-        Refusal::Incomplete { .. } | Refusal::Invalid { .. } | Refusal::Oversized { .. } => ErrorCode::Validation,
-        Refusal::NotLater { .. } | Refusal::Past { .. } => ErrorCode::Validation,
+        ResumeError::UnknownCall { .. } => ErrorCode::NotFound,
+        ResumeError::AlreadySettled { .. } | ResumeError::VersionConflict { .. } | ResumeError::RunEnded { .. } => {
+            ErrorCode::Conflict
+        }
+        ResumeError::Drifted { .. } | ResumeError::TooLate { .. } | ResumeError::NoDeadline { .. } => {
+            ErrorCode::Conflict
+        }
+        ResumeError::WrongKind { .. } | ResumeError::Duplicate { .. } | ResumeError::EmptyMessage => {
+            ErrorCode::InvalidRequest
+        }
+        ResumeError::RepeatUnconfirmed { .. } => ErrorCode::Conflict,
+        ResumeError::Incomplete { .. } | ResumeError::Invalid { .. } | ResumeError::Oversized { .. } => {
+            ErrorCode::Validation
+        }
+        ResumeError::NotLater { .. } | ResumeError::InThePast { .. } => ErrorCode::Validation,
     }
 }
 
-fn refusals(refusals: &[Refusal]) -> String {
+fn refusals(refusals: &[ResumeError]) -> String {
     refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -312,21 +320,21 @@ pub(crate) fn every_error() -> Vec<RunnerError> {
     let at = Timestamp::UNIX_EPOCH;
     let text = || "text".to_owned();
     let refusals = vec![
-        Refusal::UnknownCall { call_id: call() },
-        Refusal::AlreadySettled { call_id: call() },
-        Refusal::WrongKind { call_id: call(), owed: text(), given: text() },
-        Refusal::Twice { call_id: call() },
-        Refusal::Drifted { call_id: call() },
-        Refusal::TooLate { call_id: call() },
-        Refusal::NotLater { call_id: call(), until: at },
-        Refusal::NoDeadline { call_id: call() },
-        Refusal::Past { call_id: call(), until: at },
-        Refusal::Incomplete { missing: vec![call()] },
-        Refusal::Invalid { call_id: call(), what: text(), at: String::new(), problems: text() },
-        Refusal::Stale { expected: 1, actual: 2, status: text() },
-        Refusal::Over { status: text() },
-        Refusal::Oversized { what: text(), most: 1 },
-        Refusal::EmptyMessage,
+        ResumeError::UnknownCall { call_id: call() },
+        ResumeError::AlreadySettled { call_id: call() },
+        ResumeError::WrongKind { call_id: call(), owed: text(), given: text() },
+        ResumeError::Duplicate { call_id: call() },
+        ResumeError::Drifted { call_id: call() },
+        ResumeError::TooLate { call_id: call() },
+        ResumeError::NotLater { call_id: call(), until: at },
+        ResumeError::NoDeadline { call_id: call() },
+        ResumeError::InThePast { call_id: call(), until: at },
+        ResumeError::Incomplete { missing: vec![call()] },
+        ResumeError::Invalid { call_id: call(), what: text(), at: String::new(), problems: text() },
+        ResumeError::VersionConflict { expected: 1, actual: 2, status: text() },
+        ResumeError::RunEnded { status: text() },
+        ResumeError::Oversized { what: text(), most: 1 },
+        ResumeError::EmptyMessage,
     ];
     let mut errors: Vec<RunnerError> =
         refusals.into_iter().map(|refusal| RunnerError::Refused(vec![refusal])).collect();
@@ -357,7 +365,7 @@ pub(crate) fn every_error() -> Vec<RunnerError> {
         RunnerError::DrivenElsewhere { run: run(), node: "node_1".into() },
         RunnerError::Closed,
         RunnerError::Busy,
-        RunnerError::LaidDown(run()),
+        RunnerError::Released(run()),
         RunnerError::Drive(StoreError::Unavailable(text()).into()),
         RunnerError::Drive(StoreError::Corrupt(text()).into()),
         RunnerError::Drive(DriveError::Owned("node_1".into())),

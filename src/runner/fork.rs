@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::given::require_servers;
+use super::resume_input::require_servers;
 use super::{AgentRunner, Execution, RunnerError};
 use crate::core::chat::Message;
 use crate::core::id::RunId;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use super::driving::Driving;
+use super::registry::ActiveRuns;
 use crate::driver::Store;
 
 /// Tests use a lease of zero, but an interval of zero panics.
@@ -13,22 +13,22 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Renews the leases of active runs at a third of their duration, until no run is active. Leases of released runs
 /// expire, so that another process can claim these runs.
-pub(super) async fn keep_leases(driving: Arc<Driving>, store: Store) {
+pub(super) async fn keep_leases(active_runs: Arc<ActiveRuns>, store: Store) {
     let mut due = tokio::time::interval((store.lease / 3).max(SHORTEST));
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     due.reset();
     loop {
         let renew = tokio::select! {
             _ = due.tick() => true,
-            () = driving.emptied.notified() => false,
+            () = active_runs.emptied.notified() => false,
         };
-        if driving.has_come_to_rest() {
+        if active_runs.has_come_to_rest() {
             return;
         }
         if !renew {
             continue;
         }
-        if let Err(error) = store.runs.renew(&store.node, &driving.runs(), store.lease).await {
+        if let Err(error) = store.runs.renew(&store.node, &active_runs.runs(), store.lease).await {
             tracing::warn!(%error, "leases could not be renewed; another process may take the runs over");
         }
     }

@@ -3,7 +3,8 @@
 //! An [`AgentRunner`] holds the ports and the agents. It owns every task that it starts, and waits for them in
 //! [`AgentRunner::close`]. A caller that drops an operation does not affect its run: a started operation completes.
 
-mod attend;
+mod admission;
+mod attendance;
 mod blocked;
 mod builder;
 mod calling;
@@ -11,24 +12,23 @@ mod completion;
 mod context;
 mod drain;
 mod drive;
-mod driving;
 #[cfg(feature = "envelope")]
 pub mod envelope;
 mod error;
+mod expiry;
 mod fork;
-mod given;
-mod injected;
+mod grants;
 mod lease;
-mod overdue;
 mod purge;
-mod recorded;
-mod renewal;
+mod record;
+mod registry;
+mod reload;
 mod report;
 mod request;
-mod standing;
+mod resume_input;
+mod run_servers;
 mod system;
 mod tasks;
-mod turnstile;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -37,7 +37,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
 
-pub use attend::Attendance;
+pub use admission::{Activity, Capacity};
+pub(crate) use admission::{Admission, Permit};
+pub use attendance::Attendance;
 pub use builder::{Builder, Sampler};
 pub use calling::{Called, called};
 pub use context::Transcript;
@@ -46,33 +48,31 @@ pub use drive::Execution;
 pub use error::RunnerError;
 #[cfg(test)]
 pub(crate) use error::every_error;
+pub use expiry::{ExpiredItems, ExpiredRun};
 pub use fork::Fork;
-pub use injected::Injected;
-pub use overdue::{Late, Overdue};
+pub use grants::NewGrant;
 pub use report::Report;
 pub use request::{Request, ResultFor};
-pub use standing::NewGrant;
+pub use run_servers::RunServers;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{Polled, TaskSaid};
-pub use turnstile::{Activity, Capacity};
-pub(crate) use turnstile::{Turn, Turnstile};
-pub use watch::{Lookout, News, Watch};
+pub use watch::{RunSubscription, Watch, WatchEvent};
 
 pub use crate::core::run::Resume;
 pub use crate::core::tool::result::ResultCheck;
 pub use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
 
 use crate::core::id::{AgentName, CallId, RunId};
-use crate::core::run::{Channel, Event, Input, Recorded, Run, Status};
+use crate::core::run::{Channel, Event, Input, JournalEntry, Run, Status};
 use crate::core::tool::{Pins, Toolset};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal, Ports, Progress};
 use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow, StoreError};
 use blocked::BlockedRuns;
 use drain::Drain;
-use driving::Driving;
-use injected::Injections;
-use watch::Hub;
+use registry::ActiveRuns;
+use run_servers::Injections;
+use watch::Broadcaster;
 
 /// A runner of agents. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -85,11 +85,11 @@ struct Inner {
     ids: Arc<dyn Ids>,
     sampler: Sampler,
     agents: BTreeMap<AgentName, Arc<Agent>>,
-    hub: Arc<Hub>,
-    driving: Arc<Driving>,
+    broadcaster: Arc<Broadcaster>,
+    active_runs: Arc<ActiveRuns>,
     injections: Arc<Injections>,
     blocked: Arc<BlockedRuns>,
-    turnstile: Arc<Turnstile>,
+    admission: Arc<Admission>,
     drain: Arc<Drain>,
     #[cfg(feature = "envelope")]
     envelopes: Option<Arc<envelope::EnvelopeKeys>>,
@@ -109,7 +109,7 @@ impl AgentRunner {
 
     /// Resumes a run with answers and waits until it is idle again.
     pub async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
-        self.take_up(run, Input::Resume(resume), None).await?.rest().await
+        self.resume_run(run, Input::Resume(resume), None).await?.rest().await
     }
 
     /// Adds a message to a run. An active run receives it at its next turn; a pending run keeps it.
@@ -124,7 +124,7 @@ impl AgentRunner {
     }
 
     /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
-    /// [rejected](crate::core::run::Refusal::Stale).
+    /// [rejected](crate::core::run::ResumeError::VersionConflict).
     pub async fn cancel_as_seen(
         &self,
         run: &RunId,
@@ -162,7 +162,7 @@ impl AgentRunner {
     }
 
     /// The journal of a run.
-    pub async fn journal(&self, run: &RunId) -> Result<Vec<Recorded>, RunnerError> {
+    pub async fn journal(&self, run: &RunId) -> Result<Vec<JournalEntry>, RunnerError> {
         let journal = self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?;
         if !journal.is_empty() {
             return Ok(journal);
@@ -185,7 +185,7 @@ impl AgentRunner {
 
     /// The updates of a run from now on, in this process. Earlier events are in the journal.
     pub fn watch(&self, run: &RunId) -> Watch {
-        self.inner.hub.watch(run)
+        self.inner.broadcaster.watch(run)
     }
 
     /// The tools that are currently available to an agent, with the policy's verdict on each.
@@ -230,7 +230,7 @@ impl AgentRunner {
 
     /// The number of active and queued runs of this process.
     pub fn activity(&self) -> Activity {
-        self.inner.turnstile.activity()
+        self.inner.admission.activity()
     }
 
     /// Stops accepting runs and waits until the active ones are idle.
@@ -256,7 +256,7 @@ impl AgentRunner {
         loop {
             let journal = self.open_unless_over(run).await?.0;
             // An input after its deadline is rejected. The process that resumes the run writes the expiry.
-            let (by_now, _) = journal.by_now()?;
+            let (by_now, _) = journal.at_now()?;
             let events = self.received(&journal, &by_now, input)?;
             let (journal, progress) = self.write_beside(journal, events).await?;
             if progress == Progress::Committed {
@@ -267,10 +267,10 @@ impl AgentRunner {
 
     /// Opens a run. If its deadline has passed, the end of the run is written first. Other expiry events need a driver,
     /// so they are written only by a process that executes the run, or if the run is still pending afterwards.
-    async fn open_unless_over(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
+    async fn open_unless_over(&self, run: &RunId) -> Result<(Journal, Vec<JournalEntry>), RunnerError> {
         loop {
             let (journal, history) = self.open(run).await?;
-            let (by_now, late) = journal.by_now()?;
+            let (by_now, late) = journal.at_now()?;
             if late.is_empty() || by_now.ending().is_none() {
                 return Ok((journal, history));
             }
@@ -293,7 +293,7 @@ impl AgentRunner {
         let run = journal.id().clone();
         // An active driver notifies the watchers, in order. A driver that is about to become idle no longer reads the
         // journal.
-        let driven = self.inner.driving.driven(&run);
+        let driven = self.inner.active_runs.driven(&run);
         let status = journal.run().status();
         let is_at_work = driven.is_some() && status == Status::Running;
         let rests = driven.is_none() && status == Status::Pending;
@@ -314,7 +314,7 @@ impl AgentRunner {
         if !is_at_work && journal.run().ending().is_some() {
             self.stop_tasks(&run, &self.servers_of(&run), journal.orphans().to_vec());
             self.forget_if_over(journal);
-            self.inner.hub.laid_down(&run, self.inner.ports.clock.now());
+            self.inner.broadcaster.released(&run, self.inner.ports.clock.now());
         }
         Ok(Progress::Committed)
     }
@@ -328,7 +328,7 @@ impl AgentRunner {
         self.inner.ports.sinks.iter().for_each(|sink| sink.wrote_at_rest(run, &history, &facts));
     }
 
-    async fn open(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
+    async fn open(&self, run: &RunId) -> Result<(Journal, Vec<JournalEntry>), RunnerError> {
         let ports = &self.inner.ports;
         let opened = Journal::open(run, ports.store.clone(), ports.clock.clone(), ports.sinks.clone()).await?;
         match opened {

@@ -14,7 +14,7 @@ impl AgentRunner {
         if row.purged_at.is_none() && !row.status.is_ended() {
             return Err(RunnerError::NotOver { run: run.clone(), status: row.status });
         }
-        if self.inner.driving.driven(run).is_some() {
+        if self.inner.active_runs.driven(run).is_some() {
             return Err(RunnerError::StillDriven(run.clone()));
         }
         let (runner, run) = (self.clone(), run.clone());

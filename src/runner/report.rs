@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::core::chat::Message;
 use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
-use crate::core::run::{Budget, Debt, Output, Run, Status};
+use crate::core::run::{Budget, Output, PendingItem, Run, Status};
 
 /// The result that a caller receives. `pending` contains what source 002 calls messages, tool requests and tool
 /// interactions.
@@ -25,7 +25,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// The pending items; empty unless the run is pending.
-    pub pending: Vec<Debt>,
+    pub pending: Vec<PendingItem>,
     /// The reason why the run did not complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::injected::{Injected, free_names};
+use super::run_servers::{RunServers, free_names};
 use super::{Agent, RunnerError};
 use crate::core::chat::Message;
 use crate::core::id::{AgentName, CallId, Principal, RunId, ServerId, SessionId, Tenant};
@@ -38,8 +38,8 @@ pub struct Request {
     pub external_tools: Vec<ExternalTool>,
     /// A subset of the agent's servers.
     pub servers: Option<Vec<ServerId>>,
-    /// Injected servers for this run, with unique names. Their tools need not be on an allow list.
-    pub injected: Injected,
+    /// RunServers servers for this run, with unique names. Their tools need not be on an allow list.
+    pub injected: RunServers,
     /// A filter for the agent's tools; narrows, never widens.
     pub tools: ToolFilter,
     /// JSON Schema of the answer, in place of the agent's.
@@ -66,7 +66,7 @@ impl Request {
             principal: None,
             external_tools: Vec::new(),
             servers: None,
-            injected: Injected::new(),
+            injected: RunServers::new(),
             tools: ToolFilter::default(),
             output_schema: None,
             limits: TighterLimits::default(),

@@ -11,7 +11,7 @@ use super::{AgentRunner, Execution, Report, RunnerError};
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Event, Input, OpenTask, Resume};
 use crate::core::tool::{CallReply, Origin, Replied, TaskHandle};
-use crate::driver::{DriveError, Hint, Journal};
+use crate::driver::{DriveError, Journal, WakeSignal};
 use crate::ports::{McpServers, McpTask, TaskWish};
 
 /// The poll interval for servers that request none.
@@ -67,7 +67,7 @@ impl AgentRunner {
             return Ok(Polled::StillWaits { said: news.said, again_in: news.again_in.unwrap_or(POLL) });
         }
         let nothing = Input::Resume(Resume::default());
-        Ok(Polled::GoesOn(self.take_up_with(run, nothing, Some(news.events), None).await?))
+        Ok(Polled::GoesOn(self.resume_run_with(run, nothing, Some(news.events), None).await?))
     }
 
     /// Polls the servers. A server that cannot be reached is polled again later, because the task may be fine.
@@ -103,14 +103,14 @@ impl AgentRunner {
         &self,
         journal: &mut Journal,
         calls: &BTreeSet<CallId>,
-        hint: &Hint,
+        hint: &WakeSignal,
     ) -> Result<bool, DriveError> {
         if !journal.run().tasks().any(|(call, ..)| calls.contains(call)) {
             return Ok(false);
         }
         let news = tokio::select! {
             biased;
-            () = hint.woken() => return Ok(false),
+            () = hint.next_notification() => return Ok(false),
             news = self.news_of_tasks(journal, |call| calls.contains(call)) => news.events,
         };
         let news: Vec<Event> = news.into_iter().filter(|event| journal.run().admit(event).is_ok()).collect();

@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use self::poller::Poller;
-use super::driving::Driving;
+use super::registry::ActiveRuns;
 use super::{AgentRunner, Inner, RunnerError};
 use crate::core::id::{NodeId, RunId};
-use crate::core::run::Recorded;
+use crate::core::run::JournalEntry;
 use crate::driver::DriveError;
 use crate::ports::{EventSink, RunFilter, RunRow, RunStore, Update};
 
@@ -23,7 +23,7 @@ const CAPACITY: usize = 1024;
 
 /// Distributes updates to watchers.
 #[derive(Debug)]
-pub(super) struct Hub {
+pub(super) struct Broadcaster {
     watched: Mutex<BTreeMap<RunId, Vec<Arc<Subscription>>>>,
     poller: Poller,
 }
@@ -34,7 +34,7 @@ pub struct Watch {
     run: RunId,
     subscription: Arc<Subscription>,
     /// The hub that it unregisters from on drop.
-    hub: Option<Arc<Hub>>,
+    broadcaster: Option<Arc<Broadcaster>>,
 }
 
 /// The updates that a watcher has not read yet.
@@ -54,7 +54,7 @@ struct Unread {
 
 /// A notification to a watcher.
 #[derive(Debug)]
-pub enum News {
+pub enum WatchEvent {
     /// An update from this process.
     Update(Box<Update>),
     /// The journal may contain events of other processes.
@@ -69,9 +69,9 @@ impl Watch {
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             match self.news().await {
-                News::Update(update) => return Some(*update),
-                News::Behind => {}
-                News::Over => return None,
+                WatchEvent::Update(update) => return Some(*update),
+                WatchEvent::Behind => {}
+                WatchEvent::Over => return None,
             }
         }
     }
@@ -86,17 +86,17 @@ impl Watch {
         }
     }
 
-    /// The next notification, including those about other processes if the run is [followed](Lookout::follow).
+    /// The next notification, including those about other processes if the run is [followed](RunSubscription::follow).
     /// Cancel-safe.
-    pub async fn news(&mut self) -> News {
+    pub async fn news(&mut self) -> WatchEvent {
         loop {
             match self.try_next() {
-                Poll::Ready(Some(update)) => return News::Update(update.into()),
-                Poll::Ready(None) => return News::Over,
+                Poll::Ready(Some(update)) => return WatchEvent::Update(update.into()),
+                Poll::Ready(None) => return WatchEvent::Over,
                 Poll::Pending => {}
             }
             if std::mem::take(&mut self.subscription.unread().is_behind) {
-                return News::Behind;
+                return WatchEvent::Behind;
             }
             // A change since the check above has stored a permit.
             self.subscription.changed.notified().await;
@@ -106,8 +106,8 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let Some(hub) = &self.hub else { return };
-        let mut watched = hub.watched();
+        let Some(broadcaster) = &self.broadcaster else { return };
+        let mut watched = broadcaster.watched();
         if let Some(subscriptions) = watched.get_mut(&self.run) {
             subscriptions.retain(|other| !Arc::ptr_eq(other, &self.subscription));
             if subscriptions.is_empty() {
@@ -141,35 +141,40 @@ impl Subscription {
 /// Access to one run for watchers: live updates, missed events, and the existence of the run. It holds no part of the
 /// runner, so that a replaced configuration is freed however long watchers stay.
 #[derive(Clone)]
-pub struct Lookout {
+pub struct RunSubscription {
     run: RunId,
     runs: Arc<dyn RunStore>,
-    hub: Arc<Hub>,
-    driving: Arc<Driving>,
+    broadcaster: Arc<Broadcaster>,
+    active_runs: Arc<ActiveRuns>,
 }
 
 impl AgentRunner {
     /// Access for watchers of a run, whichever process executes it.
-    pub fn lookout(&self, run: &RunId) -> Lookout {
-        let Inner { ports, hub, driving, .. } = &*self.inner;
-        Lookout { run: run.clone(), runs: ports.store.runs.clone(), hub: hub.clone(), driving: driving.clone() }
+    pub fn subscription(&self, run: &RunId) -> RunSubscription {
+        let Inner { ports, broadcaster, active_runs, .. } = &*self.inner;
+        RunSubscription {
+            run: run.clone(),
+            runs: ports.store.runs.clone(),
+            broadcaster: broadcaster.clone(),
+            active_runs: active_runs.clone(),
+        }
     }
 }
 
-impl Lookout {
+impl RunSubscription {
     /// The updates from now on, in this process.
     pub fn watch(&self) -> Watch {
-        self.hub.watch(&self.run)
+        self.broadcaster.watch(&self.run)
     }
 
     /// Makes watches of this run report events of other processes: one query of the store about every `interval` for
     /// all watched runs. Call it after [`watch`](Self::watch), within an async runtime.
     pub fn follow(&self, interval: Duration) {
-        poller::start(&self.hub, &self.runs, &self.driving, interval);
+        poller::start(&self.broadcaster, &self.runs, &self.active_runs, interval);
     }
 
     /// The events from a position on; empty if there are none yet.
-    pub async fn facts(&self, from: u64) -> Result<Vec<Recorded>, RunnerError> {
+    pub async fn facts(&self, from: u64) -> Result<Vec<JournalEntry>, RunnerError> {
         Ok(self.runs.load(&self.run, from).await.map_err(DriveError::from)?)
     }
 
@@ -181,7 +186,7 @@ impl Lookout {
     }
 }
 
-impl Hub {
+impl Broadcaster {
     /// A hub for the node with this name in the store.
     pub(super) fn new(node: NodeId) -> Self {
         Self { watched: Mutex::default(), poller: Poller::new(node) }
@@ -190,14 +195,14 @@ impl Hub {
     pub(super) fn watch(self: &Arc<Self>, run: &RunId) -> Watch {
         let subscription = Arc::<Subscription>::default();
         self.watched().entry(run.clone()).or_default().push(subscription.clone());
-        Watch { run: run.clone(), subscription, hub: Some(self.clone()) }
+        Watch { run: run.clone(), subscription, broadcaster: Some(self.clone()) }
     }
 
     /// A watch that is already over.
     pub(super) fn closed() -> Watch {
         let subscription = Arc::<Subscription>::default();
         subscription.unread().is_over = true;
-        Watch { run: "".into(), subscription, hub: None }
+        Watch { run: "".into(), subscription, broadcaster: None }
     }
 
     /// Notifies the watchers of a run that there are more events.
@@ -212,7 +217,7 @@ impl Hub {
     }
 }
 
-impl EventSink for Hub {
+impl EventSink for Broadcaster {
     fn observe(&self, run: &RunId, update: &Update) {
         let watched = self.watched();
         let Some(subscriptions) = watched.get(run) else { return };
@@ -220,7 +225,7 @@ impl EventSink for Hub {
         subscriptions.iter().for_each(|subscription| subscription.push(&update));
     }
 
-    fn laid_down(&self, run: &RunId, _at: jiff::Timestamp) {
+    fn released(&self, run: &RunId, _at: jiff::Timestamp) {
         for subscription in self.watched().remove(run).unwrap_or_default() {
             subscription.set(|unread| unread.is_over = true);
         }

@@ -1,7 +1,7 @@
 //! In-memory store: for tests, and for runs that need not survive the process.
 
 mod access_key;
-mod reply;
+mod idempotency;
 mod run_index;
 mod webhooks;
 
@@ -15,12 +15,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use self::reply::{Noted, Place};
+use self::idempotency::{Noted, RequestKey};
 use self::run_index::RunIndex;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
 use crate::core::id::{GrantId, NodeId, RunId, Tenant};
-use crate::core::run::{Granted, Owes, Recorded, Status};
+use crate::core::run::{Granted, JournalEntry, PendingCounts, Status};
 use crate::ports::{
     AccessKey, Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant,
     GrantFilter, Guarded, KeyHash, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
@@ -29,11 +29,11 @@ use crate::ports::{
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    kept: Mutex<Kept>,
+    kept: Mutex<Contents>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Contents {
     runs: BTreeMap<RunId, Run>,
     run_index: RunIndex,
     grants: BTreeMap<GrantId, Grant>,
@@ -41,8 +41,8 @@ struct Kept {
     grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     blobs: BTreeMap<BlobHandle, KeptBlob>,
     keys: BTreeMap<KeyHash, AccessKey>,
-    replies: BTreeMap<Place, Noted>,
-    webhooks: webhooks::Kept,
+    replies: BTreeMap<RequestKey, Noted>,
+    webhooks: webhooks::WebhookContents,
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ struct KeptBlob {
 #[derive(Debug)]
 struct Run {
     row: RunRow,
-    journal: Vec<Recorded>,
+    journal: Vec<JournalEntry>,
     lease: Option<Lease>,
 }
 
@@ -71,7 +71,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Contents> {
         // Every change is made after its last check, so a panic elsewhere leaves nothing half-written.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,7 +90,7 @@ impl RunStore for MemoryStore {
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
         let Append { run, events, row, .. } = append;
-        let Kept { runs, run_index, webhooks, .. } = &mut *kept;
+        let Contents { runs, run_index, webhooks, .. } = &mut *kept;
         webhooks.changed(&row);
         match runs.get_mut(&run) {
             Some(known) => {
@@ -107,7 +107,7 @@ impl RunStore for MemoryStore {
         Ok(())
     }
 
-    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         let kept = self.kept();
         let tail = kept.runs.get(run).and_then(|run| run.journal.get(from..));
@@ -132,7 +132,7 @@ impl RunStore for MemoryStore {
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
         let lease = Lease::new(&claim.owner, claim.lease);
         let mut kept = self.kept();
-        let Kept { runs, run_index, .. } = &mut *kept;
+        let Contents { runs, run_index, .. } = &mut *kept;
         let is_claimable = |id: &&RunId| runs.get(*id).is_some_and(|run| run.can_be_claimed(claim));
         let claimed: Vec<RunId> = match &claim.run {
             Some(named) => Some(named).filter(is_claimable).into_iter().take(claim.limit).cloned().collect(),
@@ -166,7 +166,7 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut kept = self.kept();
-        let Kept { runs, run_index, replies, .. } = &mut *kept;
+        let Contents { runs, run_index, replies, .. } = &mut *kept;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -177,7 +177,12 @@ impl RunStore for MemoryStore {
         }
         replies.values_mut().for_each(|noted| noted.forget_answer(id));
         run.journal = Vec::new();
-        let row = RunRow { title: String::new(), owes: Owes::default(), purged_at: Some(now), ..run.row.clone() };
+        let row = RunRow {
+            title: String::new(),
+            pending_counts: PendingCounts::default(),
+            purged_at: Some(now),
+            ..run.row.clone()
+        };
         run_index.replace(Some(&run.row), &row);
         run.row = row;
         Ok(Purged::Since(now))
@@ -242,7 +247,7 @@ impl ApprovalCache for MemoryStore {
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
-        let Kept { grants, grants_by_definition, .. } = &mut *self.kept();
+        let Contents { grants, grants_by_definition, .. } = &mut *self.kept();
         if let Entry::Vacant(vacant) = grants.entry(grant.id.clone()) {
             let of_tenant = grants_by_definition.entry(grant.tenant.clone()).or_default();
             of_tenant.entry(grant.definition.clone()).or_default().insert(grant.id.clone());

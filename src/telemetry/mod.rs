@@ -3,7 +3,7 @@
 //! Telemetry only observes. It decides nothing, and it cannot slow or fail a run (law 9): projections are pure folds,
 //! and export runs on its own thread behind a bounded queue.
 
-mod aside;
+mod background;
 pub mod export;
 pub mod lifecycle;
 pub mod logging;
@@ -11,7 +11,7 @@ pub mod metrics;
 mod per_run;
 pub mod spans;
 
-pub use aside::Aside;
+pub use background::BackgroundSink;
 pub use export::{Destination, Export, ExportError, ExportSettings, Protocol, Sampler, SpanSink, Tally};
 pub use lifecycle::{Lifecycle, LifecycleEvent};
 pub use logging::LogSink;

@@ -18,11 +18,11 @@ const MEMORY: usize = 512 << 20;
 /// wrong validator.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    kept: RwLock<Kept>,
+    kept: RwLock<CachedSchemas>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedSchemas {
     entries: HashMap<String, Entry>,
     memory: usize,
 }
@@ -49,7 +49,7 @@ impl Cache {
         let memory = schema::allowance(schema);
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         if kept.entries.len() >= CAPACITY || kept.memory + memory > MEMORY {
-            *kept = Kept::default();
+            *kept = CachedSchemas::default();
         }
         kept.memory += memory;
         kept.entries.insert(key.to_owned(), entry);

@@ -32,7 +32,7 @@ fn busy() -> serde_json::Value {
     json!([{"hang": true}])
 }
 
-/// A run of that agent whose process is gone: nobody renews its lease.
+/// A run of that agent whose process is gone: no process renews its lease.
 async fn abandoned(store: &Arc<MemoryStore>, agent_name: &str) -> RunId {
     let gone = process(store, &format!("gone_{agent_name}")).agent(agent(agent_name, busy())).build().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

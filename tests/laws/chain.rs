@@ -58,9 +58,9 @@ fn each_attempt(world: &World, mut look: impl FnMut(&Turn, &BTreeMap<ModelName, 
                 *turn.made.entry(model.clone()).or_default() += 1;
                 (turn.last, turn.failure) = (Some(model.clone()), None);
             }
-            Event::ModelFailed { error, cools_until, .. } => {
+            Event::ModelFailed { error, cooldown_until, .. } => {
                 let model = turn.last.clone().unwrap();
-                if let Some(until) = cools_until {
+                if let Some(until) = cooldown_until {
                     turn.left.insert(model.clone());
                     cooling.insert(model, *until);
                 }
@@ -118,12 +118,12 @@ proptest! {
         let mut last = None;
         for (event, after) in journal.iter().zip(states(&journal)) {
             match event {
-                Event::ModelCalled { attempt, offer, .. } => last = Some((*attempt, *offer)),
-                Event::ModelFailed { error, cools_until, .. } if is_about_content(error) => {
-                    prop_assert_eq!(*cools_until, None);
-                    let (attempt, offer) = last.unwrap();
+                Event::ModelCalled { attempt, tool_access, .. } => last = Some((*attempt, *tool_access)),
+                Event::ModelFailed { error, cooldown_until, .. } if is_about_content(error) => {
+                    prop_assert_eq!(*cooldown_until, None);
+                    let (attempt, tool_access) = last.unwrap();
                     for model in after.started().spec.models().filter(|model| Some(*model) != after.model_asked()) {
-                        let asked = Event::ModelCalled { model: model.clone(), attempt: attempt + 1, offer };
+                        let asked = Event::ModelCalled { model: model.clone(), attempt: attempt + 1, tool_access };
                         prop_assert!(after.admit(&asked).is_err(), "`{}` is called after {}", model, error.code);
                     }
                 }
@@ -180,8 +180,8 @@ proptest! {
     fn the_candidate_may_always_be_called(tape in tapes(), seconds in 0..2000i64) {
         let now = noon() + SignedDuration::from_secs(seconds);
         for state in states(&wild_journey(tape)) {
-            if let Step::CallModel { attempt, offer, .. } = state.next() {
-                let asked = Event::ModelCalled { model: state.candidate(now).clone(), attempt, offer };
+            if let Step::CallModel { attempt, tool_access, .. } = state.next() {
+                let asked = Event::ModelCalled { model: state.candidate(now).clone(), attempt, tool_access };
                 prop_assert_eq!(state.admit(&asked), Ok(()));
             }
         }
@@ -194,7 +194,7 @@ proptest! {
         for event in World::of(started.into(), tape, 0).into_ended() {
             match event {
                 Event::ModelCalled { model, .. } => prop_assert_eq!(model.as_str(), "first"),
-                Event::ModelFailed { cools_until, .. } => prop_assert_eq!(cools_until, None),
+                Event::ModelFailed { cooldown_until, .. } => prop_assert_eq!(cooldown_until, None),
                 _ => {}
             }
         }
@@ -213,9 +213,11 @@ fn down() -> Failure {
 impl Hand {
     /// The name of the model that is called at that second after noon.
     fn asks(&mut self, second: i64) -> String {
-        let Step::CallModel { attempt, offer, .. } = self.run.next() else { panic!("not now: {:?}", self.run.next()) };
+        let Step::CallModel { attempt, tool_access, .. } = self.run.next() else {
+            panic!("not now: {:?}", self.run.next())
+        };
         let model = self.run.candidate(noon() + SignedDuration::from_secs(second)).clone();
-        self.record(Event::ModelCalled { model: model.clone(), attempt, offer });
+        self.record(Event::ModelCalled { model: model.clone(), attempt, tool_access });
         model.to_string()
     }
 
@@ -314,8 +316,8 @@ fn only_failures_of_a_model_or_provider_trigger_a_fallback() {
         let mut hand = Hand::with(chain(1));
         hand.asks(0);
         hand.fails(Failure::new(*code, "no"), 0);
-        let Step::CallModel { offer, .. } = Hand::with(chain(1)).run.next() else { panic!() };
-        let asked = Event::ModelCalled { model: "second".into(), attempt: 2, offer };
+        let Step::CallModel { tool_access, .. } = Hand::with(chain(1)).run.next() else { panic!() };
+        let asked = Event::ModelCalled { model: "second".into(), attempt: 2, tool_access };
         let may = hand.run.admit(&asked).is_ok();
         let goes_on = matches!(hand.run.next(), Step::CallModel { .. });
         let of_a_provider = code.as_str().starts_with("provider_");

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use toolgate::core::id::CallId;
 use toolgate::core::run::{
-    Answer, Binding, CallState, CallVerdict, Event, InDoubt, Limits, PolicyMark, Right, Run, Spec, Step,
+    Answer, Authorization, Binding, CallState, CallVerdict, Event, InDoubt, Limits, PolicyMark, Run, Spec, Step,
 };
 use toolgate::core::tool::Origin;
 
@@ -24,9 +24,13 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
             Event::CallChecked { call, verdict } => {
                 let yes = rights.remove(call) == Some("a person");
                 match verdict {
-                    CallVerdict::Run { by: Right::Policy { .. } } => drop(rights.insert(call.clone(), "the policy")),
-                    CallVerdict::Run { by: Right::Grant { .. } } => drop(rights.insert(call.clone(), "a grant")),
-                    CallVerdict::Run { by: Right::Person } => {
+                    CallVerdict::Run { by: Authorization::Policy { .. } } => {
+                        rights.insert(call.clone(), "the policy");
+                    }
+                    CallVerdict::Run { by: Authorization::Grant { .. } } => {
+                        rights.insert(call.clone(), "a grant");
+                    }
+                    CallVerdict::Run { by: Authorization::Person } => {
                         prop_assert!(yes, "{} is handed over without an approval", call);
                         rights.insert(call.clone(), "a person");
                     }
@@ -101,7 +105,7 @@ proptest! {
             let mut run = state;
             let Step::CheckCalls(calls) = run.next() else { continue };
             let call = calls[0].clone();
-            let verdict = CallVerdict::Ask { rule: None, why: "?".into(), policy: None, within_s: Some(within) };
+            let verdict = CallVerdict::Ask { rule: None, why: "?".into(), policy: None, answer_timeout_s: Some(within) };
             let asked = Event::CallChecked { call: call.clone(), verdict };
             if run.apply_at(&asked, start).is_err() {
                 continue;
@@ -150,7 +154,7 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
             Event::InputGiven { call, .. } => drop(standing.insert(call.clone())),
             Event::CallsStarted { calls } => standing.retain(|call| !calls.contains(call)),
             // Records that the consent still holds.
-            Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. } => {}
+            Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. } => {}
             Event::CallChecked { call, .. }
             | Event::CallDrifted { call, .. }
             | Event::Expired { call }
@@ -166,7 +170,8 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
 /// The events that record actions, as opposed to answers.
 fn deeds(journal: &[Event]) -> Vec<&Event> {
     let is_said = |event: &&Event| {
-        let still_holds = matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. });
+        let still_holds =
+            matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. });
         still_holds
             || matches!(event, Event::ApprovalDecided { .. } | Event::InputGiven { .. } | Event::Extended { .. })
     };

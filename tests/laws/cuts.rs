@@ -9,8 +9,8 @@ use toolgate::core::chat::{Message, Reply, Stop};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    Answer, CallVerdict, Debt, Decision, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict, Rejection, Resume,
-    Right, Run, Spec, Status, Step,
+    Answer, Authorization, CallVerdict, Decision, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict, PendingItem,
+    Rejection, Resume, Run, Spec, Status, Step,
 };
 use toolgate::core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
@@ -22,15 +22,15 @@ use crate::world::{asked, decision};
 struct Script {
     spec: Spec,
     replies: Vec<Reply>,
-    on_wait: fn(&[Debt]) -> Input,
+    on_wait: fn(&[PendingItem]) -> Input,
 }
 
 impl Script {
     fn of(spec: Spec, replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self { spec, replies: replies.into_iter().collect(), on_wait: |debts| resume(debts, &approve()) }
+        Self { spec, replies: replies.into_iter().collect(), on_wait: |items| resume(items, &approve()) }
     }
 
-    fn waiting(self, on_wait: fn(&[Debt]) -> Input) -> Self {
+    fn waiting(self, on_wait: fn(&[PendingItem]) -> Input) -> Self {
         Self { on_wait, ..self }
     }
 
@@ -42,11 +42,11 @@ impl Script {
                 Step::Record(events) => events,
                 Step::ListTools => vec![Event::ToolsListed { toolset: toolset() }],
                 Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Vec::new() }],
-                Step::CallModel { attempt, offer, .. } => {
+                Step::CallModel { attempt, tool_access, .. } => {
                     let reply = self.replies.get(replies).or(self.replies.last()).cloned().unwrap();
                     let reply = Arc::new(run.with_unique_ids(reply));
                     let model = run.candidate(noon()).clone();
-                    vec![Event::ModelCalled { model, attempt, offer }, Event::ModelReplied { reply }]
+                    vec![Event::ModelCalled { model, attempt, tool_access }, Event::ModelReplied { reply }]
                 }
                 Step::ValidateOutput(text) => vec![Event::OutputValidated { verdict: validate(&text) }],
                 Step::CheckCalls(ids) => ids.into_iter().map(|id| check(&run, id)).collect(),
@@ -60,7 +60,7 @@ impl Script {
                     let results: Vec<Event> = results.collect();
                     [Event::CallsStarted { calls: ids }].into_iter().chain(results).collect()
                 }
-                Step::Wait(debts) => run.accept(&(self.on_wait)(&debts)).unwrap(),
+                Step::Wait(items) => run.accept(&(self.on_wait)(&items)).unwrap(),
                 Step::Done(_) => return (journal, run),
             };
             for event in events {
@@ -109,9 +109,9 @@ fn started_twice(journal: &[Event]) -> Vec<CallId> {
 fn check(run: &Run, id: CallId) -> Event {
     let call = run.call(&id).unwrap();
     let verdict = match call.tool.as_ref().unwrap().verdict {
-        _ if call.is_approved() => CallVerdict::Run { by: Right::Person },
-        Verdict::Allow | Verdict::Ask if call.caution().is_some() => asked("once more"),
-        Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
+        _ if call.is_approved() => CallVerdict::Run { by: Authorization::Person },
+        Verdict::Allow | Verdict::Ask if call.reapproval_reason().is_some() => asked("once more"),
+        Verdict::Allow => CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
         Verdict::Ask => asked("asked"),
         Verdict::Deny => CallVerdict::Rejected {
             reason: Rejection::Denied,
@@ -137,20 +137,20 @@ fn approve() -> Decision {
     decision(Answer::Approve)
 }
 
-fn resume(debts: &[Debt], decision: &Decision) -> Input {
+fn resume(items: &[PendingItem], decision: &Decision) -> Input {
     let mut resume = Resume::default();
-    for debt in debts {
-        match debt {
-            Debt::ExternalResult { call_id, .. } => {
+    for item in items {
+        match item {
+            PendingItem::ExternalResult { call_id, .. } => {
                 let outcome = Outcome::Returned(ToolOutput::text("from the caller"));
                 resume.results.push((call_id.clone(), outcome));
             }
-            Debt::Approval { call_id, why, .. } => {
+            PendingItem::Approval { call_id, why, .. } => {
                 // A decision about a doubt has another reason than the first one.
                 let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
                 resume.decisions.push((call_id.clone(), decision));
             }
-            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => {
+            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
                 panic!("no server of these scripts suspends a call")
             }
         }
@@ -190,10 +190,10 @@ fn approvals_denials_and_edits() {
     let calls = || Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_ask_order")]);
     let script = || Script::of(plain(), [calls(), done()]);
     script().survives_every_cut(Status::Completed);
-    script().waiting(|debts| resume(debts, &decision(Answer::Deny))).survives_every_cut(Status::Completed);
-    let edit = |debts: &[Debt]| {
+    script().waiting(|items| resume(items, &decision(Answer::Deny))).survives_every_cut(Status::Completed);
+    let edit = |items: &[PendingItem]| {
         let edited = Some(Arguments::from_value(json!({"less": true})));
-        resume(debts, &Decision { edited_arguments: edited, ..approve() })
+        resume(items, &Decision { edited_arguments: edited, ..approve() })
     };
     script().waiting(edit).survives_every_cut(Status::Completed);
 }
@@ -202,7 +202,7 @@ fn approvals_denials_and_edits() {
 fn a_denial_that_ends_the_run() {
     let spec = Spec { on_deny: OnDeny::Fail, ..plain() };
     let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_order")]), done()]);
-    script.waiting(|debts| resume(debts, &decision(Answer::Deny))).survives_every_cut(Status::Failed);
+    script.waiting(|items| resume(items, &decision(Answer::Deny))).survives_every_cut(Status::Failed);
 }
 
 #[test]

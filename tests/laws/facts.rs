@@ -97,8 +97,8 @@ proptest! {
     fn law_7_only_a_pending_run_has_pending_items(tape in tapes()) {
         for state in states(&wild_journey(tape)) {
             prop_assert_eq!(state.status() == Status::Pending, !state.pending().is_empty());
-            if let Step::Wait(debts) = state.next() {
-                prop_assert!(!debts.is_empty());
+            if let Step::Wait(items) = state.next() {
+                prop_assert!(!items.is_empty());
             }
         }
     }

@@ -8,7 +8,7 @@ use toolgate::core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usa
 use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{CallId, Tenant};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Candidate, InDoubt, Limits, Offer, OnDeny, Spec, Started, Trigger};
+use toolgate::core::run::{Candidate, InDoubt, Limits, OnDeny, Spec, Started, ToolAccess, Trigger};
 use toolgate::core::tool::result::{Keeping, MIN_RESULT_BYTES, bounded};
 use toolgate::core::tool::{
     Annotations, Arguments, Builtin, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode,
@@ -190,14 +190,14 @@ fn any_fallback(tape: &mut Tape) -> Vec<Candidate> {
 }
 
 /// A random reply of a model, whatever tools were available. Ids are as bad as providers make them.
-pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, offer: Offer) -> Reply {
+pub(crate) fn any_reply(tape: &mut Tape, tools: &Toolset, tool_access: ToolAccess) -> Reply {
     let usage = Usage {
         input_tokens: *tape.pick(&[None, Some(7), Some(20)]),
         output_tokens: *tape.pick(&[None, Some(3)]),
         cost_usd: *tape.pick(&[None, Some(0.011), Some(0.02)]),
         ..Usage::default()
     };
-    let stubborn = offer == Offer::Tools || tape.once_in(2);
+    let stubborn = tool_access == ToolAccess::Enabled || tape.once_in(2);
     let reply = match tape.below(24) {
         1..=15 if stubborn => any_calls(tape, tools),
         16 | 17 => Reply { stop: Stop::Pause, ..Reply::text("one moment") },

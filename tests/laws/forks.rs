@@ -55,7 +55,7 @@ proptest! {
         let journal = forked(&source, at as usize, None);
         let own = journal.len();
         prop_assert_eq!(Run::replay(&journal).unwrap().unwrap().foregone_ending(), None);
-        let whole = World::take_up(&journal, Tape::blank()).into_ended();
+        let whole = World::resume_run(&journal, Tape::blank()).into_ended();
         // The policy may deny a call now that it was not asked about in the source.
         prop_assert!(asks_or_waits(&whole, own) || is_denied(&whole), "{}", to_json(&whole).join("\n"));
     }
@@ -65,7 +65,7 @@ proptest! {
         let source = wild_journey(tape);
         let at = Run::fork_position(&source, true).unwrap();
         let journal = forked(&source, at as usize, Some("look again"));
-        let whole = World::take_up(&journal, Tape::blank()).into_ended();
+        let whole = World::resume_run(&journal, Tape::blank()).into_ended();
         let asked = whole[journal.len()..].iter().position(|event| matches!(event, Event::ModelCalled { .. }));
         let Some(asked) = asked else {
             prop_assert!(asks_or_waits(&whole, journal.len()) || is_denied(&whole));
@@ -88,7 +88,7 @@ proptest! {
             if run.foregone_ending().is_some() {
                 continue;
             }
-            let whole = World::take_up(&journal, Tape::blank()).into_ended();
+            let whole = World::resume_run(&journal, Tape::blank()).into_ended();
             for state in states(&whole) {
                 prop_assert_eq!(refusal(state.transcript(), Open::Never), None, "forked at {}", at);
             }
@@ -99,9 +99,9 @@ proptest! {
     fn a_fork_of_a_fork_is_a_fork(tape in tapes()) {
         let source = wild_journey(tape);
         let at = Run::fork_position(&source, false).unwrap();
-        let once = World::take_up(&forked(&source, at as usize, None), Tape::blank()).into_ended();
+        let once = World::resume_run(&forked(&source, at as usize, None), Tape::blank()).into_ended();
         let again = Run::fork_position(&once, true).unwrap();
-        let twice = World::take_up(&forked(&once, again as usize, Some("and again")), Tape::blank()).into_ended();
+        let twice = World::resume_run(&forked(&once, again as usize, Some("and again")), Tape::blank()).into_ended();
         prop_assert!(Run::replay(&twice).unwrap().unwrap().ending().is_some());
     }
 

@@ -7,7 +7,7 @@ use toolgate::core::chat::{Message, Part, Reply};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    CallVerdict, Debt, Event, Input, OutputVerdict, Rejection, Resume, Right, Run, Spec, Status, Step,
+    Authorization, CallVerdict, Event, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
 use toolgate::core::tool::{Outcome, Problem, ToolCall, ToolOutput};
 
@@ -33,9 +33,11 @@ impl Hand {
 
     /// Calls the model, which replies with this, and takes all steps that need no input from outside.
     pub(crate) fn model_says(mut self, reply: Reply) -> Self {
-        let Step::CallModel { attempt, offer, .. } = self.run.next() else { panic!("not now: {:?}", self.run.next()) };
+        let Step::CallModel { attempt, tool_access, .. } = self.run.next() else {
+            panic!("not now: {:?}", self.run.next())
+        };
         let model = self.run.candidate(noon()).clone();
-        self.record(Event::ModelCalled { model, attempt, offer });
+        self.record(Event::ModelCalled { model, attempt, tool_access });
         let reply = self.run.with_unique_ids(reply);
         self.record(Event::ModelReplied { reply: reply.into() });
         self.settled()
@@ -89,9 +91,9 @@ impl Hand {
                 message: Problem::feedback("Invalid arguments:", &[Problem::whole("json", "not an object")]),
                 problems: vec![Problem::whole("json", "not an object")],
             },
-            _ if call.is_approved() => CallVerdict::Run { by: Right::Person },
-            Verdict::Allow | Verdict::Ask if call.caution().is_some() => crate::world::asked("once more"),
-            Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
+            _ if call.is_approved() => CallVerdict::Run { by: Authorization::Person },
+            Verdict::Allow | Verdict::Ask if call.reapproval_reason().is_some() => crate::world::asked("once more"),
+            Verdict::Allow => CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
             Verdict::Ask => crate::world::asked("asked"),
             Verdict::Deny => CallVerdict::Rejected {
                 reason: Rejection::Denied,
@@ -121,8 +123,8 @@ impl Hand {
     }
 
     pub(crate) fn owed(&self) -> Vec<String> {
-        let debts = self.run.pending();
-        debts.iter().map(|debt: &Debt| format!("{} {}", debt.kind(), debt.call_id())).collect()
+        let items = self.run.pending();
+        items.iter().map(|item: &PendingItem| format!("{} {}", item.kind(), item.call_id())).collect()
     }
 
     pub(crate) fn started_calls(&self) -> Vec<String> {

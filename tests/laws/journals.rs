@@ -17,7 +17,7 @@ proptest! {
     fn law_3_every_prefix_is_driven_to_an_ending_by_a_calm_world(tape in tapes()) {
         let journal = wild_journey(tape);
         for end in 1..=journal.len() {
-            let whole = World::take_up(&journal[..end], Tape::blank()).into_ended();
+            let whole = World::resume_run(&journal[..end], Tape::blank()).into_ended();
             prop_assert!(Run::replay(&whole).unwrap().unwrap().ending().is_some());
         }
     }
@@ -26,7 +26,7 @@ proptest! {
     fn law_3_every_prefix_is_driven_to_an_ending_by_a_rough_world(tape in tapes(), rough in tapes()) {
         let journal = wild_journey(tape);
         for end in (1..=journal.len()).step_by(3) {
-            World::take_up(&journal[..end], rough.clone()).into_ended();
+            World::resume_run(&journal[..end], rough.clone()).into_ended();
         }
     }
 
@@ -89,7 +89,7 @@ proptest! {
             hand = match hand.run.next() {
                 Step::CallModel { .. } => hand.model_says(reply.clone()),
                 Step::ValidateOutput(_) => hand.finds_the_answer(&[problem()]),
-                Step::Wait(debts) => hand.given(Input::Resume(answer_all(&debts))),
+                Step::Wait(items) => hand.given(Input::Resume(answer_all(&items))),
                 other => panic!("neither pending nor over: {other:?}"),
             };
             if talkative && !hand.status().is_ended() {

@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 use toolgate::core::chat::Message;
 use toolgate::core::id::CallId;
-use toolgate::core::run::{Answer, Channel, Debt, Decision, Event, HumanAnswer, Input, Refusal, Resume, Run};
-use toolgate::core::tool::{Arguments, Choice, Outcome, Reaction, ToolOutput};
+use toolgate::core::run::{
+    Answer, Channel, Decision, Event, HumanAnswer, Input, PendingItem, Resume, ResumeError, Run,
+};
+use toolgate::core::tool::{Arguments, Choice, ElicitationResponse, Outcome, ToolOutput};
 
 use crate::tape::{strictly, tapes};
 use crate::world::{Owed, answer_all, any_resume, decision, difference, ids, journey, owed, reactions, states};
@@ -18,13 +20,13 @@ fn apply(run: &Run, events: &[Event]) -> Run {
 }
 
 /// The states of a journal with pending items, each with its items.
-fn waiting(journal: &[Event]) -> Vec<(Run, Vec<Debt>)> {
-    let owing = states(journal).into_iter().map(|run| (run.pending(), run));
-    owing.filter(|(debts, _)| !debts.is_empty()).map(|(debts, run)| (run, debts)).collect()
+fn waiting(journal: &[Event]) -> Vec<(Run, Vec<PendingItem>)> {
+    let pending_kind = states(journal).into_iter().map(|run| (run.pending(), run));
+    pending_kind.filter(|(items, _)| !items.is_empty()).map(|(items, run)| (run, items)).collect()
 }
 
-fn pay(debt: &Debt, partial: bool) -> Input {
-    Input::Resume(Resume { partial, ..answer_all(std::slice::from_ref(debt)) })
+fn pay(item: &PendingItem, partial: bool) -> Input {
+    Input::Resume(Resume { partial, ..answer_all(std::slice::from_ref(item)) })
 }
 
 proptest! {
@@ -44,8 +46,8 @@ proptest! {
 
     #[test]
     fn law_8_whatever_is_accepted_is_admitted(tape in tapes(), mut choices in tapes()) {
-        for (run, debts) in waiting(&journey(tape)) {
-            let input = Input::Resume(any_resume(&mut choices, &debts));
+        for (run, items) in waiting(&journey(tape)) {
+            let input = Input::Resume(any_resume(&mut choices, &items));
             if let Ok(events) = run.accept(&input) {
                 apply(&run, &events);
             }
@@ -54,8 +56,8 @@ proptest! {
 
     #[test]
     fn law_8_answers_to_different_items_merge_in_any_order(tape in tapes()) {
-        for (run, debts) in waiting(&journey(tape)) {
-            let [one, other, ..] = &debts[..] else { continue };
+        for (run, items) in waiting(&journey(tape)) {
+            let [one, other, ..] = &items[..] else { continue };
             let (one, other) = (pay(one, true), pay(other, true));
             let after_one = apply(&run, &run.accept(&one).unwrap());
             let after_other = apply(&run, &run.accept(&other).unwrap());
@@ -67,9 +69,9 @@ proptest! {
 
     #[test]
     fn law_8_a_pending_item_settles_once(tape in tapes()) {
-        for (run, debts) in waiting(&journey(tape)) {
-            for debt in &debts {
-                let (first, second) = match owed(debt) {
+        for (run, items) in waiting(&journey(tape)) {
+            for item in &items {
+                let (first, second) = match owed(item) {
                     Owed::Result(id) => {
                         let result = |text: &str| vec![(id.clone(), Outcome::Returned(ToolOutput::text(text)))];
                         let resume = |text| Resume { results: result(text), partial: true, ..Resume::default() };
@@ -94,11 +96,11 @@ proptest! {
                         (resume("blue"), resume("red"))
                     }
                     Owed::Input(id, keys) => {
-                        let resume = |reaction: Reaction| {
+                        let resume = |reaction: ElicitationResponse| {
                             let each = keys.iter().map(|key| (key.clone(), reaction.clone()));
                             Resume { inputs: vec![(id.clone(), reactions(each))], partial: true, ..Resume::default() }
                         };
-                        (resume(Reaction::decline()), resume(Reaction::cancel()))
+                        (resume(ElicitationResponse::decline()), resume(ElicitationResponse::cancel()))
                     }
                     Owed::News => continue,
                 };
@@ -111,8 +113,8 @@ proptest! {
 
     #[test]
     fn law_8_a_repeated_resume_is_accepted_without_events(tape in tapes(), mut choices in tapes()) {
-        for (run, debts) in waiting(&journey(tape)) {
-            let resume = any_resume(&mut choices, &debts);
+        for (run, items) in waiting(&journey(tape)) {
+            let resume = any_resume(&mut choices, &items);
             let input = Input::Resume(Resume { expected_version: Some(run.length()), ..resume });
             let Ok(events) = run.accept(&input) else { continue };
             let after = apply(&run, &events);
@@ -122,14 +124,14 @@ proptest! {
 
     #[test]
     fn law_8_a_full_resume_leaves_no_answered_item_pending(tape in tapes()) {
-        for (run, debts) in waiting(&journey(tape)) {
+        for (run, items) in waiting(&journey(tape)) {
             // With an expected version, a resume never repeats an earlier decision by chance.
-            let seen = Resume { expected_version: Some(run.length()), ..answer_all(&debts) };
+            let seen = Resume { expected_version: Some(run.length()), ..answer_all(&items) };
             let after = apply(&run, &run.accept(&Input::Resume(seen)).unwrap());
             let still: Vec<(CallId, &str)> =
-                after.pending().iter().map(|debt| (debt.call_id().clone(), debt.kind())).collect();
-            for debt in debts.iter().filter(|debt| debt.wants_answer()) {
-                let same = (debt.call_id().clone(), debt.kind());
+                after.pending().iter().map(|item| (item.call_id().clone(), item.kind())).collect();
+            for item in items.iter().filter(|item| item.wants_answer()) {
+                let same = (item.call_id().clone(), item.kind());
                 prop_assert!(!still.contains(&same), "{:?} was answered and is pending", same);
             }
         }
@@ -138,39 +140,39 @@ proptest! {
     #[test]
     fn law_8_wrong_kind_unknown_settled_incomplete_and_stale_are_refused(tape in tapes()) {
         let journal = journey(tape);
-        for (run, debts) in waiting(&journal) {
-            let wanting: Vec<&Debt> = debts.iter().filter(|debt| debt.wants_answer()).collect();
-            let all = answer_all(&debts);
+        for (run, items) in waiting(&journal) {
+            let wanting: Vec<&PendingItem> = items.iter().filter(|item| item.wants_answer()).collect();
+            let all = answer_all(&items);
             let result = |id: &CallId| (id.clone(), Outcome::Returned(ToolOutput::text("forged")));
-            for debt in &debts {
+            for item in &items {
                 let mut wrong = Resume { partial: true, ..Resume::default() };
-                match owed(debt) {
+                match owed(item) {
                     Owed::Result(id) => wrong.decisions.push((id, decision(Answer::Deny))),
                     Owed::Decision(id) | Owed::Answer(id, _) | Owed::Input(id, _) => wrong.results.push(result(&id)),
-                    Owed::News => wrong.results.push(result(debt.call_id())),
+                    Owed::News => wrong.results.push(result(item.call_id())),
                 }
                 let refusals = run.accept(&Input::Resume(wrong)).unwrap_err();
-                prop_assert!(matches!(refusals[..], [Refusal::WrongKind { .. }]), "{:?}", refusals);
+                prop_assert!(matches!(refusals[..], [ResumeError::WrongKind { .. }]), "{:?}", refusals);
             }
 
             let mut unknown = all.clone();
             unknown.results.push(result(&"unknown".into()));
             let refusals = run.accept(&Input::Resume(unknown)).unwrap_err();
-            prop_assert!(matches!(refusals[..], [Refusal::UnknownCall { .. }]), "{:?}", refusals);
+            prop_assert!(matches!(refusals[..], [ResumeError::UnknownCall { .. }]), "{:?}", refusals);
 
             if wanting.is_empty() {
                 continue;
             }
             let stale = Resume { expected_version: Some(run.length() + 1), ..all.clone() };
             let refusals = run.accept(&Input::Resume(stale)).unwrap_err();
-            prop_assert!(matches!(refusals[..], [Refusal::Stale { .. }]), "{:?}", refusals);
+            prop_assert!(matches!(refusals[..], [ResumeError::VersionConflict { .. }]), "{:?}", refusals);
 
             if let [first, _, ..] = wanting[..] {
                 let Input::Resume(one) = pay(first, false) else { unreachable!() };
                 // Without a version it could repeat an earlier decision about the same call, which is not an error.
                 let one = Resume { expected_version: Some(run.length()), ..one };
                 let refusals = run.accept(&Input::Resume(one)).unwrap_err();
-                prop_assert!(matches!(refusals[..], [Refusal::Incomplete { .. }]), "{:?}", refusals);
+                prop_assert!(matches!(refusals[..], [ResumeError::Incomplete { .. }]), "{:?}", refusals);
             }
 
             let mut twice = all.clone();
@@ -181,7 +183,7 @@ proptest! {
             prop_assert!(run.accept(&Input::Resume(twice)).is_err());
 
             for id in ids(&journal) {
-                let waits = debts.iter().any(|debt| *debt.call_id() == id);
+                let waits = items.iter().any(|item| *item.call_id() == id);
                 let forged = Resume { results: vec![result(&id)], partial: true, ..Resume::default() };
                 prop_assert!(waits || run.accept(&Input::Resume(forged)).is_err(), "{} accepted a forged result", id);
             }
@@ -190,9 +192,9 @@ proptest! {
 
     #[test]
     fn law_8_unusable_edited_arguments_are_refused(tape in tapes()) {
-        for (run, debts) in waiting(&journey(tape)) {
-            for debt in &debts {
-                let Owed::Decision(id) = owed(debt) else { continue };
+        for (run, items) in waiting(&journey(tape)) {
+            for item in &items {
+                let Owed::Decision(id) = owed(item) else { continue };
                 for (answer, edited) in [
                     (Answer::Deny, Arguments::Object(Default::default())),
                     (Answer::Approve, Arguments::Malformed("{".into())),
@@ -201,7 +203,7 @@ proptest! {
                     let decisions = vec![(id.clone(), decision)];
                     let resume = Resume { decisions, partial: true, ..Resume::default() };
                     let refusals = run.accept(&Input::Resume(resume)).unwrap_err();
-                    prop_assert!(matches!(refusals[..], [Refusal::Invalid { .. }]), "{:?}", refusals);
+                    prop_assert!(matches!(refusals[..], [ResumeError::Invalid { .. }]), "{:?}", refusals);
                 }
             }
         }

@@ -6,11 +6,12 @@ use serde_json::json;
 use toolgate::core::chat::{Message, Reply, Role};
 use toolgate::core::id::CallId;
 use toolgate::core::run::{
-    Answer, CallVerdict, Decision, Ending, Event, Input, InputGiven, Limit, Limits, Offer, Refusal, Resume, Right,
-    Scope, Spec, Status, Step,
+    Answer, Authorization, CallVerdict, Decision, ElicitationAnswer, Ending, Event, Input, Limit, Limits, Resume,
+    ResumeError, Scope, Spec, Status, Step, ToolAccess,
 };
 use toolgate::core::tool::{
-    Arguments, InputNeeded, Outcome, Problem, Question, Reaction, TaskHandle, TierMode, ToolCall, ToolName, ToolOutput,
+    Arguments, ElicitationRequest, ElicitationResponse, Outcome, Problem, Question, TaskHandle, TierMode, ToolCall,
+    ToolName, ToolOutput,
 };
 
 use crate::fixtures::{call, noon, problem, smaller_toolset, spec};
@@ -93,18 +94,18 @@ fn a_result_nested_too_deep_to_be_read_back_is_refused() {
         hand.run.accept(&Input::Resume(Resume { results, ..Resume::default() }))
     };
     assert!(result(100).is_ok());
-    assert!(matches!(result(101).unwrap_err().as_slice(), [Refusal::Invalid { .. }]));
+    assert!(matches!(result(101).unwrap_err().as_slice(), [ResumeError::Invalid { .. }]));
 }
 
 fn malformed(id: &str, name: &str) -> ToolCall {
     ToolCall { id: CallId::from(id), name: name.into(), arguments: Arguments::Malformed("{\"half\":".into()) }
 }
 
-fn offered(hand: &Hand) -> Offer {
-    let Step::CallModel { offer, .. } = hand.run.next() else {
+fn offered(hand: &Hand) -> ToolAccess {
+    let Step::CallModel { tool_access, .. } = hand.run.next() else {
         panic!("the model is not called: {:?}", hand.run.next())
     };
-    offer
+    tool_access
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn row_2_23_sequential_tiers_run_before_the_next_model_call() {
     ]);
     assert_eq!(hand.started_calls(), ["first", "plain", "low"]);
     assert_eq!(hand.run.budget().tool_interactions, 1);
-    assert_eq!(offered(&hand), Offer::Tools);
+    assert_eq!(offered(&hand), ToolAccess::Enabled);
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn rows_2_29_and_2_30_an_invalid_external_call_never_becomes_pending() {
     assert_eq!(hand.owed(), ["external_result right"]);
     let hand = hand.resumed_with("right", "shipped");
     assert!(hand.last_lines()[0].starts_with("error wrong: Invalid arguments:"), "{:?}", hand.last_lines());
-    assert_eq!(offered(&hand), Offer::Tools);
+    assert_eq!(offered(&hand), ToolAccess::Enabled);
 }
 
 #[test]
@@ -191,13 +192,13 @@ fn row_2_35_an_unknown_tool_is_answered_and_the_run_continues() {
     let lines = hand.last_lines();
     assert!(lines[0].starts_with("error a: Tool does not exist: `no_such_tool`"), "{lines:?}");
     assert_eq!(lines[1], "result b: result of mcp_files_read");
-    assert_eq!(offered(&hand), Offer::Tools);
+    assert_eq!(offered(&hand), ToolAccess::Enabled);
 }
 
 #[test]
 fn row_2_39_the_hard_limit_ends_the_run_with_one_last_answer() {
     let hand = Hand::with(bounded(30, 1)).model_calls([call("a", "mcp_files_read")]);
-    assert_eq!(offered(&hand), Offer::LastWord);
+    assert_eq!(offered(&hand), ToolAccess::FinalAnswer);
     let hand = hand.model_says(Reply::text("so far"));
     let Some(Ending::TurnLimit { limit: Limit::Iterations, output: Some(output) }) = hand.run.ending() else {
         panic!("{:?}", hand.run.ending())
@@ -218,10 +219,10 @@ fn row_2_40_the_number_of_tool_interactions_is_configurable() {
     for max in 1..4 {
         let mut hand = Hand::with(bounded(max, 50));
         for turn in 0..max {
-            assert_eq!(offered(&hand), Offer::Tools, "turn {turn} of {max}");
+            assert_eq!(offered(&hand), ToolAccess::Enabled, "turn {turn} of {max}");
             hand = hand.model_calls([call("again", "mcp_files_read")]);
         }
-        assert_eq!(offered(&hand), Offer::NoTools);
+        assert_eq!(offered(&hand), ToolAccess::BudgetExhausted);
         assert_eq!(hand.started_calls().len(), max as usize);
     }
 }
@@ -237,7 +238,7 @@ fn rows_2_41_and_2_42_the_budget_has_limits_and_usage() {
 #[test]
 fn row_2_43_an_exhausted_budget_requests_a_final_answer() {
     let hand = Hand::with(bounded(1, 50)).model_calls([call("a", "mcp_files_read")]);
-    assert_eq!(offered(&hand), Offer::NoTools);
+    assert_eq!(offered(&hand), ToolAccess::BudgetExhausted);
     let hand = hand.model_says(Reply::text("with what I have"));
     assert_eq!(hand.status(), Status::Completed);
 }
@@ -310,7 +311,7 @@ fn unusable_calls_end_the_run_after_all_corrections() {
 fn a_task_being_answered_in_a_crash_is_polled_and_not_in_doubt() {
     let task = TaskHandle { id: "t1".into(), message: None, poll_ms: None, ttl_ms: None };
     let question = Question::Url { message: "sign here".into(), url: "https://sign.example/1".into() };
-    let needed = InputNeeded {
+    let needed = ElicitationRequest {
         questions: [("a".to_owned(), question)].into(),
         state: None,
         task: Some(task.clone()),
@@ -321,16 +322,16 @@ fn a_task_being_answered_in_a_crash_is_polled_and_not_in_doubt() {
     for tool in ["mcp_files_write", "mcp_files_read"] {
         let mut hand = Hand::with(plain());
         let model = hand.run.candidate(noon()).clone();
-        hand.record(Event::ModelCalled { model, attempt: 1, offer: Offer::Tools });
+        hand.record(Event::ModelCalled { model, attempt: 1, tool_access: ToolAccess::Enabled });
         hand.record(Event::ModelReplied { reply: Reply::calling([call("a", tool)]).into() });
         let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
         events.into_iter().for_each(|event| hand.record(event));
-        let by = Right::Policy { rule: None, policy: None };
+        let by = Authorization::Policy { rule: None, policy: None };
         hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
         hand.record(Event::InputRequired { call: "a".into(), needed: needed.clone().into(), wire: None });
-        let given = InputGiven {
-            reactions: [("a".to_owned(), Reaction::done())].into(),
+        let given = ElicitationAnswer {
+            reactions: [("a".to_owned(), ElicitationResponse::done())].into(),
             by: "ada".into(),
             via: Default::default(),
             repeat: false,
@@ -351,7 +352,7 @@ fn a_task_being_answered_in_a_crash_is_polled_and_not_in_doubt() {
 /// A call of this tool that was sent, and whose server asks on the open call.
 fn held(tool: &str) -> Hand {
     let question = Question::Url { message: "sign here".into(), url: "https://sign.example/1".into() };
-    let needed = InputNeeded {
+    let needed = ElicitationRequest {
         questions: [("a".to_owned(), question)].into(),
         state: None,
         task: None,
@@ -360,20 +361,20 @@ fn held(tool: &str) -> Hand {
     };
     let mut hand = Hand::with(plain());
     let model = hand.run.candidate(noon()).clone();
-    hand.record(Event::ModelCalled { model, attempt: 1, offer: Offer::Tools });
+    hand.record(Event::ModelCalled { model, attempt: 1, tool_access: ToolAccess::Enabled });
     hand.record(Event::ModelReplied { reply: Reply::calling([call("a", tool)]).into() });
     let Step::Record(events) = hand.run.next() else { panic!("{:?}", hand.run.next()) };
     events.into_iter().for_each(|event| hand.record(event));
-    let by = Right::Policy { rule: None, policy: None };
+    let by = Authorization::Policy { rule: None, policy: None };
     hand.record(Event::CallChecked { call: "a".into(), verdict: CallVerdict::Run { by } });
     hand.record(Event::CallsStarted { calls: vec!["a".into()] });
     hand.record(Event::InputRequested { call: "a".into(), needed: needed.into(), until: None });
     hand
 }
 
-fn signed(repeat: bool) -> InputGiven {
-    InputGiven {
-        reactions: [("a".to_owned(), Reaction::done())].into(),
+fn signed(repeat: bool) -> ElicitationAnswer {
+    ElicitationAnswer {
+        reactions: [("a".to_owned(), ElicitationResponse::done())].into(),
         by: "ada".into(),
         via: Default::default(),
         repeat,
@@ -400,7 +401,7 @@ fn a_started_call_is_not_sent_again_without_consent() {
     let hand = held("mcp_files_write");
     let needed = hand.run.call(&"a".into()).unwrap().elicitation().unwrap().clone();
     let mut hand = hand;
-    let interrupted = InputNeeded { interrupted: true, ..(*needed).clone() };
+    let interrupted = ElicitationRequest { interrupted: true, ..(*needed).clone() };
     hand.record(Event::InputRequired { call: "a".into(), needed: interrupted.into(), wire: None });
     assert!(hand.run.admit(&Event::InputGiven { call: "a".into(), given: signed(false) }).is_err());
     hand.record(Event::InputGiven { call: "a".into(), given: signed(true) });

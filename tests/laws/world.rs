@@ -11,11 +11,12 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    Answer, CallState, CallVerdict, Channel, Debt, Decision, Ending, Event, Granted, HumanAnswer, Input, InputGiven,
-    Offer, OutputVerdict, Rejection, Resume, Right, Run, Started, Step,
+    Answer, Authorization, CallState, CallVerdict, Channel, Decision, ElicitationAnswer, Ending, Event, Granted,
+    HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Started, Step, ToolAccess,
 };
 use toolgate::core::tool::{
-    Arguments, Ask, Choice, Difference, InputNeeded, Outcome, Question, Reaction, TaskHandle, ToolName,
+    Arguments, Ask, Choice, Difference, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle,
+    ToolName,
 };
 
 use crate::fixtures::{
@@ -105,7 +106,7 @@ impl World {
     }
 
     /// Resumes a journal where it stops.
-    pub(crate) fn take_up(journal: &[Event], tape: Tape) -> Self {
+    pub(crate) fn resume_run(journal: &[Event], tape: Tape) -> Self {
         let run = Run::replay(journal).unwrap().expect("a journal begins with its start");
         let times = vec![noon(); journal.len()];
         Self { journal: journal.to_vec(), times, run, now: noon(), tape, wildness: 0, executions: 1 }
@@ -159,7 +160,7 @@ impl World {
                 let granted = guarded.into_iter().filter(|_| self.tape.once_in(3)).map(granted).collect();
                 self.record(Event::ApprovalsResolved { granted });
             }
-            Step::CallModel { attempt, offer, .. } => self.ask_the_model(attempt, offer)?,
+            Step::CallModel { attempt, tool_access, .. } => self.ask_the_model(attempt, tool_access)?,
             Step::ValidateOutput(_) => {
                 let verdict = match self.tape.below(4) {
                     0 => OutputVerdict::Valid { value: None },
@@ -171,16 +172,16 @@ impl World {
             }
             Step::CheckCalls(ids) => self.check(ids)?,
             Step::RunTier(ids) => self.run_tier(ids)?,
-            Step::Wait(debts) => self.pay(&debts),
+            Step::Wait(items) => self.pay(&items),
             Step::Done(_) => {}
         }
         Ok(())
     }
 
-    fn ask_the_model(&mut self, attempt: u32, offer: Offer) -> Result<(), Lost> {
+    fn ask_the_model(&mut self, attempt: u32, tool_access: ToolAccess) -> Result<(), Lost> {
         self.now += SignedDuration::from_secs(*self.tape.pick(&[0, 1, 30, 100]));
         let model = self.run.candidate(self.now).clone();
-        self.record(Event::ModelCalled { model, attempt, offer });
+        self.record(Event::ModelCalled { model, attempt, tool_access });
         self.may_be_lost()?;
         self.interrupt()?;
         if self.run.ending().is_some() {
@@ -193,7 +194,7 @@ impl World {
             return Ok(());
         }
         let tools = self.run.tools().expect("tools are listed before the model is asked").clone();
-        let reply = any_reply(&mut self.tape, &tools, offer);
+        let reply = any_reply(&mut self.tape, &tools, tool_access);
         let reply = self.run.with_unique_ids(reply);
         assert_eq!(self.run.with_unique_ids(reply.clone()), reply, "unique ids stay as they are");
         self.record(Event::ModelReplied { reply: Arc::new(reply) });
@@ -212,7 +213,7 @@ impl World {
                     self.record(drifted(&self.run, id));
                     continue;
                 }
-                CallVerdict::Run { by: Right::Person }
+                CallVerdict::Run { by: Authorization::Person }
             } else if call.sent {
                 if self.tape.once_in(4) {
                     let unknown = Event::CallCompleted {
@@ -229,9 +230,9 @@ impl World {
                 rejected(*self.tape.pick(&[Rejection::InvalidArguments, Rejection::Denied]))
             } else {
                 match tool.verdict {
-                    Verdict::Allow => CallVerdict::Run { by: Right::Policy { rule: None, policy: None } },
+                    Verdict::Allow => CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
                     Verdict::Ask => match self.run.granted(&tool.name, call.arguments(), self.now) {
-                        Some(grant) => CallVerdict::Run { by: Right::Grant { grant: grant.clone() } },
+                        Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant: grant.clone() } },
                         None => asked("the rule says so"),
                     },
                     Verdict::Deny => rejected(Rejection::Denied),
@@ -271,11 +272,11 @@ impl World {
     fn hold(&mut self, id: &CallId) -> Result<(), Lost> {
         let is_mcp = self.run.call(id).is_some_and(|call| !call.is_builtin());
         while is_mcp && self.tape.once_in(6) {
-            let needed = Arc::new(InputNeeded { interrupted: false, ..any_questions(&mut self.tape) });
+            let needed = Arc::new(ElicitationRequest { interrupted: false, ..any_questions(&mut self.tape) });
             self.record(Event::InputRequested { call: id.clone(), needed, until: None });
             self.may_be_lost()?;
-            let held = self.run.debts().into_iter().filter(Debt::is_held).collect::<Vec<_>>();
-            assert!(held.iter().any(|debt| debt.call_id() == id), "a held call is shown");
+            let held = self.run.pending_items().into_iter().filter(PendingItem::is_held).collect::<Vec<_>>();
+            assert!(held.iter().any(|item| item.call_id() == id), "a held call is shown");
             assert_eq!(self.run.pending(), [], "and the run is running");
             if self.tape.once_in(2) {
                 let resume = any_resume(&mut self.tape, &held);
@@ -287,23 +288,23 @@ impl World {
     }
 
     /// Answers pending items: some or all, validly or not. Tasks settle without answers, in any order.
-    fn pay(&mut self, debts: &[Debt]) {
-        assert!(!debts.is_empty(), "a wait has at least one pending item");
+    fn pay(&mut self, items: &[PendingItem]) {
+        assert!(!items.is_empty(), "a wait has at least one pending item");
         if self.tape.once_in(30) {
             return self.record(Event::Ended { ending: Ending::Expired });
         }
-        if let Some(late) = debts.iter().find(|debt| can_be_late(debt)).filter(|_| self.tape.once_in(8)) {
+        if let Some(late) = items.iter().find(|item| can_be_late(item)).filter(|_| self.tape.once_in(8)) {
             return self.record(Event::Expired { call: late.call_id().clone() });
         }
         let tasks: Vec<CallId> =
-            debts.iter().filter(|debt| !debt.wants_answer()).map(|debt| debt.call_id().clone()).collect();
-        if !tasks.is_empty() && (tasks.len() == debts.len() || self.tape.once_in(2)) {
+            items.iter().filter(|item| !item.wants_answer()).map(|item| item.call_id().clone()).collect();
+        if !tasks.is_empty() && (tasks.len() == items.len() || self.tape.once_in(2)) {
             let news = any_news(&mut self.tape, tasks[0].clone());
             return self.record(news);
         }
-        let resume = any_resume(&mut self.tape, debts);
+        let resume = any_resume(&mut self.tape, items);
         if self.give(&Input::Resume(resume)) == 0 {
-            let all = Resume { expected_version: Some(self.run.length()), ..answer_all(debts) };
+            let all = Resume { expected_version: Some(self.run.length()), ..answer_all(items) };
             assert!(self.give(&Input::Resume(all)) > 0, "a resume that answers every item is accepted");
         }
     }
@@ -321,7 +322,7 @@ impl World {
             47 => self.give(&Input::Cancel { reason: None, expected_version: None }),
             44..=46 => self.give(&Input::Message(Message::user(format!("and also {}", self.journal.len())))),
             40..=43 => {
-                let resume = any_resume(&mut self.tape, &visible_debts(&self.run, &self.journal));
+                let resume = any_resume(&mut self.tape, &visible_items(&self.run, &self.journal));
                 self.give(&Input::Resume(Resume { partial: true, ..resume }))
             }
             38 | 39 => return Err(Lost),
@@ -355,10 +356,10 @@ impl World {
     }
 }
 
-fn can_be_late(debt: &Debt) -> bool {
-    match debt {
-        Debt::ExternalResult { .. } | Debt::Approval { .. } | Debt::Question { .. } => true,
-        Debt::Input { .. } | Debt::Task { .. } => false,
+fn can_be_late(item: &PendingItem) -> bool {
+    match item {
+        PendingItem::ExternalResult { .. } | PendingItem::Approval { .. } | PendingItem::Question { .. } => true,
+        PendingItem::Input { .. } | PendingItem::Task { .. } => false,
     }
 }
 
@@ -367,7 +368,7 @@ pub(crate) fn granted(tool: ToolName) -> Granted {
 }
 
 pub(crate) fn asked(why: &str) -> CallVerdict {
-    CallVerdict::Ask { rule: Some("ask".into()), why: why.into(), policy: None, within_s: None }
+    CallVerdict::Ask { rule: Some("ask".into()), why: why.into(), policy: None, answer_timeout_s: None }
 }
 
 /// A drift event: the call's tool has changed, in words only or in its definition.
@@ -402,14 +403,14 @@ pub(crate) enum Owed {
 }
 
 /// The items that can be answered now, even while the run is not waiting.
-fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
-    let mut debts = run.pending();
+fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
+    let mut items = run.pending();
     for id in ids(journal) {
         let Some(call) = run.call(&id) else { continue };
         let Some(tool) = &call.tool else { continue };
-        let known = debts.iter().any(|debt| *debt.call_id() == id);
+        let known = items.iter().any(|item| *item.call_id() == id);
         if !known && call.is_external() && call.state == CallState::Cleared {
-            debts.push(Debt::ExternalResult {
+            items.push(PendingItem::ExternalResult {
                 call_id: id,
                 tool: String::new(),
                 name: tool.name.clone(),
@@ -419,7 +420,7 @@ fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
                 until: None,
             });
         } else if !known && matches!(call.state, CallState::Asked { .. }) {
-            debts.push(Debt::Approval {
+            items.push(PendingItem::Approval {
                 call_id: id,
                 summary: String::new(),
                 origin: tool.origin.clone(),
@@ -439,33 +440,35 @@ fn visible_debts(run: &Run, journal: &[Event]) -> Vec<Debt> {
             });
         }
     }
-    debts
+    items
 }
 
 pub(crate) fn decision(answer: Answer) -> Decision {
     Decision::new(answer, "ada")
 }
 
-pub(crate) fn owed(debt: &Debt) -> Owed {
-    match debt {
-        Debt::ExternalResult { call_id, .. } => Owed::Result(call_id.clone()),
-        Debt::Approval { call_id, .. } => Owed::Decision(call_id.clone()),
-        Debt::Question { call_id, ask, .. } => Owed::Answer(call_id.clone(), ask.clone()),
-        Debt::Input { call_id, questions, .. } => Owed::Input(call_id.clone(), questions.keys().cloned().collect()),
-        Debt::Task { .. } => Owed::News,
+pub(crate) fn owed(item: &PendingItem) -> Owed {
+    match item {
+        PendingItem::ExternalResult { call_id, .. } => Owed::Result(call_id.clone()),
+        PendingItem::Approval { call_id, .. } => Owed::Decision(call_id.clone()),
+        PendingItem::Question { call_id, ask, .. } => Owed::Answer(call_id.clone(), ask.clone()),
+        PendingItem::Input { call_id, questions, .. } => {
+            Owed::Input(call_id.clone(), questions.keys().cloned().collect())
+        }
+        PendingItem::Task { .. } => Owed::News,
     }
 }
 
 /// Approves and answers every item.
-pub(crate) fn answer_all(debts: &[Debt]) -> Resume {
+pub(crate) fn answer_all(items: &[PendingItem]) -> Resume {
     let mut resume = Resume::default();
-    for debt in debts {
-        match owed(debt) {
+    for item in items {
+        match owed(item) {
             Owed::Result(id) => resume.results.push((id, any_outcome(&mut Tape::blank()))),
             Owed::Decision(id) => resume.decisions.push((id, decision(Answer::Approve))),
             Owed::Answer(id, ask) => resume.answers.push((id, first_choice(&ask))),
             Owed::Input(id, keys) => {
-                resume.inputs.push((id, reactions(keys.into_iter().map(|key| (key, Reaction::decline())))))
+                resume.inputs.push((id, reactions(keys.into_iter().map(|key| (key, ElicitationResponse::decline())))))
             }
             Owed::News => {}
         }
@@ -473,14 +476,14 @@ pub(crate) fn answer_all(debts: &[Debt]) -> Resume {
     resume
 }
 
-pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
+pub(crate) fn any_resume(tape: &mut Tape, items: &[PendingItem]) -> Resume {
     let partial = tape.once_in(3);
     let mut resume = Resume { partial, ..Resume::default() };
-    for debt in debts {
+    for item in items {
         if partial && tape.once_in(2) {
             continue;
         }
-        match owed(debt) {
+        match owed(item) {
             Owed::Result(id) => resume.results.push((id, any_outcome(tape))),
             Owed::Decision(id) => {
                 let answer = *tape.pick(&[Answer::Approve, Answer::Deny]);
@@ -501,10 +504,19 @@ pub(crate) fn any_resume(tape: &mut Tape, debts: &[Debt]) -> Resume {
                     keys.push("unsolicited".into());
                 }
                 let any = |key| {
-                    (key, tape.pick(&[Reaction::decline(), Reaction::cancel(), Reaction::done(), filled_in()]).clone())
+                    (
+                        key,
+                        tape.pick(&[
+                            ElicitationResponse::decline(),
+                            ElicitationResponse::cancel(),
+                            ElicitationResponse::done(),
+                            filled_in(),
+                        ])
+                        .clone(),
+                    )
                 };
                 let given = reactions(keys.into_iter().map(any));
-                resume.inputs.push((id, InputGiven { repeat: tape.once_in(2), ..given }));
+                resume.inputs.push((id, ElicitationAnswer { repeat: tape.once_in(2), ..given }));
             }
             Owed::News => {}
         }
@@ -520,12 +532,12 @@ fn first_choice(ask: &Ask) -> HumanAnswer {
     HumanAnswer { choice, by: "ada".into(), via: Channel::Library }
 }
 
-fn filled_in() -> Reaction {
-    Reaction::accept(json!({"size": 1}).as_object().unwrap().clone())
+fn filled_in() -> ElicitationResponse {
+    ElicitationResponse::accept(json!({"size": 1}).as_object().unwrap().clone())
 }
 
-pub(crate) fn reactions(each: impl Iterator<Item = (String, Reaction)>) -> InputGiven {
-    InputGiven { reactions: each.collect(), by: "ada".into(), via: Default::default(), repeat: false }
+pub(crate) fn reactions(each: impl Iterator<Item = (String, ElicitationResponse)>) -> ElicitationAnswer {
+    ElicitationAnswer { reactions: each.collect(), by: "ada".into(), via: Default::default(), repeat: false }
 }
 
 /// A random report of a server about a call: mostly its end.
@@ -541,7 +553,7 @@ fn any_news(tape: &mut Tape, call: CallId) -> Event {
     }
 }
 
-fn any_questions(tape: &mut Tape) -> InputNeeded {
+fn any_questions(tape: &mut Tape) -> ElicitationRequest {
     let schema = json!({"type": "object", "properties": {"size": {"type": "integer", "default": 3}}});
     let form = Question::Form { message: "how large?".into(), schema };
     let url = Question::Url { message: "sign here".into(), url: "https://sign.example/1".into() };
@@ -551,7 +563,7 @@ fn any_questions(tape: &mut Tape) -> InputNeeded {
     }
     let state = tape.once_in(2).then(|| "opaque".to_owned());
     let restarts = tape.once_in(3);
-    InputNeeded { questions, state, task: None, restarts, interrupted: restarts && tape.once_in(2) }
+    ElicitationRequest { questions, state, task: None, restarts, interrupted: restarts && tape.once_in(2) }
 }
 
 /// A random event of any kind, about current, past or unknown calls.
@@ -581,16 +593,16 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         3 => Event::ModelCalled {
             model: (*tape.pick(&["first", "second", "third", "unknown"])).into(),
             attempt: 1 + tape.below(4) as u32,
-            offer: *tape.pick(&[Offer::Tools, Offer::NoTools, Offer::LastWord]),
+            tool_access: *tape.pick(&[ToolAccess::Enabled, ToolAccess::BudgetExhausted, ToolAccess::FinalAnswer]),
         },
         4 => {
-            let reply = any_reply(tape, run.tools().unwrap_or(&toolset()), Offer::Tools);
+            let reply = any_reply(tape, run.tools().unwrap_or(&toolset()), ToolAccess::Enabled);
             let reply = if tape.once_in(2) { run.with_unique_ids(reply) } else { reply };
             Event::ModelReplied { reply: Arc::new(reply) }
         }
         5 => match tape.below(3) {
-            0 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default(), cools_until: None },
-            1 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default(), cools_until: Some(now) },
+            0 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default(), cooldown_until: None },
+            1 => Event::ModelFailed { error: any_failure(tape), usage: Usage::default(), cooldown_until: Some(now) },
             _ => run.model_failed(any_failure(tape), Usage::default(), now),
         },
         6 => Event::OutputValidated { verdict: OutputVerdict::Valid { value: None } },
@@ -602,9 +614,9 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         9 => Event::TierSelected { priority: 0, run: open(run, journal), deferred: Vec::new() },
         10 => {
             let verdict = match tape.below(9) {
-                0 => CallVerdict::Run { by: Right::Grant { grant: "grant_1".into() } },
+                0 => CallVerdict::Run { by: Authorization::Grant { grant: "grant_1".into() } },
                 1 => asked("wild"),
-                8 => CallVerdict::Run { by: Right::Person },
+                8 => CallVerdict::Run { by: Authorization::Person },
                 n => rejected(
                     [
                         Rejection::Unknown,
@@ -645,7 +657,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         16 => any_news(tape, known[0].clone()),
         17 => {
             let keys = ["a".to_owned(), "b".to_owned()].into_iter().take(1 + tape.below(2));
-            let given = reactions(keys.map(|key| (key, Reaction::decline())));
+            let given = reactions(keys.map(|key| (key, ElicitationResponse::decline())));
             Event::InputGiven { call: tape.pick(&known).clone(), given }
         }
         _ if tape.once_in(4) => Event::Ended {

@@ -92,8 +92,8 @@ impl Measured {
         look_up(Metric::SpansExported, |tally| tally.exported);
         look_up(Metric::SpansDropped, |tally| tally.dropped);
         look_up(Metric::SpansFailed, |tally| tally.failed);
-        let aside = spans.aside.clone();
-        self.metrics.observe(Metric::FactsDropped, move || Some(aside.dropped()));
+        let background = spans.background.clone();
+        self.metrics.observe(Metric::FactsDropped, move || Some(background.dropped()));
     }
 
     /// The recorder of gateway requests.
@@ -134,7 +134,7 @@ impl Measured {
     /// Exports the metrics one last time.
     pub(super) async fn finish(self) -> Option<String> {
         // The last values stay visible for long, so they should include the current backlog.
-        let _ = self.metrics.backlog().refresh(&*self.store).await;
+        let _ = self.metrics.store_gauges().refresh(&*self.store).await;
         if self.is_on_console {
             self.metrics.write_to_console();
         }
@@ -167,7 +167,7 @@ fn env(name: &str) -> Option<String> {
 /// Errors are ignored: a query that needs the store reports them.
 async fn keep_current(metrics: Arc<Metrics>, store: Arc<dyn RunStore>) {
     loop {
-        let _ = metrics.backlog().refresh(&*store).await;
+        let _ = metrics.store_gauges().refresh(&*store).await;
         tokio::time::sleep(REFRESH).await;
     }
 }

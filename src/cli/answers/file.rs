@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{coverage, who};
+use crate::cli::binding_digest;
 use crate::cli::error::CliError;
-use crate::cli::seen;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Channel, Coverage, Decision, HumanAnswer, InputGiven, Resume, Scope};
-use crate::core::tool::{Arguments, Choice, Outcome, Reactions};
+use crate::core::run::{Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, Resume, Scope};
+use crate::core::tool::{Arguments, Choice, ElicitationResponses, Outcome};
 use crate::runner::ResultFor;
 
 /// A file of answers, JSON.
@@ -66,7 +66,7 @@ struct WrittenAnswer {
 #[serde(deny_unknown_fields)]
 struct WrittenInput {
     call_id: CallId,
-    answers: Reactions,
+    answers: ElicitationResponses,
     /// Whether a call that had begun may be sent a second time.
     #[serde(default)]
     repeat: bool,
@@ -118,7 +118,7 @@ impl WrittenResult {
 impl WrittenDecision {
     fn seen(&self) -> Option<Result<(CallId, String), CliError>> {
         let call = &self.call_id;
-        let digest = seen::digest(self.seen.as_ref()?);
+        let digest = binding_digest::digest(self.seen.as_ref()?);
         let digest = digest.map(|seen| (call.clone(), seen.into_digest()));
         Some(digest.map_err(|why| CliError::usage(format!("`seen` of call `{call}`: {why}"))))
     }
@@ -145,9 +145,12 @@ impl WrittenAnswer {
 }
 
 impl WrittenInput {
-    fn given(self) -> (CallId, InputGiven) {
+    fn given(self) -> (CallId, ElicitationAnswer) {
         let by = self.by.unwrap_or_else(who);
-        (self.call_id, InputGiven { reactions: self.answers, by, via: Channel::CommandLine, repeat: self.repeat })
+        (
+            self.call_id,
+            ElicitationAnswer { reactions: self.answers, by, via: Channel::CommandLine, repeat: self.repeat },
+        )
     }
 }
 

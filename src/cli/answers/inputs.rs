@@ -8,31 +8,32 @@ use super::{Addressed, who};
 use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Event, InputGiven, Recorded};
-use crate::core::tool::{Question, Reaction, Reactions};
+use crate::core::run::{Channel, ElicitationAnswer, Event, JournalEntry};
+use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 /// The answers for these calls. What each was asked last stands in the journal; whether it still waits, the runner says.
 pub(in crate::cli) fn inputs(
     answered: &[Addressed],
     declined: &[String],
-    journal: &[Recorded],
-) -> Result<Vec<(CallId, InputGiven)>, CliError> {
+    journal: &[JournalEntry],
+) -> Result<Vec<(CallId, ElicitationAnswer)>, CliError> {
     let mut inputs = Vec::new();
     for Addressed { call, value } in answered {
         let reactions = reactions(value.as_deref(), &questions(call, journal))
             .map_err(|why| CliError::usage(format!("--answer {call}: {why}")))?;
-        inputs.push((call.clone(), InputGiven { reactions, by: who(), via: Channel::CommandLine, repeat: false }));
+        inputs
+            .push((call.clone(), ElicitationAnswer { reactions, by: who(), via: Channel::CommandLine, repeat: false }));
     }
     for call in declined.iter().map(|call| CallId::from(call.as_str())) {
         let keys = questions(&call, journal).into_keys();
-        let reactions = keys.map(|key| (key, Reaction::decline())).collect();
-        inputs.push((call, InputGiven { reactions, by: who(), via: Channel::CommandLine, repeat: false }));
+        let reactions = keys.map(|key| (key, ElicitationResponse::decline())).collect();
+        inputs.push((call, ElicitationAnswer { reactions, by: who(), via: Channel::CommandLine, repeat: false }));
     }
     Ok(inputs)
 }
 
 /// Notes consent to send these calls a second time beside the answers to their servers.
-pub(in crate::cli) fn repeat(inputs: &mut [(CallId, InputGiven)], calls: &[String]) -> Result<(), CliError> {
+pub(in crate::cli) fn repeat(inputs: &mut [(CallId, ElicitationAnswer)], calls: &[String]) -> Result<(), CliError> {
     for call in calls {
         let Some((_, given)) = inputs.iter_mut().find(|(answered, _)| answered.as_str() == call) else {
             let message = format!("--repeat {call}: the call is not answered");
@@ -43,7 +44,7 @@ pub(in crate::cli) fn repeat(inputs: &mut [(CallId, InputGiven)], calls: &[Strin
     Ok(())
 }
 
-fn questions(call: &CallId, journal: &[Recorded]) -> BTreeMap<String, Question> {
+fn questions(call: &CallId, journal: &[JournalEntry]) -> BTreeMap<String, Question> {
     let asked = journal.iter().rev().find_map(|recorded| {
         let (Event::InputRequested { call: asked, needed, .. } | Event::InputRequired { call: asked, needed, .. }) =
             &recorded.event
@@ -60,7 +61,7 @@ fn questions(call: &CallId, journal: &[Recorded]) -> BTreeMap<String, Question> 
 pub(in crate::cli) fn reactions(
     text: Option<&str>,
     questions: &BTreeMap<String, Question>,
-) -> Result<Reactions, String> {
+) -> Result<ElicitationResponses, String> {
     let Some(text) = text else {
         return Ok(questions.iter().map(|(key, question)| (key.clone(), plain_yes(question))).collect());
     };
@@ -70,17 +71,17 @@ pub(in crate::cli) fn reactions(
         Err(error) => return Err(format!("not JSON: {error}")),
     };
     if is_keyed(&object, questions) {
-        let keyed: Result<Reactions, _> = serde_json::from_value(Value::Object(object));
+        let keyed: Result<ElicitationResponses, _> = serde_json::from_value(Value::Object(object));
         return keyed.map_err(|error| format!("{error}; write {}", keyed_form(questions)));
     }
     let mut each = questions.iter();
     match (each.next(), each.next()) {
-        (Some((key, Question::Form { .. })), None) => Ok([(key.clone(), Reaction::accept(object))].into()),
+        (Some((key, Question::Form { .. })), None) => Ok([(key.clone(), ElicitationResponse::accept(object))].into()),
         (Some((_, Question::Url { .. })), None) => {
             Err("there is an address to visit and nothing to fill in; leave `=…` out once it is done".into())
         }
         // The runner refuses it, and says why.
-        (None, _) => Ok(Reactions::new()),
+        (None, _) => Ok(ElicitationResponses::new()),
         (Some(_), Some(_)) => {
             let asked = list(questions.keys());
             Err(format!("several things are asked ({asked}); write {}", keyed_form(questions)))
@@ -88,10 +89,10 @@ pub(in crate::cli) fn reactions(
     }
 }
 
-fn plain_yes(question: &Question) -> Reaction {
+fn plain_yes(question: &Question) -> ElicitationResponse {
     match question {
-        Question::Form { .. } => Reaction::accept(Map::new()),
-        Question::Url { .. } => Reaction::done(),
+        Question::Form { .. } => ElicitationResponse::accept(Map::new()),
+        Question::Url { .. } => ElicitationResponse::done(),
     }
 }
 
@@ -114,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::cli::answers::addressed;
-    use crate::core::tool::InputNeeded;
+    use crate::core::tool::ElicitationRequest;
 
     fn form() -> Question {
         Question::Form { message: "Sure?".into(), schema: json!({"type": "object"}) }
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn a_call_is_answered_by_what_it_was_asked_last() {
         let event = |questions| {
-            let needed = InputNeeded {
+            let needed = ElicitationRequest {
                 questions: asked(questions),
                 state: None,
                 task: None,
@@ -173,7 +174,7 @@ mod tests {
             Event::InputRequired { call: "c".into(), needed: needed.into(), wire: None }
         };
         let events = [event(&[("first", form())]), event(&[("second", form())])];
-        let journal: Vec<Recorded> = (0..).zip(events).map(|(seq, event)| recorded(seq, event)).collect();
+        let journal: Vec<JournalEntry> = (0..).zip(events).map(|(seq, event)| recorded(seq, event)).collect();
         let given = inputs(&[addressed("c={}").unwrap()], &["d".into()], &journal).unwrap();
         let told: Vec<_> = given.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
         assert_eq!(told, [("c", json!({"second": {"action": "accept", "content": {}}})), ("d", json!({}))]);
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(json!(declined[0].1.reactions), json!({"second": {"action": "decline"}}));
     }
 
-    fn recorded(seq: u64, event: Event) -> Recorded {
-        Recorded { seq, at: jiff::Timestamp::UNIX_EPOCH, event }
+    fn recorded(seq: u64, event: Event) -> JournalEntry {
+        JournalEntry { seq, at: jiff::Timestamp::UNIX_EPOCH, event }
     }
 }

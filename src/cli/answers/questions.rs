@@ -2,13 +2,13 @@
 
 use super::{Addressed, who};
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Event, HumanAnswer, Recorded};
+use crate::core::run::{Channel, Event, HumanAnswer, JournalEntry};
 use crate::core::tool::{Arguments, Ask, Builtin, Choice};
 
 /// Of the texts that were given, those that answer a question of the model's, and the others.
 pub(in crate::cli) fn questions(
     answered: &[Addressed],
-    journal: &[Recorded],
+    journal: &[JournalEntry],
 ) -> (Vec<(CallId, HumanAnswer)>, Vec<Addressed>) {
     let (mut answers, mut others) = (Vec::new(), Vec::new());
     for given in answered {
@@ -25,7 +25,7 @@ pub(in crate::cli) fn questions(
 }
 
 /// The question that the model put with this call, if it put one.
-pub(in crate::cli) fn asked(call: &CallId, journal: &[Recorded]) -> Option<Ask> {
+pub(in crate::cli) fn asked(call: &CallId, journal: &[JournalEntry]) -> Option<Ask> {
     let mut arguments: Option<Arguments> = None;
     for recorded in journal {
         if let Event::ModelReplied { reply } = &recorded.event {

@@ -2,17 +2,17 @@
 
 use clap::Args;
 
-use super::going_on::GoingOn;
-use super::waiting::of_run;
+use super::continue_run::GoingOn;
+use super::pending::of_run;
 use crate::app::App;
 use crate::cli::answers::{asked, choice, reactions};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Channel, Debt, HumanAnswer, InputGiven, Resume};
+use crate::core::run::{Channel, ElicitationAnswer, HumanAnswer, PendingItem, Resume};
 use crate::core::tool::{Ask, Choice};
 
 const EXAMPLES: &str = "\
@@ -69,22 +69,23 @@ impl Answer {
         let waiting = of_run(app, run).await?;
         let here = waiting.iter().find(|waiting| *waiting.call() == call);
         let resume = Resume { partial: true, ..Resume::default() };
-        match here.map(|waiting| (&waiting.debt, waiting.version)) {
-            Some((Debt::Question { ask, .. }, _)) => {
+        match here.map(|waiting| (&waiting.item, waiting.version)) {
+            Some((PendingItem::Question { ask, .. }, _)) => {
                 Ok(Resume { answers: vec![(call, self.answered(self.choice(ask)?))], ..resume })
             }
-            Some((Debt::Input { questions, .. }, version)) => {
+            Some((PendingItem::Input { questions, .. }, version)) => {
                 let reactions = reactions(self.answer.as_deref(), questions);
                 let reactions = reactions.map_err(|why| CliError::usage(format!("call `{call}`: {why}")))?;
-                let given = InputGiven { reactions, by: self.on.by(), via: Channel::CommandLine, repeat: self.repeat };
+                let given =
+                    ElicitationAnswer { reactions, by: self.on.by(), via: Channel::CommandLine, repeat: self.repeat };
                 Ok(Resume { inputs: vec![(call, given)], expected_version: Some(version), ..resume })
             }
-            Some((Debt::Approval { .. }, _)) => {
+            Some((PendingItem::Approval { .. }, _)) => {
                 let message = format!("call `{call}` requires approval, not an answer");
                 Err(CliError::usage(message).with_remedy(format!("toolgate approvals approve {run} {call}, or deny")))
             }
             // Repeating an earlier answer is idempotent; the runner rejects a different one.
-            Some((Debt::ExternalResult { .. } | Debt::Task { .. }, _)) | None => {
+            Some((PendingItem::ExternalResult { .. } | PendingItem::Task { .. }, _)) | None => {
                 match asked(&call, &app.runner.journal(run).await?) {
                     Some(ask) => Ok(Resume { answers: vec![(call, self.answered(self.choice(&ask)?))], ..resume }),
                     None => {

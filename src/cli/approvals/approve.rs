@@ -4,14 +4,14 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::calls::Calls;
-use super::going_on::GoingOn;
+use super::continue_run::GoingOn;
 use crate::app::App;
 use crate::cli::answers::{approval, coverage, edited_arguments};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
-use crate::cli::moment::Moment;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
+use crate::cli::time_arg::Moment;
 use crate::core::run::{Coverage, Decision, Resume, Scope};
 use crate::core::tool::Arguments;
 

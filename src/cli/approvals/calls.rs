@@ -2,14 +2,14 @@
 
 use clap::Args;
 
+use super::pending::{Waiting, of_run};
 use super::show::nothing_waits;
-use super::waiting::{Waiting, of_run};
 use crate::app::App;
+use crate::cli::binding_digest::{self, Seen};
 use crate::cli::error::CliError;
-use crate::cli::seen::{self, Seen};
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::Debt;
+use crate::core::run::PendingItem;
 
 /// Call selection: by id, all at once, or up to an event.
 #[derive(Args, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Calls {
 
     /// The digest of the call as `approvals show` and `list --json` print it, or at least its first 12 digits: if the
     /// pending call has changed, nothing is decided
-    #[arg(long, value_name = "DIGEST", value_parser = seen::digest, conflicts_with_all = ["all", "up_to"])]
+    #[arg(long, value_name = "DIGEST", value_parser = binding_digest::digest, conflicts_with_all = ["all", "up_to"])]
     seen: Option<Seen>,
 }
 
@@ -72,7 +72,7 @@ impl Calls {
         let mut waiting = of_run(app, run).await?;
         waiting.retain(Waiting::is_approval);
         if self.calls.is_empty() {
-            waiting.retain(|waiting| self.up_to.is_none_or(|event| asked_at(&waiting.debt) <= event));
+            waiting.retain(|waiting| self.up_to.is_none_or(|event| asked_at(&waiting.item) <= event));
             if waiting.is_empty() {
                 return Err(nothing_waits(run));
             }
@@ -92,10 +92,10 @@ fn digest(waiting: &Waiting) -> Option<(CallId, String)> {
     Some((waiting.call().clone(), waiting.seen.clone()?))
 }
 
-fn asked_at(debt: &Debt) -> u64 {
-    match debt {
-        Debt::Approval { event, .. } | Debt::Question { event, .. } => *event,
-        Debt::ExternalResult { .. } | Debt::Input { .. } | Debt::Task { .. } => u64::MAX,
+fn asked_at(item: &PendingItem) -> u64 {
+    match item {
+        PendingItem::Approval { event, .. } | PendingItem::Question { event, .. } => *event,
+        PendingItem::ExternalResult { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => u64::MAX,
     }
 }
 

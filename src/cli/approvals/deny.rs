@@ -3,13 +3,13 @@
 use clap::Args;
 
 use super::calls::Calls;
-use super::going_on::GoingOn;
+use super::continue_run::GoingOn;
 use crate::app::App;
 use crate::cli::answers::denial;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
 use crate::core::run::{Decision, Resume};
 
 /// Deny calls and resume the run

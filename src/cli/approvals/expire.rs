@@ -9,7 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::{block, count, list};
-use crate::runner::{Late, Overdue};
+use crate::runner::{ExpiredItems, ExpiredRun};
 
 const EXAMPLES: &str = "\
 Deadlines are enforced without this command: a late decision is rejected in any case. The command only
@@ -43,16 +43,16 @@ impl Expire {
 
     async fn expire(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
         let overdue = app.runner.expire_due().await?;
-        let found = overdue.iter().filter(|overdue| overdue.late != Late::Unknown).count();
+        let found = overdue.iter().filter(|overdue| overdue.late != ExpiredItems::Unknown).count();
         let mut exit = Exit::Done;
-        for Overdue { run, late, taken } in overdue {
+        for ExpiredRun { run, late, taken } in overdue {
             let rested = match taken {
                 Ok(execution) => execution.rest().await,
                 Err(error) => Err(error),
             };
             let calls: Vec<String> = match &late {
-                Late::Calls(calls) => calls.iter().map(ToString::to_string).collect(),
-                Late::Run | Late::Unknown => Vec::new(),
+                ExpiredItems::Calls(calls) => calls.iter().map(ToString::to_string).collect(),
+                ExpiredItems::Run | ExpiredItems::Unknown => Vec::new(),
             };
             match rested {
                 Ok(report) if self.json => {

@@ -7,14 +7,14 @@ use crate::app::App;
 use crate::cli::answers::who;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
-use crate::cli::moment::Moment;
 use crate::cli::output::Output;
 use crate::cli::refusal;
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
+use crate::cli::time_arg::Moment;
 use crate::cli::view::clock;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Debt};
+use crate::core::run::{Channel, PendingItem};
 
 /// Extend the deadline of a pending item
 #[derive(Args, Debug)]
@@ -56,19 +56,19 @@ impl Extend {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let extended = self.extend(&app, until).await;
         crate::cli::close(app, out).await;
-        let debt = extended?;
-        match (self.json, debt) {
-            (true, Some(debt)) => out.json(&debt),
+        let item = extended?;
+        match (self.json, item) {
+            (true, Some(item)) => out.json(&item),
             (true, None) | (false, None) => {}
-            (false, Some(debt)) => {
-                let until = debt.until().unwrap_or(until);
-                out.line(format!("{}: deadline extended to {}", debt.call_id(), clock(until)));
+            (false, Some(item)) => {
+                let until = item.until().unwrap_or(until);
+                out.line(format!("{}: deadline extended to {}", item.call_id(), clock(until)));
             }
         }
         Ok(Exit::Done)
     }
 
-    async fn extend(&self, app: &App, until: Timestamp) -> Result<Option<Debt>, CliError> {
+    async fn extend(&self, app: &App, until: Timestamp) -> Result<Option<PendingItem>, CliError> {
         let run = find(app, &self.run).await?;
         let by = self.by.clone().unwrap_or_else(who);
         let call = CallId::from(self.call.as_str());
@@ -76,6 +76,6 @@ impl Extend {
             Ok(report) => report,
             Err(error) => return Err(refusal::told(error, &app.runner.journal(&run).await?)),
         };
-        Ok(report.pending.into_iter().find(|debt| *debt.call_id() == call))
+        Ok(report.pending.into_iter().find(|item| *item.call_id() == call))
     }
 }

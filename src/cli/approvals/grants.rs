@@ -11,7 +11,7 @@ use crate::cli::paint::Paint;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::count;
 use crate::cli::view::{by_way_of, clock};
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::ports::{GivenWith, Grant, GrantFilter};
 
 /// List grants: the calls that they cover run without approval
@@ -80,17 +80,17 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
     let principal = grant
         .principal
         .as_ref()
-        .map(|principal| format!(" for {}", visible(&principal.to_string())))
+        .map(|principal| format!(" for {}", escape_untrusted(&principal.to_string())))
         .unwrap_or_default();
     let (reach, covers) = (reach(grant), covers(grant));
-    let reason = grant.reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
+    let reason = grant.reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
     vec![
         format!("{}  {}{}", paint.bold(&grant.id), paint.bold(&grant.tool), state(grant, now, paint)),
         format!("    agent {}{principal}, {reach}", grant.agent),
         format!("    covers {covers}"),
         format!(
             "    by {} {}, {}{}{reason}",
-            visible(&grant.by),
+            escape_untrusted(&grant.by),
             by_way_of(grant.via),
             clock(grant.created_at),
             given_with(grant),
@@ -100,14 +100,14 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
 
 /// The call whose approval created the grant, if there is one.
 fn given_with(grant: &Grant) -> String {
-    let told = |GivenWith { run, call }: &GivenWith| format!(", at {} of {run}", visible(call.as_str()));
+    let told = |GivenWith { run, call }: &GivenWith| format!(", at {} of {run}", escape_untrusted(call.as_str()));
     grant.given_with.as_ref().map(told).unwrap_or_default()
 }
 
 /// The sessions in which the grant is in force.
 pub(super) fn reach(grant: &Grant) -> String {
     match &grant.session {
-        Some(session) => format!("in session {}", visible(session.as_str())),
+        Some(session) => format!("in session {}", escape_untrusted(session.as_str())),
         None => "in every session".to_owned(),
     }
 }
@@ -123,7 +123,9 @@ pub(super) fn covers(grant: &Grant) -> String {
 
 fn state(grant: &Grant, now: Timestamp, paint: Paint) -> String {
     match (&grant.revoked, grant.expires_at) {
-        (Some(revoked), _) => paint.red(format!("  revoked by {} {}", visible(&revoked.by), clock(revoked.at))),
+        (Some(revoked), _) => {
+            paint.red(format!("  revoked by {} {}", escape_untrusted(&revoked.by), clock(revoked.at)))
+        }
         (None, Some(until)) if until <= now => paint.yellow(format!("  expired {}", clock(until))),
         (None, Some(until)) => format!("  until {}", clock(until)),
         (None, None) => "  until it is revoked".to_owned(),

@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use clap::Args;
 use jiff::Timestamp;
 
-use super::waiting::{Found, Unreadable, Waiting, Wanted, everywhere, of_run};
+use super::pending::{Found, Unreadable, Waiting, Wanted, everywhere, of_run};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
-use crate::core::run::Debt;
-use crate::core::tool::{Origin, is_suspicious, summary, visible};
+use crate::core::run::PendingItem;
+use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
 
 /// List pending approvals and questions of all runs
 #[derive(Args, Debug)]
@@ -87,11 +87,12 @@ impl List {
 }
 
 fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
-    let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(visible(waiting.call().as_str())));
-    let mut lines = match &waiting.debt {
-        Debt::Approval { summary, rule, why, policy, differences, in_doubt, origin, arguments, .. } => {
+    let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
+    let mut lines = match &waiting.item {
+        PendingItem::Approval { summary, rule, why, policy, differences, in_doubt, origin, arguments, .. } => {
             let mut lines = vec![format!("{head}  {summary}"), because(why, rule.as_deref(), policy.as_ref())];
-            let changed: Vec<String> = differences.iter().map(|difference| visible(&difference.what)).collect();
+            let changed: Vec<String> =
+                differences.iter().map(|difference| escape_untrusted(&difference.what)).collect();
             lines.extend(
                 (!changed.is_empty())
                     .then(|| paint.yellow(format!("! changed since it was cleared: {}", list(changed)))),
@@ -103,20 +104,20 @@ fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
             lines.extend(second_look_at_arguments(arguments).map(|told| paint.yellow(told)));
             lines
         }
-        Debt::Question { ask, .. } => {
+        PendingItem::Question { ask, .. } => {
             let mut lines = vec![format!("{head}  the model asks: {}", block(&ask.question))];
-            let options: Vec<String> = ask.options.iter().map(|option| visible(option)).collect();
+            let options: Vec<String> = ask.options.iter().map(|option| escape_untrusted(option)).collect();
             lines.extend((!options.is_empty()).then(|| format!("options: {}", list(options))));
             lines
         }
-        Debt::Input { origin, arguments, questions, .. } => {
+        PendingItem::Input { origin, arguments, questions, .. } => {
             let mut lines = vec![format!("{head}  {} asks:", summary(origin, arguments))];
             lines.extend(questions.iter().flat_map(|(key, question)| question_lines(key, question)));
             lines
         }
-        Debt::ExternalResult { .. } | Debt::Task { .. } => Vec::new(),
+        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => Vec::new(),
     };
-    lines.extend(term(&waiting.debt, now));
+    lines.extend(term(&waiting.item, now));
     let hung = lines.iter().map(|line| line.replace('\n', "\n    ")).enumerate();
     hung.map(|(index, line)| if index == 0 { line } else { format!("    {line}") }).collect()
 }

@@ -3,20 +3,20 @@
 mod answer;
 mod approve;
 mod calls;
+mod continue_run;
 mod deny;
 mod expire;
 mod extend;
-mod going_on;
 mod grants;
 mod list;
+mod pending;
 mod revoke;
 mod show;
 mod suggest;
-mod waiting;
 
 use clap::{Args, Subcommand};
 
-pub(super) use waiting::asked_again;
+pub(super) use pending::asked_again;
 
 use super::error::CliError;
 use super::exit::Exit;

@@ -14,7 +14,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::list;
 use crate::cli::view::clock;
 use crate::core::id::GrantId;
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::ports::{Grant, GrantFilter};
 
 /// Revoke grants: calls that nothing else covers require approval again
@@ -51,7 +51,7 @@ impl Revoke {
                 continue;
             }
             if let Some(revoked) = &grant.revoked {
-                let (by, at) = (visible(&revoked.by), clock(revoked.at));
+                let (by, at) = (escape_untrusted(&revoked.by), clock(revoked.at));
                 out.line(format!("{} {} revoked by {by} {at}", grant.id, grant.tool));
             }
             for other in others {

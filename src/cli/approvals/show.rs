@@ -4,19 +4,19 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::waiting::{Waiting, of_run};
+use super::pending::{Waiting, of_run};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
-use crate::cli::guard;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::terminal_escape;
 use crate::cli::text::{block, gutter, list};
 use crate::cli::view::{self, Again};
 use crate::core::id::RunId;
-use crate::core::run::Debt;
-use crate::core::tool::visible;
+use crate::core::run::PendingItem;
+use crate::core::tool::escape_untrusted;
 
 /// Show pending approvals and questions in full
 #[derive(Args, Debug)]
@@ -81,17 +81,20 @@ pub(super) fn nothing_waits(run: &RunId) -> CliError {
 
 /// A pending item in full, with the commands that settle it.
 pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<String> {
-    let (paint, debt, now) = (out.paint(), &waiting.debt, Timestamp::now());
-    let waits = match debt {
-        Debt::Approval { .. } => "requires approval",
-        Debt::Question { .. } => "waits for an answer to the model",
-        Debt::Input { .. } => "waits for answers to its server",
-        Debt::ExternalResult { .. } | Debt::Task { .. } => "waits",
+    let (paint, item, now) = (out.paint(), &waiting.item, Timestamp::now());
+    let waits = match item {
+        PendingItem::Approval { .. } => "requires approval",
+        PendingItem::Question { .. } => "waits for an answer to the model",
+        PendingItem::Input { .. } => "waits for answers to its server",
+        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => "waits",
     };
-    let mut lines =
-        vec![format!("{}  {}  {waits}", paint.bold(&waiting.run_id), paint.bold(visible(waiting.call().as_str())))];
-    match debt {
-        Debt::Approval { origin, name, arguments, summary, .. } => {
+    let mut lines = vec![format!(
+        "{}  {}  {waits}",
+        paint.bold(&waiting.run_id),
+        paint.bold(escape_untrusted(waiting.call().as_str()))
+    )];
+    match item {
+        PendingItem::Approval { origin, name, arguments, summary, .. } => {
             lines.push(summary.clone());
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
             lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
@@ -102,13 +105,13 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
                 }),
             );
         }
-        Debt::Question { ask, .. } => {
+        PendingItem::Question { ask, .. } => {
             lines.push(block(&ask.question));
-            lines.extend(ask.options.iter().map(|option| format!("  - {}", visible(option))));
+            lines.extend(ask.options.iter().map(|option| format!("  - {}", escape_untrusted(option))));
             lines.extend(ask.multiple.then(|| "several may be chosen".to_owned()));
             lines.extend((!ask.free_text && !ask.options.is_empty()).then(|| "only one of these".to_owned()));
         }
-        Debt::Input { origin, name, arguments, questions, restarts, repeats, held, .. } => {
+        PendingItem::Input { origin, name, arguments, questions, restarts, repeats, held, .. } => {
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
             lines.push(view::pretty(arguments));
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
@@ -118,16 +121,20 @@ pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<Strin
             }));
             lines.extend((*restarts && !*repeats).then(|| "the call is sent again with the answers".to_owned()));
         }
-        Debt::ExternalResult { .. } | Debt::Task { .. } => {}
+        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => {}
     }
-    lines.extend(view::circumstances(debt, now));
-    let event = match debt {
-        Debt::Approval { event, .. } | Debt::Question { event, .. } => format!(", event {event}"),
-        Debt::Input { .. } | Debt::ExternalResult { .. } | Debt::Task { .. } => String::new(),
+    lines.extend(view::circumstances(item, now));
+    let event = match item {
+        PendingItem::Approval { event, .. } | PendingItem::Question { event, .. } => format!(", event {event}"),
+        PendingItem::Input { .. } | PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => String::new(),
     };
     lines.extend(quoted("the task", &waiting.context.task));
     lines.extend(quoted("the model says", &waiting.context.said));
-    lines.push(format!("asked by agent {}, session {}{event}", waiting.agent, visible(waiting.session_id.as_str())));
+    lines.push(format!(
+        "asked by agent {}, session {}{event}",
+        waiting.agent,
+        escape_untrusted(waiting.session_id.as_str())
+    ));
     lines.extend(waiting.seen.iter().map(|seen| format!("digest {seen}")));
     lines.extend(how(waiting, again));
     lines
@@ -148,23 +155,23 @@ fn how(waiting: &Waiting, again: &Again) -> Vec<String> {
         format!("  {}", again.command(&words))
     };
     let denial: Vec<&str> = seen.iter().copied().chain(["--reason", "WHY"]).collect();
-    match &waiting.debt {
-        Debt::Approval { .. } => {
+    match &waiting.item {
+        PendingItem::Approval { .. } => {
             vec!["decide with:".to_owned(), command("approve", &seen), command("deny", &denial)]
         }
-        Debt::Question { ask, .. } => {
+        PendingItem::Question { ask, .. } => {
             let answer = match ask.options.first() {
-                Some(option) if visible(option) == *option => command("answer", &["--choose", option]),
+                Some(option) if escape_untrusted(option) == *option => command("answer", &["--choose", option]),
                 // As JSON the option can be printed safely and still means the same option.
-                Some(option) => command("answer", &[&guard::json_word(&json!([option]))]),
+                Some(option) => command("answer", &[&terminal_escape::json_word(&json!([option]))]),
                 None => command("answer", &["ANSWER"]),
             };
             vec!["answer with:".to_owned(), answer]
         }
-        Debt::Input { questions, .. } => {
-            let value = view::answering(questions).map(|value| guard::json_word(&value));
+        PendingItem::Input { questions, .. } => {
+            let value = view::answering(questions).map(|value| terminal_escape::json_word(&value));
             vec!["answer with:".to_owned(), command("answer", &value.iter().map(String::as_str).collect::<Vec<_>>())]
         }
-        Debt::ExternalResult { .. } | Debt::Task { .. } => Vec::new(),
+        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => Vec::new(),
     }
 }

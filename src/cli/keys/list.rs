@@ -11,7 +11,7 @@ use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::cli::view::clock;
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::ports::AccessKey;
 
 /// List the keys of all tenants, newest first
@@ -55,19 +55,19 @@ impl List {
 }
 
 fn lines(key: &AccessKey, now: Timestamp, paint: Paint) -> Vec<String> {
-    let principal = key.principal.as_ref().map(|principal| format!(" for {}", visible(principal.as_str())));
+    let principal = key.principal.as_ref().map(|principal| format!(" for {}", escape_untrusted(principal.as_str())));
     let used = key.used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", clock(at)));
     vec![
-        format!("{}  {}  {}", paint.bold(&key.id), paint.bold(visible(&key.name)), state(key, now, paint)),
-        format!("    tenant {}{}", visible(key.tenant.as_str()), principal.unwrap_or_default()),
+        format!("{}  {}  {}", paint.bold(&key.id), paint.bold(escape_untrusted(&key.name)), state(key, now, paint)),
+        format!("    tenant {}{}", escape_untrusted(key.tenant.as_str()), principal.unwrap_or_default()),
         format!("    {}", key.scopes.join(" ")),
-        format!("    by {} {}, {used}", visible(&key.created_by), clock(key.created_at)),
+        format!("    by {} {}, {used}", escape_untrusted(&key.created_by), clock(key.created_at)),
     ]
 }
 
 fn state(key: &AccessKey, now: Timestamp, paint: Paint) -> String {
     match (&key.revoked, key.expires_at) {
-        (Some(revoked), _) => paint.red(format!("revoked by {} {}", visible(&revoked.by), clock(revoked.at))),
+        (Some(revoked), _) => paint.red(format!("revoked by {} {}", escape_untrusted(&revoked.by), clock(revoked.at))),
         (None, Some(until)) if until <= now => paint.yellow(format!("expired {}", clock(until))),
         (None, Some(until)) => format!("until {}", clock(until)),
         (None, None) => "until it is revoked".to_owned(),

@@ -11,7 +11,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::list;
 use crate::cli::view::clock;
 use crate::core::id::KeyId;
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::ports::AccessKey;
 
 /// Revoke a key: running servers reject it within seconds
@@ -36,7 +36,7 @@ impl Revoke {
         crate::cli::close(app, out).await;
         let key = revoked?;
         if let Some(revoked) = &key.revoked {
-            let (name, by, at) = (visible(&key.name), visible(&revoked.by), clock(revoked.at));
+            let (name, by, at) = (escape_untrusted(&key.name), escape_untrusted(&revoked.by), clock(revoked.at));
             out.line(format!("{} {name} revoked by {by} {at}", key.id));
         }
         Ok(Exit::Done)
@@ -62,6 +62,6 @@ fn choose(named: &str, known: &[AccessKey]) -> Result<KeyId, CliError> {
 }
 
 fn missing(named: &str) -> CliError {
-    CliError::not_found(format!("there is no key `{}`", visible(named)))
+    CliError::not_found(format!("there is no key `{}`", escape_untrusted(named)))
         .with_remedy("`toolgate keys list` lists all of them")
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::cli::answers;
 use crate::cli::error::CliError;
 use crate::cli::prompt;
-use crate::core::tool::{Question, Reaction, Reactions};
+use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 /// Answers given as flags.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +29,14 @@ impl Prepared {
     }
 
     /// The responses to all questions, if there is one for each.
-    pub(super) fn reactions(&self, questions: &BTreeMap<String, Question>) -> Result<Option<Reactions>, CliError> {
-        let mut reactions = Reactions::new();
+    pub(super) fn reactions(
+        &self,
+        questions: &BTreeMap<String, Question>,
+    ) -> Result<Option<ElicitationResponses>, CliError> {
+        let mut reactions = ElicitationResponses::new();
         for (key, question) in questions {
             if self.declined.contains(key) {
-                reactions.insert(key.clone(), Reaction::decline());
+                reactions.insert(key.clone(), ElicitationResponse::decline());
                 continue;
             }
             let is_meant = |answer: &&Answer| match &answer.key {
@@ -67,7 +70,7 @@ impl Answer {
 }
 
 /// Asks the person at the terminal. `None` when there is no person, or the person leaves a question open.
-pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -> Option<Reactions> {
+pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -> Option<ElicitationResponses> {
     let mut prompt = prompt::at_terminal()?;
     let _open = prompt.withdrawal();
     let (heading, asked) = (format!("The server of {tool} has a question before it continues:"), questions.clone());
@@ -76,11 +79,14 @@ pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -
     Some(with_defaults(questions, reactions))
 }
 
-fn objection<'a>(questions: &'a BTreeMap<String, Question>, reactions: &Reactions) -> Option<(&'a str, &'static str)> {
+fn objection<'a>(
+    questions: &'a BTreeMap<String, Question>,
+    reactions: &ElicitationResponses,
+) -> Option<(&'a str, &'static str)> {
     questions.iter().find_map(|(key, question)| Some((key.as_str(), question.objection(reactions.get(key)?)?)))
 }
 
-fn with_defaults(questions: &BTreeMap<String, Question>, reactions: Reactions) -> Reactions {
+fn with_defaults(questions: &BTreeMap<String, Question>, reactions: ElicitationResponses) -> ElicitationResponses {
     let filled = reactions.into_iter().map(|(key, reaction)| {
         let reaction = match questions.get(&key) {
             Some(question) => question.with_defaults(reaction),

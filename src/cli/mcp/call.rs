@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::asked::Prepared;
 use super::exchange::Exchange;
 use super::reach::{Reach, Target, seconds};
+use super::report::{Ending, Shown, Trial};
 use super::saved::save;
-use super::told::{Ending, Shown, Trial};
 use super::visit::{Visit, own_name};
 use super::waiting::{Wait, Waited};
 use super::{QUIET_LOG, new_trace};
@@ -136,7 +136,7 @@ impl Call {
         } else {
             trial.tell(if self.output.is_some() { Shown::Elsewhere } else { Shown::Here }, out);
         }
-        if let (Some(path), Ending::Answered(output, _)) = (&self.output, &trial.ending) {
+        if let (Some(path), Ending::AnsweredElicitation(output, _)) = (&self.output, &trial.ending) {
             for path in save(output, path)? {
                 out.note(format!("written to {}", path.display()));
             }
@@ -223,9 +223,9 @@ impl Call {
 
 /// The outcome, with violations of the tool's `outputSchema`.
 async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> Ending {
-    let Ending::Answered(output, mut problems) = ending else { return ending };
+    let Ending::AnsweredElicitation(output, mut problems) = ending else { return ending };
     let Some(tool) = tool.filter(|tool| tool.output_schema.is_some() && !output.is_error) else {
-        return Ending::Answered(output, problems);
+        return Ending::AnsweredElicitation(output, problems);
     };
     match &output.structured {
         None => {
@@ -237,7 +237,7 @@ async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> 
             InputFindings::Invalid(misfits) => problems.extend(misfits),
         },
     }
-    Ending::Answered(output, problems)
+    Ending::AnsweredElicitation(output, problems)
 }
 
 fn no_such_tool(named: &str, visit: &Visit) -> CliError {

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 
 use super::asked::{self, Prepared};
-use super::told::Ending;
+use super::report::Ending;
 use super::visit::milliseconds;
 use super::waiting::{Wait, Waited};
 use crate::app::ToolServers;
@@ -22,8 +22,11 @@ use crate::cli::paint::Paint;
 use crate::cli::text::{duration, one_line};
 use crate::cli::view::in_words;
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{Answered, Channel, InputGiven};
-use crate::core::tool::{CallFailure, CallReply, FailureKind, InputNeeded, Outcome, Reactions, TaskHandle, visible};
+use crate::core::run::{AnsweredElicitation, Channel, ElicitationAnswer};
+use crate::core::tool::{
+    CallFailure, CallReply, ElicitationRequest, ElicitationResponses, FailureKind, Outcome, TaskHandle,
+    escape_untrusted,
+};
 use crate::core::trace::SpanContext;
 use crate::ports::{ElicitationHandler, McpCall, McpTask, Progress, TaskWish};
 
@@ -56,8 +59,8 @@ pub(super) struct Exchange<'a> {
 
 /// A question on the open call, with the channel for its answer. Dropping it leaves the question unanswered.
 struct Elicitation {
-    needed: InputNeeded,
-    answer: oneshot::Sender<Reactions>,
+    needed: ElicitationRequest,
+    answer: oneshot::Sender<ElicitationResponses>,
 }
 
 /// Elicitation handler that passes questions of the open call to the command.
@@ -65,7 +68,7 @@ struct Elicitor(UnboundedSender<Elicitation>);
 
 #[async_trait]
 impl ElicitationHandler for Elicitor {
-    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions> {
+    async fn elicit(&self, needed: ElicitationRequest) -> Option<ElicitationResponses> {
         let (answer, answered) = oneshot::channel();
         self.0.send(Elicitation { needed, answer }).ok()?;
         answered.await.ok()
@@ -90,7 +93,7 @@ impl Exchange<'_> {
         // Each attempt is a call of its own, so that a server that remembers idempotency keys does not take it for a
         // repeat.
         let ids = Ids { run: format!("try_{}", uuid::Uuid::now_v7().simple()).into(), call: "call".into() };
-        let mut answered: Option<Answered> = None;
+        let mut answered: Option<AnsweredElicitation> = None;
         for _ in 0..MOST_ROUNDS {
             let reply = self.sent(&ids, answered.as_ref(), wait, out).await?;
             let Waited::Done(mut reply) = reply else { return Ok(Ending::Interrupted) };
@@ -122,7 +125,7 @@ impl Exchange<'_> {
     async fn sent(
         &self,
         ids: &Ids,
-        answered: Option<&Answered>,
+        answered: Option<&AnsweredElicitation>,
         wait: &mut Wait,
         out: &mut Output,
     ) -> Result<Waited<CallReply>, CliError> {
@@ -225,10 +228,10 @@ impl Exchange<'_> {
     /// The answers from the flags, or from the person at the terminal.
     async fn reactions(
         &self,
-        needed: &InputNeeded,
+        needed: &ElicitationRequest,
         wait: &mut Wait,
         out: &mut Output,
-    ) -> Result<Waited<Option<Reactions>>, CliError> {
+    ) -> Result<Waited<Option<ElicitationResponses>>, CliError> {
         if let Some(reactions) = self.prepared.reactions(&needed.questions)? {
             return Ok(Waited::Done(Some(reactions)));
         }
@@ -244,7 +247,7 @@ fn ended(outcome: Outcome) -> Ending {
     match outcome {
         Outcome::Returned(mut output) => {
             let problems = std::mem::take(&mut output.problems);
-            Ending::Answered(output, problems)
+            Ending::AnsweredElicitation(output, problems)
         }
         Outcome::Failed(failure) => Ending::Failed(failure),
         Outcome::Unknown => failed(FailureKind::Disconnected, "the outcome of the call is unknown"),
@@ -256,14 +259,14 @@ fn failed(kind: FailureKind, message: impl Into<String>) -> Ending {
 }
 
 fn still_going(task: &TaskHandle) -> String {
-    let id = visible(&task.id);
+    let id = escape_untrusted(&task.id);
     format!("the task {id} did not end in time and was cancelled; --timeout extends the time")
 }
 
-fn given(needed: InputNeeded, reactions: Reactions) -> Answered {
-    Answered {
+fn given(needed: ElicitationRequest, reactions: ElicitationResponses) -> AnsweredElicitation {
+    AnsweredElicitation {
         needed: needed.into(),
-        given: Arc::new(InputGiven { reactions, by: answers::who(), via: Channel::Terminal, repeat: false }),
+        given: Arc::new(ElicitationAnswer { reactions, by: answers::who(), via: Channel::Terminal, repeat: false }),
     }
 }
 

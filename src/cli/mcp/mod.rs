@@ -10,10 +10,10 @@ mod login;
 mod logout;
 mod look;
 mod reach;
+mod report;
 mod saved;
 mod signature;
 mod status;
-mod told;
 mod visit;
 mod waiting;
 

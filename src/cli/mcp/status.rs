@@ -20,7 +20,7 @@ use crate::cli::paint::Paint;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{block, count, duration, list};
 use crate::core::id::ServerId;
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 
 /// The number of stderr lines to show, counted from the end.
 const TAIL: usize = 8;
@@ -222,7 +222,7 @@ fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
         let tail = stderr.iter().skip(stderr.len().saturating_sub(TAIL));
         // The reason may quote the line already.
         let news = tail.filter(|line| !reason.contains(line.as_str()));
-        lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", visible(line)))));
+        lines.extend(news.map(|line| paint.dim(format!("  stderr │ {}", escape_untrusted(line)))));
     }
     for left in visit.tools.left_out().iter().filter(|left| left.tool.is_some()) {
         lines.push(format!("{} {}", paint.yellow(format!("! {id}:")), crate::cli::view::left_out_line(left)));

@@ -3,9 +3,9 @@
 use clap::Args;
 use serde::Serialize;
 
+use super::endpoint::{kind, place};
 use super::examiner::Examiner;
 use super::finding::{Ability, Finding};
-use super::place::{kind, place};
 use crate::app;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -65,7 +65,7 @@ impl Check {
         }
         let identity = model.identity();
         let place = place(configured);
-        let mut told = Told { checks: Vec::new(), json: self.json };
+        let mut told = CheckReport { checks: Vec::new(), json: self.json };
         if !self.json {
             let at = place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
             let about = format!("{}: {} of {}{at}", name, identity.model, identity.provider);
@@ -109,12 +109,12 @@ impl Check {
 }
 
 /// The findings printed so far.
-struct Told {
+struct CheckReport {
     checks: Vec<Finding>,
     json: bool,
 }
 
-impl Told {
+impl CheckReport {
     /// Prints the current step.
     fn note(&self, what: &str, out: &mut Output) {
         let line = out.note_paint().dim(format!("  … {what}"));

@@ -12,7 +12,7 @@ use crate::cli::text::{count, duration};
 use crate::cli::view::{Gaps, dollars, tokens};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::core::tool::Toolset;
 use crate::core::trace::{SpanContext, Trace, TraceId};
 use crate::ports::{Conversation, Delta, Model, ModelRequest};
@@ -76,7 +76,7 @@ impl Examiner {
         let question = Arc::new(Message::user(questions::FOR_CALL));
         let mut conversation = self.model.converse();
         let messages = [Arc::clone(&question)];
-        let heard = self.reply(conversation.as_mut(), &messages, &tools, Offer::Tools, None).await;
+        let heard = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
         let untried = |why: &str| Finding::untried(Ability::ResultAccepted, why);
         let reply = match heard.reply {
             Ok(reply) => reply,
@@ -93,7 +93,7 @@ impl Examiner {
             None => Finding::works(Ability::ToolCall, format!("{} {}", call.name, questions::shown(&call))),
         };
         let messages = questions::answered(&question, &reply);
-        let heard = self.reply(conversation.as_mut(), &messages, &tools, Offer::Tools, None).await;
+        let heard = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
         vec![called, accepted(heard.reply)]
     }
 
@@ -155,9 +155,9 @@ impl Examiner {
 
     async fn ask(&mut self, question: &str, tools: &Arc<Toolset>, schema: Option<&Value>) -> Heard {
         let messages = [Arc::new(Message::user(question))];
-        let offer = if tools.is_empty() { Offer::NoTools } else { Offer::Tools };
+        let tool_access = if tools.is_empty() { ToolAccess::BudgetExhausted } else { ToolAccess::Enabled };
         let mut conversation = self.model.converse();
-        self.reply(conversation.as_mut(), &messages, tools, offer, schema).await
+        self.reply(conversation.as_mut(), &messages, tools, tool_access, schema).await
     }
 
     async fn reply(
@@ -165,11 +165,11 @@ impl Examiner {
         conversation: &mut dyn Conversation,
         messages: &[Arc<Message>],
         tools: &Arc<Toolset>,
-        offer: Offer,
+        tool_access: ToolAccess,
         output_schema: Option<&Value>,
     ) -> Heard {
         let trace = self.trace.clone();
-        let request = ModelRequest { system: "", messages, tools, offer, output_schema, trace: &trace };
+        let request = ModelRequest { system: "", messages, tools, tool_access, output_schema, trace: &trace };
         let asked = Instant::now();
         let heard = Mutex::new((0, None));
         let listen = |_: Delta| {

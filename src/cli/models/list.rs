@@ -5,7 +5,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 use serde::Serialize;
 
-use super::place::{kind, place};
+use super::endpoint::{kind, place};
 use crate::app::{self, Pricing};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;

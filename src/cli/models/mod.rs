@@ -1,10 +1,10 @@
 //! `toolgate models`: lists the configured models and tests one of them.
 
 mod check;
+mod endpoint;
 mod examiner;
 mod finding;
 mod list;
-mod place;
 mod questions;
 mod remedy;
 

@@ -1,6 +1,6 @@
 //! `toolgate policy backtest`: applies a changed policy to past calls.
 
-mod past;
+mod call_history;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::moment::Moment;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{count, list};
+use crate::cli::time_arg::Moment;
 use crate::config;
 use crate::core::id::AgentName;
 use crate::core::policy::{Judgement, Policy, Verdict};
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
-use past::{Became, PastCall};
+use call_history::{Became, PastCall};
 
 /// Runs in one read of the index.
 const PAGE: usize = 100;
@@ -116,7 +116,7 @@ impl Backtest {
         let known = list(known);
         out.note(format!(
             "{warning} unknown agent `{}`: it is not configured and has no runs; configured are: {known}",
-            visible(agent)
+            escape_untrusted(agent)
         ));
     }
 
@@ -146,7 +146,7 @@ impl History {
     async fn read(&mut self, app: &App, row: &RunRow, policy: &Policy) {
         self.runs += 1;
         let calls = match app.runner.journal(&row.id).await {
-            Ok(journal) => past::calls(&row.id, &journal).map_err(|error| error.to_string()),
+            Ok(journal) => call_history::calls(&row.id, &journal).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         match calls {

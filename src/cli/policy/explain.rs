@@ -14,7 +14,7 @@ use crate::cli::text::{list, one_line};
 use crate::config::{self, Settings};
 use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::policy::{Example, Finding, Judgement, Policy, Rule, Subject, Verdict};
-use crate::core::tool::{Annotations, Builtin, Origin, Tool, visible};
+use crate::core::tool::{Annotations, Builtin, Origin, Tool, escape_untrusted};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -167,7 +167,7 @@ impl MadeUp {
             true => "there are none".to_owned(),
             false => format!("there are: {}", list(settings.servers.keys())),
         };
-        Some(format!("no server `{}` is configured; {known}", visible(id)))
+        Some(format!("no server `{}` is configured; {known}", escape_untrusted(id)))
     }
 
     /// The tool, if it is hypothetical or built in; no server has to be asked about it.
@@ -211,7 +211,7 @@ fn tell(
     let by = judgement.rule.as_ref().map_or("no rule".to_owned(), |rule| format!("rule {rule}"));
     out.line(format!("{}  {verdict}, by {by} of policy {}", paint.bold(&subject.tool.name), policy.name));
     out.line(format!("  {}", one_line(&judgement.why, 400)));
-    if let (Verdict::Ask, Some(seconds)) = (judgement.verdict, judgement.within_s) {
+    if let (Verdict::Ask, Some(seconds)) = (judgement.verdict, judgement.answer_timeout_s) {
         out.line(format!("  to be answered within {seconds} s"));
     }
     out.line(format!("  {}", paint.dim(known_of(subject))));
@@ -261,6 +261,6 @@ fn as_json(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement, findin
         "tool": subject.tool.name, "origin": subject.tool.origin, "trusted": subject.tool.trusted,
         "agent": subject.agent, "principal": subject.principal, "arguments": subject.arguments,
         "policy": policy.mark(), "verdict": judgement.verdict, "rule": judgement.rule, "why": judgement.why,
-        "within_s": judgement.within_s, "default": policy.fallback, "rules": rules.collect::<Vec<Value>>(),
+        "answer_timeout_s": judgement.answer_timeout_s, "default": policy.fallback, "rules": rules.collect::<Vec<Value>>(),
     })
 }

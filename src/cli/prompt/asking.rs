@@ -10,7 +10,7 @@ use super::Prompt;
 use super::console::Console;
 use crate::cli::form::Field;
 use crate::cli::text::block;
-use crate::core::tool::{Question, Reaction, Reactions, visible};
+use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question, escape_untrusted};
 
 /// Help text for the keys.
 const KEYS: &str = "\
@@ -21,7 +21,7 @@ const KEYS: &str = "\
 
 /// The user's response to one question.
 enum Taken {
-    Reaction(Reaction),
+    ElicitationResponse(ElicitationResponse),
     Later,
 }
 
@@ -38,15 +38,15 @@ impl<C: Console> Prompt<C> {
     pub(in crate::cli) fn reactions(
         &mut self,
         questions: &BTreeMap<String, Question>,
-    ) -> io::Result<Option<Reactions>> {
-        let mut reactions = Reactions::new();
+    ) -> io::Result<Option<ElicitationResponses>> {
+        let mut reactions = ElicitationResponses::new();
         for (key, question) in questions {
             let taken = match question {
                 Question::Form { message, schema } => self.form(message, schema)?,
                 Question::Url { message, url } => self.address(message, url)?,
             };
             match taken {
-                Taken::Reaction(reaction) => reactions.insert(key.clone(), reaction),
+                Taken::ElicitationResponse(reaction) => reactions.insert(key.clone(), reaction),
                 Taken::Later => return Ok(None),
             };
         }
@@ -62,14 +62,14 @@ impl<C: Console> Prompt<C> {
         self.console.discard_typed_ahead()?;
         loop {
             let answer = self.key("  [a]nswer, [d]ecline, [c]ancel, [q] leave it pending: ")?;
-            return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
+            return Ok(Taken::ElicitationResponse(match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Taken::Later),
                 Some("a" | "answer" | "y" | "yes") => match self.filled(&fields)? {
-                    Some(content) => Reaction::accept(content),
+                    Some(content) => ElicitationResponse::accept(content),
                     None => return Ok(Taken::Later),
                 },
-                Some("d" | "decline" | "n" | "no") => Reaction::decline(),
-                Some("c" | "cancel") => Reaction::cancel(),
+                Some("d" | "decline" | "n" | "no") => ElicitationResponse::decline(),
+                Some("c" | "cancel") => ElicitationResponse::cancel(),
                 Some(_) => {
                     self.say(KEYS)?;
                     continue;
@@ -117,16 +117,16 @@ impl<C: Console> Prompt<C> {
 
     fn address(&mut self, message: &str, url: &str) -> io::Result<Taken> {
         self.say(&format!("  {}", indented(message)))?;
-        self.say(&format!("    {}", visible(url)))?;
+        self.say(&format!("    {}", escape_untrusted(url)))?;
         self.say("  The server gives this address; open it yourself if you trust it.")?;
         self.console.discard_typed_ahead()?;
         loop {
             let answer = self.key("  [y] done there, [d]ecline, [c]ancel, [q] leave it pending: ")?;
-            return Ok(Taken::Reaction(match answer.as_deref().map(str::trim) {
+            return Ok(Taken::ElicitationResponse(match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Taken::Later),
-                Some("y" | "yes" | "done") => Reaction::done(),
-                Some("d" | "decline" | "n" | "no") => Reaction::decline(),
-                Some("c" | "cancel") => Reaction::cancel(),
+                Some("y" | "yes" | "done") => ElicitationResponse::done(),
+                Some("d" | "decline" | "n" | "no") => ElicitationResponse::decline(),
+                Some("c" | "cancel") => ElicitationResponse::cancel(),
                 Some(_) => {
                     self.say(KEYS)?;
                     continue;

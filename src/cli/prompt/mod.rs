@@ -20,8 +20,8 @@ use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Coverage, Debt, Decision, HumanAnswer, InputGiven, Resume, Scope};
-use crate::core::tool::{Arguments, Ask, Choice, Outcome, visible};
+use crate::core::run::{Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, PendingItem, Resume, Scope};
+use crate::core::tool::{Arguments, Ask, Choice, Outcome, escape_untrusted};
 use crate::runner::ResultFor;
 
 /// The choices for a call that requires approval.
@@ -52,7 +52,7 @@ enum Said {
     Result(CallId, Outcome),
     Decision(CallId, Decision),
     Answer(CallId, HumanAnswer),
-    Input(CallId, InputGiven),
+    Input(CallId, ElicitationAnswer),
     Later,
 }
 
@@ -83,7 +83,7 @@ impl Prompt<Terminal> {
 impl<C: Console> Prompt<C> {
     /// Shows a heading for the next questions.
     pub(super) fn heading(&mut self, text: &str) -> io::Result<()> {
-        self.say(&format!("\n{}", visible(text)))
+        self.say(&format!("\n{}", escape_untrusted(text)))
     }
 
     /// Reads all lines up to the end of the input, each of any length.
@@ -108,15 +108,15 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks about each pending item in turn. Items without an answer stay pending.
-    pub(super) fn ask(&mut self, debts: &[Debt]) -> io::Result<Resume> {
+    pub(super) fn ask(&mut self, items: &[PendingItem]) -> io::Result<Resume> {
         let mut resume = Resume { partial: true, ..Resume::default() };
-        for debt in debts {
-            let said = match debt {
-                Debt::Approval { .. } => self.decision(debt)?,
-                Debt::ExternalResult { .. } => self.result(debt)?,
-                Debt::Question { call_id, ask, .. } => self.answer(call_id, ask, debt)?,
-                Debt::Input { .. } => self.input(debt)?,
-                Debt::Task { .. } => Said::Later,
+        for item in items {
+            let said = match item {
+                PendingItem::Approval { .. } => self.decision(item)?,
+                PendingItem::ExternalResult { .. } => self.result(item)?,
+                PendingItem::Question { call_id, ask, .. } => self.answer(call_id, ask, item)?,
+                PendingItem::Input { .. } => self.input(item)?,
+                PendingItem::Task { .. } => Said::Later,
             };
             match said {
                 Said::Result(call, outcome) => resume.results.push((call, outcome)),
@@ -129,11 +129,11 @@ impl<C: Console> Prompt<C> {
         Ok(resume)
     }
 
-    fn decision(&mut self, debt: &Debt) -> io::Result<Said> {
-        let Debt::Approval { call_id, name, arguments, summary, .. } = debt else { return Ok(Said::Later) };
+    fn decision(&mut self, item: &PendingItem) -> io::Result<Said> {
+        let PendingItem::Approval { call_id, name, arguments, summary, .. } = item else { return Ok(Said::Later) };
         self.say(&format!("\nMay {name} run?  {summary}"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
-        for line in view::circumstances(debt, jiff::Timestamp::now()) {
+        for line in view::circumstances(item, jiff::Timestamp::now()) {
             self.say(&format!("  {line}"))?;
         }
         self.console.discard_typed_ahead()?;
@@ -174,13 +174,13 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks a question. A number chooses an option, numbers with commas choose several; any other text is the answer.
-    fn answer(&mut self, call: &CallId, ask: &Ask, debt: &Debt) -> io::Result<Said> {
+    fn answer(&mut self, call: &CallId, ask: &Ask, item: &PendingItem) -> io::Result<Said> {
         self.say(&format!("\nThe model asks: {}", block(&ask.question).replace('\n', "\n  ")))?;
-        if let Some(term) = view::term(debt, jiff::Timestamp::now()) {
+        if let Some(term) = view::term(item, jiff::Timestamp::now()) {
             self.say(&format!("  {term}"))?;
         }
         for (index, option) in ask.options.iter().enumerate() {
-            self.say(&format!("  {}. {}", index + 1, visible(option)))?;
+            self.say(&format!("  {}. {}", index + 1, escape_untrusted(option)))?;
         }
         self.console.discard_typed_ahead()?;
         loop {
@@ -220,8 +220,10 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    fn result(&mut self, debt: &Debt) -> io::Result<Said> {
-        let Debt::ExternalResult { call_id, name, arguments, result_schema, .. } = debt else { return Ok(Said::Later) };
+    fn result(&mut self, item: &PendingItem) -> io::Result<Said> {
+        let PendingItem::ExternalResult { call_id, name, arguments, result_schema, .. } = item else {
+            return Ok(Said::Later);
+        };
         self.say(&format!("\n{name} waits for your application:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         if let Some(schema) = result_schema {
@@ -242,8 +244,8 @@ impl<C: Console> Prompt<C> {
         Ok(said)
     }
 
-    fn input(&mut self, debt: &Debt) -> io::Result<Said> {
-        let Debt::Input { call_id, name, arguments, questions, restarts, repeats, .. } = debt else {
+    fn input(&mut self, item: &PendingItem) -> io::Result<Said> {
+        let PendingItem::Input { call_id, name, arguments, questions, restarts, repeats, .. } = item else {
             return Ok(Said::Later);
         };
         self.say(&format!("\nThe server of {name} needs input before it continues:"))?;
@@ -254,7 +256,7 @@ impl<C: Console> Prompt<C> {
             (false, false) => {}
         }
         let Some(reactions) = self.reactions(questions)? else { return Ok(Said::Later) };
-        let mut given = InputGiven { reactions, by: who(), via: Channel::Terminal, repeat: false };
+        let mut given = ElicitationAnswer { reactions, by: who(), via: Channel::Terminal, repeat: false };
         if *repeats && given.accepts() {
             let said = self.key("  Send the call a second time? [y] yes, [n] no, leave it pending: ")?;
             match said.as_deref().map(str::trim) {
@@ -314,195 +316,4 @@ fn pretty(arguments: &Arguments) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::console::Script;
-    use super::*;
-    use crate::core::run::Answer;
-    use crate::core::tool::{Annotations, Origin, Question, TaskHandle, ToolName};
-    use serde_json::json;
-
-    fn approval_debt(id: &str) -> Debt {
-        Debt::Approval {
-            call_id: id.into(),
-            summary: "shop: add_note(text: \"late\")".into(),
-            origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
-            name: ToolName::parse("mcp_shop_add_note").unwrap(),
-            arguments: Arguments::from_value(json!({"text": "late"})),
-            annotations: Annotations::default(),
-            trusted: false,
-            definition: "sha256:d".into(),
-            rule: None,
-            why: "it writes".into(),
-            policy: None,
-            differences: Vec::new(),
-            in_doubt: false,
-            event: 7,
-            since: None,
-            until: None,
-        }
-    }
-
-    fn external_debt(id: &str) -> Debt {
-        Debt::ExternalResult {
-            call_id: id.into(),
-            tool: "refund".into(),
-            name: ToolName::parse("ext_refund").unwrap(),
-            arguments: Arguments::from_value(json!({"cents": 100})),
-            result_schema: None,
-            since: None,
-            until: None,
-        }
-    }
-
-    fn input_debt(id: &str) -> Debt {
-        let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]});
-        let question = Question::Form { message: "Are you sure?".into(), schema };
-        Debt::Input {
-            call_id: id.into(),
-            origin: Origin::Mcp { server: "shop".into(), tool: "book".into() },
-            name: ToolName::parse("mcp_shop_book").unwrap(),
-            arguments: Arguments::from_value(json!({"flight": "LX 38"})),
-            questions: [("sure".to_owned(), question)].into(),
-            restarts: true,
-            repeats: false,
-            held: false,
-            held_until: None,
-        }
-    }
-
-    fn ask(debts: &[Debt], typed: &str) -> (Resume, String) {
-        let mut prompt = Prompt { console: Script::typing(typed) };
-        let resume = prompt.ask(debts).unwrap();
-        (resume, prompt.console.shown)
-    }
-
-    #[test]
-    fn each_letter_gives_its_decision() {
-        let debts: Vec<Debt> = ["1", "2", "3", "4", "5"].into_iter().map(approval_debt).collect();
-        let (resume, _) = ask(&debts, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
-        let told: Vec<_> = resume
-            .decisions
-            .iter()
-            .map(|(call, d)| (call.as_str(), d.answer, d.scope, d.reason.as_deref(), d.edited_arguments.is_some()))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                ("1", Answer::Approve, Scope::Once, None, false),
-                ("2", Answer::Approve, Scope::Session, None, false),
-                ("3", Answer::Deny, Scope::Once, Some("too early"), false),
-                ("4", Answer::Approve, Scope::Once, None, true),
-            ]
-        );
-        assert!(resume.partial);
-    }
-
-    #[test]
-    fn an_approval_can_cover_more_calls_or_only_these_arguments() {
-        let debts: Vec<Debt> = ["1", "2", "3"].into_iter().map(approval_debt).collect();
-        let (resume, questions) = ask(&debts, "w\no\n\no\ns\no\nw\n");
-        let told: Vec<_> = resume.decisions.iter().map(|(call, d)| (call.as_str(), d.scope, d.covers)).collect();
-        let only = Coverage::Arguments;
-        assert_eq!(
-            told,
-            [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]
-        );
-        assert!(questions.contains("because: it writes"), "{questions}");
-    }
-
-    #[test]
-    fn an_unknown_key_shows_the_key_help() {
-        for key in ["?", "yikes", ""] {
-            let (resume, questions) = ask(&[approval_debt("1")], &format!("{key}\na\n"));
-            assert!(
-                questions.contains("w  so does every further call of this tool by this agent"),
-                "{key}: {questions}"
-            );
-            assert_eq!(resume.decisions.len(), 1, "{key}");
-        }
-        let (_, questions) = ask(&[approval_debt("1")], "a\n");
-        assert!(!questions.contains("w  so does"), "{questions}");
-    }
-
-    fn entry(text: &str) -> Entry {
-        Entry { text: text.into(), ..Entry::default() }
-    }
-
-    fn pasted(text: &str) -> Entry {
-        Entry { has_paste: true, ..entry(text) }
-    }
-
-    fn cut(text: &str) -> Entry {
-        Entry { dropped: true, ..entry(text) }
-    }
-
-    fn ask_with(debts: &[Debt], entries: Vec<Entry>) -> (Resume, String) {
-        let mut prompt = Prompt { console: Script::of(entries) };
-        let resume = prompt.ask(debts).unwrap();
-        (resume, prompt.console.shown)
-    }
-
-    #[test]
-    fn a_paste_never_decides() {
-        for paste in [pasted("a"), cut("a"), cut("w")] {
-            let (resume, shown) = ask_with(&[approval_debt("1")], vec![paste, entry("q")]);
-            assert!(resume.decisions.is_empty() && shown.contains("pasted text decides nothing"), "{shown}");
-        }
-        let (resume, _) = ask_with(&[approval_debt("1")], vec![entry("o"), pasted("w"), entry("s")]);
-        assert_eq!(resume.decisions[0].1.scope, Scope::Session);
-    }
-
-    #[test]
-    fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
-        let debts = [external_debt("1")];
-        let (resume, _) = ask_with(&debts, vec![pasted("{\n  \"ok\": true\n}\n")]);
-        assert_eq!(resume.results, [ResultFor::output("1", json!({"ok": true}))]);
-        let (resume, shown) = ask_with(&debts, vec![cut("{"), entry("")]);
-        assert!(resume.results.is_empty() && shown.contains("nothing was taken"), "{shown}");
-        let (resume, shown) = ask_with(&debts, vec![cut("all done")]);
-        assert_eq!(resume.results, [ResultFor::output("1", json!("all done"))]);
-        assert!(shown.contains("only the first is taken"), "{shown}");
-    }
-
-    #[test]
-    fn arguments_that_are_not_an_object_are_asked_again() {
-        let (resume, questions) = ask(&[approval_debt("1")], "e\n[1]\ne\n{\"a\":1}\n");
-        assert!(questions.contains("arguments are a JSON object"), "{questions}");
-        assert_eq!(resume.decisions[0].1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
-    }
-
-    #[test]
-    fn a_result_is_json_text_or_an_error_and_empty_input_leaves_it_pending() {
-        let debts = [external_debt("1"), external_debt("2"), external_debt("3"), external_debt("4")];
-        let (resume, _) = ask(&debts, "{\"ok\":true}\nall done\nerror: no money\n\n");
-        let expected = [
-            ResultFor::output("1", json!({"ok": true})),
-            ResultFor::output("2", json!("all done")),
-            ResultFor::error("3", "no money"),
-        ];
-        assert_eq!(resume.results, expected);
-    }
-
-    #[test]
-    fn the_end_of_the_input_leaves_everything_pending() {
-        let (resume, questions) = ask(&[approval_debt("1"), external_debt("2"), input_debt("3")], "");
-        assert!(resume.results.is_empty() && resume.decisions.is_empty() && resume.inputs.is_empty());
-        assert!(questions.contains("\"text\": \"late\""), "{questions}");
-    }
-
-    #[test]
-    fn server_questions_are_asked_and_tasks_are_not() {
-        let task = Debt::Task {
-            call_id: "2".into(),
-            origin: Origin::Mcp { server: "shop".into(), tool: "bake".into() },
-            name: ToolName::parse("mcp_shop_bake").unwrap(),
-            arguments: Arguments::from_value(json!({})),
-            task: TaskHandle { id: "t".into(), message: None, poll_ms: None, ttl_ms: None },
-        };
-        let (resume, questions) = ask(&[input_debt("1"), task], "a\nyes\n");
-        let told: Vec<_> = resume.inputs.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
-        assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
-        assert!(questions.contains("The server of mcp_shop_book needs input before"), "{questions}");
-        assert!(questions.contains("sent again with the answers"), "{questions}");
-    }
-}
+mod tests;

@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::console::{Accepts, Console, Entry};
-use crate::cli::guard;
 use crate::cli::paint::Paint;
+use crate::cli::terminal_escape;
 
 /// Standard input and standard error.
 pub(in crate::cli) struct Terminal;
@@ -27,7 +27,7 @@ impl Terminal {
 
 impl Console for Terminal {
     fn say(&mut self, text: &str) -> io::Result<()> {
-        writeln!(io::stderr(), "{}", guard::shown(text, Paint::Plain))
+        writeln!(io::stderr(), "{}", terminal_escape::shown(text, Paint::Plain))
     }
 
     fn discard_typed_ahead(&mut self) -> io::Result<()> {
@@ -35,7 +35,7 @@ impl Console for Terminal {
     }
 
     fn line(&mut self, question: &str, _: Accepts) -> io::Result<Option<Entry>> {
-        write!(io::stderr(), "{}", guard::shown(question, Paint::Plain))?;
+        write!(io::stderr(), "{}", terminal_escape::shown(question, Paint::Plain))?;
         io::stderr().flush()?;
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line)?;

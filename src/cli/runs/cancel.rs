@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
 
 /// Cancel a run, whichever process executes it

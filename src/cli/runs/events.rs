@@ -7,13 +7,13 @@ use clap::Args;
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::interrupt::Interrupts;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::view::{Answer, Look, Shown, Story};
+use crate::cli::view::{Answer, LiveView, Look, Shown};
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded};
+use crate::core::run::{Event, JournalEntry};
 use crate::telemetry::Lifecycle;
 use crate::telemetry::lifecycle::Content;
 
@@ -70,21 +70,21 @@ impl Events {
 struct View {
     lifecycle: Lifecycle,
     /// `None` for JSON output.
-    story: Option<Story>,
+    live_view: Option<LiveView>,
 }
 
 impl View {
     fn new(run: &RunId, json: bool, out: &Output) -> Self {
         let look = Look { paint: out.paint(), width: out.width() };
-        let story = (!json).then(|| Story::new(look, Answer::InStory));
-        Self { lifecycle: Lifecycle::new(run.clone(), Content::Include), story }
+        let live_view = (!json).then(|| LiveView::new(look, Answer::InStory));
+        Self { lifecycle: Lifecycle::new(run.clone(), Content::Include), live_view }
     }
 
-    fn show(&mut self, recorded: &Recorded, out: &mut Output) {
+    fn show(&mut self, recorded: &JournalEntry, out: &mut Output) {
         for event in self.lifecycle.observe(recorded) {
-            match &mut self.story {
+            match &mut self.live_view {
                 None => out.json(&event),
-                Some(story) => story.tell(&event).into_iter().for_each(|shown| match shown {
+                Some(live_view) => live_view.tell(&event).into_iter().for_each(|shown| match shown {
                     Shown::Line(text) | Shown::Fragment(text) => out.line(text),
                 }),
             }

@@ -4,12 +4,12 @@ use clap::Args;
 
 use crate::app::App;
 use crate::cli::caller::Caller;
+use crate::cli::drive_to_idle::{Tasks, settle};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
-use crate::cli::settle::{Tasks, settle};
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::core::chat::Message;
 use crate::core::run::TighterLimits;

@@ -14,7 +14,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::{duration, list, one_line};
 use crate::core::id::AgentName;
 use crate::core::run::Status;
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
 
 /// List runs, newest first
@@ -92,7 +92,7 @@ struct Listed<'a> {
 }
 
 fn no_such_agent(name: &AgentName) -> String {
-    format!("its agent `{}` is not configured", visible(name.as_str()))
+    format!("its agent `{}` is not configured", escape_untrusted(name.as_str()))
 }
 
 const HEADINGS: [&str; 5] = ["RUN", "STATUS", "AGE", "AGENT", "MESSAGE"];

@@ -6,11 +6,11 @@ use serde::Serialize;
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, Changes, ConfigFlag};
 use crate::cli::view::{Look, Picture, what_is_owed};
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 use crate::runner::Report;
 
 /// Show a run: its turns, its calls, what it used, and what it waits for
@@ -59,7 +59,7 @@ impl Show {
         lines.iter().for_each(|line| out.line(line));
         if let Some(blocked) = blocked {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {run}`");
-            out.line(look.paint.yellow(format!("blocked: {}; {remedy}", visible(&blocked))));
+            out.line(look.paint.yellow(format!("blocked: {}; {remedy}", escape_untrusted(&blocked))));
         }
         if !report.pending.is_empty() {
             let again = setup::again(&self.config, &Changes::default());

@@ -7,14 +7,14 @@ use clap::Args;
 use crate::app::{App, identities};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::find::find;
 use crate::cli::output::Output;
+use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::cli::view::{Look, Waterfall};
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded, Status};
+use crate::core::run::{Event, JournalEntry, Status};
 use crate::telemetry::spans::{Span, SpanContent, project};
 
 /// Show the spans of a run as a waterfall, without any collector
@@ -64,8 +64,8 @@ impl TraceOf {
     }
 }
 
-fn send(app: &App, run: &RunId, journal: Vec<Recorded>, out: &mut Output) -> Result<(), CliError> {
-    let journal: Vec<Recorded> = journal.into_iter().map(recorded_as_sampled).collect();
+fn send(app: &App, run: &RunId, journal: Vec<JournalEntry>, out: &mut Output) -> Result<(), CliError> {
+    let journal: Vec<JournalEntry> = journal.into_iter().map(recorded_as_sampled).collect();
     let nowhere = || {
         let remedy = "set `telemetry.otlp_endpoint` or OTEL_EXPORTER_OTLP_ENDPOINT";
         CliError::told(ErrorCode::Configuration, format!("there is no collector to send spans to: {remedy}"))
@@ -76,13 +76,13 @@ fn send(app: &App, run: &RunId, journal: Vec<Recorded>, out: &mut Output) -> Res
 }
 
 /// The spans of a journal, independent of earlier exports.
-fn spans(app: &App, run: &RunId, journal: Vec<Recorded>, content: SpanContent) -> Vec<Span> {
-    let journal: Vec<Recorded> = journal.into_iter().map(recorded_as_sampled).collect();
+fn spans(app: &App, run: &RunId, journal: Vec<JournalEntry>, content: SpanContent) -> Vec<Span> {
+    let journal: Vec<JournalEntry> = journal.into_iter().map(recorded_as_sampled).collect();
     project(run, &journal, content, identities(&app.models))
 }
 
 /// The trace is part of the first two events of an execution only.
-fn recorded_as_sampled(mut recorded: Recorded) -> Recorded {
+fn recorded_as_sampled(mut recorded: JournalEntry) -> JournalEntry {
     if let Event::Started(started) = &mut recorded.event {
         Arc::make_mut(started).trace.sampled = true;
     }

@@ -4,29 +4,33 @@
 use jiff::Timestamp;
 
 use crate::cli::text::duration;
-use crate::core::run::{Channel, Debt, PolicyMark};
-use crate::core::tool::{Annotations, Arguments, Difference, Origin, is_suspicious, suspicious_names, visible};
+use crate::core::run::{Channel, PendingItem, PolicyMark};
+use crate::core::tool::{
+    Annotations, Arguments, Difference, Origin, escape_untrusted, is_suspicious, suspicious_names,
+};
 
 /// The most characters shown of each name in a list of names.
 const NAME_CHARS: usize = 40;
 
 /// The arguments on one line; characters that hide or reverse text are shown as codes.
 pub(in crate::cli) fn whole(arguments: &Arguments) -> String {
-    visible(&arguments.to_value().to_string())
+    escape_untrusted(&arguments.to_value().to_string())
 }
 
 /// The arguments over several lines, escaped like [`whole`].
 pub(in crate::cli) fn pretty(arguments: &Arguments) -> String {
     let value = arguments.to_value();
     let text = serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
-    text.lines().map(visible).collect::<Vec<_>>().join("\n")
+    text.lines().map(escape_untrusted).collect::<Vec<_>>().join("\n")
 }
 
 /// The details of a pending approval besides the call and its arguments. For other pending items only the deadline.
-pub(in crate::cli) fn circumstances(debt: &Debt, now: Timestamp) -> Vec<String> {
-    let Debt::Approval { origin, arguments, annotations, trusted, rule, why, policy, differences, in_doubt, .. } = debt
+pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<String> {
+    let PendingItem::Approval {
+        origin, arguments, annotations, trusted, rule, why, policy, differences, in_doubt, ..
+    } = item
     else {
-        return term(debt, now).into_iter().collect();
+        return term(item, now).into_iter().collect();
     };
     let mut lines = vec![because(why, rule.as_deref(), policy.as_ref())];
     lines.extend(hints(annotations, *trusted));
@@ -35,23 +39,23 @@ pub(in crate::cli) fn circumstances(debt: &Debt, now: Timestamp) -> Vec<String> 
     if *in_doubt {
         lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }
-    lines.extend(term(debt, now));
+    lines.extend(term(item, now));
     lines.extend(changed(differences));
     lines
 }
 
 /// The reason why the call requires approval, with the rule and the policy.
 pub(in crate::cli) fn because(why: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
-    let rule = rule.map(|rule| format!("rule {}", visible(rule)));
+    let rule = rule.map(|rule| format!("rule {}", escape_untrusted(rule)));
     let source: Vec<String> = rule.into_iter().chain(policy.map(marked)).collect();
     let source = if source.is_empty() { String::new() } else { format!(" ({})", source.join(", ")) };
-    format!("because: {}{source}", visible(why))
+    format!("because: {}{source}", escape_untrusted(why))
 }
 
 /// The name and short version of a policy.
 pub(in crate::cli) fn marked(policy: &PolicyMark) -> String {
     let version: String = policy.version.trim_start_matches("sha256:").chars().take(8).collect();
-    format!("policy {}@{version}", visible(&policy.name))
+    format!("policy {}@{version}", escape_untrusted(&policy.name))
 }
 
 /// The server's hints about its tool. They are unverified unless the operator trusts the server.
@@ -63,7 +67,7 @@ fn hints(annotations: &Annotations, trusted: bool) -> Option<String> {
         said(destructive_hint, "destructive", "not destructive"),
         said(idempotent_hint, "idempotent", "not idempotent"),
         said(open_world_hint, "reaches beyond its own system", "stays within its own system"),
-        title.as_ref().map(|title| format!("called \"{}\"", visible(title))),
+        title.as_ref().map(|title| format!("called \"{}\"", escape_untrusted(title))),
     ];
     let said: Vec<String> = said.into_iter().flatten().collect();
     let who = if trusted { "hints of the trusted server" } else { "unverified hints of the server" };
@@ -86,13 +90,13 @@ pub(in crate::cli) fn second_look_at_arguments(arguments: &Arguments) -> Option<
 
 /// A name of any length, shortened.
 fn brief(name: &str) -> String {
-    visible(&name.chars().take(NAME_CHARS).collect::<String>())
+    escape_untrusted(&name.chars().take(NAME_CHARS).collect::<String>())
 }
 
 /// The time since when the item is pending, and its deadline.
-pub(in crate::cli) fn term(debt: &Debt, now: Timestamp) -> Option<String> {
-    let since = debt.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
-    let until = debt.until().map(|until| match until > now {
+pub(in crate::cli) fn term(item: &PendingItem, now: Timestamp) -> Option<String> {
+    let since = item.since().map(|since| format!("since {} ({} ago)", clock(since), apart(since, now)));
+    let until = item.until().map(|until| match until > now {
         true => format!("until {} (in {})", clock(until), apart(now, until)),
         false => format!("until {}, which has passed: the model will read that no answer came in time", clock(until)),
     });
@@ -104,9 +108,9 @@ pub(in crate::cli) fn term(debt: &Debt, now: Timestamp) -> Option<String> {
 pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
     let told = differences.iter().flat_map(|difference| {
         let lines = [
-            format!("! changed since it was cleared: {}", visible(&difference.what)),
-            format!("    was: {}", visible(&difference.was)),
-            format!("    is:  {}", visible(&difference.is)),
+            format!("! changed since it was cleared: {}", escape_untrusted(&difference.what)),
+            format!("    was: {}", escape_untrusted(&difference.was)),
+            format!("    is:  {}", escape_untrusted(&difference.is)),
         ];
         lines.into_iter().chain(difference.warning().map(|more| format!("    ! {more}")))
     });
@@ -116,9 +120,11 @@ pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
 /// Describes the origin of a tool.
 pub(in crate::cli) fn origin(origin: &Origin) -> String {
     match origin {
-        Origin::Mcp { server, tool } => format!("tool {} of MCP server {}", visible(tool), visible(server.as_str())),
-        Origin::External { tool } => format!("tool {} of your application", visible(tool)),
-        Origin::Builtin { tool } => format!("tool {} of toolgate", visible(tool)),
+        Origin::Mcp { server, tool } => {
+            format!("tool {} of MCP server {}", escape_untrusted(tool), escape_untrusted(server.as_str()))
+        }
+        Origin::External { tool } => format!("tool {} of your application", escape_untrusted(tool)),
+        Origin::Builtin { tool } => format!("tool {} of toolgate", escape_untrusted(tool)),
     }
 }
 
@@ -155,8 +161,8 @@ mod tests {
     use super::*;
     use crate::core::tool::ToolName;
 
-    fn debt(trusted: bool, tool: &str) -> Debt {
-        Debt::Approval {
+    fn item(trusted: bool, tool: &str) -> PendingItem {
+        PendingItem::Approval {
             call_id: "c1".into(),
             summary: String::new(),
             origin: Origin::Mcp { server: "shop".into(), tool: tool.into() },
@@ -176,13 +182,13 @@ mod tests {
         }
     }
 
-    fn told(debt: &Debt, seconds: u64) -> String {
-        circumstances(debt, Timestamp::UNIX_EPOCH + Duration::from_secs(seconds)).join("\n")
+    fn told(item: &PendingItem, seconds: u64) -> String {
+        circumstances(item, Timestamp::UNIX_EPOCH + Duration::from_secs(seconds)).join("\n")
     }
 
     #[test]
     fn all_details_of_the_decision_are_shown() {
-        let told = told(&debt(false, "pay"), 120);
+        let told = told(&item(false, "pay"), 120);
         let expected = "because: it pays (rule money, policy desk@1a2b3c4d)\n\
             unverified hints of the server: read-only\n\
             ! it was sent before, and it is unknown whether it took effect\n\
@@ -193,14 +199,14 @@ mod tests {
 
     #[test]
     fn only_hints_of_a_trusted_server_are_shown_as_verified() {
-        assert!(told(&debt(true, "pay"), 0).contains("hints of the trusted server: read-only"));
-        assert!(told(&debt(false, "pay"), 0).contains("unverified hints of the server"));
+        assert!(told(&item(true, "pay"), 0).contains("hints of the trusted server: read-only"));
+        assert!(told(&item(false, "pay"), 0).contains("unverified hints of the server"));
     }
 
     #[test]
     fn passed_deadlines_and_misleading_names_are_marked() {
-        assert!(told(&debt(true, "pay"), 4_000).contains("which has passed"));
-        let told = told(&debt(true, "p\u{430}y"), 0);
+        assert!(told(&item(true, "pay"), 4_000).contains("which has passed"));
+        let told = told(&item(true, "p\u{430}y"), 0);
         assert!(told.contains("look twice") && told.contains(" 430"), "{told}");
     }
 
@@ -220,7 +226,7 @@ mod tests {
 
     #[test]
     fn arguments_hide_nothing() {
-        let Debt::Approval { arguments, .. } = debt(true, "pay") else { panic!("an approval") };
+        let PendingItem::Approval { arguments, .. } = item(true, "pay") else { panic!("an approval") };
         assert_eq!(whole(&arguments), r#"{"to":"a\u{202e}b"}"#);
         assert_eq!(pretty(&arguments), "{\n  \"to\": \"a\\u{202e}b\"\n}");
     }

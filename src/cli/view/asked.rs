@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::form::Field;
 use crate::cli::text::block;
-use crate::core::tool::{Question, Reaction, visible};
+use crate::core::tool::{ElicitationResponse, Question, escape_untrusted};
 
 /// The full question, because the user must see all of it to answer. URLs are never shortened.
 pub(in crate::cli) fn question_lines(key: &str, question: &Question) -> Vec<String> {
     let message = block(question.message()).replace('\n', "\n  ");
-    let mut lines = vec![format!("{}: {message}", visible(key))];
+    let mut lines = vec![format!("{}: {message}", escape_untrusted(key))];
     match question {
         Question::Form { schema, .. } => lines.extend(Field::of(schema).iter().map(|field| {
             let choices = field.choices();
@@ -19,7 +19,7 @@ pub(in crate::cli) fn question_lines(key: &str, question: &Question) -> Vec<Stri
             format!("  {}{choices}", field.told())
         })),
         Question::Url { url, .. } => {
-            lines.push(format!("  {}", visible(url)));
+            lines.push(format!("  {}", escape_untrusted(url)));
             lines.push("  (the server gives this address; open it yourself if you trust it)".into());
         }
     }
@@ -39,10 +39,10 @@ pub(in crate::cli) fn answering(questions: &BTreeMap<String, Question>) -> Optio
     }
 }
 
-fn reaction(question: &Question) -> Reaction {
+fn reaction(question: &Question) -> ElicitationResponse {
     match question {
-        Question::Form { schema, .. } => Reaction::accept(filled(schema)),
-        Question::Url { .. } => Reaction::done(),
+        Question::Form { schema, .. } => ElicitationResponse::accept(filled(schema)),
+        Question::Url { .. } => ElicitationResponse::done(),
     }
 }
 

@@ -3,12 +3,12 @@
 mod approval;
 mod asked;
 mod explain;
-mod owed;
-mod picture;
+mod live_view;
+mod pending;
 mod reach;
 mod show;
 mod spent;
-mod story;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod waterfall;
@@ -19,10 +19,10 @@ pub(super) use approval::{
 };
 pub(super) use asked::{answering, question_lines};
 pub(super) use explain::Explanation;
-pub(super) use owed::{Again, what_is_owed};
-pub(super) use picture::Picture;
+pub(super) use live_view::{Answer, LiveView, Shown};
+pub(super) use pending::{Again, what_is_owed};
 pub(super) use spent::{Gaps, Spent, dollars, tokens};
-pub(super) use story::{Answer, Shown, Story};
+pub(super) use summary::Picture;
 pub(super) use waterfall::Waterfall;
 pub(super) use words::{findings, in_words, left_out_line, media_line};
 

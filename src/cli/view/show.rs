@@ -1,14 +1,14 @@
 //! Text form of a run summary: a header, the turns and the state of the run.
 
 use super::Look;
-use super::picture::{Call, Pause, Picture, Turn};
 use super::spent::{spent, spent_in_vain, total};
+use super::summary::{Call, Pause, Picture, Turn};
 use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::Part;
 use crate::core::id::ModelName;
-use crate::core::run::{CallVerdict, Offer, Status};
-use crate::core::tool::{Arguments, Outcome, visible};
+use crate::core::run::{CallVerdict, Status, ToolAccess};
+use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::runner::Report;
 
 impl Picture {
@@ -37,7 +37,7 @@ impl Picture {
             "agent {}, model {}, session {}",
             spec.agent,
             spec.model,
-            visible(report.session_id.as_str())
+            escape_untrusted(report.session_id.as_str())
         ));
         let began = self.began.strftime("%Y-%m-%d %H:%M:%S UTC");
         lines.push(format!("began {began}, {} from the first to the last event", duration(took)));
@@ -66,7 +66,7 @@ impl Turn {
         };
         about.extend((self.model != *preferred).then(|| format!("model {}", self.model)));
         about.extend((self.attempts > 1).then(|| count(self.attempts as usize, "attempt")));
-        about.extend((self.offer != Offer::Tools).then(|| "without tools".to_owned()));
+        about.extend((self.tool_access != ToolAccess::Enabled).then(|| "without tools".to_owned()));
         let tier = self.priority.filter(|_| self.calls.iter().any(|call| call.deferred));
         about.extend(tier.map(|priority| format!("priority {priority} first")));
         let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
@@ -98,7 +98,7 @@ impl Call {
         let right = format!("{}{took}", self.right());
         let used = self.name.chars().count() + self.id.as_str().len() + right.chars().count() + 10;
         let arguments = compact(&self.arguments.to_value(), look.room(used));
-        let id = paint.dim(visible(self.id.as_str()));
+        let id = paint.dim(escape_untrusted(self.id.as_str()));
         let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
         lines.extend(self.edit(look).into_iter().map(|line| format!("      {}", paint.dim(line))));
         lines.extend(self.pauses.iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
@@ -110,7 +110,7 @@ impl Call {
         lines.extend(outcome.flat_map(|outcome| outcome.problems()).map(|problem| {
             let told = one_line(&problem.message, look.room(50));
             let what = match problem.violates_mcp() {
-                true => format!("the server sent content that violates MCP at {}", visible(&problem.path)),
+                true => format!("the server sent content that violates MCP at {}", escape_untrusted(&problem.path)),
                 false => "the structured result does not fit".to_owned(),
             };
             format!("      {} {what}: {told}", paint.yellow("!"))
@@ -125,7 +125,7 @@ impl Call {
             let room = look.room(head.chars().count() + 7);
             format!("{head} {}", compact(&arguments.to_value(), room))
         };
-        let now = quoted(format!("edited by {}:", visible(&edited.by)), &self.arguments);
+        let now = quoted(format!("edited by {}:", escape_untrusted(&edited.by)), &self.arguments);
         vec![now, quoted("the model wrote:".to_owned(), &edited.written)]
     }
 
@@ -137,7 +137,9 @@ impl Call {
         }
         match &self.verdict {
             Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(why_rejected(message, room)),
-            Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => Some(format!("because: {}", visible(why))),
+            Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => {
+                Some(format!("because: {}", escape_untrusted(why)))
+            }
             Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
         }
     }
@@ -149,7 +151,7 @@ impl Pause {
             Self::Asked { needed, answered_by } => {
                 let questions = needed.questions.values().map(|question| one_line(question.message(), COMPACT));
                 let mut lines: Vec<String> = questions.map(|question| format!("asked: {question}")).collect();
-                lines.extend(answered_by.as_ref().map(|by| format!("answered by {}", visible(by))));
+                lines.extend(answered_by.as_ref().map(|by| format!("answered by {}", escape_untrusted(by))));
                 lines
             }
             Self::Task(task) => vec![format!("ran at its server as task {}", one_line(&task.id, COMPACT))],

@@ -7,16 +7,16 @@ use super::*;
 use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::{self, Channel, Coverage, Debt, Offer, PolicyMark, Rejection, Scope, Status};
+use crate::core::run::{self, Channel, Coverage, PendingItem, PolicyMark, Rejection, Scope, Status, ToolAccess};
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::{Delta, Progress};
 use crate::telemetry::LifecycleEvent;
-use crate::telemetry::lifecycle::{CallRef, Fact};
+use crate::telemetry::lifecycle::{CallRef, LifecycleKind};
 
 const LOOK: Look = Look { paint: Paint::Plain, width: 100 };
 
-fn event(fact: Fact) -> LifecycleEvent {
+fn event(fact: LifecycleKind) -> LifecycleEvent {
     LifecycleEvent { seq: None, run_id: "run_1".into(), at: Some(Timestamp::UNIX_EPOCH), iteration: 1, fact }
 }
 
@@ -25,13 +25,13 @@ fn call(name: &str) -> CallRef {
     CallRef { call_id: "call_1".into(), name: name.into(), tool: None, priority: None, arguments }
 }
 
-fn text(text: &str) -> Fact {
-    Fact::Fragment(Delta::Text { text: text.into() })
+fn text(text: &str) -> LifecycleKind {
+    LifecycleKind::Fragment(Delta::Text { text: text.into() })
 }
 
-fn replied(text: &str, tool_calls: Vec<CallRef>) -> Fact {
+fn replied(text: &str, tool_calls: Vec<CallRef>) -> LifecycleKind {
     let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
-    Fact::ModelReplied {
+    LifecycleKind::ModelReplied {
         model: "auto".into(),
         fallback: false,
         response_model: None,
@@ -45,12 +45,12 @@ fn replied(text: &str, tool_calls: Vec<CallRef>) -> Fact {
     }
 }
 
-fn asked(attempt: u32) -> Fact {
-    Fact::ModelCalled { model: "auto".into(), fallback: false, attempt, offer: Offer::Tools }
+fn asked(attempt: u32) -> LifecycleKind {
+    LifecycleKind::ModelCalled { model: "auto".into(), fallback: false, attempt, tool_access: ToolAccess::Enabled }
 }
 
 /// All events of a turn with calls.
-fn busy_turn() -> Vec<Fact> {
+fn busy_turn() -> Vec<LifecycleKind> {
     let problems = Problem::feedback(
         "Invalid:",
         &[Problem {
@@ -63,42 +63,46 @@ fn busy_turn() -> Vec<Fact> {
     let left_out =
         LeftOut { server: Some("git".into()), tool: None, reason: "it did not start: no such program `uvx`".into() };
     vec![
-        Fact::Started {
+        LifecycleKind::Started {
             agent: "desk".into(),
             model: "auto".into(),
             session_id: "s_1".into(),
             trace_id: TraceId([1; 16]),
             input: Some("Sort it out,\nplease.".into()),
         },
-        Fact::ToolsListed {
+        LifecycleKind::ToolsListed {
             tools: vec![ToolName::parse("mcp_shop_find").unwrap()],
             left_out: vec![left_out],
             changed: Vec::new(),
         },
         asked(1),
-        Fact::ModelFailed {
+        LifecycleKind::ModelFailed {
             model: "auto".into(),
             attempt: 1,
             error: Failure::new(ErrorCode::ProviderTimeout, "no byte for 120 s"),
             usage: Usage { input_tokens: Some(120), output_tokens: Some(2), ..Usage::default() },
             duration_ms: 120_000,
         },
-        Fact::ModelRetrying { model: "auto".into(), attempt: 2, instead_of: None },
+        LifecycleKind::ModelRetrying { model: "auto".into(), attempt: 2, instead_of: None },
         asked(2),
         text("I look"),
         text(" it up.\nNow."),
         replied("I look it up.\nNow.", vec![call("mcp_shop_find")]),
-        Fact::TierSelected { priority: 10, run: vec!["call_1".into()], deferred: vec!["call_2".into()] },
-        Fact::Rejected { call: call("mcp_shop_orders"), reason: Rejection::Deferred, message: None },
-        Fact::Rejected { call: call("get_invoice"), reason: Rejection::InvalidArguments, message: Some(problems) },
-        Fact::ApprovalRequested {
+        LifecycleKind::TierSelected { priority: 10, run: vec!["call_1".into()], deferred: vec!["call_2".into()] },
+        LifecycleKind::Rejected { call: call("mcp_shop_orders"), reason: Rejection::Deferred, message: None },
+        LifecycleKind::Rejected {
+            call: call("get_invoice"),
+            reason: Rejection::InvalidArguments,
+            message: Some(problems),
+        },
+        LifecycleKind::ApprovalRequested {
             call: call("mcp_shop_add_note"),
             rule: None,
             why: "it writes".into(),
             policy: None,
-            within_s: None,
+            answer_timeout_s: None,
         },
-        Fact::ApprovalDecided {
+        LifecycleKind::ApprovalDecided {
             call: call("mcp_shop_add_note"),
             answer: run::Answer::Approve,
             by: "kim".into(),
@@ -110,12 +114,12 @@ fn busy_turn() -> Vec<Fact> {
             policy: Some(PolicyMark { name: "default".into(), version: "1a2b".into() }),
             reason: None,
         },
-        Fact::McpExecuting { call: call("mcp_shop_find") },
-        Fact::Fragment(Delta::Progress {
+        LifecycleKind::McpExecuting { call: call("mcp_shop_find") },
+        LifecycleKind::Fragment(Delta::Progress {
             call: "call_1".into(),
             progress: Progress { progress: 1.0, total: Some(3.0), message: Some("asking the archive".into()) },
         }),
-        Fact::McpCompleted {
+        LifecycleKind::McpCompleted {
             call: call("mcp_shop_find"),
             duration_ms: Some(204),
             is_error: false,
@@ -126,8 +130,8 @@ fn busy_turn() -> Vec<Fact> {
             problems: Vec::new(),
             stderr: Vec::new(),
         },
-        Fact::ExternalRequested { call: call("ext_refund") },
-        Fact::ExternalCompleted {
+        LifecycleKind::ExternalRequested { call: call("ext_refund") },
+        LifecycleKind::ExternalCompleted {
             call: call("ext_refund"),
             is_error: true,
             error: Some("tool_error"),
@@ -135,11 +139,11 @@ fn busy_turn() -> Vec<Fact> {
             result: Some("no money".into()),
             kept: Vec::new(),
         },
-        Fact::BudgetExhausted { used: 3, max: 3 },
+        LifecycleKind::BudgetExhausted { used: 3, max: 3 },
         asked(1),
         text("Sorry."),
         replied("Sorry.", Vec::new()),
-        Fact::Completed {
+        LifecycleKind::Completed {
             tool_interactions: 1,
             usage: Usage::default(),
             output: Some("Sorry.".into()),
@@ -148,9 +152,9 @@ fn busy_turn() -> Vec<Fact> {
     ]
 }
 
-fn told(answer: Answer, facts: Vec<Fact>) -> String {
-    let mut story = Story::new(LOOK, answer);
-    let shown = facts.into_iter().flat_map(|fact| story.tell(&event(fact)));
+fn told(answer: Answer, facts: Vec<LifecycleKind>) -> String {
+    let mut live_view = LiveView::new(LOOK, answer);
+    let shown = facts.into_iter().flat_map(|fact| live_view.tell(&event(fact)));
     let print = |shown| match shown {
         Shown::Line(line) => format!("{line}\n"),
         Shown::Fragment(text) => text,
@@ -165,14 +169,14 @@ fn a_person_at_a_terminal_reads_the_answer_in_the_story() {
 
 #[test]
 fn the_live_view_omits_an_answer_that_goes_to_stdout() {
-    let story = told(Answer::Apart, busy_turn());
-    assert!(!story.contains("Sorry."), "{story}");
-    assert!(story.contains("  | I look it up.\n  | Now.\n"), "{story}");
+    let live_view = told(Answer::Apart, busy_turn());
+    assert!(!live_view.contains("Sorry."), "{live_view}");
+    assert!(live_view.contains("  | I look it up.\n  | Now.\n"), "{live_view}");
 }
 
 #[test]
 fn a_run_that_fails_says_with_which_code() {
-    let failed = Fact::Failed {
+    let failed = LifecycleKind::Failed {
         status: Status::Failed,
         error: Failure::new(ErrorCode::ProviderAuth, "the key was refused"),
         tool_interactions: 2,
@@ -187,17 +191,17 @@ fn a_run_that_fails_says_with_which_code() {
 #[test]
 fn a_total_without_an_attempt_is_shown_as_a_minimum() {
     let usage = Usage { input_tokens: Some(120), output_tokens: Some(30), cost_usd: Some(0.0012), ..Usage::default() };
-    let completed = Fact::Completed { tool_interactions: 0, usage, output: None, media: Vec::new() };
-    let unpriced = Fact::ModelFailed {
+    let completed = LifecycleKind::Completed { tool_interactions: 0, usage, output: None, media: Vec::new() };
+    let unpriced = LifecycleKind::ModelFailed {
         model: "auto".into(),
         attempt: 1,
         error: Failure::new(ErrorCode::ProviderTimeout, "cut"),
         usage: Usage { cost_usd: None, ..usage },
         duration_ms: 1,
     };
-    let mut story = Story::new(LOOK, Answer::Apart);
-    story.note(&event(unpriced));
-    let Some(Shown::Line(line)) = story.tell(&event(completed)).pop() else { panic!("one line") };
+    let mut live_view = LiveView::new(LOOK, Answer::Apart);
+    live_view.note(&event(unpriced));
+    let Some(Shown::Line(line)) = live_view.tell(&event(completed)).pop() else { panic!("one line") };
     assert_eq!(line, "completed: 0 turns with tools, 120 → 30 tokens, at least $0.0012");
 }
 
@@ -205,8 +209,8 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
 fn no_line_of_a_call_is_wider_than_the_terminal() {
     for width in [60, 100, 200] {
         let look = Look { width, ..LOOK };
-        let mut story = Story::new(look, Answer::InStory);
-        let shown = story.tell(&event(Fact::McpExecuting { call: call("mcp_shop_find") }));
+        let mut live_view = LiveView::new(look, Answer::InStory);
+        let shown = live_view.tell(&event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") }));
         let Some(Shown::Line(line)) = shown.first() else { panic!("one line") };
         assert!(line.chars().count() <= width, "{width}: {line}");
     }
@@ -214,8 +218,8 @@ fn no_line_of_a_call_is_wider_than_the_terminal() {
 
 #[test]
 fn what_is_owed_comes_with_the_command_that_settles_it() {
-    let debts = [
-        Debt::Approval {
+    let items = [
+        PendingItem::Approval {
             call_id: "call_1".into(),
             summary: "shop: add_note(text: \"late\")".into(),
             origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
@@ -233,7 +237,7 @@ fn what_is_owed_comes_with_the_command_that_settles_it() {
             since: None,
             until: None,
         },
-        Debt::ExternalResult {
+        PendingItem::ExternalResult {
             call_id: "call_2".into(),
             tool: "refund".into(),
             name: ToolName::parse("ext_refund").unwrap(),
@@ -246,5 +250,5 @@ fn what_is_owed_comes_with_the_command_that_settles_it() {
         },
     ];
     let again = Again::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());
-    insta::assert_snapshot!(what_is_owed(&"run_1".into(), &debts, &again, LOOK).join("\n"));
+    insta::assert_snapshot!(what_is_owed(&"run_1".into(), &items, &again, LOOK).join("\n"));
 }

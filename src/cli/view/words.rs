@@ -2,7 +2,7 @@
 
 use crate::cli::text::{one_line, size};
 use crate::core::chat::{Media, Part};
-use crate::core::tool::{Kept, KeptForm, LeftOut, Problem, visible};
+use crate::core::tool::{Kept, KeptForm, LeftOut, Problem, escape_untrusted};
 use crate::ports::Progress;
 
 /// The reason of a rejection in one line. The model receives a headline and the problems as JSON; the user sees only
@@ -32,14 +32,14 @@ pub(in crate::cli) fn left_out_line(left: &LeftOut) -> String {
     let what = match (&left.server, &left.tool) {
         // The reason already names the server.
         (Some(server), None) if left.reason.contains(&format!("`{server}`")) => {
-            return visible(&format!("left out: {}", left.reason));
+            return escape_untrusted(&format!("left out: {}", left.reason));
         }
         (Some(server), Some(tool)) => format!("{server}/{tool}"),
         (Some(server), None) => format!("server {server}"),
         (None, Some(tool)) => tool.clone(),
         (None, None) => "a tool".into(),
     };
-    visible(&format!("left out: {what}: {}", left.reason))
+    escape_untrusted(&format!("left out: {what}: {}", left.reason))
 }
 
 /// The progress of a call as text.

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::generative::{self, is_generative};
 use super::policies;
 use crate::config::error::Fault;
-use crate::config::placed::{Place, Placed, Text};
-use crate::config::scope::{Kind, Scope};
+use crate::config::resolver::{Kind, Resolver};
 use crate::config::settings::{AgentSettings, ModelSettings, ServerSettings};
+use crate::config::spanned::{Location, Placed, Text};
 use crate::config::written::{Agent, AskHumanChoice, Fallback, Limits as WrittenLimits, Tools};
 use crate::config::{external, markdown, yaml};
 use crate::core::id::{AgentName, ModelName, ServerId};
@@ -31,7 +31,7 @@ pub(super) fn resolve(
     models: &BTreeMap<ModelName, ModelSettings>,
     servers: &BTreeMap<ServerId, ServerSettings>,
     policies: &BTreeMap<String, Arc<Policy>>,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) -> BTreeMap<AgentName, AgentSettings> {
     let known = Known { models, servers, policies };
     let Some(written) = written.filter(|written| !written.is_empty()) else {
@@ -66,7 +66,7 @@ impl Known<'_> {
         name: &AgentName,
         file: &Text,
         beside: &Agent,
-        scope: &mut Scope<'_>,
+        scope: &mut Resolver<'_>,
     ) -> Option<AgentSettings> {
         if beside.says_more_than_file() {
             let fault = Fault::new("an agent with a `file` has no other keys here");
@@ -86,7 +86,7 @@ impl Known<'_> {
                     let fault = Fault::new("`file` and `instructions` are not allowed in front matter");
                     inner.fault(fault.with_remedy("the text below the front matter is the instructions"), text.place());
                 }
-                Some(self.agent(name, &agent, instructions, Place::FIRST, &mut inner))
+                Some(self.agent(name, &agent, instructions, Location::FIRST, &mut inner))
             }
             Err(fault) => {
                 scope.absorb_error(&fault.into(), file.place());
@@ -102,8 +102,8 @@ impl Known<'_> {
         name: &AgentName,
         written: &Agent,
         instructions: String,
-        place: Option<Place>,
-        scope: &mut Scope<'_>,
+        place: Option<Location>,
+        scope: &mut Resolver<'_>,
     ) -> AgentSettings {
         let model = self.model(name, written.model.as_ref(), place, scope);
         if self.models.get(&model).is_some_and(is_generative) {
@@ -137,8 +137,8 @@ impl Known<'_> {
         &self,
         agent: &AgentName,
         written: Option<&Text>,
-        place: Option<Place>,
-        scope: &mut Scope<'_>,
+        place: Option<Location>,
+        scope: &mut Resolver<'_>,
     ) -> ModelName {
         let Some(written) = written else {
             let mut all = self.models.keys();
@@ -155,7 +155,7 @@ impl Known<'_> {
         self.named_model(written, scope)
     }
 
-    fn fallback(&self, model: &ModelName, written: &[Placed<Fallback>], scope: &mut Scope<'_>) -> Vec<Candidate> {
+    fn fallback(&self, model: &ModelName, written: &[Placed<Fallback>], scope: &mut Resolver<'_>) -> Vec<Candidate> {
         let mut chain: Vec<Candidate> = Vec::new();
         for entry in written {
             let (written, attempts) = match entry.value() {
@@ -178,7 +178,7 @@ impl Known<'_> {
         chain
     }
 
-    fn named_model(&self, written: &Text, scope: &mut Scope<'_>) -> ModelName {
+    fn named_model(&self, written: &Text, scope: &mut Resolver<'_>) -> ModelName {
         let name = ModelName::from(scope.text(written));
         if !self.models.contains_key(&name) {
             scope.unknown(Kind::Model, written, self.models.keys().map(ModelName::as_str));
@@ -186,7 +186,7 @@ impl Known<'_> {
         name
     }
 
-    fn server(&self, written: &Text, scope: &mut Scope<'_>) -> Option<ServerId> {
+    fn server(&self, written: &Text, scope: &mut Resolver<'_>) -> Option<ServerId> {
         let id = ServerId::from(scope.text(written));
         if self.servers.contains_key(&id) {
             return Some(id);
@@ -196,13 +196,13 @@ impl Known<'_> {
     }
 }
 
-fn filter(written: &Tools, scope: &mut Scope<'_>) -> ToolFilter {
+fn filter(written: &Tools, scope: &mut Resolver<'_>) -> ToolFilter {
     let mut patterns = |texts: &[Text]| texts.iter().map(|text| scope.pattern(text.value(), text.place())).collect();
     ToolFilter { allow: patterns(&written.allow), deny: patterns(&written.deny) }
 }
 
 /// An inline schema, or the schema in the file at that path.
-fn output_schema(written: &Placed<Value>, scope: &mut Scope<'_>) -> Option<Value> {
+fn output_schema(written: &Placed<Value>, scope: &mut Resolver<'_>) -> Option<Value> {
     match written.value() {
         schema @ Value::Object(_) => Some(schema.clone()),
         Value::String(path) => {
@@ -218,7 +218,7 @@ fn output_schema(written: &Placed<Value>, scope: &mut Scope<'_>) -> Option<Value
     }
 }
 
-fn ask_human(written: &AskHumanChoice, scope: &mut Scope<'_>) -> Option<AskHuman> {
+fn ask_human(written: &AskHumanChoice, scope: &mut Resolver<'_>) -> Option<AskHuman> {
     match written {
         AskHumanChoice::Whether(whether) => whether.then(AskHuman::default),
         AskHumanChoice::Within(within) => {
@@ -228,7 +228,7 @@ fn ask_human(written: &AskHumanChoice, scope: &mut Scope<'_>) -> Option<AskHuman
     }
 }
 
-fn bounds(written: &WrittenLimits, scope: &mut Scope<'_>) -> Limits {
+fn bounds(written: &WrittenLimits, scope: &mut Resolver<'_>) -> Limits {
     let default = Limits::default();
     Limits {
         max_tool_interactions: written.max_tool_interactions.unwrap_or(default.max_tool_interactions),

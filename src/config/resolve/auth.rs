@@ -6,8 +6,8 @@ use secrecy::SecretString;
 
 use crate::config::access::{AuthSettings, ClientProof, ClientSettings};
 use crate::config::error::Fault;
-use crate::config::placed::{Placed, Text};
-use crate::config::scope::Scope;
+use crate::config::resolver::Resolver;
+use crate::config::spanned::{Placed, Text};
 use crate::config::written::{Auth, ClientCredentials, OAuth};
 
 const AUTHORIZATION: &str = "Authorization";
@@ -16,7 +16,7 @@ const AUTHORIZATION: &str = "Authorization";
 pub(super) fn resolve(
     written: Option<&Placed<Auth>>,
     headers: &mut BTreeMap<String, SecretString>,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) -> AuthSettings {
     let has_header = headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION));
     let Some(written) = written else {
@@ -37,7 +37,7 @@ pub(super) fn resolve(
     }
 }
 
-fn person(oauth: &OAuth, placed: &Placed<Auth>, scope: &mut Scope<'_>) -> AuthSettings {
+fn person(oauth: &OAuth, placed: &Placed<Auth>, scope: &mut Resolver<'_>) -> AuthSettings {
     let client = match (&oauth.client_id, &oauth.client_secret) {
         (Some(id), secret) => {
             Some(ClientSettings { id: scope.text(id), secret: secret.as_ref().map(|secret| scope.secret(secret)) })
@@ -57,7 +57,7 @@ fn person(oauth: &OAuth, placed: &Placed<Auth>, scope: &mut Scope<'_>) -> AuthSe
     }
 }
 
-fn itself(client: &ClientCredentials, placed: &Placed<Auth>, scope: &mut Scope<'_>) -> AuthSettings {
+fn itself(client: &ClientCredentials, placed: &Placed<Auth>, scope: &mut Resolver<'_>) -> AuthSettings {
     let proof = match (&client.client_secret, &client.private_key_file) {
         (Some(secret), None) => ClientProof::Secret(scope.secret(secret)),
         (None, Some(file)) => {
@@ -83,6 +83,6 @@ fn itself(client: &ClientCredentials, placed: &Placed<Auth>, scope: &mut Scope<'
     }
 }
 
-fn scopes(written: Option<&Vec<Text>>, scope: &mut Scope<'_>) -> Vec<String> {
+fn scopes(written: Option<&Vec<Text>>, scope: &mut Resolver<'_>) -> Vec<String> {
     written.into_iter().flatten().map(|one| scope.text(one)).collect()
 }

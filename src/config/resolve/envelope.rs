@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use secrecy::SecretString;
 
 use crate::config::error::Fault;
-use crate::config::placed::{Placed, Text};
-use crate::config::scope::Scope;
+use crate::config::resolver::Resolver;
 use crate::config::settings::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial};
+use crate::config::spanned::{Placed, Text};
 use crate::config::written::{Envelope, EnvelopeKey};
 
 const TTL_SECONDS: u64 = 24 * 60 * 60;
 
-pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Scope<'_>) -> Option<EnvelopeSettings> {
+pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Resolver<'_>) -> Option<EnvelopeSettings> {
     let placed = written?;
     let envelope = placed.value();
     let mut ids = BTreeSet::new();
@@ -50,7 +50,7 @@ pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Scope<'_>)
     Some(EnvelopeSettings { sign_with, keys, ttl: scope.seconds(envelope.ttl_s.as_ref(), TTL_SECONDS) })
 }
 
-fn material(placed: &Placed<EnvelopeKey>, scope: &mut Scope<'_>) -> Option<KeyMaterial> {
+fn material(placed: &Placed<EnvelopeKey>, scope: &mut Resolver<'_>) -> Option<KeyMaterial> {
     let key = placed.value();
     let (message, remedy) = match (&key.hmac, &key.ed25519, &key.ed25519_file, &key.seal) {
         (Some(secret), None, None, None) => return Some(KeyMaterial::Hmac(scope.secret(secret))),
@@ -70,7 +70,7 @@ fn material(placed: &Placed<EnvelopeKey>, scope: &mut Scope<'_>) -> Option<KeyMa
     None
 }
 
-fn file(path: &Text, scope: &mut Scope<'_>) -> SecretString {
+fn file(path: &Text, scope: &mut Resolver<'_>) -> SecretString {
     let place = path.place();
     let path = scope.path(path);
     let read = std::fs::read_to_string(&path).unwrap_or_else(|error| {

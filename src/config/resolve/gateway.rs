@@ -8,8 +8,8 @@ use crate::config::error::Fault;
 use crate::config::gateway::{
     GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, WebhookEgressSettings, WebhookSettings,
 };
-use crate::config::placed::{Placed, Text};
-use crate::config::scope::Scope;
+use crate::config::resolver::Resolver;
+use crate::config::spanned::{Placed, Text};
 use crate::config::written::{self, Gateway, Oidc, Webhook};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
@@ -24,7 +24,7 @@ const BODY_SECONDS: u64 = 30;
 const DRAIN_SECONDS: u64 = 30;
 const DEFAULT_TENANT: &str = "default";
 
-pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Scope<'_>) -> GatewaySettings {
+pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Resolver<'_>) -> GatewaySettings {
     let unwritten = Gateway::default();
     let written = written.map_or(&unwritten, Placed::value);
     let listen = address(written.listen.as_ref(), scope).unwrap_or(LISTEN);
@@ -50,7 +50,7 @@ pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Scope<'_>) 
     }
 }
 
-fn told(webhook: &Webhook, scope: &mut Scope<'_>) -> WebhookSettings {
+fn told(webhook: &Webhook, scope: &mut Resolver<'_>) -> WebhookSettings {
     WebhookSettings {
         url: scope.url(&webhook.url),
         secret: scope.secret(&webhook.secret),
@@ -60,7 +60,7 @@ fn told(webhook: &Webhook, scope: &mut Scope<'_>) -> WebhookSettings {
 }
 
 /// Rejects anonymous access on a non-loopback address: it would give every user of the network full access.
-fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Scope<'_>) -> bool {
+fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Resolver<'_>) -> bool {
     if *anonymous.value() && !listen.ip().is_loopback() {
         let fault = Fault::new(format!("anonymous access on {listen} would give everyone on the network full access"));
         scope.fault(
@@ -75,7 +75,7 @@ fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Scope<'_>) 
 }
 
 /// An origin: a scheme, a host and an optional port, as browsers write it.
-fn origin(text: &Text, scope: &mut Scope<'_>) -> String {
+fn origin(text: &Text, scope: &mut Resolver<'_>) -> String {
     let origin = scope.url(text);
     let rest = origin.split_once("://").map_or("", |(_, rest)| rest);
     if rest.contains(['/', '?', '#', '@']) || origin != origin.to_lowercase() {
@@ -88,7 +88,7 @@ fn origin(text: &Text, scope: &mut Scope<'_>) -> String {
     origin
 }
 
-fn issuer(placed: &Placed<Oidc>, scope: &mut Scope<'_>) -> OidcSettings {
+fn issuer(placed: &Placed<Oidc>, scope: &mut Resolver<'_>) -> OidcSettings {
     let oidc = placed.value();
     let issuer = scope.url(&oidc.issuer);
     if !issuer.starts_with("https://") && !is_on_this_machine(&issuer) {
@@ -96,7 +96,7 @@ fn issuer(placed: &Placed<Oidc>, scope: &mut Scope<'_>) -> OidcSettings {
         scope.fault(fault.with_remedy("name its `https://` URL"), oidc.issuer.place());
     }
     let table = oidc.scopes_of.as_ref().map(|table| {
-        let scopes = |texts: &Vec<Text>, scope: &mut Scope<'_>| texts.iter().map(|text| scope.text(text)).collect();
+        let scopes = |texts: &Vec<Text>, scope: &mut Resolver<'_>| texts.iter().map(|text| scope.text(text)).collect();
         table.iter().map(|(value, texts)| (value.clone(), scopes(texts, scope))).collect::<BTreeMap<_, _>>()
     });
     OidcSettings {
@@ -119,12 +119,12 @@ fn is_on_this_machine(url: &str) -> bool {
     is_here && !authority.contains('@')
 }
 
-fn limits(written: &written::GatewayLimits, scope: &mut Scope<'_>) -> GatewayLimits {
+fn limits(written: &written::GatewayLimits, scope: &mut Resolver<'_>) -> GatewayLimits {
     let requests_per_minute = scope.at_least_one(written.requests_per_minute.as_ref(), REQUESTS_PER_MINUTE);
     GatewayLimits {
         requests_per_minute,
         burst: scope.at_least_one(written.burst.as_ref(), requests_per_minute.div_ceil(10)),
-        requests_at_once: scope.at_least_one(written.requests_at_once.as_ref(), REQUESTS_AT_ONCE),
+        concurrent_requests: scope.at_least_one(written.concurrent_requests.as_ref(), REQUESTS_AT_ONCE),
         streams_at_once: scope.at_least_one(written.streams_at_once.as_ref(), STREAMS_AT_ONCE),
         reads_at_once: scope.at_least_one(written.reads_at_once.as_ref(), READS_AT_ONCE),
         failures_per_minute: scope.at_least_one(written.failures_per_minute.as_ref(), FAILURES_PER_MINUTE),
@@ -134,7 +134,7 @@ fn limits(written: &written::GatewayLimits, scope: &mut Scope<'_>) -> GatewayLim
 }
 
 /// Parses a listen address. An invalid address is an error.
-fn address(written: Option<&Text>, scope: &mut Scope<'_>) -> Option<SocketAddr> {
+fn address(written: Option<&Text>, scope: &mut Resolver<'_>) -> Option<SocketAddr> {
     let text = written?;
     let address = scope.text(text).parse().ok();
     if address.is_none() {

@@ -2,9 +2,9 @@
 //! agent would have no effect and is rejected.
 
 use crate::config::error::Fault;
-use crate::config::placed::{Place, Placed, Text};
-use crate::config::scope::Scope;
+use crate::config::resolver::Resolver;
 use crate::config::settings::{Api, ModelSettings};
+use crate::config::spanned::{Location, Placed, Text};
 use crate::config::written::Agent;
 use crate::core::id::AgentName;
 
@@ -25,8 +25,8 @@ pub(super) fn check(
     agent: &AgentName,
     written: &Agent,
     instructions: &str,
-    place: Option<Place>,
-    scope: &mut Scope<'_>,
+    place: Option<Location>,
+    scope: &mut Resolver<'_>,
 ) {
     let first = |texts: Option<&Vec<Text>>| texts.and_then(|texts| texts.first()).map(Placed::place);
     let tools = written.tools.as_ref();

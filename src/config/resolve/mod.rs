@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) use servers::{http_transport, transport_of_stdio};
 
 use super::error::ConfigError;
-use super::scope::Scope;
+use super::resolver::Resolver;
 use super::settings::{RedactSettings, Settings, StoreSettings, TelemetrySettings};
 use super::written::{Store, Telemetry, Written};
 
@@ -28,7 +28,11 @@ const DATABASE: &str = ".toolgate/toolgate.db";
 const CREDENTIALS: &str = ".toolgate/credentials/tokens.json";
 
 /// Fills in defaults, expands variables, checks references. Reports everything that is wrong at once.
-pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<'_>) -> Result<Settings, ConfigError> {
+pub(super) fn settings(
+    written: &Written,
+    file: Option<&Path>,
+    mut scope: Resolver<'_>,
+) -> Result<Settings, ConfigError> {
     let policies = policies::resolve(written.policies.as_ref(), &mut scope);
     let models = models::resolve(written.models.as_ref(), &mut scope);
     let servers = servers::resolve(written.servers.as_ref(), &mut scope);
@@ -55,7 +59,7 @@ pub(super) fn settings(written: &Written, file: Option<&Path>, mut scope: Scope<
     scope.finish(settings)
 }
 
-fn store(written: Option<&Store>, scope: &mut Scope<'_>) -> StoreSettings {
+fn store(written: Option<&Store>, scope: &mut Resolver<'_>) -> StoreSettings {
     let (path, durability) = match written {
         Some(Store::Memory(_)) => return StoreSettings::Memory,
         Some(Store::Sqlite(sqlite)) => (sqlite.path.as_ref(), sqlite.durability),
@@ -68,7 +72,7 @@ fn store(written: Option<&Store>, scope: &mut Scope<'_>) -> StoreSettings {
     StoreSettings::Sqlite { path, durability: durability.unwrap_or_default() }
 }
 
-fn telemetry(written: Option<&Telemetry>, scope: &mut Scope<'_>) -> TelemetrySettings {
+fn telemetry(written: Option<&Telemetry>, scope: &mut Resolver<'_>) -> TelemetrySettings {
     let unwritten = Telemetry::default();
     let written = written.unwrap_or(&unwritten);
     let service = (scope.env)("OTEL_SERVICE_NAME").filter(|value| !value.is_empty());

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::environment;
 use crate::config::error::Fault;
-use crate::config::placed::{Placed, Text};
-use crate::config::scope::{Kind, Scope};
+use crate::config::resolver::{Kind, Resolver};
 use crate::config::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, TraceContext};
+use crate::config::spanned::{Placed, Text};
 use crate::config::written::{HttpModel, Model};
 use crate::core::id::ModelName;
 
@@ -21,7 +21,7 @@ const TOTAL_SECONDS: u64 = 600;
 type Written = BTreeMap<String, Placed<Model>>;
 
 /// Resolves every model. If none is configured, adds `environment`.
-pub(super) fn resolve(written: Option<&Written>, scope: &mut Scope<'_>) -> BTreeMap<ModelName, ModelSettings> {
+pub(super) fn resolve(written: Option<&Written>, scope: &mut Resolver<'_>) -> BTreeMap<ModelName, ModelSettings> {
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         return BTreeMap::from([("environment".into(), from_environment(scope))]);
     };
@@ -55,7 +55,7 @@ pub(super) fn resolve(written: Option<&Written>, scope: &mut Scope<'_>) -> BTree
     models
 }
 
-fn from_environment(scope: &Scope<'_>) -> ModelSettings {
+fn from_environment(scope: &Resolver<'_>) -> ModelSettings {
     match environment::model(scope.env) {
         Some(settings) => ModelSettings::Http(Box::new(settings)),
         None => ModelSettings::Missing { remedy: environment::REMEDY.into() },
@@ -67,7 +67,7 @@ fn stand_in(
     otherwise: &Text,
     written: &Written,
     models: &BTreeMap<ModelName, ModelSettings>,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) -> Option<ModelSettings> {
     let name = scope.text(otherwise);
     match written.get(&name).map(Placed::value) {
@@ -132,7 +132,7 @@ pub(super) fn plain(api: Api, base_url: &str, key: Option<KeySettings>, model: S
     }
 }
 
-fn http(api: Api, written: &HttpModel, scope: &mut Scope<'_>) -> ModelSettings {
+fn http(api: Api, written: &HttpModel, scope: &mut Resolver<'_>) -> ModelSettings {
     let base_url = written.base_url.as_ref().map_or_else(|| default_url(api).to_owned(), |url| scope.url(url));
     let timeouts = written.timeouts.as_ref();
     let reasoning = written.reasoning.as_ref();
@@ -164,7 +164,7 @@ fn http(api: Api, written: &HttpModel, scope: &mut Scope<'_>) -> ModelSettings {
     ModelSettings::Http(Box::new(settings))
 }
 
-fn key(written: &HttpModel, scope: &mut Scope<'_>) -> Option<KeySettings> {
+fn key(written: &HttpModel, scope: &mut Resolver<'_>) -> Option<KeySettings> {
     // An empty variable counts as unset, as elsewhere.
     let fixed = written.api_key.as_ref().map(|key| scope.text(key)).filter(|key| !key.is_empty());
     let fixed = fixed.map(|key| KeySettings::Fixed(key.into()));
@@ -182,7 +182,7 @@ fn key(written: &HttpModel, scope: &mut Scope<'_>) -> Option<KeySettings> {
     Some(KeySettings::Command { command: scope.program(program), args: words.collect() })
 }
 
-fn through(proxy: &Text, scope: &mut Scope<'_>) -> ProxySettings {
+fn through(proxy: &Text, scope: &mut Resolver<'_>) -> ProxySettings {
     match proxy.value().as_str() {
         "environment" => ProxySettings::Environment,
         "direct" => ProxySettings::Direct,
@@ -190,6 +190,6 @@ fn through(proxy: &Text, scope: &mut Scope<'_>) -> ProxySettings {
     }
 }
 
-fn expanded(extra: &Placed<Map<String, Value>>, scope: &mut Scope<'_>) -> Map<String, Value> {
+fn expanded(extra: &Placed<Map<String, Value>>, scope: &mut Resolver<'_>) -> Map<String, Value> {
     extra.value().iter().map(|(name, value)| (name.clone(), scope.json(value, extra.place()))).collect()
 }

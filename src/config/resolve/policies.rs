@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::error::Fault;
-use crate::config::placed::{Place, Placed};
 use crate::config::policy;
-use crate::config::scope::{Kind, Scope};
+use crate::config::resolver::{Kind, Resolver};
+use crate::config::spanned::{Location, Placed};
 use crate::config::written::PolicyChoice;
 use crate::core::id::AgentName;
 use crate::core::policy::Policy;
@@ -14,7 +14,7 @@ use crate::core::policy::Policy;
 /// Every policy that has a name.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<PolicyChoice>>>,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) -> BTreeMap<String, Arc<Policy>> {
     let mut policies = BTreeMap::new();
     for preset in policy::presets() {
@@ -53,7 +53,7 @@ pub(super) fn of_agent(
     agent: &AgentName,
     written: Option<&Placed<PolicyChoice>>,
     known: &BTreeMap<String, Arc<Policy>>,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) -> Arc<Policy> {
     let preset = || known.get("default").cloned().unwrap_or_default();
     let Some(choice) = written else { return preset() };
@@ -80,7 +80,7 @@ fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
-fn file(path: &str, place: Option<Place>, scope: &mut Scope<'_>) -> Option<Policy> {
+fn file(path: &str, place: Option<Location>, scope: &mut Resolver<'_>) -> Option<Policy> {
     let path = scope.path_of(path, place);
     match policy::policy_file(&path) {
         Ok(policy) => Some(policy),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::config::error::Fault;
-use crate::config::placed::Placed;
-use crate::config::scope::Scope;
+use crate::config::resolver::Resolver;
 use crate::config::settings::ModelSettings;
+use crate::config::spanned::Placed;
 use crate::config::suggest;
 use crate::config::written::Price as Written;
 use crate::core::chat::{Price, Rates};
@@ -15,7 +15,7 @@ use crate::core::id::ModelName;
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<Written>>>,
     models: &BTreeMap<ModelName, ModelSettings>,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) -> BTreeMap<ModelName, Price> {
     let mut prices = BTreeMap::new();
     for (name, price) in written.into_iter().flatten() {
@@ -30,7 +30,7 @@ pub(super) fn resolve(
     prices
 }
 
-fn resolved(written: &Written, scope: &mut Scope<'_>) -> Price {
+fn resolved(written: &Written, scope: &mut Resolver<'_>) -> Price {
     let mut dollars = |amount: &Placed<f64>| {
         if !amount.value().is_finite() || *amount.value() < 0.0 {
             let fault = Fault::new(format!("`{}` is not a price", amount.value()));

@@ -1,14 +1,14 @@
 //! Resolves the limits of concurrent and queued runs.
 
 use crate::config::gateway::RunsSettings;
-use crate::config::placed::Placed;
-use crate::config::scope::Scope;
+use crate::config::resolver::Resolver;
+use crate::config::spanned::Placed;
 use crate::config::written::Runs;
 
 const MAX_ACTIVE: usize = 256;
 const MAX_QUEUED: usize = 10_000;
 
-pub(super) fn resolve(written: Option<&Placed<Runs>>, scope: &mut Scope<'_>) -> RunsSettings {
+pub(super) fn resolve(written: Option<&Placed<Runs>>, scope: &mut Resolver<'_>) -> RunsSettings {
     let unwritten = Runs::default();
     let written = written.map_or(&unwritten, Placed::value);
     let max_active = scope.at_least_one(written.max_active.as_ref(), MAX_ACTIVE);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::auth;
 use crate::config::error::Fault;
-use crate::config::placed::{Placed, Text};
-use crate::config::scope::Scope;
+use crate::config::resolver::Resolver;
 use crate::config::settings::{McpEra, McpStart, RecheckTools, ServerSettings, TraceContext, TransportSettings};
+use crate::config::spanned::{Placed, Text};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
 use crate::core::tool::result::ResultCheck;
@@ -21,7 +21,7 @@ const TOOLS: usize = 10_000;
 /// Every server.
 pub(super) fn resolve(
     written: Option<&BTreeMap<String, Placed<Server>>>,
-    scope: &mut Scope<'_>,
+    scope: &mut Resolver<'_>,
 ) -> BTreeMap<ServerId, ServerSettings> {
     let mut servers = BTreeMap::new();
     for (id, server) in written.into_iter().flatten() {
@@ -34,7 +34,7 @@ pub(super) fn resolve(
     servers
 }
 
-fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSettings> {
+fn settings(placed: &Placed<Server>, scope: &mut Resolver<'_>) -> Option<ServerSettings> {
     let written = placed.value();
     let transport = match (&written.stdio, &written.http) {
         (Some(stdio), None) => transport_of_stdio(stdio, scope),
@@ -70,7 +70,7 @@ fn settings(placed: &Placed<Server>, scope: &mut Scope<'_>) -> Option<ServerSett
 }
 
 /// A stdio server. A relative command is relative to the configuration's folder.
-pub(in crate::config) fn transport_of_stdio(written: &Stdio, scope: &mut Scope<'_>) -> TransportSettings {
+pub(in crate::config) fn transport_of_stdio(written: &Stdio, scope: &mut Resolver<'_>) -> TransportSettings {
     TransportSettings::Stdio {
         command: command(&written.command, scope),
         args: written.args.iter().flatten().map(|arg| scope.text(arg)).collect(),
@@ -80,7 +80,7 @@ pub(in crate::config) fn transport_of_stdio(written: &Stdio, scope: &mut Scope<'
     }
 }
 
-fn command(written: &Text, scope: &mut Scope<'_>) -> String {
+fn command(written: &Text, scope: &mut Resolver<'_>) -> String {
     let command = scope.text(written);
     if command.is_empty() {
         scope.fault(Fault::new("the command is empty").with_remedy("name a program"), written.place());
@@ -89,7 +89,7 @@ fn command(written: &Text, scope: &mut Scope<'_>) -> String {
 }
 
 /// An HTTP server.
-pub(in crate::config) fn http_transport(written: &Http, scope: &mut Scope<'_>) -> TransportSettings {
+pub(in crate::config) fn http_transport(written: &Http, scope: &mut Resolver<'_>) -> TransportSettings {
     let url = scope.url(&written.url);
     let mut headers = scope.secrets(written.headers.as_ref());
     let auth = auth::resolve(written.auth.as_ref(), &mut headers, scope);

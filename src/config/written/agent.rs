@@ -9,7 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::policy::PolicyChoice;
-use crate::config::placed::{Placed, Text};
+use crate::config::spanned::{Placed, Text};
 use crate::core::run::{InDoubt, OnDeny};
 use crate::core::tool::TierMode;
 

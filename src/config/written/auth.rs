@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::access::SigningAlgorithm;
-use crate::config::placed::{Placed, Text};
+use crate::config::spanned::{Placed, Text};
 
 /// Authentication to a server.
 #[derive(Deserialize, JsonSchema)]

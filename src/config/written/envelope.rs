@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::seconds;
-use crate::config::placed::{Placed, Text};
+use crate::config::spanned::{Placed, Text};
 
 /// Signed envelopes, for callers that keep the state of their runs themselves.
 #[derive(Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Runs, seconds};
-use crate::config::placed::{Placed, Text};
+use crate::config::spanned::{Placed, Text};
 
 /// The HTTP gateway.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -117,7 +117,7 @@ pub(in crate::config) struct GatewayLimits {
     /// Requests in a burst. Default: a tenth of `requests_per_minute`.
     pub(in crate::config) burst: Option<Placed<u32>>,
     /// Concurrent requests, including those that wait for a run. Default: 1024.
-    pub(in crate::config) requests_at_once: Option<Placed<u64>>,
+    pub(in crate::config) concurrent_requests: Option<Placed<u64>>,
     /// Concurrent event streams. Default: 4096.
     pub(in crate::config) streams_at_once: Option<Placed<u64>>,
     /// Concurrent reads of lists and runs, including those in the queue. Default: 100.

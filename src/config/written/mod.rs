@@ -26,8 +26,8 @@ pub(super) use runs::Runs;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::placed::{Placed, Text};
 use super::settings::{ContentMode, Durability, McpEra, McpStart, OtlpProtocol, RecheckTools, TraceContext};
+use super::spanned::{Placed, Text};
 use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.

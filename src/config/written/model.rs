@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::seconds;
-use crate::config::placed::{Placed, Text};
 use crate::config::settings::{MediaKind, PromptCache, TraceContext};
+use crate::config::spanned::{Placed, Text};
 
 /// A language model.
 #[derive(Deserialize, JsonSchema)]

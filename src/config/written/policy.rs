@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::config::placed::{Placed, Text};
+use crate::config::spanned::{Placed, Text};
 use crate::core::policy::Verdict;
 
 /// Rules, and the default verdict if no rule matches.
@@ -22,7 +22,7 @@ pub(in crate::config) struct WrittenPolicy {
     pub(in crate::config) default: Option<Verdict>,
     /// Seconds that an approver has to answer, unless a rule sets its own limit. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
-    pub(in crate::config) within_s: Option<Placed<u64>>,
+    pub(in crate::config) answer_timeout_s: Option<Placed<u64>>,
     /// The rules. If several match, the strictest verdict wins.
     #[serde(default)]
     pub(in crate::config) rules: Vec<Placed<WrittenRule>>,
@@ -45,7 +45,7 @@ pub(in crate::config) struct WrittenRule {
     pub(in crate::config) justification: Text,
     /// Seconds that an approver has to answer when this rule asks. Default: the policy's.
     #[schemars(range(min = 1))]
-    pub(in crate::config) within_s: Option<Placed<u64>>,
+    pub(in crate::config) answer_timeout_s: Option<Placed<u64>>,
     /// Calls that must match the rule, and calls that must not; verified when the policy is loaded.
     #[serde(default)]
     pub(in crate::config) examples: WrittenExamples,

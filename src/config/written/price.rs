@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::placed::Placed;
+use crate::config::spanned::Placed;
 
 /// The price of a model, in US dollars per million tokens.
 #[derive(Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::placed::Placed;
+use crate::config::spanned::Placed;
 
 /// How many runs the gateway executes and queues.
 #[derive(Default, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 use super::command::Comparison;
 use super::{Rule, Subject};
-use crate::core::tool::{Annotations, Origin, Tool, visible};
+use crate::core::tool::{Annotations, Origin, Tool, escape_untrusted};
 
 /// The relation of a rule to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Miss {
                 let server = tool.server().map_or("", |server| server.as_str());
                 format!(
                     "its server is not trusted, and the name of a tool alone allows nothing; write `server: {}` into the rule if you mean this server",
-                    visible(server)
+                    escape_untrusted(server)
                 )
             }
             Self::Command => match rule.compare_command(subject) {

@@ -126,7 +126,12 @@ impl Policy {
     }
 
     fn says(&self, rule: &Rule, verdict: Verdict, why: String) -> Judgement {
-        Judgement { verdict, rule: Some(rule.id.clone()), why, within_s: rule.within_s.or(self.within_s) }
+        Judgement {
+            verdict,
+            rule: Some(rule.id.clone()),
+            why,
+            answer_timeout_s: rule.answer_timeout_s.or(self.answer_timeout_s),
+        }
     }
 
     /// The judgement if no rule matches.
@@ -137,7 +142,7 @@ impl Policy {
                 format!("no rule of policy `{}` matches this call", self.name)
             }
         };
-        Judgement { verdict: self.fallback_for(subject), rule: None, why, within_s: self.within_s }
+        Judgement { verdict: self.fallback_for(subject), rule: None, why, answer_timeout_s: self.answer_timeout_s }
     }
 
     /// The verdict if no rule matches.

@@ -39,7 +39,7 @@ pub struct Policy {
     /// The verdict where no rule matches.
     pub fallback: Verdict,
     /// The seconds a person has to answer, unless a rule sets them.
-    pub within_s: Option<u64>,
+    pub answer_timeout_s: Option<u64>,
     /// The rules, in file order.
     pub rules: Vec<Rule>,
 }
@@ -68,7 +68,7 @@ pub struct Judgement {
     /// The reason, for people and for the model.
     pub why: String,
     /// The seconds a person has to answer; `None` for as long as the run lives.
-    pub within_s: Option<u64>,
+    pub answer_timeout_s: Option<u64>,
 }
 
 impl Policy {
@@ -78,7 +78,7 @@ impl Policy {
             name: "ask".into(),
             version: "builtin".into(),
             fallback: Verdict::Ask,
-            within_s: None,
+            answer_timeout_s: None,
             rules: Vec::new(),
         }
     }
@@ -89,7 +89,7 @@ impl Policy {
             name: "allow".into(),
             version: "builtin".into(),
             fallback: Verdict::Allow,
-            within_s: None,
+            answer_timeout_s: None,
             rules: Vec::new(),
         }
     }

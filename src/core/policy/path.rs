@@ -4,7 +4,7 @@
 //! escapes, backslashes) is refused, so that a condition about it is neither true nor false.
 
 use super::Links;
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 
 /// An absolute path as a list of names, without `.` and `..`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) fn is_within(path: &str, folder: &str, links: &Links) -> Result<bool,
         true => Ok(by_text),
         // The target is part of the reason: an approval is for this target, not for a later one.
         false => {
-            let (path, leads_to) = (visible(path), visible(leads_to));
+            let (path, leads_to) = (escape_untrusted(path), escape_untrusted(leads_to));
             Err(format!("a link on the path leads elsewhere than its text says: `{path}` leads to `{leads_to}`"))
         }
     }

@@ -20,7 +20,7 @@ pub struct Rule {
     /// The reason, for the approver and for the model whose call is refused.
     pub justification: String,
     /// The seconds a person has to answer when this rule asks; `None` for the policy's own.
-    pub within_s: Option<u64>,
+    pub answer_timeout_s: Option<u64>,
     matches: Match,
     patterns: Patterns,
     when: Option<Condition>,
@@ -159,7 +159,7 @@ impl Rule {
             id: id.into(),
             verdict,
             justification: justification.into(),
-            within_s: None,
+            answer_timeout_s: None,
             patterns: Patterns::compile(id, &matches)?,
             matches,
             when: None,
@@ -187,8 +187,8 @@ impl Rule {
 
     /// The same rule with so many seconds for an answer.
     #[must_use]
-    pub fn with_deadline(self, within_s: Option<u64>) -> Self {
-        Self { within_s, ..self }
+    pub fn with_deadline(self, answer_timeout_s: Option<u64>) -> Self {
+        Self { answer_timeout_s, ..self }
     }
 
     /// Its criteria.

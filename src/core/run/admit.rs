@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use super::state::Phase;
 use super::turn::{Call, CallState, Turn};
-use super::{Answer, CallVerdict, Ending, Event, Impossible, Offer, Rejection, Right, Run, Trigger};
+use super::{Answer, Authorization, CallVerdict, Ending, Event, InvalidEvent, Rejection, Run, ToolAccess, Trigger};
 use crate::core::chat::{Part, Reply, Role, Stop};
 use crate::core::id::{CallId, ModelName};
 use crate::core::tool::Tool;
 
 impl Run {
     /// Whether the event can be the next one of the journal (law 1).
-    pub fn admit(&self, event: &Event) -> Result<(), Impossible> {
+    pub fn admit(&self, event: &Event) -> Result<(), InvalidEvent> {
         let name = event.name();
         if matches!(self.phase, Phase::Ended(_)) {
-            return Err(Impossible::AfterTheEnding { event: name });
+            return Err(InvalidEvent::AfterTheEnding { event: name });
         }
-        let out_of_place = || Err(Impossible::OutOfPlace { event: name, phase: self.phase.describe() });
-        let contradiction = |why| Err(Impossible::Contradiction { event: name, why });
+        let out_of_place = || Err(InvalidEvent::OutOfPlace { event: name, phase: self.phase.describe() });
+        let contradiction = |why| Err(InvalidEvent::Contradiction { event: name, why });
         match (event, &self.phase) {
-            (Event::Started(_), _) => Err(Impossible::NotTheBeginning { event: name, seq: self.length }),
+            (Event::Started(_), _) => Err(InvalidEvent::NotTheBeginning { event: name, seq: self.length }),
             (Event::Resumed { limits, .. }, _) => match (limits, &self.started.trigger) {
                 (None, _) | (Some(_), Trigger::Fork { .. }) => Ok(()),
                 (Some(_), Trigger::Manual) => contradiction("only a fork starts a budget of its own"),
@@ -31,25 +31,25 @@ impl Run {
                 Some(_) => contradiction("it grants a tool that was not listed"),
                 None => contradiction("no tools were listed yet"),
             },
-            (Event::ModelCalled { model, attempt, offer }, phase) => {
-                self.admit_model_call(model, *attempt, *offer, phase)
+            (Event::ModelCalled { model, attempt, tool_access }, phase) => {
+                self.admit_model_call(model, *attempt, *tool_access, phase)
             }
             (Event::ModelReplied { reply }, Phase::Asking(_)) => self.admit_reply(reply),
-            (Event::ModelFailed { error, cools_until, .. }, Phase::Asking(_)) => {
-                match (cools_until.is_some(), self.leads_on(error)) {
+            (Event::ModelFailed { error, cooldown_until, .. }, Phase::Asking(_)) => {
+                match (cooldown_until.is_some(), self.triggers_fallback(error)) {
                     (true, true) | (false, false) => Ok(()),
                     (true, false) => contradiction("a model cools down only when it is left for another one"),
                     (false, true) => contradiction("a model that is left for another one cools down"),
                 }
             }
-            (Event::OutputValidated { .. }, Phase::Answered { offer, stop, .. }) => {
+            (Event::OutputValidated { .. }, Phase::Validating { tool_access, stop, .. }) => {
                 let expected = self.started.spec.validate_output
-                    && *offer != Offer::LastWord
+                    && *tool_access != ToolAccess::FinalAnswer
                     && matches!(stop, Stop::End | Stop::ToolCalls | Stop::Pause);
                 if expected { Ok(()) } else { contradiction("this answer is not to be validated") }
             }
-            (Event::TierSelected { run, deferred, .. }, Phase::Working { turn, offer }) => {
-                if *offer != Offer::Tools {
+            (Event::TierSelected { run, deferred, .. }, Phase::Working { turn, tool_access }) => {
+                if *tool_access != ToolAccess::Enabled {
                     return contradiction("no tools were offered");
                 }
                 admit_tier(turn, run, deferred)
@@ -155,19 +155,27 @@ impl Run {
         }
     }
 
-    fn admit_model_call(&self, model: &ModelName, attempt: u32, offer: Offer, phase: &Phase) -> Result<(), Impossible> {
+    fn admit_model_call(
+        &self,
+        model: &ModelName,
+        attempt: u32,
+        tool_access: ToolAccess,
+        phase: &Phase,
+    ) -> Result<(), InvalidEvent> {
         let event = "llm.call.started";
         let (expected, same_offer) = match phase {
             Phase::Ready { .. } if self.tools.is_none() => {
-                return Err(Impossible::Contradiction { event, why: "no tools were listed yet" });
+                return Err(InvalidEvent::Contradiction { event, why: "no tools were listed yet" });
             }
-            Phase::Ready { .. } => (1, offer == self.offer()),
-            Phase::Asking(attempts) | Phase::Stumbled { attempts, .. } => (attempts.count + 1, offer == attempts.offer),
-            Phase::Answered { .. } | Phase::Accepted { .. } | Phase::Working { .. } | Phase::Ended(_) => {
-                return Err(Impossible::OutOfPlace { event, phase: phase.describe() });
+            Phase::Ready { .. } => (1, tool_access == self.tool_access()),
+            Phase::Asking(attempts) | Phase::Retrying { attempts, .. } => {
+                (attempts.count + 1, tool_access == attempts.tool_access)
+            }
+            Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Working { .. } | Phase::Ended(_) => {
+                return Err(InvalidEvent::OutOfPlace { event, phase: phase.describe() });
             }
         };
-        let contradiction = |why| Err(Impossible::Contradiction { event, why });
+        let contradiction = |why| Err(InvalidEvent::Contradiction { event, why });
         match (attempt == expected, same_offer) {
             (false, _) => contradiction("attempts are counted from 1 without gaps"),
             (true, false) => contradiction("the budget says otherwise about tools"),
@@ -176,11 +184,11 @@ impl Run {
         }
     }
 
-    fn admit_reply(&self, reply: &Reply) -> Result<(), Impossible> {
+    fn admit_reply(&self, reply: &Reply) -> Result<(), InvalidEvent> {
         let mut ids = BTreeSet::new();
         for call in reply.calls() {
             if call.id.as_str().is_empty() || self.calls_seen.contains(&call.id) || !ids.insert(call.id) {
-                return Err(Impossible::Contradiction {
+                return Err(InvalidEvent::Contradiction {
                     event: "llm.call.completed",
                     why: "call ids are unique in a run",
                 });
@@ -189,68 +197,70 @@ impl Run {
         Ok(())
     }
 
-    fn admit_ending(&self, ending: &Ending, phase: &Phase) -> Result<(), Impossible> {
+    fn admit_ending(&self, ending: &Ending, phase: &Phase) -> Result<(), InvalidEvent> {
         let fits = match (ending, phase) {
             (Ending::Failed { .. } | Ending::Cancelled { .. }, _) => true,
             (Ending::Completed { .. }, Phase::Accepted { .. }) => true,
-            (Ending::Completed { .. }, Phase::Answered { .. }) => !self.started.spec.validate_output,
-            (Ending::TurnLimit { .. }, Phase::Answered { offer, .. }) => *offer == Offer::LastWord,
+            (Ending::Completed { .. }, Phase::Validating { .. }) => !self.started.spec.validate_output,
+            (Ending::TurnLimit { .. }, Phase::Validating { tool_access, .. }) => {
+                *tool_access == ToolAccess::FinalAnswer
+            }
             (Ending::TurnLimit { .. }, Phase::Ready { .. }) => self.last_word.is_some(),
             (Ending::Expired, Phase::Working { .. }) => true,
             (
                 Ending::Completed { .. } | Ending::TurnLimit { .. } | Ending::Expired,
                 Phase::Ready { .. }
                 | Phase::Asking(_)
-                | Phase::Stumbled { .. }
-                | Phase::Answered { .. }
+                | Phase::Retrying { .. }
+                | Phase::Validating { .. }
                 | Phase::Accepted { .. }
                 | Phase::Working { .. }
                 | Phase::Ended(_),
             ) => false,
         };
-        if fits { Ok(()) } else { Err(Impossible::OutOfPlace { event: "execution.ended", phase: phase.describe() }) }
+        if fits { Ok(()) } else { Err(InvalidEvent::OutOfPlace { event: "execution.ended", phase: phase.describe() }) }
     }
 }
 
-fn expect_state(event: &'static str, call: &Call, fits: bool) -> Result<(), Impossible> {
-    let wrong = || Impossible::WrongCallState { event, call: call.asked.id.clone(), state: call.state.describe() };
+fn expect_state(event: &'static str, call: &Call, fits: bool) -> Result<(), InvalidEvent> {
+    let wrong = || InvalidEvent::WrongCallState { event, call: call.asked.id.clone(), state: call.state.describe() };
     if fits { Ok(()) } else { Err(wrong()) }
 }
 
 /// Whether a server can have reported something about a call: the call was sent, or is a task at the server.
-fn admit_news(event: &'static str, call: &Call) -> Result<(), Impossible> {
+fn admit_news(event: &'static str, call: &Call) -> Result<(), InvalidEvent> {
     expect_state(event, call, matches!(call.state, CallState::Started | CallState::Task(_)))
 }
 
-fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), Impossible> {
+fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), InvalidEvent> {
     let event = "tool.tier.selected";
     let mut named = BTreeSet::new();
     for id in run.iter().chain(deferred) {
         let call = turn.call(event, id)?;
         expect_state(event, call, call.state == CallState::New && call.tool.is_some())?;
         if !named.insert(id) {
-            return Err(Impossible::Contradiction { event, why: "it names a call twice" });
+            return Err(InvalidEvent::Contradiction { event, why: "it names a call twice" });
         }
     }
     let open = |call: &&Call| !call.is_settled() && call.tool.is_some();
     let complete = turn.calls.iter().filter(open).all(|call| named.contains(&call.asked.id));
     match (run.is_empty(), complete) {
         (false, true) => Ok(()),
-        (true, _) => Err(Impossible::Contradiction { event, why: "a tier has at least one call" }),
-        (false, false) => Err(Impossible::Contradiction { event, why: "it leaves calls of the turn out" }),
+        (true, _) => Err(InvalidEvent::Contradiction { event, why: "a tier has at least one call" }),
+        (false, false) => Err(InvalidEvent::Contradiction { event, why: "it leaves calls of the turn out" }),
     }
 }
 
-fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
+fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), InvalidEvent> {
     let callable = call.is_callable_with(call.arguments());
     let fits = match verdict {
         CallVerdict::Run { .. } | CallVerdict::Ask { .. } if !callable => {
             let why = "arguments that are no JSON object, or no question, never run";
-            return Err(Impossible::Contradiction { event: "tool.checked", why });
+            return Err(InvalidEvent::Contradiction { event: "tool.checked", why });
         }
-        CallVerdict::Run { by: Right::Person } => call.is_approved(),
+        CallVerdict::Run { by: Authorization::Person } => call.is_approved(),
         // A call that was sent is sent again only with a person's approval.
-        CallVerdict::Run { by: Right::Policy { .. } | Right::Grant { .. } } => {
+        CallVerdict::Run { by: Authorization::Policy { .. } | Authorization::Grant { .. } } => {
             call.state == CallState::Selected && !call.sent
         }
         CallVerdict::Ask { .. } => call.state == CallState::Selected || call.is_doubtful(),
@@ -269,7 +279,7 @@ fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), Impossible> {
     expect_state("tool.checked", call, fits)
 }
 
-fn admit_start(turn: &Turn, calls: &[CallId]) -> Result<(), Impossible> {
+fn admit_start(turn: &Turn, calls: &[CallId]) -> Result<(), InvalidEvent> {
     let event = "tool.started";
     let mut named = BTreeSet::new();
     for id in calls {
@@ -277,11 +287,11 @@ fn admit_start(turn: &Turn, calls: &[CallId]) -> Result<(), Impossible> {
         let may = call.state == CallState::Cleared || call.is_repeated_freely();
         expect_state(event, call, may && call.is_sent_by_us())?;
         if !named.insert(id) {
-            return Err(Impossible::Contradiction { event, why: "it starts a call twice" });
+            return Err(InvalidEvent::Contradiction { event, why: "it starts a call twice" });
         }
     }
     if calls.is_empty() {
-        return Err(Impossible::Contradiction { event, why: "it starts nothing" });
+        return Err(InvalidEvent::Contradiction { event, why: "it starts nothing" });
     }
     Ok(())
 }

@@ -10,53 +10,53 @@ use jiff::Timestamp;
 
 use super::state::Phase;
 use super::turn::Call;
-use super::{Channel, Event, Owes, Refusal, Run, Step};
+use super::{Channel, Event, PendingCounts, ResumeError, Run, Step};
 use crate::core::id::CallId;
 
 /// The deadline of an answer from outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Term {
+pub struct Deadline {
     /// The position of the event that asks for it.
     pub event: u64,
     /// When the run began to wait for it, if it waits and the time of the events is known.
     pub since: Option<Timestamp>,
     /// The number of seconds there are for it.
-    pub within_s: Option<u64>,
+    pub answer_timeout_s: Option<u64>,
     /// The extended deadline.
     pub extended: Option<Timestamp>,
 }
 
-impl Term {
+impl Deadline {
     /// The deadline of an answer that this event asks for.
-    pub(super) fn new(event: u64, within_s: Option<u64>) -> Self {
-        Self { event, since: None, within_s, extended: None }
+    pub(super) fn new(event: u64, answer_timeout_s: Option<u64>) -> Self {
+        Self { event, since: None, answer_timeout_s, extended: None }
     }
 
     /// When it expires; `None` as long as its time has not begun, or if it may take as long as the run lives. An
     /// extension never shortens the time.
     pub fn until(&self) -> Option<Timestamp> {
-        let ends = self.since?.checked_add(Duration::from_secs(self.within_s?)).ok()?;
+        let ends = self.since?.checked_add(Duration::from_secs(self.answer_timeout_s?)).ok()?;
         Some(self.extended.map_or(ends, |extended| extended.max(ends)))
     }
 }
 
 impl Run {
     /// Starts the time of everything that the run waits for as of now.
-    pub(super) fn begin_terms(&mut self) {
-        let has_no_time = |call: &Call| call.is_awaited() && call.term.since.is_none();
+    pub(super) fn start_deadlines(&mut self) {
+        let has_no_time = |call: &Call| call.is_awaited() && call.deadline.since.is_none();
         let is_new = matches!(&self.phase, Phase::Working { turn, .. } if turn.calls.iter().any(has_no_time));
         if !is_new || !matches!(self.next(), Step::Wait(_)) {
             return;
         }
         let now = self.clock;
         let Phase::Working { turn, .. } = &mut self.phase else { return };
-        turn.calls.iter_mut().filter(|call| has_no_time(call)).for_each(|call| call.term.since = now);
+        turn.calls.iter_mut().filter(|call| has_no_time(call)).for_each(|call| call.deadline.since = now);
     }
 
     /// Expiry events for everything that was not answered in time. A driver that resumes a run records them first.
     pub fn overdue(&self, now: Timestamp) -> Vec<Event> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
-        let late = |call: &&Call| call.is_awaited() && call.term.until().is_some_and(|until| until <= now);
+        let late = |call: &&Call| call.is_awaited() && call.deadline.until().is_some_and(|until| until <= now);
         turn.calls.iter().filter(late).map(|call| Event::Expired { call: call.asked.id.clone() }).collect()
     }
 
@@ -67,39 +67,39 @@ impl Run {
         until: Timestamp,
         by: &str,
         via: Channel,
-    ) -> Result<Vec<Event>, Vec<Refusal>> {
+    ) -> Result<Vec<Event>, Vec<ResumeError>> {
         let call_id = id.clone();
         if self.ending().is_some() {
             return Err(vec![self.over()]);
         }
         if self.is_late(id) {
-            return Err(vec![Refusal::TooLate { call_id }]);
+            return Err(vec![ResumeError::TooLate { call_id }]);
         }
-        let Some(call) = self.call(id).filter(|call| Self::debt(call).is_some()) else {
-            return Err(vec![Refusal::UnknownCall { call_id }]);
+        let Some(call) = self.call(id).filter(|call| Self::pending_item(call).is_some()) else {
+            return Err(vec![ResumeError::UnknownCall { call_id }]);
         };
-        if !call.is_awaited() || call.term.within_s.is_none() {
-            return Err(vec![Refusal::NoDeadline { call_id }]);
+        if !call.is_awaited() || call.deadline.answer_timeout_s.is_none() {
+            return Err(vec![ResumeError::NoDeadline { call_id }]);
         }
         if let Some(refusal) = self.unusable_extension(id, by) {
             return Err(vec![refusal]);
         }
-        match call.term.until().max(call.term.extended) {
+        match call.deadline.until().max(call.deadline.extended) {
             Some(now) if now == until => Ok(Vec::new()),
-            Some(now) if now > until => Err(vec![Refusal::NotLater { call_id, until: now }]),
+            Some(now) if now > until => Err(vec![ResumeError::NotLater { call_id, until: now }]),
             Some(_) | None => Ok(vec![Event::Extended { call: call_id, until, by: by.to_owned(), via }]),
         }
     }
 
     /// Pending counts of a waiting run that began then. The run's own deadline counts like the deadlines of its items.
-    pub fn owes(&self, began: Timestamp) -> Owes {
+    pub fn pending_counts(&self, began: Timestamp) -> PendingCounts {
         let pending = self.pending();
         if pending.is_empty() {
             // A running run waits only for answers to calls that are held open.
-            return Owes::of(&self.open_items());
+            return PendingCounts::of(&self.open_items());
         }
-        let owes = Owes::of(&pending);
-        Owes { due_at: owes.due_at.into_iter().chain(self.ends_by(began)).min(), ..owes }
+        let pending_counts = PendingCounts::of(&pending);
+        PendingCounts { due_at: pending_counts.due_at.into_iter().chain(self.ends_by(began)).min(), ..pending_counts }
     }
 
     /// The deadline of a run that began then, if its limits have one.
@@ -111,6 +111,6 @@ impl Run {
     /// The earliest deadline of the pending items.
     pub fn due_at(&self) -> Option<Timestamp> {
         let Phase::Working { turn, .. } = &self.phase else { return None };
-        turn.calls.iter().filter(|call| call.is_awaited()).filter_map(|call| call.term.until()).min()
+        turn.calls.iter().filter(|call| call.is_awaited()).filter_map(|call| call.deadline.until()).min()
     }
 }

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::turn::{Answered, Call, CallState};
+use super::turn::{AnsweredElicitation, Call, CallState};
 use super::{Clearance, Run};
 use crate::core::id::CallId;
 use crate::core::policy::{Judgement, Verdict};
@@ -70,7 +70,7 @@ impl Call {
     /// The reason why the call requires approval even if the policy allows it: it was sent before, or it differs from
     /// what was approved. A call that drifted therefore never runs without a person's approval, and a tool that changes
     /// on every check causes one question instead of an endless loop.
-    pub fn caution(&self) -> Option<&'static str> {
+    pub fn reapproval_reason(&self) -> Option<&'static str> {
         match (self.sent, self.drift.is_empty()) {
             (true, _) => Some(IN_DOUBT),
             (false, false) => Some(DRIFTED),
@@ -93,7 +93,7 @@ impl Call {
     /// Whether the call had begun when it was cancelled and is sent again with answers, without explicit consent,
     /// because repeating it is harmless.
     fn restarts_freely(&self) -> bool {
-        let without_a_yes = |answered: &Answered| answered.needed.interrupted && !answered.given.repeat;
+        let without_a_yes = |answered: &AnsweredElicitation| answered.needed.interrupted && !answered.given.repeat;
         self.state == CallState::Cleared && self.answered.as_ref().is_some_and(without_a_yes)
     }
 

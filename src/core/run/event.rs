@@ -12,8 +12,8 @@ use crate::core::error::Failure;
 use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
 use crate::core::tool::{
-    Action, CallReply, Choice, Difference, InputNeeded, Outcome, Problem, Reaction, Reactions, Replied, TaskHandle,
-    Tool, Toolset, Wire,
+    Action, CallReply, CallTransport, Choice, Difference, ElicitationRequest, ElicitationResponse,
+    ElicitationResponses, Outcome, Problem, Replied, TaskHandle, Tool, Toolset,
 };
 use crate::core::trace::Trace;
 
@@ -53,7 +53,7 @@ pub enum Event {
         /// 1 for the first attempt of this turn, at any model.
         attempt: u32,
         /// Whether the model may call tools.
-        offer: Offer,
+        tool_access: ToolAccess,
     },
     /// The model answered.
     #[serde(rename = "llm.call.completed")]
@@ -72,7 +72,7 @@ pub enum Event {
         /// When the model's cooldown ends, during which other available models are preferred; `None` when it is
         /// retried, or is the only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        cools_until: Option<Timestamp>,
+        cooldown_until: Option<Timestamp>,
     },
     /// The final answer was checked.
     #[serde(rename = "output.validated")]
@@ -162,7 +162,7 @@ pub enum Event {
         stderr: Vec<String>,
         /// How its server was reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        wire: Option<Box<Wire>>,
+        wire: Option<Box<CallTransport>>,
     },
     /// The server requests input during the open call, which is held for the answer (MCP elicitation).
     #[serde(rename = "tool.input.requested")]
@@ -170,7 +170,7 @@ pub enum Event {
         /// The call.
         call: CallId,
         /// The elicitation request.
-        needed: Arc<InputNeeded>,
+        needed: Arc<ElicitationRequest>,
         /// Until when the call is held; `None` for as long as its driver waits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
@@ -181,10 +181,10 @@ pub enum Event {
         /// The call.
         call: CallId,
         /// The elicitation request.
-        needed: Arc<InputNeeded>,
+        needed: Arc<ElicitationRequest>,
         /// How its server was reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        wire: Option<Box<Wire>>,
+        wire: Option<Box<CallTransport>>,
     },
     /// The server's questions about a call were answered.
     #[serde(rename = "tool.input.given")]
@@ -192,7 +192,7 @@ pub enum Event {
         /// The call.
         call: CallId,
         /// The answers.
-        given: InputGiven,
+        given: ElicitationAnswer,
     },
     /// The call became a task at its server, which is polled later.
     #[serde(rename = "tool.task.started")]
@@ -203,7 +203,7 @@ pub enum Event {
         task: Arc<TaskHandle>,
         /// How its server was reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        wire: Option<Box<Wire>>,
+        wire: Option<Box<CallTransport>>,
     },
     /// A message was added to the run.
     #[serde(rename = "message.added")]
@@ -221,7 +221,7 @@ pub enum Event {
 
 /// A journal entry: an event with its position and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct JournalEntry {
     /// Position in the journal, from 0.
     pub seq: u64,
     /// When it was written.
@@ -234,13 +234,13 @@ pub struct Recorded {
 /// Whether the model may call tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Offer {
+pub enum ToolAccess {
     /// Tools are available.
-    Tools,
+    Enabled,
     /// No tools: the tool budget is used up. The text of the reply is a final answer.
-    NoTools,
+    BudgetExhausted,
     /// No tools, and the reply is final in any case: a hard limit was reached.
-    LastWord,
+    FinalAnswer,
 }
 
 /// The result of checking the final answer.
@@ -267,7 +267,7 @@ pub enum CallVerdict {
     /// The call may run.
     Run {
         /// The authorization.
-        by: Right,
+        by: Authorization,
     },
     /// The call requires approval.
     Ask {
@@ -281,7 +281,7 @@ pub enum CallVerdict {
         policy: Option<PolicyMark>,
         /// The number of seconds for an answer; `None` for as long as the run lives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        within_s: Option<u64>,
+        answer_timeout_s: Option<u64>,
     },
     /// The call is rejected; the model reads why.
     Rejected {
@@ -298,7 +298,7 @@ pub enum CallVerdict {
 /// The authorization of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Right {
+pub enum Authorization {
     /// The policy allows it.
     Policy {
         /// The rule; `None` for the policy's default.
@@ -313,7 +313,7 @@ pub enum Right {
         /// The grant.
         grant: GrantId,
     },
-    /// A person approved it, and it is unchanged since then. Recorded for calls that are answered outside; for calls
+    /// A person approved it, and it is unchanged since then. JournalEntry for calls that are answered outside; for calls
     /// that are sent, `tool.started` implies it.
     Person,
 }
@@ -352,9 +352,9 @@ impl Rejection {
 
 /// The answers to an elicitation request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InputGiven {
+pub struct ElicitationAnswer {
     /// One response for each question.
-    pub reactions: Reactions,
+    pub reactions: ElicitationResponses,
     /// The person who answered.
     pub by: String,
     /// The channel they used.
@@ -378,7 +378,7 @@ pub struct HumanAnswer {
     pub via: Channel,
 }
 
-impl InputGiven {
+impl ElicitationAnswer {
     /// Whether any of the questions was answered, rather than declined or cancelled.
     pub fn accepts(&self) -> bool {
         self.reactions.values().any(|reaction| reaction.action == Action::Accept)
@@ -386,10 +386,10 @@ impl InputGiven {
 
     /// Whether these answers are equal. Those in the journal have the defaults of their forms filled in.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
-        let says = |reaction: &Reaction, name: &String, value: &Value| {
+        let says = |reaction: &ElicitationResponse, name: &String, value: &Value| {
             reaction.content.as_ref().is_some_and(|content| content.get(name) == Some(value))
         };
-        let repeats = |(before, now): (&Reaction, &Reaction)| {
+        let repeats = |(before, now): (&ElicitationResponse, &ElicitationResponse)| {
             before.action == now.action && now.content.iter().flatten().all(|(name, value)| says(before, name, value))
         };
         self.by == other.by

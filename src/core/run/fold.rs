@@ -6,10 +6,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::state::{Correction, Phase, Run};
-use super::turn::{Answered, Call, CallState, HeldElicitation, Settlement, Turn};
+use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
-    Answer, Budget, CallVerdict, Clearance, Decision, Ending, Event, HumanAnswer, Impossible, InputGiven, Offer,
-    Output, OutputVerdict, Recorded, Rejection, Right, Started, Term,
+    Answer, Authorization, Budget, CallVerdict, Clearance, Deadline, Decision, ElicitationAnswer, Ending, Event,
+    HumanAnswer, InvalidEvent, JournalEntry, Output, OutputVerdict, Rejection, Started, ToolAccess,
 };
 use crate::core::chat::{Message, Part, ProviderState, Reply, Role, Stop};
 use crate::core::id::CallId;
@@ -57,11 +57,11 @@ impl Run {
     }
 
     /// The state after a whole journal. `Ok(None)` for an empty one.
-    pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, Impossible> {
+    pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, InvalidEvent> {
         let mut events = events.into_iter();
         let Some(first) = events.next() else { return Ok(None) };
         let Event::Started(started) = first else {
-            return Err(Impossible::NotTheBeginning { event: first.name(), seq: 0 });
+            return Err(InvalidEvent::NotTheBeginning { event: first.name(), seq: 0 });
         };
         let mut run = Self::begin(started.clone());
         for event in events {
@@ -71,7 +71,9 @@ impl Run {
     }
 
     /// The state after a whole journal, with the times of its events. `Ok(None)` for an empty one.
-    pub fn replay_recorded<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Result<Option<Self>, Impossible> {
+    pub fn replay_recorded<'a>(
+        events: impl IntoIterator<Item = &'a JournalEntry>,
+    ) -> Result<Option<Self>, InvalidEvent> {
         let mut events = events.into_iter();
         let Some(first) = events.next() else { return Ok(None) };
         let Some(mut run) = Self::replay([&first.event])? else { return Ok(None) };
@@ -83,13 +85,13 @@ impl Run {
     }
 
     /// Appends an event that was written at that time. A refused event changes nothing.
-    pub fn apply_at(&mut self, event: &Event, at: Timestamp) -> Result<(), Impossible> {
+    pub fn apply_at(&mut self, event: &Event, at: Timestamp) -> Result<(), InvalidEvent> {
         let before = self.clock.replace(at);
         self.apply(event).inspect_err(|_| self.clock = before)
     }
 
     /// Appends an event at the time of the one before. A refused event changes nothing.
-    pub fn apply(&mut self, event: &Event) -> Result<(), Impossible> {
+    pub fn apply(&mut self, event: &Event) -> Result<(), InvalidEvent> {
         self.admit(event)?;
         match event {
             Event::Started(_) => {}
@@ -112,9 +114,9 @@ impl Run {
                 self.granted.clone_from(granted);
                 self.phase = Phase::Ready { resolved: true };
             }
-            Event::ModelCalled { model, offer, .. } => self.model_called(model, *offer),
+            Event::ModelCalled { model, tool_access, .. } => self.model_called(model, *tool_access),
             Event::ModelReplied { reply } => self.replied(reply),
-            Event::ModelFailed { error, usage, cools_until } => self.stumbled(error, usage, *cools_until),
+            Event::ModelFailed { error, usage, cooldown_until } => self.stumbled(error, usage, *cooldown_until),
             Event::OutputValidated { verdict } => self.validated(verdict),
             Event::TierSelected { run, deferred, .. } => self.tier_selected(run, deferred),
             Event::CallChecked { call, verdict } => self.checked(call, verdict),
@@ -122,7 +124,7 @@ impl Run {
             Event::CallDrifted { call, differences, tool } => self.drifted(call, differences, tool.as_ref()),
             Event::Extended { call, until, .. } => {
                 if let Some(call) = self.open_call(call) {
-                    call.term.extended = Some(*until);
+                    call.deadline.extended = Some(*until);
                 }
             }
             Event::Expired { call } => self.expired(call),
@@ -146,13 +148,13 @@ impl Run {
         }
         self.length += 1;
         self.close_turn_if_settled();
-        self.begin_terms();
+        self.start_deadlines();
         Ok(())
     }
 
     fn replied(&mut self, reply: &Reply) {
         let Phase::Asking(attempts) = &self.phase else { return };
-        let offer = attempts.offer;
+        let tool_access = attempts.tool_access;
         self.cooling.remove(&attempts.model);
         self.budget.iterations += 1;
         self.budget.usage.add(&reply.usage);
@@ -165,18 +167,18 @@ impl Run {
         let calls: Vec<Call> = reply.calls().map(|asked| self.new_call(asked)).collect();
         if !calls.is_empty() {
             self.budget.tool_interactions += 1;
-            self.last_word = (offer == Offer::LastWord).then(|| Output::of(&message.content));
-            self.phase = Phase::Working { turn: Turn { assistant: message, calls }, offer };
+            self.last_word = (tool_access == ToolAccess::FinalAnswer).then(|| Output::of(&message.content));
+            self.phase = Phase::Working { turn: Turn { assistant: message, calls }, tool_access };
             return;
         }
         let answer = Output::of(&message.content);
         self.say(message);
         let goes_on = reply.stop == Stop::Pause || !self.inbox.is_empty();
-        if goes_on && offer != Offer::LastWord {
+        if goes_on && tool_access != ToolAccess::FinalAnswer {
             self.deliver_inbox();
             self.phase = Phase::Ready { resolved: reply.stop == Stop::Pause };
         } else {
-            self.phase = Phase::Answered { answer, stop: reply.stop, offer };
+            self.phase = Phase::Validating { answer, stop: reply.stop, tool_access };
         }
     }
 
@@ -194,14 +196,14 @@ impl Run {
             clearance: None,
             approved_at: None,
             drift: Vec::new(),
-            term: Term::default(),
+            deadline: Deadline::default(),
             state: CallState::New,
         }
     }
 
     fn validated(&mut self, verdict: &OutputVerdict) {
         match (verdict, &mut self.phase) {
-            (OutputVerdict::Valid { value }, Phase::Answered { answer, .. }) => {
+            (OutputVerdict::Valid { value }, Phase::Validating { answer, .. }) => {
                 let output = Output { value: value.clone(), ..std::mem::take(answer) };
                 self.phase = Phase::Accepted { output };
             }
@@ -239,19 +241,19 @@ impl Run {
         let event = self.length;
         let Some(call) = self.open_call(id) else { return };
         let in_doubt = call.sent;
-        call.term = Term::new(event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
+        call.deadline = Deadline::new(event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
         call.state = match verdict {
             CallVerdict::Run { by } => {
                 match by {
-                    Right::Policy { .. } => call.clearance = Some(Clearance::Policy),
-                    Right::Grant { grant } => call.clearance = Some(Clearance::Grant(grant.clone())),
+                    Authorization::Policy { .. } => call.clearance = Some(Clearance::Policy),
+                    Authorization::Grant { grant } => call.clearance = Some(Clearance::Grant(grant.clone())),
                     // The decision is the authorization.
-                    Right::Person => {}
+                    Authorization::Person => {}
                 }
                 CallState::Cleared
             }
-            CallVerdict::Ask { rule, why, policy, within_s } => {
-                call.term = Term::new(event, *within_s);
+            CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
+                call.deadline = Deadline::new(event, *answer_timeout_s);
                 CallState::Asked { rule: rule.clone(), why: why.clone(), policy: policy.clone(), in_doubt }
             }
             CallVerdict::Rejected { reason, message, .. } => rejected(*reason, message),
@@ -278,7 +280,7 @@ impl Run {
                     call.clearance = Some(Clearance::Person { rule: rule.clone(), why: why.clone() });
                 }
                 // The time for its answer is separate from the time for its approval.
-                call.term = Term::new(call.term.event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
+                call.deadline = Deadline::new(call.deadline.event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
                 // A call that is sent is compared before it is sent, all others before they are handed over.
                 if call.is_sent_by_us() { CallState::Cleared } else { CallState::Selected }
             }
@@ -314,7 +316,7 @@ impl Run {
     fn expired(&mut self, id: &CallId) {
         self.expired.insert(id.clone());
         let Some(call) = self.open_call(id) else { return };
-        call.state = CallState::Settled(call.lapsed());
+        call.state = CallState::Settled(call.expired_settlement());
     }
 
     fn question_answered(&mut self, id: &CallId, answer: &HumanAnswer) {
@@ -347,7 +349,7 @@ impl Run {
         }
     }
 
-    fn answered(&mut self, id: &CallId, given: &InputGiven) {
+    fn answered(&mut self, id: &CallId, given: &ElicitationAnswer) {
         self.inputs_given.insert(id.clone(), given.clone());
         let Some(call) = self.open_call(id) else { return };
         let Some(needed) = call.elicitation().cloned() else { return };
@@ -355,7 +357,7 @@ impl Run {
             held.answer = Some(Arc::new(given.clone()));
             return;
         }
-        call.answered = Some(Answered { needed: needed.clone(), given: Arc::new(given.clone()) });
+        call.answered = Some(AnsweredElicitation { needed: needed.clone(), given: Arc::new(given.clone()) });
         call.round += 1;
         call.state = match call.needs_consent_to_repeat(&needed) && !given.repeat {
             // Only refusals, and no consent to a second attempt: the effect of the first one stays unknown.
@@ -368,12 +370,12 @@ impl Run {
         self.inbox.push(message.clone());
         match &self.phase {
             Phase::Ready { .. } => self.deliver_inbox(),
-            Phase::Answered { offer: Offer::LastWord, .. } => {}
-            Phase::Answered { .. } | Phase::Accepted { .. } => {
+            Phase::Validating { tool_access: ToolAccess::FinalAnswer, .. } => {}
+            Phase::Validating { .. } | Phase::Accepted { .. } => {
                 self.deliver_inbox();
                 self.phase = Phase::Ready { resolved: false };
             }
-            Phase::Asking(_) | Phase::Stumbled { .. } | Phase::Working { .. } | Phase::Ended(_) => {}
+            Phase::Asking(_) | Phase::Retrying { .. } | Phase::Working { .. } | Phase::Ended(_) => {}
         }
     }
 
@@ -391,8 +393,8 @@ impl Run {
             Phase::Working { turn, .. } => turn.call_mut(id),
             Phase::Ready { .. }
             | Phase::Asking(_)
-            | Phase::Stumbled { .. }
-            | Phase::Answered { .. }
+            | Phase::Retrying { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Ended(_) => None,
         }

@@ -15,7 +15,8 @@ use super::fold::BUDGET_NOTE;
 use super::state::Phase;
 use super::turn::{Call, CallState};
 use super::{
-    Budget, CallVerdict, Clearance, Ending, Event, Impossible, Limits, Offer, OnDeny, Rejection, Right, Run, Step,
+    Authorization, Budget, CallVerdict, Clearance, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run, Step,
+    ToolAccess,
 };
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::CallId;
@@ -25,7 +26,7 @@ const RENEWED_NOTE: &str = "[toolgate] The tool budget was renewed: you may call
 
 impl Run {
     /// The events of a journal, or of the beginning of one, that a fork of it begins with.
-    pub fn forked(mut source: Vec<Event>) -> Result<Vec<Event>, Impossible> {
+    pub fn forked(mut source: Vec<Event>) -> Result<Vec<Event>, InvalidEvent> {
         let Some(run) = Self::replay(&source)? else { return Ok(source) };
         for call in run.unused_consents() {
             let Some(given) = source.iter().rposition(|event| consent(event) == Some(&call)) else { continue };
@@ -38,7 +39,7 @@ impl Run {
     /// The number of events that a fork copies without a position: the longest beginning of the journal after which the
     /// model is called, or the run waits. A fork with a message replies to the answer of its source, if there is one. 0
     /// for an empty journal.
-    pub fn fork_position(source: &[Event], has_message: bool) -> Result<u64, Impossible> {
+    pub fn fork_position(source: &[Event], has_message: bool) -> Result<u64, InvalidEvent> {
         let Some((first, rest)) = source.split_first() else { return Ok(0) };
         let Some(mut run) = Self::replay([first])? else { return Ok(0) };
         let (mut longest, mut before_turn) = (run.length(), run.length());
@@ -99,15 +100,17 @@ impl Run {
         self.last_word = None;
         self.exhaustion_noted = false;
         self.cooling.clear();
-        if was_told && self.offer() == Offer::Tools {
+        if was_told && self.tool_access() == ToolAccess::Enabled {
             self.inbox.insert(0, Message::user(RENEWED_NOTE));
         }
         match &mut self.phase {
             // The attempts belong to the source: the turn begins again.
-            Phase::Asking(_) | Phase::Stumbled { .. } => self.phase = Phase::Ready { resolved: false },
-            Phase::Answered { offer, .. } if *offer == Offer::LastWord => *offer = Offer::NoTools,
+            Phase::Asking(_) | Phase::Retrying { .. } => self.phase = Phase::Ready { resolved: false },
+            Phase::Validating { tool_access, .. } if *tool_access == ToolAccess::FinalAnswer => {
+                *tool_access = ToolAccess::BudgetExhausted
+            }
             Phase::Ready { .. }
-            | Phase::Answered { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Working { .. }
             | Phase::Ended(_) => {}
@@ -120,11 +123,11 @@ impl Run {
     /// Whether a fork that copies the journal up to here calls the model, or waits, before it ends.
     fn is_fork_point(&self) -> bool {
         let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
-        let leads_on = match &self.phase {
-            Phase::Ready { .. } | Phase::Asking(_) | Phase::Stumbled { .. } | Phase::Working { .. } => true,
-            Phase::Answered { .. } | Phase::Accepted { .. } | Phase::Ended(_) => false,
+        let triggers_fallback = match &self.phase {
+            Phase::Ready { .. } | Phase::Asking(_) | Phase::Retrying { .. } | Phase::Working { .. } => true,
+            Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_) => false,
         };
-        leads_on && !is_denied && self.last_word.is_none()
+        triggers_fallback && !is_denied && self.last_word.is_none()
     }
 
     /// Whether the event is a denial that ends the run without a person's decision.
@@ -192,8 +195,8 @@ fn consent(event: &Event) -> Option<&CallId> {
 /// The call of a consent, or of an event that follows an unused one: that the consent still holds, or an extended
 /// deadline.
 fn depends_on_consent(event: &Event) -> Option<&CallId> {
-    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Right::Person } } | Event::Extended { call, .. } =
-        event
+    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::Person } }
+    | Event::Extended { call, .. } = event
     {
         return Some(call);
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::Phase;
 use super::unusable::unusable_result;
-use super::{Call, CallState, Channel, Debt, Decision, Ending, Event, HumanAnswer, InputGiven, Run};
+use super::{Call, CallState, Channel, Decision, ElicitationAnswer, Ending, Event, HumanAnswer, PendingItem, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
 use crate::core::tool::Outcome;
@@ -56,7 +56,7 @@ pub struct Resume {
     /// Answers to the model's questions.
     pub answers: Vec<(CallId, HumanAnswer)>,
     /// Answers to the elicitation requests of servers.
-    pub inputs: Vec<(CallId, InputGiven)>,
+    pub inputs: Vec<(CallId, ElicitationAnswer)>,
     /// Whether items may stay pending.
     pub partial: bool,
     /// The journal length that the sender saw; any other length is refused.
@@ -76,7 +76,7 @@ impl Resume {
 /// The reason why an input was refused. No part of it was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-pub enum Refusal {
+pub enum ResumeError {
     /// The run has no such call.
     #[error("call `{call_id}` is not a call of this run that waits; `toolgate runs show` lists what is pending")]
     UnknownCall {
@@ -101,7 +101,7 @@ pub enum Refusal {
     },
     /// The same call is answered twice.
     #[error("call `{call_id}` is answered twice in one request")]
-    Twice {
+    Duplicate {
         /// The call.
         call_id: CallId,
     },
@@ -146,7 +146,7 @@ pub enum Refusal {
     },
     /// An extension to a time in the past.
     #[error("the deadline {until} for call `{call_id}` has passed; give a later time")]
-    Past {
+    InThePast {
         /// The call.
         call_id: CallId,
         /// The given deadline.
@@ -172,7 +172,7 @@ pub enum Refusal {
     },
     /// The journal has more events than the sender saw.
     #[error("the run is at version {actual}, not {expected}, and is {status}")]
-    Stale {
+    VersionConflict {
         /// The version the sender saw.
         expected: u64,
         /// The current version.
@@ -182,7 +182,7 @@ pub enum Refusal {
     },
     /// The run is over.
     #[error("the run is over: {status}")]
-    Over {
+    RunEnded {
         /// The status.
         status: String,
     },
@@ -202,14 +202,14 @@ pub enum Refusal {
 impl Run {
     /// The events of an input. Empty if the journal already contains its content: repeating a resume changes nothing,
     /// and neither does cancelling a cancelled run.
-    pub fn accept(&self, input: &Input) -> Result<Vec<Event>, Vec<Refusal>> {
+    pub fn accept(&self, input: &Input) -> Result<Vec<Event>, Vec<ResumeError>> {
         match input {
             Input::Resume(resume) => self.accept_resume(resume),
             Input::Message(message) => {
                 let event = Event::MessageAdded { message: message.clone() };
                 match (self.ending(), self.admit(&event), self.unusable_message(message)) {
                     (Some(_), _, _) => Err(vec![self.over()]),
-                    (None, Err(_), _) => Err(vec![Refusal::EmptyMessage]),
+                    (None, Err(_), _) => Err(vec![ResumeError::EmptyMessage]),
                     (None, Ok(()), Some(refusal)) => Err(vec![refusal]),
                     (None, Ok(()), None) => Ok(vec![event]),
                 }
@@ -217,9 +217,9 @@ impl Run {
             Input::Extend { call, until, by, via } => self.accept_extension(call, *until, by, *via),
             Input::Cancel { reason, expected_version } => match self.ending() {
                 Some(Ending::Cancelled { .. }) => Ok(Vec::new()),
-                Some(_) => Err(vec![self.late(*expected_version).unwrap_or_else(|| self.over())]),
+                Some(_) => Err(vec![self.version_conflict(*expected_version).unwrap_or_else(|| self.over())]),
                 None => {
-                    if let Some(stale) = self.late(*expected_version) {
+                    if let Some(stale) = self.version_conflict(*expected_version) {
                         return Err(vec![stale]);
                     }
                     // A long reason must not prevent a cancellation.
@@ -236,15 +236,15 @@ impl Run {
         self.expired.contains(id)
     }
 
-    pub(super) fn over(&self) -> Refusal {
-        Refusal::Over { status: self.status().as_str().to_owned() }
+    pub(super) fn over(&self) -> ResumeError {
+        ResumeError::RunEnded { status: self.status().as_str().to_owned() }
     }
 
     /// The reasons to refuse a resume regardless of the content of its entries: calls that do not exist, wait for
     /// another kind of answer or are settled, calls that are answered twice, and a version that is not the run's.
     /// Content is checked only afterwards.
-    pub fn misdirected(&self, resume: &Resume) -> Vec<Refusal> {
-        let owed = self.debts();
+    pub fn misdirected(&self, resume: &Resume) -> Vec<ResumeError> {
+        let owed = self.pending_items();
         let results = resume.results.iter().map(|(call, outcome)| {
             (call, "external_result", self.external_results.get(call).map(|before| **before == *outcome))
         });
@@ -265,24 +265,24 @@ impl Run {
                 Err(refusal) => refusals.push(refusal),
             }
             if !answered.insert(call) {
-                twice.push(Refusal::Twice { call_id: call.clone() });
+                twice.push(ResumeError::Duplicate { call_id: call.clone() });
             }
         }
         refusals.append(&mut twice);
         // A repetition is fine at any version; an empty resume refers to the run as the sender saw it.
         if refusals.is_empty() && (is_new || answered.is_empty()) {
-            refusals.extend(self.late(resume.expected_version));
+            refusals.extend(self.version_conflict(resume.expected_version));
         }
         distinct(refusals)
     }
 
-    fn accept_resume(&self, resume: &Resume) -> Result<Vec<Event>, Vec<Refusal>> {
+    fn accept_resume(&self, resume: &Resume) -> Result<Vec<Event>, Vec<ResumeError>> {
         let misdirected = self.misdirected(resume);
         if !misdirected.is_empty() {
             return Err(misdirected);
         }
-        let owed = self.debts();
-        let is_owed = |call: &CallId, kind: &str| owed.iter().any(|debt| debt.call_id() == call && debt.kind() == kind);
+        let owed = self.pending_items();
+        let is_owed = |call: &CallId, kind: &str| owed.iter().any(|item| item.call_id() == call && item.kind() == kind);
         let mut facts = Vec::new();
         for (call, outcome) in resume.results.iter().filter(|(call, _)| is_owed(call, "external_result")) {
             facts.push(match unusable_result(call, outcome) {
@@ -316,7 +316,7 @@ impl Run {
                 continue;
             }
             facts.push(match self.is_unconfirmed_repeat(call, given) {
-                true => Err(Refusal::RepeatUnconfirmed { call_id: call.clone() }),
+                true => Err(ResumeError::RepeatUnconfirmed { call_id: call.clone() }),
                 false => {
                     let given = self.with_defaults(call, given);
                     given.map(|given| Event::InputGiven { call: call.clone(), given })
@@ -333,11 +333,11 @@ impl Run {
         }
         if refusals.is_empty() && !events.is_empty() && !resume.partial {
             let answered = resume.calls();
-            let wanting = owed.iter().filter(|debt| debt.wants_answer());
-            let missing = wanting.map(Debt::call_id).filter(|id| !answered.contains(id));
+            let wanting = owed.iter().filter(|item| item.wants_answer());
+            let missing = wanting.map(PendingItem::call_id).filter(|id| !answered.contains(id));
             let missing: Vec<CallId> = missing.cloned().collect();
             if !missing.is_empty() {
-                refusals.push(Refusal::Incomplete { missing });
+                refusals.push(ResumeError::Incomplete { missing });
             }
         }
         let refusals = distinct(refusals);
@@ -355,7 +355,7 @@ impl Run {
     }
 
     /// Whether these answers would send a call a second time without explicit consent to that (law 4).
-    fn is_unconfirmed_repeat(&self, id: &CallId, given: &InputGiven) -> bool {
+    fn is_unconfirmed_repeat(&self, id: &CallId, given: &ElicitationAnswer) -> bool {
         let is_repeat = |call: &Call| match &call.state {
             CallState::NeedsInput(needed) => call.needs_consent_to_repeat(needed),
             CallState::New
@@ -369,44 +369,50 @@ impl Run {
         given.accepts() && !given.repeat && self.call(id).is_some_and(is_repeat)
     }
 
-    fn late(&self, expected_version: Option<u64>) -> Option<Refusal> {
+    fn version_conflict(&self, expected_version: Option<u64>) -> Option<ResumeError> {
         let expected = expected_version.filter(|expected| *expected != self.length)?;
-        Some(Refusal::Stale { expected, actual: self.length, status: self.status().as_str().to_owned() })
+        Some(ResumeError::VersionConflict { expected, actual: self.length, status: self.status().as_str().to_owned() })
     }
 
     /// The current pending items, including those of a turn whose other calls are still running.
-    pub fn debts(&self) -> Vec<Debt> {
+    pub fn pending_items(&self) -> Vec<PendingItem> {
         match &self.phase {
-            Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::debt).collect(),
+            Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::pending_item).collect(),
             Phase::Ready { .. }
             | Phase::Asking(_)
-            | Phase::Stumbled { .. }
-            | Phase::Answered { .. }
+            | Phase::Retrying { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Ended(_) => Vec::new(),
         }
     }
 
-    fn judge(&self, owed: &[Debt], call: &CallId, given: &str, known: Option<bool>) -> Result<Taken, Refusal> {
-        if let Some(debt) = owed.iter().find(|debt| debt.call_id() == call) {
-            if debt.kind() == given {
+    fn judge(
+        &self,
+        owed: &[PendingItem],
+        call: &CallId,
+        given: &str,
+        known: Option<bool>,
+    ) -> Result<Taken, ResumeError> {
+        if let Some(item) = owed.iter().find(|item| item.call_id() == call) {
+            if item.kind() == given {
                 return Ok(Taken::New);
             }
             if known == Some(true) {
                 return Ok(Taken::Before);
             }
-            let (owed, given) = (describe(debt.kind()), describe(given));
-            return Err(Refusal::WrongKind { call_id: call.clone(), owed, given });
+            let (owed, given) = (describe(item.kind()), describe(given));
+            return Err(ResumeError::WrongKind { call_id: call.clone(), owed, given });
         }
         match known {
             Some(true) => Ok(Taken::Before),
-            None if self.is_late(call) => Err(Refusal::TooLate { call_id: call.clone() }),
-            Some(false) => Err(Refusal::AlreadySettled { call_id: call.clone() }),
+            None if self.is_late(call) => Err(ResumeError::TooLate { call_id: call.clone() }),
+            Some(false) => Err(ResumeError::AlreadySettled { call_id: call.clone() }),
             None if self.ending().is_some() => Err(self.over()),
             None if self.calls_seen.contains(call) && self.call(call).is_none_or(|call| call.is_settled()) => {
-                Err(Refusal::AlreadySettled { call_id: call.clone() })
+                Err(ResumeError::AlreadySettled { call_id: call.clone() })
             }
-            None => Err(Refusal::UnknownCall { call_id: call.clone() }),
+            None => Err(ResumeError::UnknownCall { call_id: call.clone() }),
         }
     }
 }
@@ -428,8 +434,8 @@ fn describe(kind: &str) -> String {
 }
 
 /// Removes duplicates: a refusal that concerns the whole run is not repeated for each call.
-fn distinct(refusals: Vec<Refusal>) -> Vec<Refusal> {
-    let mut distinct: Vec<Refusal> = Vec::new();
+fn distinct(refusals: Vec<ResumeError>) -> Vec<ResumeError> {
+    let mut distinct: Vec<ResumeError> = Vec::new();
     for refusal in refusals {
         if distinct.len() < MOST_TOLD && !distinct.contains(&refusal) {
             distinct.push(refusal);

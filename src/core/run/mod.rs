@@ -6,15 +6,15 @@
 
 mod admit;
 mod approval;
-mod chain;
 mod deadline;
 mod drift;
 mod ending;
 mod event;
+mod fallback;
 mod fold;
 mod fork;
-mod impossible;
 mod input;
+mod invalid_event;
 pub mod labels;
 mod limits;
 mod next;
@@ -26,16 +26,19 @@ mod turn;
 mod unusable;
 
 pub use approval::{Answer, Binding, Channel, Coverage, Decision, Granted, PolicyMark, Scope};
-pub use chain::Candidate;
-pub use deadline::Term;
+pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
-pub use event::{CallVerdict, Event, HumanAnswer, InputGiven, Offer, OutputVerdict, Recorded, Rejection, Right};
-pub use impossible::Impossible;
-pub use input::{Input, Refusal, Resume};
+pub use event::{
+    Authorization, CallVerdict, ElicitationAnswer, Event, HumanAnswer, JournalEntry, OutputVerdict, Rejection,
+    ToolAccess,
+};
+pub use fallback::Candidate;
+pub use input::{Input, Resume, ResumeError};
+pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
 pub use next::Step;
-pub use pending::{Debt, Owes};
+pub use pending::{PendingCounts, PendingItem};
 pub use spec::{AskHuman, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
 pub use tasks::OpenTask;
-pub use turn::{Answered, Call, CallState, Clearance, HeldElicitation, Settlement};
+pub use turn::{AnsweredElicitation, Call, CallState, Clearance, HeldElicitation, Settlement};

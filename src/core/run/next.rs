@@ -1,9 +1,9 @@
 //! The next step of a run: a pure function of the state. The driver executes it; an embedder may do so itself.
 
-use super::chain::OUT_OF_ROOM;
+use super::fallback::OUT_OF_ROOM;
 use super::state::{Correction, Phase};
 use super::turn::{Call, CallState, Turn};
-use super::{CallVerdict, Debt, Ending, Event, InDoubt, Offer, OnDeny, Output, Rejection, Run};
+use super::{CallVerdict, Ending, Event, InDoubt, OnDeny, Output, PendingItem, Rejection, Run, ToolAccess};
 use crate::core::chat::Stop;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::CallId;
@@ -30,7 +30,7 @@ pub enum Step {
         /// 1 for the first attempt of the turn.
         attempt: u32,
         /// Whether tools may be called.
-        offer: Offer,
+        tool_access: ToolAccess,
         /// The failure of the previous attempt at the same model, after which the driver waits before the retry.
         after: Option<Failure>,
     },
@@ -41,7 +41,7 @@ pub enum Step {
     /// Record `tool.started` for these calls, make them concurrently, record each result as it arrives.
     RunTier(Vec<CallId>),
     /// Stop here. The run continues when these items are answered.
-    Wait(Vec<Debt>),
+    Wait(Vec<PendingItem>),
     /// Nothing; the run is over.
     Done(Ending),
 }
@@ -55,29 +55,29 @@ impl Run {
         match &self.phase {
             Phase::Ready { resolved } => self.next_turn(*resolved),
             Phase::Asking(attempts) => {
-                Step::CallModel { attempt: attempts.count + 1, offer: attempts.offer, after: None }
+                Step::CallModel { attempt: attempts.count + 1, tool_access: attempts.tool_access, after: None }
             }
-            Phase::Stumbled { attempts, error } => {
+            Phase::Retrying { attempts, error } => {
                 let after = self.asked_again().map(|_| error.clone());
-                Step::CallModel { attempt: attempts.count + 1, offer: attempts.offer, after }
+                Step::CallModel { attempt: attempts.count + 1, tool_access: attempts.tool_access, after }
             }
-            Phase::Answered { answer, stop, offer } => self.next_after_answer(answer, *stop, *offer),
+            Phase::Validating { answer, stop, tool_access } => self.next_after_answer(answer, *stop, *tool_access),
             Phase::Accepted { output } => {
                 Step::Record(vec![Event::Ended { ending: Ending::Completed { output: output.clone() } }])
             }
-            Phase::Working { turn, offer } => self.next_in_turn(turn, *offer),
+            Phase::Working { turn, tool_access } => self.next_in_turn(turn, *tool_access),
             Phase::Ended(ending) => Step::Done(ending.clone()),
         }
     }
 
     /// Whether the model may call tools in the next turn.
-    pub(super) fn offer(&self) -> Offer {
+    pub(super) fn tool_access(&self) -> ToolAccess {
         if self.budget.limit_reached().is_some() {
-            Offer::LastWord
+            ToolAccess::FinalAnswer
         } else if self.budget.is_exhausted() {
-            Offer::NoTools
+            ToolAccess::BudgetExhausted
         } else {
-            Offer::Tools
+            ToolAccess::Enabled
         }
     }
 
@@ -89,7 +89,7 @@ impl Run {
             _ if self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail => {
                 failed(ErrorCode::ToolDenied, self.denied.clone().unwrap_or_default())
             }
-            Phase::Stumbled { error, .. } => self.last_failure(error).map(|error| Ending::Failed { error }),
+            Phase::Retrying { error, .. } => self.last_failure(error).map(|error| Ending::Failed { error }),
             Phase::Asking(attempts) if attempts.unanswered >= VANISHED_IN_A_ROW => failed(
                 ErrorCode::Internal,
                 format!(
@@ -117,7 +117,7 @@ impl Run {
             }
             Phase::Ready { .. }
             | Phase::Asking(_)
-            | Phase::Answered { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Working { .. } => None,
         }
@@ -125,18 +125,18 @@ impl Run {
 
     fn next_turn(&self, resolved: bool) -> Step {
         let Some(tools) = &self.tools else { return Step::ListTools };
-        let offer = self.offer();
-        if !resolved && offer == Offer::Tools {
+        let tool_access = self.tool_access();
+        if !resolved && tool_access == ToolAccess::Enabled {
             let guarded = tools.iter().filter(|tool| tool.verdict == Verdict::Ask);
             let guarded: Vec<ToolName> = guarded.map(|tool| tool.name.clone()).collect();
             if !guarded.is_empty() {
                 return Step::ResolveApprovals(guarded);
             }
         }
-        Step::CallModel { attempt: 1, offer, after: None }
+        Step::CallModel { attempt: 1, tool_access, after: None }
     }
 
-    fn next_after_answer(&self, answer: &Output, stop: Stop, offer: Offer) -> Step {
+    fn next_after_answer(&self, answer: &Output, stop: Stop, tool_access: ToolAccess) -> Step {
         let failed = |code, message: &str| Ending::Failed { error: Failure::new(code, message) };
         let ending = match stop {
             Stop::ContentFilter => {
@@ -144,29 +144,31 @@ impl Run {
             }
             Stop::Refusal => failed(ErrorCode::ModelRefused, "the model declined to answer"),
             Stop::ContextWindow => failed(ErrorCode::ContextWindow, OUT_OF_ROOM),
-            Stop::MaxTokens if offer != Offer::LastWord => failed(
+            Stop::MaxTokens if tool_access != ToolAccess::FinalAnswer => failed(
                 ErrorCode::OutputTruncated,
                 "the answer was cut off at the model's output limit; raise `max_tokens`",
             ),
-            Stop::End | Stop::ToolCalls | Stop::Pause | Stop::MaxTokens => match (offer, self.budget.limit_reached()) {
-                (Offer::LastWord, Some(limit)) => {
-                    Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
+            Stop::End | Stop::ToolCalls | Stop::Pause | Stop::MaxTokens => {
+                match (tool_access, self.budget.limit_reached()) {
+                    (ToolAccess::FinalAnswer, Some(limit)) => {
+                        Ending::TurnLimit { limit, output: Some(answer.clone()).filter(|answer| !answer.is_empty()) }
+                    }
+                    _ if self.started.spec.validate_output => return Step::ValidateOutput(answer.text.clone()),
+                    _ => Ending::Completed { output: answer.clone() },
                 }
-                _ if self.started.spec.validate_output => return Step::ValidateOutput(answer.text.clone()),
-                _ => Ending::Completed { output: answer.clone() },
-            },
+            }
         };
         Step::Record(vec![Event::Ended { ending }])
     }
 
-    fn next_in_turn(&self, turn: &Turn, offer: Offer) -> Step {
+    fn next_in_turn(&self, turn: &Turn, tool_access: ToolAccess) -> Step {
         let ids = |wanted: fn(&CallState) -> bool| -> Vec<CallId> {
             Self::calls_in(turn, wanted).map(|call| call.asked.id.clone()).collect()
         };
         let untouched = ids(|state| matches!(state, CallState::New));
         let active = turn.calls.iter().any(|call| !call.is_settled() && call.state != CallState::New);
         if !untouched.is_empty() && !active {
-            return Step::Record(Self::sort_out(turn, offer));
+            return Step::Record(Self::sort_out(turn, tool_access));
         }
         let doubts = self.settle_doubts(turn);
         if !doubts.is_empty() {
@@ -182,17 +184,17 @@ impl Run {
         if !ready.is_empty() {
             return self.run_within_budget(&ready);
         }
-        Step::Wait(turn.calls.iter().filter_map(Self::debt).collect())
+        Step::Wait(turn.calls.iter().filter_map(Self::pending_item).collect())
     }
 
     /// Rejects calls that cannot be run at all and selects the highest tier of the others.
-    fn sort_out(turn: &Turn, offer: Offer) -> Vec<Event> {
+    fn sort_out(turn: &Turn, tool_access: ToolAccess) -> Vec<Event> {
         let mut events = Vec::new();
         let mut runnable = Vec::new();
         for call in Self::calls_in(turn, |state| matches!(state, CallState::New)) {
             let id = call.asked.id.clone();
             match &call.tool {
-                _ if offer != Offer::Tools => events.push(reject(
+                _ if tool_access != ToolAccess::Enabled => events.push(reject(
                     id,
                     Rejection::Budget,
                     "Not run: the tool budget of this run is used up. Answer with what you have.".into(),
@@ -263,10 +265,10 @@ impl Run {
         Step::Record(over.into_iter().map(|id| reject(id, Rejection::Budget, message.into())).collect())
     }
 
-    pub(super) fn debt(call: &Call) -> Option<Debt> {
+    pub(super) fn pending_item(call: &Call) -> Option<PendingItem> {
         let tool = call.tool.as_ref()?;
         match &call.state {
-            CallState::Asked { rule, why, policy, in_doubt } => Some(Debt::Approval {
+            CallState::Asked { rule, why, policy, in_doubt } => Some(PendingItem::Approval {
                 call_id: call.asked.id.clone(),
                 summary: summary(&tool.origin, call.arguments()),
                 origin: tool.origin.clone(),
@@ -280,31 +282,31 @@ impl Run {
                 policy: policy.clone(),
                 differences: call.drift.clone(),
                 in_doubt: *in_doubt,
-                event: call.term.event,
-                since: call.term.since,
-                until: call.term.until(),
+                event: call.deadline.event,
+                since: call.deadline.since,
+                until: call.deadline.until(),
             }),
             CallState::Cleared => match &tool.origin {
-                Origin::External { tool: external } => Some(Debt::ExternalResult {
+                Origin::External { tool: external } => Some(PendingItem::ExternalResult {
                     call_id: call.asked.id.clone(),
                     tool: external.clone(),
                     name: tool.name.clone(),
                     arguments: call.arguments().clone(),
                     result_schema: tool.output_schema.as_deref().cloned(),
-                    since: call.term.since,
-                    until: call.term.until(),
+                    since: call.deadline.since,
+                    until: call.deadline.until(),
                 }),
-                Origin::Builtin { .. } if call.is_question() => Some(Debt::Question {
+                Origin::Builtin { .. } if call.is_question() => Some(PendingItem::Question {
                     call_id: call.asked.id.clone(),
                     name: tool.name.clone(),
                     ask: call.arguments().as_object().and_then(|arguments| Ask::parse(arguments).ok())?,
-                    event: call.term.event,
-                    since: call.term.since,
-                    until: call.term.until(),
+                    event: call.deadline.event,
+                    since: call.deadline.since,
+                    until: call.deadline.until(),
                 }),
                 Origin::Mcp { .. } | Origin::Builtin { .. } => None,
             },
-            CallState::NeedsInput(needed) => Some(Debt::Input {
+            CallState::NeedsInput(needed) => Some(PendingItem::Input {
                 call_id: call.asked.id.clone(),
                 origin: tool.origin.clone(),
                 name: tool.name.clone(),
@@ -315,18 +317,20 @@ impl Run {
                 held: false,
                 held_until: None,
             }),
-            CallState::Started => call.held.as_ref().filter(|held| held.answer.is_none()).map(|held| Debt::Input {
-                call_id: call.asked.id.clone(),
-                origin: tool.origin.clone(),
-                name: tool.name.clone(),
-                arguments: call.arguments().clone(),
-                questions: held.needed.questions.clone(),
-                restarts: false,
-                repeats: false,
-                held: true,
-                held_until: held.until,
-            }),
-            CallState::Task(task) => Some(Debt::Task {
+            CallState::Started => {
+                call.held.as_ref().filter(|held| held.answer.is_none()).map(|held| PendingItem::Input {
+                    call_id: call.asked.id.clone(),
+                    origin: tool.origin.clone(),
+                    name: tool.name.clone(),
+                    arguments: call.arguments().clone(),
+                    questions: held.needed.questions.clone(),
+                    restarts: false,
+                    repeats: false,
+                    held: true,
+                    held_until: held.until,
+                })
+            }
+            CallState::Task(task) => Some(PendingItem::Task {
                 call_id: call.asked.id.clone(),
                 origin: tool.origin.clone(),
                 name: tool.name.clone(),

@@ -13,7 +13,7 @@ use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Questio
 
 /// Pending counts of a suspended run: enough to count and sort runs without reading their journals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owes {
+pub struct PendingCounts {
     /// Calls that require approval.
     pub approvals: u32,
     /// Results that the caller has to return.
@@ -33,35 +33,35 @@ pub struct Owes {
     pub due_at: Option<Timestamp>,
 }
 
-impl Owes {
+impl PendingCounts {
     /// Whether nothing is pending and nothing expires.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Counts these items.
-    pub fn of(debts: &[Debt]) -> Self {
-        let due_at = debts.iter().filter_map(Debt::until).min();
-        let mut owes = Self { due_at, ..Self::default() };
-        for debt in debts {
-            match debt {
-                Debt::Approval { since, .. } => {
-                    owes.approvals += 1;
-                    owes.asked_at = [owes.asked_at, *since].into_iter().flatten().min();
+    pub fn of(items: &[PendingItem]) -> Self {
+        let due_at = items.iter().filter_map(PendingItem::until).min();
+        let mut pending_counts = Self { due_at, ..Self::default() };
+        for item in items {
+            match item {
+                PendingItem::Approval { since, .. } => {
+                    pending_counts.approvals += 1;
+                    pending_counts.asked_at = [pending_counts.asked_at, *since].into_iter().flatten().min();
                 }
-                Debt::ExternalResult { .. } => owes.results += 1,
-                Debt::Question { .. } | Debt::Input { .. } => owes.answers += 1,
-                Debt::Task { .. } => owes.tasks += 1,
+                PendingItem::ExternalResult { .. } => pending_counts.results += 1,
+                PendingItem::Question { .. } | PendingItem::Input { .. } => pending_counts.answers += 1,
+                PendingItem::Task { .. } => pending_counts.tasks += 1,
             }
         }
-        owes
+        pending_counts
     }
 }
 
 /// A pending item: an input from outside that the run needs before it continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Debt {
+pub enum PendingItem {
     /// The caller has to run this tool and return its result.
     ExternalResult {
         /// The call; results are addressed to it.
@@ -183,7 +183,7 @@ pub enum Debt {
     },
 }
 
-impl Debt {
+impl PendingItem {
     /// The call it belongs to.
     pub fn call_id(&self) -> &CallId {
         match self {

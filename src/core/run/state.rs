@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::chain::Attempts;
+use super::fallback::Attempts;
 use super::fold::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
-    Binding, Budget, Debt, Decision, Ending, Granted, HumanAnswer, InputGiven, Offer, Output, Started, Status, Step,
+    Binding, Budget, Decision, ElicitationAnswer, Ending, Granted, HumanAnswer, Output, PendingItem, Started, Status,
+    Step, ToolAccess,
 };
 use crate::core::blob::BlobHandle;
 use crate::core::chat::{Message, Part, Reply, Stop};
@@ -41,7 +42,7 @@ pub struct Run {
     /// The calls that were not answered in time.
     pub(super) expired: BTreeSet<CallId>,
     pub(super) answers: BTreeMap<CallId, HumanAnswer>,
-    pub(super) inputs_given: BTreeMap<CallId, InputGiven>,
+    pub(super) inputs_given: BTreeMap<CallId, ElicitationAnswer>,
     /// The blobs that replies and results of this run name. Handles in other texts do not count.
     pub(super) blobs: BTreeSet<BlobHandle>,
     /// Whether a result was too large to be shown in full.
@@ -65,13 +66,13 @@ pub(super) enum Phase {
     /// The model was called and has not replied.
     Asking(Attempts),
     /// An attempt at the model failed.
-    Stumbled { attempts: Attempts, error: Failure },
+    Retrying { attempts: Attempts, error: Failure },
     /// The model replied without calls.
-    Answered { answer: Output, stop: Stop, offer: Offer },
+    Validating { answer: Output, stop: Stop, tool_access: ToolAccess },
     /// The answer is valid.
     Accepted { output: Output },
     /// The calls of a turn are in progress.
-    Working { turn: Turn, offer: Offer },
+    Working { turn: Turn, tool_access: ToolAccess },
     /// The run is over.
     Ended(Ending),
 }
@@ -88,8 +89,8 @@ impl Phase {
         match self {
             Self::Ready { .. } => "between turns",
             Self::Asking(_) => "asking the model",
-            Self::Stumbled { .. } => "between attempts at the model",
-            Self::Answered { .. } => "looking at an answer",
+            Self::Retrying { .. } => "between attempts at the model",
+            Self::Validating { .. } => "looking at an answer",
             Self::Accepted { .. } => "about to complete",
             Self::Working { .. } => "working on tool calls",
             Self::Ended(_) => "over",
@@ -151,8 +152,8 @@ impl Run {
             Phase::Ended(ending) => Some(ending),
             Phase::Ready { .. }
             | Phase::Asking(_)
-            | Phase::Stumbled { .. }
-            | Phase::Answered { .. }
+            | Phase::Retrying { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Working { .. } => None,
         }
@@ -165,17 +166,17 @@ impl Run {
             Phase::Working { .. } if matches!(self.next(), Step::Wait(_)) => Status::Pending,
             Phase::Ready { .. }
             | Phase::Asking(_)
-            | Phase::Stumbled { .. }
-            | Phase::Answered { .. }
+            | Phase::Retrying { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Working { .. } => Status::Running,
         }
     }
 
     /// The pending items of the run; empty unless its status is pending.
-    pub fn pending(&self) -> Vec<Debt> {
+    pub fn pending(&self) -> Vec<PendingItem> {
         match self.next() {
-            Step::Wait(debts) => debts,
+            Step::Wait(items) => items,
             Step::Record(_)
             | Step::ListTools
             | Step::ResolveApprovals(_)
@@ -189,11 +190,11 @@ impl Run {
 
     /// The items that the user or the caller can answer now: all pending items, or, while the run is executing, the
     /// questions on calls that are held open.
-    pub fn open_items(&self) -> Vec<Debt> {
+    pub fn open_items(&self) -> Vec<PendingItem> {
         let pending = self.pending();
         match pending.is_empty() {
             false => pending,
-            true => self.debts().into_iter().filter(Debt::is_held).collect(),
+            true => self.pending_items().into_iter().filter(PendingItem::is_held).collect(),
         }
     }
 
@@ -203,8 +204,8 @@ impl Run {
             Phase::Working { turn, .. } => turn.calls.iter().find(|call| call.asked.id == *id),
             Phase::Ready { .. }
             | Phase::Asking(_)
-            | Phase::Stumbled { .. }
-            | Phase::Answered { .. }
+            | Phase::Retrying { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Ended(_) => None,
         }
@@ -227,8 +228,8 @@ impl Run {
             Phase::Working { turn, .. } => turn.calls.as_slice(),
             Phase::Ready { .. }
             | Phase::Asking(_)
-            | Phase::Stumbled { .. }
-            | Phase::Answered { .. }
+            | Phase::Retrying { .. }
+            | Phase::Validating { .. }
             | Phase::Accepted { .. }
             | Phase::Ended(_) => &[],
         };
@@ -253,7 +254,7 @@ impl Run {
             definition: tool.hash.clone(),
             arguments: edited.unwrap_or_else(|| call.arguments()).hash(),
             policy: policy.clone(),
-            event: call.term.event,
+            event: call.deadline.event,
         })
     }
 
@@ -266,7 +267,7 @@ impl Run {
     pub fn undecided(&self, up_to: Option<u64>) -> Vec<CallId> {
         let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         let asked = Self::calls_in(turn, |state| matches!(state, CallState::Asked { .. }));
-        let asked = asked.filter(|call| up_to.is_none_or(|event| call.term.event <= event));
+        let asked = asked.filter(|call| up_to.is_none_or(|event| call.deadline.event <= event));
         asked.map(|call| call.asked.id.clone()).collect()
     }
 

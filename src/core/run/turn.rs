@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Impossible, InputGiven, PolicyMark, Rejection, Term};
+use super::{Deadline, ElicitationAnswer, InvalidEvent, PolicyMark, Rejection};
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::{CallId, GrantId};
 use crate::core::tool::{
-    Arguments, Ask, Builtin, Difference, FailureKind, InputNeeded, Origin, Outcome, TaskHandle, TierMode, Tool,
+    Arguments, Ask, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
     ToolCall,
 };
 
@@ -30,7 +30,7 @@ pub struct Call {
     /// A person's arguments, which replace the model's.
     pub edited: Option<Arguments>,
     /// The server's last questions with their answers, to be sent when the call resumes.
-    pub answered: Option<Answered>,
+    pub answered: Option<AnsweredElicitation>,
     /// The server's questions on the open call, while it is held for the answers. Not valid once the call is no longer
     /// running, or the run was resumed.
     pub held: Option<HeldElicitation>,
@@ -45,7 +45,7 @@ pub struct Call {
     /// The differences since it was authorized, because of which it is checked again.
     pub drift: Vec<Difference>,
     /// The deadline of its pending item; meaningful while it waits for an answer.
-    pub term: Term,
+    pub deadline: Deadline,
     /// Its state.
     pub state: CallState,
 }
@@ -68,22 +68,22 @@ pub enum Clearance {
 
 /// Questions of a server with their answers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
+pub struct AnsweredElicitation {
     /// The questions.
-    pub needed: Arc<InputNeeded>,
+    pub needed: Arc<ElicitationRequest>,
     /// The answers.
-    pub given: Arc<InputGiven>,
+    pub given: Arc<ElicitationAnswer>,
 }
 
 /// A server's questions on a call that is held open for the answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldElicitation {
     /// The questions.
-    pub needed: Arc<InputNeeded>,
+    pub needed: Arc<ElicitationRequest>,
     /// Until when the call is held; `None` for as long as its driver waits.
     pub until: Option<Timestamp>,
     /// The answers, once they arrive. They are for the open call alone: a call that is made again asks again.
-    pub answer: Option<Arc<InputGiven>>,
+    pub answer: Option<Arc<ElicitationAnswer>>,
 }
 
 /// The state of a call.
@@ -109,7 +109,7 @@ pub enum CallState {
     /// It was sent.
     Started,
     /// Its server suspended it until its questions are answered.
-    NeedsInput(Arc<InputNeeded>),
+    NeedsInput(Arc<ElicitationRequest>),
     /// It runs as a task at its server.
     Task(Arc<TaskHandle>),
     /// It is settled.
@@ -154,7 +154,7 @@ impl Call {
     }
 
     /// The current questions of its server: on the open call, or before the call is sent again.
-    pub fn elicitation(&self) -> Option<&Arc<InputNeeded>> {
+    pub fn elicitation(&self) -> Option<&Arc<ElicitationRequest>> {
         match &self.state {
             CallState::Started => self.held.as_ref().filter(|held| held.answer.is_none()).map(|held| &held.needed),
             CallState::NeedsInput(needed) => Some(needed),
@@ -169,7 +169,7 @@ impl Call {
 
     /// Whether sending the call again with the answers to these questions needs explicit consent (law 4): it had begun
     /// when it was cancelled, and its tool is not known to be safe to repeat.
-    pub fn needs_consent_to_repeat(&self, needed: &InputNeeded) -> bool {
+    pub fn needs_consent_to_repeat(&self, needed: &ElicitationRequest) -> bool {
         needed.interrupted && !self.tool.as_ref().is_some_and(|tool| tool.is_repeatable())
     }
 
@@ -211,7 +211,7 @@ impl Call {
     }
 
     /// The settlement of a call that expires without a decision or an answer.
-    pub fn lapsed(&self) -> Settlement {
+    pub fn expired_settlement(&self) -> Settlement {
         match &self.state {
             // A call that may have taken effect is not reported as not run.
             CallState::Asked { in_doubt: true, .. } => Settlement::Completed(Outcome::Unknown.into()),
@@ -269,9 +269,9 @@ impl Call {
 }
 
 impl Turn {
-    pub(super) fn call(&self, event: &'static str, id: &CallId) -> Result<&Call, Impossible> {
+    pub(super) fn call(&self, event: &'static str, id: &CallId) -> Result<&Call, InvalidEvent> {
         let found = self.calls.iter().find(|call| call.asked.id == *id);
-        found.ok_or_else(|| Impossible::NoSuchCall { event, call: id.clone() })
+        found.ok_or_else(|| InvalidEvent::NoSuchCall { event, call: id.clone() })
     }
 
     pub(super) fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {

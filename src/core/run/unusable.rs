@@ -6,14 +6,14 @@
 
 use serde::Serialize;
 
-use super::{Answer, Call, Decision, HumanAnswer, InputGiven, Refusal, Run, Scope};
+use super::{Answer, Call, Decision, ElicitationAnswer, HumanAnswer, ResumeError, Run, Scope};
 use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
 use crate::core::json;
-use crate::core::tool::{Arguments, Ask, InputNeeded, Outcome, Reactions, ToolOutput};
+use crate::core::tool::{Arguments, Ask, ElicitationRequest, ElicitationResponses, Outcome, ToolOutput};
 
 impl Run {
-    pub(super) fn unusable_decision(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
+    pub(super) fn unusable_decision(&self, id: &CallId, decision: &Decision) -> Option<ResumeError> {
         let edited = || self.unusable_edit(id, decision);
         // Replacing long arguments must not require shortening them.
         let replaced = decision.edited_arguments.as_ref().and_then(|_| self.call(id)).map(|call| call.arguments());
@@ -23,7 +23,7 @@ impl Run {
     }
 
     /// The problem with a person's arguments, if the call can never run with them.
-    fn unusable_edit(&self, id: &CallId, decision: &Decision) -> Option<Refusal> {
+    fn unusable_edit(&self, id: &CallId, decision: &Decision) -> Option<ResumeError> {
         let edited = decision.edited_arguments.as_ref()?;
         let is_usable = self.call(id).is_none_or(|call| call.is_callable_with(edited));
         let problems = match (decision.answer, edited) {
@@ -37,7 +37,7 @@ impl Run {
     }
 
     /// The problem with an answer to the model's question.
-    pub(super) fn unusable_answer(&self, id: &CallId, answer: &HumanAnswer) -> Option<Refusal> {
+    pub(super) fn unusable_answer(&self, id: &CallId, answer: &HumanAnswer) -> Option<ResumeError> {
         let what = "the answer to the question";
         let arguments = self.call(id)?.arguments().as_object()?;
         let objection = || Ask::parse(arguments).ok()?.objection(&answer.choice);
@@ -45,28 +45,32 @@ impl Run {
     }
 
     /// The problem with a message to the run. Attachments are not counted.
-    pub(super) fn unusable_message(&self, message: &Message) -> Option<Refusal> {
+    pub(super) fn unusable_message(&self, message: &Message) -> Option<ResumeError> {
         let most = self.started.spec.limits.result_bytes();
         let said: usize = message.content.iter().filter_map(Part::as_text).map(str::len).sum();
-        (said > most).then(|| Refusal::Oversized { what: "the message".to_owned(), most })
+        (said > most).then(|| ResumeError::Oversized { what: "the message".to_owned(), most })
     }
 
     /// The problem with the name of the person who extends a deadline.
-    pub(super) fn unusable_extension(&self, id: &CallId, by: &str) -> Option<Refusal> {
+    pub(super) fn unusable_extension(&self, id: &CallId, by: &str) -> Option<ResumeError> {
         self.oversized(id, "the extension", &by, 0)
     }
 
     /// The answers to a server with the defaults of its forms, if they answer exactly its questions.
-    pub(super) fn with_defaults(&self, id: &CallId, given: &InputGiven) -> Result<InputGiven, Refusal> {
+    pub(super) fn with_defaults(
+        &self,
+        id: &CallId,
+        given: &ElicitationAnswer,
+    ) -> Result<ElicitationAnswer, ResumeError> {
         let what = "the answers to the server";
         let refused = |problems: String| Err(invalid(id, what, problems));
         let Some(needed) = self.call(id).and_then(Call::elicitation) else {
-            return Err(Refusal::UnknownCall { call_id: id.clone() });
+            return Err(ResumeError::UnknownCall { call_id: id.clone() });
         };
         if let Some(key) = given.reactions.keys().find(|key| !needed.questions.contains_key(*key)) {
             return refused(format!("answer `{key}`, which was not asked; asked are: {}", keys(needed)));
         }
-        let mut reactions = Reactions::new();
+        let mut reactions = ElicitationResponses::new();
         for (key, question) in &needed.questions {
             let Some(reaction) = given.reactions.get(key) else {
                 return refused(format!("leave `{key}` open; asked are: {}", keys(needed)));
@@ -81,12 +85,12 @@ impl Run {
         }
         match self.oversized(id, what, given, 0) {
             Some(refusal) => Err(refusal),
-            None => Ok(InputGiven { reactions, ..given.clone() }),
+            None => Ok(ElicitationAnswer { reactions, ..given.clone() }),
         }
     }
 
     /// The refusal of input that is larger than a result may be in this run, plus an allowance.
-    fn oversized(&self, id: &CallId, what: &str, given: &impl Serialize, more: usize) -> Option<Refusal> {
+    fn oversized(&self, id: &CallId, what: &str, given: &impl Serialize, more: usize) -> Option<ResumeError> {
         let most = self.started.spec.limits.result_bytes().saturating_add(more);
         let problems =
             || format!("cannot be used: more than {most} bytes; say it with less, or raise `max_result_bytes`");
@@ -95,13 +99,13 @@ impl Run {
 }
 
 /// The problem with a result that no journal could return.
-pub(super) fn unusable_result(id: &CallId, outcome: &Outcome) -> Option<Refusal> {
+pub(super) fn unusable_result(id: &CallId, outcome: &Outcome) -> Option<ResumeError> {
     let Outcome::Returned(ToolOutput { structured: Some(value), .. }) = outcome else { return None };
     json::is_deeper_than(value, json::MAX_DEPTH).then(|| invalid(id, "the result", too_deep("is")))
 }
 
 /// The problem with a scope that a single call, or a denial, cannot have.
-fn unusable_reach(id: &CallId, decision: &Decision) -> Option<Refusal> {
+fn unusable_reach(id: &CallId, decision: &Decision) -> Option<ResumeError> {
     let has_reach = decision.expires_at.is_some() || decision.covers != Default::default();
     let problems = match decision.answer {
         Answer::Deny if decision.scope != Scope::Once || has_reach => {
@@ -115,8 +119,8 @@ fn unusable_reach(id: &CallId, decision: &Decision) -> Option<Refusal> {
     Some(invalid(id, "the scope", problems.to_owned()))
 }
 
-fn invalid(id: &CallId, what: &str, problems: String) -> Refusal {
-    Refusal::Invalid { call_id: id.clone(), what: what.to_owned(), at: String::new(), problems }
+fn invalid(id: &CallId, what: &str, problems: String) -> ResumeError {
+    ResumeError::Invalid { call_id: id.clone(), what: what.to_owned(), at: String::new(), problems }
 }
 
 /// Whether an object with these members is nested deeper than a journal can return.
@@ -133,6 +137,6 @@ fn size(given: &impl Serialize) -> usize {
     serde_json::to_vec(given).map_or(usize::MAX, |text| text.len())
 }
 
-fn keys(needed: &InputNeeded) -> String {
+fn keys(needed: &ElicitationRequest) -> String {
     needed.questions.keys().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
 }

@@ -13,7 +13,7 @@ use super::TaskHandle;
 
 /// An elicitation request: a call that a server suspended until its questions are answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InputNeeded {
+pub struct ElicitationRequest {
     /// The questions, by the server's own keys. At least one.
     pub questions: BTreeMap<String, Question>,
     /// The opaque state that the server wants returned with the answers (MCP `requestState`).
@@ -55,7 +55,7 @@ pub enum Question {
 /// The response to one question (MCP `ElicitResult`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reaction {
+pub struct ElicitationResponse {
     /// The action: accept, decline or cancel.
     pub action: Action,
     /// The filled-in form; with `accept` of a form only.
@@ -76,7 +76,7 @@ pub enum Action {
 }
 
 /// The responses to all questions of a call, by the server's keys.
-pub type Reactions = BTreeMap<String, Reaction>;
+pub type ElicitationResponses = BTreeMap<String, ElicitationResponse>;
 
 impl Question {
     /// The question in words.
@@ -87,7 +87,7 @@ impl Question {
     }
 
     /// The reason why a response is invalid, whatever the schema.
-    pub fn objection(&self, reaction: &Reaction) -> Option<&'static str> {
+    pub fn objection(&self, reaction: &ElicitationResponse) -> Option<&'static str> {
         match (reaction.action, self, &reaction.content) {
             (Action::Accept, Self::Form { .. }, None) => {
                 Some("accepts a form without filling it in; give its `content`, an object")
@@ -106,7 +106,7 @@ impl Question {
 
     /// The response with the schema's defaults for members that an accepted form omits (SEP-1034).
     #[must_use]
-    pub fn with_defaults(&self, mut reaction: Reaction) -> Reaction {
+    pub fn with_defaults(&self, mut reaction: ElicitationResponse) -> ElicitationResponse {
         let (Self::Form { schema, .. }, Action::Accept) = (self, reaction.action) else { return reaction };
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return reaction };
         let content = reaction.content.get_or_insert_with(Map::new);
@@ -119,7 +119,7 @@ impl Question {
     }
 }
 
-impl Reaction {
+impl ElicitationResponse {
     /// A filled-in form.
     pub fn accept(content: Map<String, Value>) -> Self {
         Self { action: Action::Accept, content: Some(content) }
@@ -154,8 +154,8 @@ mod tests {
         }});
         let form = Question::Form { message: "who?".into(), schema };
         let said = Map::from_iter([("age".to_owned(), json!(0))]);
-        let filled = form.with_defaults(Reaction::accept(said)).content.expect("filled in");
+        let filled = form.with_defaults(ElicitationResponse::accept(said)).content.expect("filled in");
         assert_eq!(Value::from(filled), json!({"age": 0, "name": "Ada"}));
-        assert_eq!(form.with_defaults(Reaction::decline()), Reaction::decline());
+        assert_eq!(form.with_defaults(ElicitationResponse::decline()), ElicitationResponse::decline());
     }
 }

@@ -1,6 +1,6 @@
 //! Server replies to calls.
 
-use super::{InputNeeded, Outcome, TaskHandle, Wire};
+use super::{CallTransport, ElicitationRequest, Outcome, TaskHandle};
 
 /// A reply with its transport.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,7 +8,7 @@ pub struct Replied {
     /// The reply, or the substitute if there was none.
     pub reply: CallReply,
     /// How the server was reached; `None` if nothing was sent.
-    pub wire: Option<Box<Wire>>,
+    pub wire: Option<Box<CallTransport>>,
 }
 
 /// A server's reply to a call: usually its end.
@@ -22,7 +22,7 @@ pub enum CallReply {
         stderr: Vec<String>,
     },
     /// The server needs input first.
-    NeedsInput(InputNeeded),
+    NeedsInput(ElicitationRequest),
     /// The server continues the call as a task, to be polled later.
     Task(TaskHandle),
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Arguments, Origin, is_suspicious, visible};
+use super::{Arguments, Origin, escape_untrusted, is_suspicious};
 
 /// The maximum length of a name. Names and values are cut individually, not the line at its end, so that every argument
 /// stays visible.
@@ -71,7 +71,7 @@ fn name(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         return short(text, NAME_CHARS);
     }
-    let quoted = |part: String| visible(&Value::String(part).to_string());
+    let quoted = |part: String| escape_untrusted(&Value::String(part).to_string());
     let count = text.chars().count();
     match count > NAME_CHARS {
         true => format!("{}… ({count} characters)", quoted(text.chars().take(NAME_CHARS).collect())),
@@ -81,7 +81,7 @@ fn name(text: &str) -> String {
 
 fn short(text: &str, most: usize) -> String {
     let count = text.chars().count();
-    let shown = visible(&text.chars().take(most).collect::<String>());
+    let shown = escape_untrusted(&text.chars().take(most).collect::<String>());
     if count > most { format!("{shown}… ({count} characters)") } else { shown }
 }
 

@@ -1,11 +1,11 @@
 //! Authentication and authorization of requests.
 //!
-//! Every request has a [`Caller`] before a handler runs: from a [`Door`] that authenticates its credentials, from the
+//! Every request has a [`Caller`] before a handler runs: from a [`Authenticator`] that authenticates its credentials, from the
 //! application that the router is nested in, or the anonymous caller if the operator allows one. Only the log says why
 //! credentials are invalid. This module also enforces the rate and concurrency limits of a caller, and the rules for
 //! requests from browsers.
 
-mod arrival;
+mod body_timeout;
 mod caller;
 mod credentials;
 pub(super) mod keys;
@@ -13,7 +13,7 @@ mod limits;
 mod oidc;
 mod origins;
 mod required;
-mod standing;
+mod revalidate_stream;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -27,33 +27,33 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 
 pub use caller::{Caller, Scope, Scopes};
-pub use keys::{KeyDoor, NewKey, mint};
+pub use keys::{ApiKeyAuthenticator, NewKey, mint};
 pub(super) use limits::{Limiter, ReadPermit, StreamPermit};
 pub use limits::{Limits, Rate};
-pub use oidc::{Claims, OidcDoor, OidcError, OidcSettings};
+pub use oidc::{Claims, OidcAuthenticator, OidcError, OidcSettings};
 pub use origins::Origins;
 
-use super::answer::is_stream;
 use super::completion;
 use super::problem::Problem;
+use super::request_id::is_stream;
 use super::state::Gateway;
 use credentials::unauthorized;
 
 /// An authenticator for one kind of credentials.
 #[async_trait]
-pub trait Door: Send + Sync {
+pub trait Authenticator: Send + Sync {
     /// Authenticates a request. `None` if it has credentials of another kind, or none.
     ///
     /// # Errors
     /// A problem if the credentials are of this kind and are not valid.
-    async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem>;
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem>;
 }
 
 /// All authenticators, and the limits on callers.
 pub(super) struct Access {
-    pub(super) doors: Vec<Arc<dyn Door>>,
+    pub(super) authenticators: Vec<Arc<dyn Authenticator>>,
     /// The authenticator for API keys, if the gateway has one; `/v1/keys` manages keys through it.
-    pub(super) keys: Option<Arc<KeyDoor>>,
+    pub(super) keys: Option<Arc<ApiKeyAuthenticator>>,
     /// The caller for requests without credentials.
     pub(super) anonymous: Option<Caller>,
     /// The rules for browsers. `None`: the application that nests the router sets them.
@@ -66,8 +66,8 @@ impl Access {
         if let Some(caller) = request.extensions.get::<Caller>() {
             return Ok(caller.clone());
         }
-        for door in &self.doors {
-            if let Some(caller) = door.opened_by(request).await? {
+        for authenticator in &self.authenticators {
+            if let Some(caller) = authenticator.authenticate(request).await? {
                 return Ok(caller);
             }
         }
@@ -84,7 +84,7 @@ impl Access {
 pub(super) fn guarded(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
     router
         .layer(from_fn_with_state(gateway.clone(), completion::completed))
-        .layer(from_fn_with_state(gateway.clone(), arrival::arrived))
+        .layer(from_fn_with_state(gateway.clone(), body_timeout::arrived))
         .layer(from_fn(required::allowed))
         .layer(from_fn_with_state(gateway.clone(), limits::counted))
         .layer(from_fn_with_state(gateway.clone(), let_in))
@@ -103,11 +103,11 @@ async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) ->
     let (mut parts, body) = request.into_parts();
     let access = gateway.access();
     let caller = access.caller(&parts).await.map_err(|problem| access.limiter.failed(address(&parts), problem))?;
-    let shown = standing::copied(&parts);
+    let shown = revalidate_stream::copied(&parts);
     parts.extensions.insert(caller.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
     if is_stream(response.headers()) {
-        response = standing::while_they_hold(gateway, shown, response);
+        response = revalidate_stream::while_they_hold(gateway, shown, response);
     }
     // For the access log.
     response.extensions_mut().insert(caller);

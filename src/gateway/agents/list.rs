@@ -5,7 +5,7 @@ use axum::extract::State;
 
 use super::view::AgentView;
 use crate::gateway::access::{Caller, Scope};
-use crate::gateway::page::Page;
+use crate::gateway::pagination::Page;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 

@@ -9,12 +9,12 @@ use super::view::InboxView;
 use crate::core::error::ErrorCode;
 use crate::core::run::Decision;
 use crate::gateway::access::{Caller, Scope};
-use crate::gateway::answer::traced;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::request_id::traced;
 use crate::gateway::runs::GivenVerdict;
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::{Approval, Fate};
+use crate::gateway::tenant::{Approval, ApprovalState};
 
 /// Decide an approval
 ///
@@ -58,23 +58,25 @@ pub(super) async fn decide(
 /// Whether a decision is still missing. The error says why an approval is closed, unless this very decision was made.
 fn is_open(approval: &Approval, decision: &Decision) -> Result<bool, Problem> {
     match &approval.fate {
-        Fate::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
-        Fate::Decided { decision: made, .. } => {
+        ApprovalState::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
+        ApprovalState::Decided { decision: made, .. } => {
             let detail = format!("`{}` has already made another decision about this", made.by);
             Err(settled(detail))
         }
-        fate @ (Fate::Pending | Fate::Expired | Fate::Withdrawn) => over(fate).map_or(Ok(true), Err),
+        fate @ (ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Withdrawn) => {
+            over(fate).map_or(Ok(true), Err)
+        }
     }
 }
 
 /// Why an approval accepts no decision; `None` while it does.
-pub(super) fn over(fate: &Fate) -> Option<Problem> {
+pub(super) fn over(fate: &ApprovalState) -> Option<Problem> {
     let gone = |detail: &str| Problem::new(ErrorCode::Gone, detail);
     Some(match fate {
-        Fate::Pending => return None,
-        Fate::Decided { decision, .. } => settled(format!("`{}` has already decided this", decision.by)),
-        Fate::Expired => gone("this approval expired before a decision was made"),
-        Fate::Withdrawn => gone("this approval was withdrawn: its run has ended, or requires another one"),
+        ApprovalState::Pending => return None,
+        ApprovalState::Decided { decision, .. } => settled(format!("`{}` has already decided this", decision.by)),
+        ApprovalState::Expired => gone("this approval expired before a decision was made"),
+        ApprovalState::Withdrawn => gone("this approval was withdrawn: its run has ended, or requires another one"),
     })
 }
 

@@ -9,10 +9,10 @@ use super::view::InboxView;
 use crate::core::id::{AgentName, SessionId};
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, limit};
+use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::{Approval, Place};
+use crate::gateway::tenant::{Approval, ApprovalId};
 use crate::ports::RunFilter;
 
 /// Filters of the list.
@@ -68,7 +68,7 @@ pub(super) async fn list(
     caller.require(Scope::ApprovalsRead)?;
     let limit = limit(which.limit)?;
     let unknown = |id: &str| Problem::not_found("approval", id).of_parameter("after");
-    let after = which.after.as_deref().map(|id| Place::parse(id).ok_or_else(|| unknown(id)));
+    let after = which.after.as_deref().map(|id| ApprovalId::parse(id).ok_or_else(|| unknown(id)));
     let filter = RunFilter { agent: which.agent, session: which.session_id, ..RunFilter::default() };
     let found = gateway.runner_of(&caller).pending_approvals(filter, after.transpose()?, limit + 1).await?;
     let shown = found.iter().filter_map(|approval: &Approval| Some((approval.place(), InboxView::of(approval)?)));

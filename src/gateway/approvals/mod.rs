@@ -6,7 +6,7 @@ mod list;
 mod read;
 mod view;
 
-pub(super) use super::tenant::Place;
+pub(super) use super::tenant::ApprovalId;
 pub(super) use view::via;
 
 use utoipa_axum::router::OpenApiRouter;

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::core::chat::Role;
 use crate::core::run::{Answer, Channel, Coverage, Decision, Scope};
 use crate::gateway::runs::{ApprovalView, PendingView, StatusView};
-use crate::gateway::tenant::{Approval, Fate};
+use crate::gateway::tenant::{Approval, ApprovalState};
 
 /// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
@@ -20,7 +20,7 @@ pub(super) struct InboxView {
     /// Always `approval`.
     object: &'static str,
     /// The approval's status.
-    status: FateView,
+    status: ApprovalStateView,
     /// The decision; only for a decided approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<DecisionView>,
@@ -60,7 +60,7 @@ pub(super) struct InboxView {
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ApprovalStatus)]
-enum FateView {
+enum ApprovalStateView {
     /// A decision is missing.
     Pending,
     /// Decided: `decision` says how.
@@ -104,16 +104,18 @@ struct DecisionView {
 impl InboxView {
     /// The view of an approval. `None` if the pending item is of another kind.
     pub(super) fn of(approval: &Approval) -> Option<Self> {
-        let PendingView::Approval(call) = PendingView::of(approval.of.id(), &approval.debt) else { return None };
+        let PendingView::Approval(call) = PendingView::of(approval.of.id(), &approval.item) else { return None };
         let (row, run) = (&approval.of.row, &approval.run);
         let started = run.started();
         let asked = run.call(approval.call());
         let said = run.messages().iter().rfind(|message| message.role == Role::Assistant).map(|message| message.text());
         let (status, decision) = match &approval.fate {
-            Fate::Pending => (FateView::Pending, None),
-            Fate::Decided { decision, at } => (FateView::Decided, Some(DecisionView::of(decision, *at))),
-            Fate::Expired => (FateView::Expired, None),
-            Fate::Withdrawn => (FateView::Withdrawn, None),
+            ApprovalState::Pending => (ApprovalStateView::Pending, None),
+            ApprovalState::Decided { decision, at } => {
+                (ApprovalStateView::Decided, Some(DecisionView::of(decision, *at)))
+            }
+            ApprovalState::Expired => (ApprovalStateView::Expired, None),
+            ApprovalState::Withdrawn => (ApprovalStateView::Withdrawn, None),
         };
         Some(Self {
             id: approval.place().to_string(),

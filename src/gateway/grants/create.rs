@@ -14,7 +14,7 @@ use super::view::GrantView;
 use crate::core::id::{AgentName, Principal, SessionId};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Body;
-use crate::gateway::named;
+use crate::gateway::name_rules;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::NewGrant;
@@ -66,8 +66,8 @@ pub(super) async fn create(
     Body(given): Body<Given>,
 ) -> Result<(StatusCode, Json<GrantView>), Problem> {
     caller.require(Scope::ApprovalsDecide)?;
-    named::fit("/session_id", given.session_id.as_ref().map(SessionId::as_str))?;
-    named::fit("/principal", given.principal.as_ref().map(Principal::as_str))?;
+    name_rules::fit("/session_id", given.session_id.as_ref().map(SessionId::as_str))?;
+    name_rules::fit("/principal", given.principal.as_ref().map(Principal::as_str))?;
     let runner = gateway.runner_of(&caller);
     let now = runner.now();
     let expires_at = given.expires_at.or_else(|| now.checked_add(USUAL).ok());

@@ -9,7 +9,7 @@ use super::view::GrantView;
 use crate::core::id::{AgentName, GrantId, SessionId};
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, limit};
+use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::GrantFilter;

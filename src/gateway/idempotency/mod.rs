@@ -31,7 +31,7 @@ use super::runs;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
-use crate::ports::{Asked, Begun, Fate, Replies};
+use crate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
 
 /// How long a response is stored.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -78,7 +78,7 @@ async fn handled_once(
     let about = RawPathParams::from_request_parts(&mut parts, &gateway).await.ok().and_then(|path| run_named(&path));
     let now = Timestamp::now();
     let is_creating = parts.uri.path() == CREATING;
-    let asked = Asked {
+    let asked = IdempotentRequest {
         tenant: caller.tenant.clone(),
         caller: caller.name.as_ref().to_owned(),
         key,
@@ -94,7 +94,7 @@ async fn handled_once(
             Known::Answer(response) => return Ok(response),
             // If two repeats find this at once, one of them continues.
             Known::NeverStarted(_) if !replies.take_over(&asked, now).await? => return Err(under_way()),
-            Known::NeverStarted(run) => Asked { run: Some(run), ..asked },
+            Known::NeverStarted(run) => IdempotentRequest { run: Some(run), ..asked },
         },
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
@@ -116,9 +116,9 @@ async fn known(
     gateway: &Gateway,
     caller: &Caller,
     parts: &Parts,
-    asked: &Asked,
+    asked: &IdempotentRequest,
     about: Option<&RunId>,
-    begun: Begun,
+    begun: IdempotencyRecord,
     now: Timestamp,
 ) -> Result<Known, Problem> {
     if begun.fingerprint != asked.fingerprint {
@@ -127,15 +127,15 @@ async fn known(
         return Err(Problem::new(ErrorCode::Validation, detail));
     }
     match begun.fate {
-        Fate::Answered(reply) => {
+        RequestState::Answered(reply) => {
             // A response quotes its run, and is deleted with it.
             if let Some(run) = &reply.run {
                 gateway.runner_of(caller).run(run.as_str()).await?;
             }
             return Ok(Known::Answer(replayed(reply)));
         }
-        Fate::UnderWay { held_until } if now < held_until => return Err(under_way()),
-        Fate::UnderWay { .. } | Fate::Unkept => {}
+        RequestState::UnderWay { held_until } if now < held_until => return Err(under_way()),
+        RequestState::UnderWay { .. } | RequestState::Unkept => {}
     }
     let Some(run) = begun.run else {
         // The run of this request was deleted since, and its outcome with it.
@@ -147,8 +147,8 @@ async fn known(
     match runs::current(gateway, caller, parts, &run).await {
         Ok(response) => Ok(Known::Answer(replay::marked(response))),
         Err(problem) if problem.code() == ErrorCode::NotFound => match begun.fate {
-            Fate::UnderWay { .. } => Ok(Known::NeverStarted(run)),
-            Fate::Unkept | Fate::Answered(_) => Err(outcome_unknown(&begun.fate)),
+            RequestState::UnderWay { .. } => Ok(Known::NeverStarted(run)),
+            RequestState::Unkept | RequestState::Answered(_) => Err(outcome_unknown(&begun.fate)),
         },
         Err(problem) => Err(problem),
     }
@@ -159,13 +159,13 @@ fn under_way() -> Problem {
     Problem::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1))
 }
 
-fn outcome_unknown(fate: &Fate) -> Problem {
+fn outcome_unknown(fate: &RequestState) -> Problem {
     let detail = match fate {
-        Fate::Unkept => {
+        RequestState::Unkept => {
             "the same request was handled, and its response is not stored; look at what it changed, and use a new \
              `Idempotency-Key` to do it again"
         }
-        Fate::UnderWay { .. } | Fate::Answered(_) => {
+        RequestState::UnderWay { .. } | RequestState::Answered(_) => {
             "the same request failed halfway, or its server stopped meanwhile: its outcome is unknown; look \
              at what it changed, and use a fresh `Idempotency-Key` to do it again"
         }
@@ -175,8 +175,8 @@ fn outcome_unknown(fate: &Fate) -> Problem {
 
 /// Handles a request that was recorded, and records its outcome.
 async fn handle(
-    replies: Arc<dyn Replies>,
-    asked: Asked,
+    replies: Arc<dyn IdempotencyStore>,
+    asked: IdempotentRequest,
     about: Option<RunId>,
     request: Request,
     next: Next,

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use super::Confidential;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
-use crate::gateway::answer::is_stream;
-use crate::gateway::approvals::Place;
+use crate::gateway::approvals::ApprovalId;
 use crate::gateway::problem::Problem;
-use crate::ports::{Asked, Fate, MAX_REPLY_BYTES, Reply};
+use crate::gateway::request_id::is_stream;
+use crate::ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
 
 /// The headers that belong to the resource, and not to this one response.
 const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
@@ -23,43 +23,43 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// The outcome to record for a request.
 pub(super) enum Outcome {
     /// The request was handled, or may have been.
-    Settled(Fate),
+    Settled(RequestState),
     /// The request was refused, and changed nothing.
     NothingDone,
 }
 
 /// The response, and the outcome to record. `about` is the run that the request names.
-pub(super) async fn kept(response: Response, asked: &Asked, about: Option<RunId>) -> (Response, Outcome) {
+pub(super) async fn kept(response: Response, asked: &IdempotentRequest, about: Option<RunId>) -> (Response, Outcome) {
     if let Some(problem) = response.extensions().get::<Problem>() {
         let outcome = if may_have_done_something(problem, asked) {
-            Outcome::Settled(Fate::UnderWay { held_until: Timestamp::UNIX_EPOCH })
+            Outcome::Settled(RequestState::UnderWay { held_until: Timestamp::UNIX_EPOCH })
         } else {
             Outcome::NothingDone
         };
         return (response, outcome);
     }
     if is_stream(response.headers()) || response.extensions().get::<Confidential>().is_some() {
-        return (response, Outcome::Settled(Fate::Unkept));
+        return (response, Outcome::Settled(RequestState::Unkept));
     }
     let (parts, body) = response.into_parts();
     // Only a body of a known, small size is read: a body that was begun cannot be returned.
     let is_small = body.size_hint().upper().is_some_and(|bytes| bytes <= MAX_REPLY_BYTES as u64);
     if !is_small {
-        return (Response::from_parts(parts, body), Outcome::Settled(Fate::Unkept));
+        return (Response::from_parts(parts, body), Outcome::Settled(RequestState::Unkept));
     }
     let Ok(bytes) = to_bytes(body, MAX_REPLY_BYTES).await else {
         let problem = Problem::new(ErrorCode::Internal, "failed to produce the response");
-        return (problem.into_response(), Outcome::Settled(Fate::Unkept));
+        return (problem.into_response(), Outcome::Settled(RequestState::Unkept));
     };
     let header = |name: &HeaderName| Some((name.to_string(), parts.headers.get(name)?.to_str().ok()?.to_owned()));
     let headers = KEPT.iter().filter_map(header).collect();
     let run = parts.headers.get(LOCATION).and_then(|place| run_at(place.to_str().ok()?)).or(about);
-    let reply = Reply { status: parts.status.as_u16(), run, headers, body: bytes.to_vec() };
-    (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(Fate::Answered(reply)))
+    let reply = StoredResponse { status: parts.status.as_u16(), run, headers, body: bytes.to_vec() };
+    (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(RequestState::Answered(reply)))
 }
 
 /// Whether a request may have changed something although its response is a problem.
-fn may_have_done_something(problem: &Problem, asked: &Asked) -> bool {
+fn may_have_done_something(problem: &Problem, asked: &IdempotentRequest) -> bool {
     match (problem.status().is_client_error(), problem.code()) {
         // It is unknown whether the call of a cancelled run had been sent.
         (true, ErrorCode::Cancelled) => true,
@@ -75,7 +75,7 @@ fn may_have_done_something(problem: &Problem, asked: &Asked) -> bool {
 pub(super) fn run_named(path: &RawPathParams) -> Option<RunId> {
     path.iter().find_map(|(name, value)| match name {
         "run" => Some(RunId::from(value)),
-        "approval" => Place::parse(value).map(|place| place.run),
+        "approval" => ApprovalId::parse(value).map(|place| place.run),
         _ => None,
     })
 }
@@ -87,7 +87,7 @@ fn run_at(location: &str) -> Option<RunId> {
 }
 
 /// The stored response.
-pub(super) fn replayed(reply: Reply) -> Response {
+pub(super) fn replayed(reply: StoredResponse) -> Response {
     let mut response = Response::new(Body::from(reply.body));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     for (name, value) in reply.headers {

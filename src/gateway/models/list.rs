@@ -6,9 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::gateway::access::{Caller, Scope};
+use crate::gateway::backends::ModelCard;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::surroundings::ModelCard;
 
 /// All models.
 #[derive(Debug, Serialize, ToSchema)]
@@ -61,7 +61,7 @@ struct PriceView {
 )]
 pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<ModelsView>, Problem> {
     caller.require(Scope::ToolsRead)?;
-    let data = gateway.surroundings().models().into_iter().map(ModelView::of).collect();
+    let data = gateway.backends().models().into_iter().map(ModelView::of).collect();
     Ok(Json(ModelsView { object: "list", data }))
 }
 

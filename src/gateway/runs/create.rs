@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::asked::{Asked, Quoting};
 use super::events::FrameDescription;
 use super::input::NewInput;
 use super::media_url::MediaHosts;
+use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId};
 use crate::core::pattern::NamePattern;
@@ -19,7 +19,7 @@ use crate::core::tool::{ExternalTool, ToolFilter};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::RunToBe;
-use crate::gateway::named;
+use crate::gateway::name_rules;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Request;
@@ -87,7 +87,7 @@ struct NewFilter {
     post, path = "/v1/runs", tag = "runs", operation_id = "createRun", request_body = NewRun,
     params(
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
-        Quoting,
+        StreamParams,
     ),
     responses(
         (status = 201, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
@@ -98,7 +98,7 @@ struct NewFilter {
 pub(super) async fn create(
     State(gateway): State<Gateway>,
     caller: Caller,
-    asked: Asked,
+    asked: ResponsePreference,
     RunToBe(id): RunToBe,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
@@ -112,7 +112,7 @@ pub(super) async fn create(
 pub(in crate::gateway) async fn create_with_id(
     gateway: &Gateway,
     caller: &Caller,
-    asked: Asked,
+    asked: ResponsePreference,
     new: NewRun,
     id: RunId,
 ) -> Result<Response, Problem> {
@@ -127,8 +127,8 @@ pub(in crate::gateway) async fn create_with_id(
 
 impl NewRun {
     fn request(self, agent: AgentName, hosts: MediaHosts) -> Result<Request, Problem> {
-        named::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
-        named::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
+        name_rules::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
+        name_rules::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
         if self.external_tools.len() > MOST_TOOLS {
             return Err(Problem::invalid("/external_tools", format!("at most {MOST_TOOLS} tools")));
         }

@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 
-use crate::core::run::Recorded;
+use crate::core::run::JournalEntry;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
@@ -36,6 +36,6 @@ pub(super) async fn export(
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
-fn line(fact: &Recorded) -> serde_json::Result<String> {
+fn line(fact: &JournalEntry) -> serde_json::Result<String> {
     Ok(serde_json::to_string(fact)? + "\n")
 }

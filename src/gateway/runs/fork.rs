@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::asked::{Asked, Quoting};
 use super::events::FrameDescription;
+use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::core::chat::Message;
 use crate::core::run::TighterLimits;
@@ -50,7 +50,7 @@ pub(super) struct NewFork {
     params(
         ("run" = String, Path, description = "The id of the run to fork"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the new run is pending or has ended; `respond-async`: do not wait"),
-        Quoting,
+        StreamParams,
     ),
     responses(
         (status = 201, description = "The new run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
@@ -61,7 +61,7 @@ pub(super) struct NewFork {
 pub(super) async fn fork(
     State(gateway): State<Gateway>,
     caller: Caller,
-    asked: Asked,
+    asked: ResponsePreference,
     Path(run): Path<String>,
     Body(NewFork { at, message, limits, metadata }): Body<NewFork>,
 ) -> Result<Response, Problem> {

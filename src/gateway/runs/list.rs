@@ -10,7 +10,7 @@ use crate::core::id::{AgentName, RunId, SessionId};
 use crate::core::run::Status;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, limit};
+use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::RunFilter;

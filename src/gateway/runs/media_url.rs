@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use crate::core::address::{Place, place};
+use crate::core::address::{AddressClass, place};
 
 /// Hosts of media URLs that are allowed besides those of the public internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,10 @@ pub(super) fn check(url: &str, hosts: MediaHosts) -> Result<(), String> {
     }
     let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.').to_lowercase();
     let is_taken = match kind(&host) {
-        Place::Public => true,
-        Place::Private => hosts.private,
-        Place::Loopback => hosts.loopback,
-        Place::Forbidden => false,
+        AddressClass::Public => true,
+        AddressClass::Private => hosts.private,
+        AddressClass::Loopback => hosts.loopback,
+        AddressClass::Forbidden => false,
     };
     if is_taken {
         return Ok(());
@@ -39,18 +39,18 @@ pub(super) fn check(url: &str, hosts: MediaHosts) -> Result<(), String> {
     Err(format!("`{host}` is not on the public internet; send the bytes as `data` instead"))
 }
 
-fn kind(host: &str) -> Place {
+fn kind(host: &str) -> AddressClass {
     if let Ok(address) = host.parse::<IpAddr>() {
         return place(address);
     }
     let (_, top) = host.rsplit_once('.').unwrap_or(("", host));
     match top {
-        "localhost" => Place::Loopback,
+        "localhost" => AddressClass::Loopback,
         // The host name of cloud metadata services.
-        "internal" if host == "metadata.google.internal" => Place::Forbidden,
-        "internal" | "local" | "lan" => Place::Private,
-        _ if !host.contains('.') => Place::Private,
-        _ => Place::Public,
+        "internal" if host == "metadata.google.internal" => AddressClass::Forbidden,
+        "internal" | "local" | "lan" => AddressClass::Private,
+        _ if !host.contains('.') => AddressClass::Private,
+        _ => AddressClass::Public,
     }
 }
 

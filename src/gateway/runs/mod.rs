@@ -1,36 +1,36 @@
 //! `/v1/runs`: one file per endpoint.
 
-mod asked;
 mod blob;
 mod cancel;
 mod create;
 mod delete;
 mod events;
 mod export;
+mod field_pointers;
 mod fork;
 mod form;
-mod given;
 mod input;
 mod limits;
 mod list;
 mod media_url;
 mod messages;
 mod pending;
-mod places;
 mod precondition;
 mod reactions;
 mod read;
+mod response_mode;
 mod resume;
+mod resume_body;
 mod tools;
 pub(in crate::gateway) mod view;
 mod wait;
 
 pub(super) use form::Form;
-pub(super) use given::GivenVerdict;
 pub use media_url::MediaHosts;
 pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView};
+pub(super) use resume_body::GivenVerdict;
 pub(super) use view::StatusView;
-pub(super) use wait::Patience;
+pub(super) use wait::WaitPreference;
 
 pub(super) use read::current;
 use utoipa_axum::router::OpenApiRouter;

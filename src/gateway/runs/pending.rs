@@ -8,9 +8,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::core::id::RunId;
-use crate::core::run::Debt;
+use crate::core::run::PendingItem;
 use crate::core::tool::{Annotations, Difference, Origin, Question};
-use crate::gateway::tenant::Place;
+use crate::gateway::tenant::ApprovalId;
 
 /// A pending item: an action that is required before a run continues.
 #[derive(Debug, Serialize, ToSchema)]
@@ -238,17 +238,17 @@ pub(in crate::gateway) enum FormView {
 }
 
 impl PendingView {
-    pub(in crate::gateway) fn of(run: &RunId, debt: &Debt) -> Self {
-        let call_id = debt.call_id().to_string();
-        let name = debt.name().to_string();
-        let arguments = debt.arguments().to_value();
-        let (since, until) = (debt.since(), debt.until());
-        match debt {
-            Debt::ExternalResult { tool, result_schema, .. } => {
+    pub(in crate::gateway) fn of(run: &RunId, item: &PendingItem) -> Self {
+        let call_id = item.call_id().to_string();
+        let name = item.name().to_string();
+        let arguments = item.arguments().to_value();
+        let (since, until) = (item.since(), item.until());
+        match item {
+            PendingItem::ExternalResult { tool, result_schema, .. } => {
                 let (tool, result_schema) = (tool.clone(), result_schema.clone());
                 Self::ExternalResult { call_id, tool, name, arguments, result_schema, since, until }
             }
-            Debt::Approval {
+            PendingItem::Approval {
                 summary,
                 origin,
                 annotations,
@@ -262,7 +262,7 @@ impl PendingView {
                 ..
             } => Self::Approval(ApprovalView {
                 call_id,
-                approval_id: Place { run: run.clone(), event: *event }.to_string(),
+                approval_id: ApprovalId { run: run.clone(), event: *event }.to_string(),
                 summary: summary.clone(),
                 origin: OriginView::of(origin),
                 name,
@@ -274,11 +274,11 @@ impl PendingView {
                 why: why.clone(),
                 differences: differences.iter().map(DifferenceView::of).collect(),
                 in_doubt: *in_doubt,
-                seen: debt.binding().map(|binding| binding.digest(run, debt.call_id())).unwrap_or_default(),
+                seen: item.binding().map(|binding| binding.digest(run, item.call_id())).unwrap_or_default(),
                 since,
                 until,
             }),
-            Debt::Question { ask, .. } => Self::Question {
+            PendingItem::Question { ask, .. } => Self::Question {
                 call_id,
                 question: ask.question.clone(),
                 options: ask.options.clone(),
@@ -287,7 +287,7 @@ impl PendingView {
                 since,
                 until,
             },
-            Debt::Input { origin, questions, restarts, repeats, held, held_until, .. } => Self::Input {
+            PendingItem::Input { origin, questions, restarts, repeats, held, held_until, .. } => Self::Input {
                 call_id,
                 origin: OriginView::of(origin),
                 name,
@@ -298,7 +298,7 @@ impl PendingView {
                 held: *held,
                 held_until: *held_until,
             },
-            Debt::Task { origin, task, .. } => Self::Task {
+            PendingItem::Task { origin, task, .. } => Self::Task {
                 call_id,
                 origin: OriginView::of(origin),
                 name,

@@ -4,20 +4,20 @@ use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
 
 use crate::core::error::ErrorCode;
-use crate::core::run::Refusal;
+use crate::core::run::ResumeError;
+use crate::gateway::etag;
 use crate::gateway::problem::Problem;
-use crate::gateway::tag;
 use crate::runner::RunnerError;
 
 /// Refuses a request for another version of the run. Returns the version that the request requires, if it requires
 /// exactly one.
 pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>, Problem> {
     // An empty list matches nothing.
-    let known: Vec<&str> = tag::listed(headers, &IF_MATCH).filter(|tag| !tag.is_empty()).collect();
+    let known: Vec<&str> = etag::listed(headers, &IF_MATCH).filter(|tag| !tag.is_empty()).collect();
     if known.is_empty() || known.contains(&"*") {
         return Ok(None);
     }
-    if known.contains(&tag::of_version(version).as_str()) {
+    if known.contains(&etag::of_version(version).as_str()) {
         return Ok(Some(version));
     }
     Err(changed(version))
@@ -26,7 +26,7 @@ pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>,
 /// The problem from an error of the runner, for a request that requires this version of the run, if it requires one.
 pub(super) fn unmet(error: RunnerError, seen: Option<u64>, otherwise: impl FnOnce(RunnerError) -> Problem) -> Problem {
     match error.refusals() {
-        [Refusal::Stale { actual, .. }, ..] if seen.is_some() => changed(*actual),
+        [ResumeError::VersionConflict { actual, .. }, ..] if seen.is_some() => changed(*actual),
         _ => otherwise(error),
     }
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// The answer to one elicitation request.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Reaction)]
+#[schema(as = ElicitationResponse)]
 #[allow(dead_code)] // the core reads it; this describes what it reads
 pub(super) struct ReactionDescription {
     /// The person's action.

@@ -5,14 +5,14 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
 
-use super::asked::Asked;
+use super::response_mode::ResponsePreference;
 use super::view::RunView;
 use crate::core::id::RunId;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Path;
+use crate::gateway::etag;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tag;
 
 /// Retrieve a run
 #[utoipa::path(
@@ -34,7 +34,7 @@ pub(super) async fn read(
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
     let view = run.view().await?;
-    Ok(tag::unless_known(&headers, tag::of_version(view.version()), view))
+    Ok(etag::unless_known(&headers, etag::of_version(view.version()), view))
 }
 
 /// The current state of a run, as the response to a repeated request that started it.
@@ -44,7 +44,7 @@ pub(in crate::gateway) async fn current(
     parts: &Parts,
     run: &RunId,
 ) -> Result<Response, Problem> {
-    let asked = Asked::from_request_parts(&mut parts.clone(), gateway).await?;
+    let asked = ResponsePreference::from_request_parts(&mut parts.clone(), gateway).await?;
     let found = gateway.runner_of(caller).run(run.as_str()).await?;
     asked.answer_again(gateway, found).await
 }

@@ -4,10 +4,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
-use super::asked::{Asked, Quoting};
 use super::events::FrameDescription;
-use super::given::Given;
 use super::precondition;
+use super::response_mode::{ResponsePreference, StreamParams};
+use super::resume_body::Given;
 use super::view::RunView;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
@@ -25,7 +25,7 @@ use crate::gateway::state::Gateway;
         ("run" = String, Path, description = "The run's id"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` of the run that you saw; if the run has changed since, the request is refused"),
-        Quoting,
+        StreamParams,
     ),
     responses(
         (status = 200, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
@@ -37,7 +37,7 @@ pub(super) async fn resume(
     State(gateway): State<Gateway>,
     caller: Caller,
     headers: HeaderMap,
-    asked: Asked,
+    asked: ResponsePreference,
     Path(run): Path<String>,
     Body(given): Body<Given>,
 ) -> Result<Response, Problem> {

@@ -9,7 +9,7 @@ use super::pending::PendingView;
 use crate::core::chat::{Media, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::RunId;
-use crate::core::run::{Budget, Output, Owes, Run, Status, Trigger};
+use crate::core::run::{Budget, Output, PendingCounts, Run, Status, Trigger};
 use crate::ports::RunRow;
 use crate::runner::RunnerError;
 
@@ -213,7 +213,7 @@ pub(in crate::gateway) struct SummaryView {
     #[schema(value_type = Option<String>, format = DateTime)]
     due_at: Option<Timestamp>,
     /// The number of pending items of each kind.
-    owes: OwesView,
+    pending_counts: OwesView,
     /// Why this server cannot continue the run: its agent is not configured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
@@ -221,7 +221,7 @@ pub(in crate::gateway) struct SummaryView {
 
 /// The number of pending items of each kind.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Owes)]
+#[schema(as = PendingCounts)]
 pub(in crate::gateway) struct OwesView {
     /// Approvals.
     approvals: u32,
@@ -255,8 +255,8 @@ impl RunView {
             forked_from,
             created_at: row.created_at,
             updated_at: run.clock().unwrap_or(row.updated_at),
-            due_at: run.owes(row.created_at).due_at,
-            pending: pending.iter().map(|debt| PendingView::of(&row.id, debt)).collect(),
+            due_at: run.pending_counts(row.created_at).due_at,
+            pending: pending.iter().map(|item| PendingView::of(&row.id, item)).collect(),
             output: ending.and_then(|ending| ending.output()).map(OutputView::of),
             error: ending.and_then(|ending| ending.failure()).map(FailureView::of),
             blocked: blocked.map(FailureView::of_blocked),
@@ -352,7 +352,7 @@ impl SummaryView {
             message: no_such_agent(row.agent.as_str()),
             retryable: false,
         });
-        let Owes { approvals, results, answers, tasks, due_at, .. } = row.owes;
+        let PendingCounts { approvals, results, answers, tasks, due_at, .. } = row.pending_counts;
         Self {
             id: row.id,
             object: "run.summary",
@@ -364,7 +364,7 @@ impl SummaryView {
             created_at: row.created_at,
             updated_at: row.updated_at,
             due_at,
-            owes: OwesView { approvals, results, answers, tasks },
+            pending_counts: OwesView { approvals, results, answers, tasks },
             blocked,
         }
     }

@@ -11,14 +11,14 @@ use crate::runner::{Execution, RunnerError};
 
 /// How long a request prefers to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gateway) enum Patience {
+pub(in crate::gateway) enum WaitPreference {
     /// Respond at once.
     None,
     /// Wait until the run is pending or has ended, but no longer than this.
     UpTo(Duration),
 }
 
-impl Patience {
+impl WaitPreference {
     /// The preference in `Prefer: respond-async` or `Prefer: wait=SECONDS`. Unknown preferences are ignored, as the RFC
     /// requires.
     pub(in crate::gateway) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
@@ -48,7 +48,7 @@ impl Patience {
         };
         match rested {
             // The execution was begun, and continues in another process.
-            Ok(Some(Err(RunnerError::LaidDown(_) | RunnerError::DrivenElsewhere { .. }))) => Ok(false),
+            Ok(Some(Err(RunnerError::Released(_) | RunnerError::DrivenElsewhere { .. }))) => Ok(false),
             Ok(Some(rested)) => rested.map(|_| true).map_err(Problem::from),
             // The time passed, or the call is kept open for an answer that the client may have.
             Ok(None) | Err(_) => Ok(false),
@@ -66,13 +66,13 @@ mod tests {
         let of = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("prefer", value.parse().unwrap());
-            Patience::of(&headers, &settings)
+            WaitPreference::of(&headers, &settings)
         };
-        assert_eq!(Patience::of(&HeaderMap::new(), &settings), Patience::UpTo(settings.usual_wait));
-        assert_eq!(of("wait=5"), Patience::UpTo(Duration::from_secs(5)));
-        assert_eq!(of("handling=lenient, wait = 7"), Patience::UpTo(Duration::from_secs(7)));
-        assert_eq!(of("wait=100000"), Patience::UpTo(settings.longest_wait));
-        assert_eq!(of("wait=soon"), Patience::UpTo(settings.usual_wait));
-        assert_eq!(of("respond-async, wait=10"), Patience::None);
+        assert_eq!(WaitPreference::of(&HeaderMap::new(), &settings), WaitPreference::UpTo(settings.usual_wait));
+        assert_eq!(of("wait=5"), WaitPreference::UpTo(Duration::from_secs(5)));
+        assert_eq!(of("handling=lenient, wait = 7"), WaitPreference::UpTo(Duration::from_secs(7)));
+        assert_eq!(of("wait=100000"), WaitPreference::UpTo(settings.longest_wait));
+        assert_eq!(of("wait=soon"), WaitPreference::UpTo(settings.usual_wait));
+        assert_eq!(of("respond-async, wait=10"), WaitPreference::None);
     }
 }

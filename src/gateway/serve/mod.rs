@@ -4,10 +4,10 @@
 //! and one whose client does not read is aborted. Beyond the connection limit, new connections wait in the operating
 //! system's queue. This module does not depend on the content of requests.
 
-mod account;
-mod occupancy;
+mod access_log;
+mod idle_tracker;
 mod panic;
-mod steady;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,12 +28,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-pub(super) use account::{Accounts, account};
-use occupancy::Occupancy;
+pub(super) use access_log::{RequestMetrics, access_log};
+use idle_tracker::IdleTracker;
 pub(super) use panic::caught;
-use steady::Steady;
+use write_timeout::WriteTimeout;
 
-use super::held::holding;
+use super::guarded_body::holding;
 
 /// The pause after the operating system failed to accept a connection, most likely because no file descriptor is free.
 const BREATH: Duration = Duration::from_millis(500);
@@ -134,7 +134,7 @@ async fn converse(
     settings: ServeSettings,
     closing: CancellationToken,
 ) {
-    let occupancy = Occupancy::default();
+    let occupancy = IdleTracker::default();
     let counted = occupancy.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
         // Failed authentications are counted by address.
@@ -159,7 +159,7 @@ async fn converse(
         .keep_alive_interval(settings.idle)
         .keep_alive_timeout(settings.first_request)
         .max_concurrent_streams(250);
-    let stream = TokioIo::new(Steady::new(stream, settings.stalled_write));
+    let stream = TokioIo::new(WriteTimeout::new(stream, settings.stalled_write));
     let mut connection = pin!(builder.serve_connection(stream, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),

@@ -4,10 +4,10 @@ use axum::Json;
 use axum::extract::State;
 
 use crate::gateway::access::{Caller, Scope};
-use crate::gateway::page::Page;
+use crate::gateway::backends::ServerHealth;
+use crate::gateway::pagination::Page;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::surroundings::ServerHealth;
 
 /// List MCP servers
 ///
@@ -21,6 +21,6 @@ use crate::gateway::surroundings::ServerHealth;
 )]
 pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<Page<ServerHealth>>, Problem> {
     caller.require(Scope::ToolsRead)?;
-    let servers = gateway.surroundings().servers();
+    let servers = gateway.backends().servers();
     Ok(Json(Page::whole(servers, |server| server.id.to_string(), |server| server)))
 }

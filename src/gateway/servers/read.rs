@@ -4,10 +4,10 @@ use axum::Json;
 use axum::extract::State;
 
 use crate::gateway::access::{Caller, Scope};
+use crate::gateway::backends::ServerHealth;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::surroundings::ServerHealth;
 
 /// Retrieve an MCP server
 ///
@@ -26,7 +26,7 @@ pub(super) async fn read(
     Path(server): Path<String>,
 ) -> Result<Json<ServerHealth>, Problem> {
     caller.require(Scope::ToolsRead)?;
-    let found = gateway.surroundings().servers().into_iter().find(|health| health.id.as_str() == server);
+    let found = gateway.backends().servers().into_iter().find(|health| health.id.as_str() == server);
     found.map(Json).ok_or_else(|| missing(&server))
 }
 

@@ -6,10 +6,10 @@ use axum::extract::State;
 use super::read::missing;
 use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope};
+use crate::gateway::backends::ServerHealth;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::surroundings::ServerHealth;
 
 /// Refresh the tools of an MCP server
 ///
@@ -29,6 +29,6 @@ pub(super) async fn refresh(
     Path(server): Path<String>,
 ) -> Result<Json<ServerHealth>, Problem> {
     caller.require(Scope::Admin)?;
-    let refreshed = gateway.surroundings().refresh(&server.as_str().into()).await.ok_or_else(|| missing(&server))?;
+    let refreshed = gateway.backends().refresh(&server.as_str().into()).await.ok_or_else(|| missing(&server))?;
     refreshed.map(Json).map_err(|reason| Problem::new(ErrorCode::ToolUnavailable, reason))
 }

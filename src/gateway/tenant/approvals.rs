@@ -3,13 +3,15 @@
 
 use jiff::Timestamp;
 
-use super::{Place, TenantRun, TenantRunner};
+use super::{ApprovalId, TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
 use crate::core::id::CallId;
-use crate::core::run::{CallVerdict, Channel, Debt, Decision, Ending, Event, Recorded, Refusal, Resume, Run, Status};
+use crate::core::run::{
+    CallVerdict, Channel, Decision, Ending, Event, JournalEntry, PendingItem, Resume, ResumeError, Run, Status,
+};
 use crate::core::trace::Trace;
 use crate::gateway::problem::Problem;
-use crate::ports::{Owing, RunFilter};
+use crate::ports::{PendingKind, RunFilter};
 
 /// An approval: the question whether one call may run.
 pub(in crate::gateway) struct Approval {
@@ -20,13 +22,13 @@ pub(in crate::gateway) struct Approval {
     /// The run as it was while the approval was pending.
     pub(in crate::gateway) run: Run,
     /// The pending item.
-    pub(in crate::gateway) debt: Debt,
+    pub(in crate::gateway) item: PendingItem,
     /// The outcome.
-    pub(in crate::gateway) fate: Fate,
+    pub(in crate::gateway) fate: ApprovalState,
 }
 
 /// The outcome of an approval.
-pub(in crate::gateway) enum Fate {
+pub(in crate::gateway) enum ApprovalState {
     /// Not decided yet.
     Pending,
     /// Decided.
@@ -46,12 +48,12 @@ impl TenantRunner {
     /// The approval with that id.
     pub(in crate::gateway) async fn approval(&self, id: &str) -> Result<Approval, Problem> {
         let missing = || Problem::not_found("approval", id);
-        let place = Place::parse(id).ok_or_else(missing)?;
+        let place = ApprovalId::parse(id).ok_or_else(missing)?;
         let of = self.run(place.run.as_str()).await.map_err(|problem| {
             let is_unknown = problem.code() == ErrorCode::NotFound;
             if is_unknown { missing() } else { problem }
         })?;
-        let (run, journal) = self.runner.by_now(of.id()).await?;
+        let (run, journal) = self.runner.at_now(of.id()).await?;
         told(of, &run, &journal, place.event).ok_or_else(missing)
     }
 
@@ -60,12 +62,12 @@ impl TenantRunner {
     pub(in crate::gateway) async fn pending_approvals(
         &self,
         filter: RunFilter,
-        after: Option<Place>,
+        after: Option<ApprovalId>,
         most: usize,
     ) -> Result<Vec<Approval>, Problem> {
-        let mut filter = RunFilter { owing: Some(Owing::Approval), limit: most, ..filter };
+        let mut filter = RunFilter { pending_kind: Some(PendingKind::Approval), limit: most, ..filter };
         let mut found = Vec::new();
-        if let Some(Place { run, event }) = after {
+        if let Some(ApprovalId { run, event }) = after {
             // The previous page may have ended among those of one run.
             let rest = self.list(RunFilter { run: Some(run.clone()), ..filter.clone() }).await?;
             for row in rest {
@@ -100,13 +102,13 @@ impl TenantRunner {
             Err(problem) => return Err(problem),
         };
         let now = self.now();
-        let is_late = |debt: &Debt| debt.until().is_some_and(|until| until <= now);
-        let asked = run.debts().into_iter().filter(|debt| debt.binding().is_some()).map(|debt| Approval {
+        let is_late = |item: &PendingItem| item.until().is_some_and(|until| until <= now);
+        let asked = run.pending_items().into_iter().filter(|item| item.binding().is_some()).map(|item| Approval {
             of: of.clone(),
             status: run.status(),
             run: run.clone(),
-            fate: if is_late(&debt) { Fate::Expired } else { Fate::Pending },
-            debt,
+            fate: if is_late(&item) { ApprovalState::Expired } else { ApprovalState::Pending },
+            item,
         });
         let mut asked: Vec<Approval> = asked.collect();
         asked.sort_by_key(Approval::event);
@@ -116,18 +118,18 @@ impl TenantRunner {
 
 impl Approval {
     /// The approval's id.
-    pub(in crate::gateway) fn place(&self) -> Place {
-        Place { run: self.of.id().clone(), event: self.event() }
+    pub(in crate::gateway) fn place(&self) -> ApprovalId {
+        ApprovalId { run: self.of.id().clone(), event: self.event() }
     }
 
     /// The call to decide about.
     pub(in crate::gateway) fn call(&self) -> &CallId {
-        self.debt.call_id()
+        self.item.call_id()
     }
 
     /// The digest that a decision has to match.
     pub(in crate::gateway) fn digest(&self) -> Option<String> {
-        self.debt.binding().map(|binding| binding.digest(self.of.id(), self.call()))
+        self.item.binding().map(|binding| binding.digest(self.of.id(), self.call()))
     }
 
     /// Records a decision, and resumes the run.
@@ -136,8 +138,8 @@ impl Approval {
         let seen = self.digest().map(|digest| (call.clone(), digest)).into_iter().collect();
         let resume = Resume { decisions: vec![(call, decision)], seen, partial: true, ..Resume::default() };
         // The run resumes in the background; the request does not wait for it.
-        let place = |refusal: &Refusal| {
-            let is_expiry = matches!(refusal, Refusal::Past { .. });
+        let place = |refusal: &ResumeError| {
+            let is_expiry = matches!(refusal, ResumeError::InThePast { .. });
             if is_expiry { "/expires_at".to_owned() } else { String::new() }
         };
         let placed = |error| Problem::placed(error, place);
@@ -152,15 +154,15 @@ impl Approval {
     }
 
     fn event(&self) -> u64 {
-        self.debt.binding().map(|binding| binding.event).unwrap_or_default()
+        self.item.binding().map(|binding| binding.event).unwrap_or_default()
     }
 }
 
 /// The approval that the fact at a position requested, and its outcome.
-fn told(of: TenantRun, by_now: &Run, journal: &[Recorded], event: u64) -> Option<Approval> {
+fn told(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64) -> Option<Approval> {
     let status = by_now.status();
-    if let Some(debt) = asked_at(by_now, event) {
-        return Some(Approval { of, status, run: by_now.clone(), debt, fate: Fate::Pending });
+    if let Some(item) = asked_at(by_now, event) {
+        return Some(Approval { of, status, run: by_now.clone(), item, fate: ApprovalState::Pending });
     }
     let asks = journal.iter().find(|recorded| recorded.seq == event)?;
     let Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } = &asks.event else { return None };
@@ -169,21 +171,21 @@ fn told(of: TenantRun, by_now: &Run, journal: &[Recorded], event: u64) -> Option
     // An expiry that only the clock shows is not in the journal.
     let until = settling.map_or(journal.len() as u64, |settling| settling.seq);
     let before = Run::replay_recorded(journal.iter().take_while(|recorded| recorded.seq < until)).ok()??;
-    let debt = asked_at(&before, event)?;
+    let item = asked_at(&before, event)?;
     let fate = match settling {
-        Some(Recorded { event: Event::ApprovalDecided { decision, .. }, at, .. }) => {
-            Fate::Decided { decision: decision.clone(), at: *at }
+        Some(JournalEntry { event: Event::ApprovalDecided { decision, .. }, at, .. }) => {
+            ApprovalState::Decided { decision: decision.clone(), at: *at }
         }
-        Some(Recorded { event: Event::Expired { .. } | Event::Ended { ending: Ending::Expired }, .. }) | None => {
-            Fate::Expired
+        Some(JournalEntry { event: Event::Expired { .. } | Event::Ended { ending: Ending::Expired }, .. }) | None => {
+            ApprovalState::Expired
         }
-        Some(_) => Fate::Withdrawn,
+        Some(_) => ApprovalState::Withdrawn,
     };
-    Some(Approval { of, status, run: before, debt, fate })
+    Some(Approval { of, status, run: before, item, fate })
 }
 
-fn asked_at(run: &Run, event: u64) -> Option<Debt> {
-    run.debts().into_iter().find(|debt| debt.binding().is_some_and(|binding| binding.event == event))
+fn asked_at(run: &Run, event: u64) -> Option<PendingItem> {
+    run.pending_items().into_iter().find(|item| item.binding().is_some_and(|binding| binding.event == event))
 }
 
 /// Whether a call no longer waits for the same decision once this event is written.

@@ -16,12 +16,12 @@ use crate::core::id::{AgentName, Principal, RunId, SessionId};
 use crate::core::run::{Rejection, Run, TighterLimits};
 use crate::core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
 use crate::gateway::access::{Caller, Scope};
-use crate::gateway::answer::traced;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::completion::ClientGone;
-use crate::gateway::named;
+use crate::gateway::name_rules;
 use crate::gateway::problem::{FieldProblem, Problem, ProblemView};
-use crate::gateway::runs::{Patience, PendingView, StatusView};
+use crate::gateway::request_id::traced;
+use crate::gateway::runs::{PendingView, StatusView, WaitPreference};
 use crate::gateway::state::Gateway;
 use crate::runner::{Agent, Called, Request};
 
@@ -122,11 +122,11 @@ pub(super) async fn call(
     Body(mut new): Body<NewCall>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::ToolsCall)?;
-    let patience = Patience::of(&headers, gateway.settings());
+    let patience = WaitPreference::of(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
     let name = new.agent.take().map_or_else(|| runner.usual_agent(), Ok)?;
-    named::fit("/session_id", new.session_id.as_ref().map(SessionId::as_str))?;
-    named::fit("/principal", new.principal.as_ref().map(Principal::as_str))?;
+    name_rules::fit("/session_id", new.session_id.as_ref().map(SessionId::as_str))?;
+    name_rules::fit("/principal", new.principal.as_ref().map(Principal::as_str))?;
     let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
     let request = Request { trace: traced(&headers), ..new.request(agent) };
@@ -168,7 +168,7 @@ impl CallView {
             tool,
             result,
             error,
-            pending: run.open_items().iter().map(|debt| PendingView::of(id, debt)).collect(),
+            pending: run.open_items().iter().map(|item| PendingView::of(id, item)).collect(),
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::core::id::{AgentName, ServerId};
 use crate::core::tool::{LeftOut, Origin, Tool};
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Query;
+use crate::gateway::etag::tagged;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tag::tagged;
 
 /// Filters of the tools.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -10,7 +10,7 @@ use super::view::DeliveryView;
 use crate::core::id::MessageId;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::{Path, Query};
-use crate::gateway::page::{Page, limit};
+use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::DeliveryFilter;

@@ -13,14 +13,16 @@ use jiff::Timestamp;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::lane::Lane;
-use super::news::News;
-use super::outbound::Outbound;
-use super::post::Post;
+use super::client::WebhookClient;
+use super::endpoint_queue::EndpointQueue;
+use super::notifications::RunNotifications;
+use super::webhook_config::WebhookConfig;
 use crate::core::error::ErrorCode;
 use crate::core::id::{RunId, Tenant};
 use crate::gateway::state::Gateway;
-use crate::ports::{DueEndpoint, EndpointFilter, StoreError, Told, Untold, WebhookDelivery, WebhookEndpoint};
+use crate::ports::{
+    Announcement, DueEndpoint, EndpointFilter, StoreError, UnannouncedRun, WebhookDelivery, WebhookEndpoint,
+};
 use crate::runner::RunnerError;
 
 /// How many runs are read at a time.
@@ -39,8 +41,8 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Sends webhooks about runs. Each process that serves runs one.
 pub struct Dispatcher {
     gateway: Gateway,
-    outbound: Outbound,
-    post: Arc<Post>,
+    outbound: WebhookConfig,
+    post: Arc<WebhookClient>,
 }
 
 /// The open queues.
@@ -59,8 +61,8 @@ struct Open {
 impl Dispatcher {
     /// # Errors
     /// A text that says why no HTTP client can be created.
-    pub(in crate::gateway) fn new(gateway: Gateway, outbound: Outbound) -> Result<Self, String> {
-        let post = Arc::new(Post::new(outbound.egress, outbound.patience)?);
+    pub(in crate::gateway) fn new(gateway: Gateway, outbound: WebhookConfig) -> Result<Self, String> {
+        let post = Arc::new(WebhookClient::new(outbound.egress, outbound.patience)?);
         Ok(Self { gateway, outbound, post })
     }
 
@@ -104,7 +106,7 @@ impl Dispatcher {
         }
         let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
         let (found, endpoints) = (untold.len(), &endpoints);
-        let told = stream::iter(untold).map(|untold| self.tell(untold, endpoints)).buffer_unordered(AT_ONCE);
+        let told = stream::iter(untold).map(|untold| self.announce(untold, endpoints)).buffer_unordered(AT_ONCE);
         let told: Vec<Result<bool, StoreError>> = told.collect().await;
         let moved = told.into_iter().collect::<Result<Vec<bool>, _>>()?;
         // A run that changed meanwhile is announced when it is pending or ended again.
@@ -112,34 +114,34 @@ impl Dispatcher {
     }
 
     /// Announces one run; returns whether there was anything to announce.
-    async fn tell(&self, untold: Untold, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
-        let Untold { row, told } = untold;
+    async fn announce(&self, untold: UnannouncedRun, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
+        let UnannouncedRun { row, told } = untold;
         let run = row.id.clone();
         let news = match self.gateway.runner().journal(&run).await {
-            Ok(journal) => News::of(&run, &journal, told).map_err(|error| error.to_string()),
+            Ok(journal) => RunNotifications::of(&run, &journal, told).map_err(|error| error.to_string()),
             Err(error) if error.code() == ErrorCode::StoreUnavailable => {
                 return Err(StoreError::Unavailable(error.to_string()));
             }
             // The run was deleted since it was found.
-            Err(RunnerError::Purged { .. }) => Ok(News { items: Vec::new(), up_to: row.version }),
+            Err(RunnerError::Purged { .. }) => Ok(RunNotifications { items: Vec::new(), up_to: row.version }),
             Err(error) => Err(error.to_string()),
         };
         let news = news.unwrap_or_else(|error| {
             tracing::error!(%run, error, "failed to announce run: its journal cannot be read");
-            News { items: Vec::new(), up_to: row.version }
+            RunNotifications { items: Vec::new(), up_to: row.version }
         });
         if news.up_to <= told {
             return Ok(false);
         }
         let deliveries = self.deliveries(&row.tenant, &news, &run, endpoints);
-        self.outbound.store.tell(Told { run, up_to: news.up_to, deliveries }).await?;
+        self.outbound.store.announce(Announcement { run, up_to: news.up_to, deliveries }).await?;
         Ok(true)
     }
 
     fn deliveries(
         &self,
         tenant: &Tenant,
-        news: &News,
+        news: &RunNotifications,
         run: &RunId,
         endpoints: &[WebhookEndpoint],
     ) -> Vec<WebhookDelivery> {
@@ -160,7 +162,7 @@ impl Dispatcher {
             let host = hosts.get(&due.id).cloned();
             if lanes.have_room_for(&due, host.as_deref()) {
                 let (outbound, post, stop) = (self.outbound.clone(), self.post.clone(), stop.clone());
-                let lane = Lane { outbound, post, endpoint: due.id.clone(), stop };
+                let lane = EndpointQueue { outbound, post, endpoint: due.id.clone(), stop };
                 let task = lanes.tasks.spawn(lane.run());
                 lanes.open.insert(task.id(), Open { due, host });
             }

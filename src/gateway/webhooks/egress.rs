@@ -11,7 +11,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::core::address::{Place, place};
+use crate::core::address::{AddressClass, place};
 
 /// Destinations that are allowed besides HTTPS to the public internet. Metadata services and the like never are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl WebhookEgress {
         let literal: Option<IpAddr> = host.parse().ok();
         let is_here = host == "localhost"
             || host.ends_with(".localhost")
-            || literal.is_some_and(|address| place(address) == Place::Loopback);
+            || literal.is_some_and(|address| place(address) == AddressClass::Loopback);
         match url.scheme() {
             "https" => {}
             "http" if self.http || (self.loopback && is_here) => {}
@@ -56,10 +56,10 @@ impl WebhookEgress {
     fn admit(&self, host: &str, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, Refused> {
         let first = addresses.first().copied();
         addresses.retain(|address| match place(*address) {
-            Place::Public => true,
-            Place::Private => self.private,
-            Place::Loopback => self.loopback,
-            Place::Forbidden => false,
+            AddressClass::Public => true,
+            AddressClass::Private => self.private,
+            AddressClass::Loopback => self.loopback,
+            AddressClass::Forbidden => false,
         });
         match (addresses.is_empty(), first) {
             (false, _) | (true, None) => Ok(addresses),

@@ -5,9 +5,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::outbound::Outbound;
 use super::signature;
 use super::view::{DeliveryView, EndpointView};
+use super::webhook_config::WebhookConfig;
 use crate::core::error::ErrorCode;
 use crate::core::id::EndpointId;
 use crate::gateway::access::{Caller, Scope};
@@ -21,7 +21,7 @@ const LONGEST: usize = 500;
 
 /// The endpoints of one tenant. Those of other tenants are out of reach.
 pub(super) struct Endpoints<'a> {
-    pub(super) outbound: &'a Outbound,
+    pub(super) outbound: &'a WebhookConfig,
     pub(super) caller: Caller,
 }
 

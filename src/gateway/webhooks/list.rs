@@ -8,7 +8,7 @@ use super::view::EndpointView;
 use crate::core::id::EndpointId;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, Paging, limit};
+use crate::gateway::pagination::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 

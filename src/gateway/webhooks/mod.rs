@@ -8,23 +8,23 @@
 //! Not done here: guaranteeing an order, following redirects, trusting addresses ([`egress`]).
 
 mod change;
+mod client;
 mod create;
 mod deliveries;
 mod dispatcher;
 mod egress;
 mod endpoint;
-mod lane;
+mod endpoint_queue;
 mod list;
-mod news;
-mod outbound;
-mod post;
+mod notifications;
 mod redeliver;
 mod rotate;
 mod schedule;
 mod signature;
 mod test;
 mod view;
-mod wake;
+mod wake_signal;
+mod webhook_config;
 
 use sha2::{Digest as _, Sha256};
 use utoipa_axum::router::OpenApiRouter;
@@ -32,8 +32,8 @@ use utoipa_axum::routes;
 
 pub use dispatcher::Dispatcher;
 pub use egress::WebhookEgress;
-pub use outbound::{ConfiguredWebhook, Outbound};
-pub use wake::Wake;
+pub use wake_signal::WebhookWakeSignal;
+pub use webhook_config::{ConfiguredWebhook, WebhookConfig};
 
 use super::state::Gateway;
 use crate::core::json::hex;

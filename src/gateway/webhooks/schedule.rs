@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::post::Answered;
+use super::client::AttemptOutcome;
 use crate::core::id::MessageId;
-use crate::ports::{Attempt, DeliveryState, Disabled, Settled, Standing, WebhookDelivery, WebhookEndpoint};
+use crate::ports::{Attempt, DeliveryState, Disabled, EndpointHealth, Settled, WebhookDelivery, WebhookEndpoint};
 
 const SECOND: u64 = 1;
 const MINUTE: u64 = 60 * SECOND;
@@ -31,7 +31,7 @@ pub(super) fn settled(
     mut delivery: WebhookDelivery,
     began: Timestamp,
     took: Duration,
-    answered: Answered,
+    answered: AttemptOutcome,
 ) -> Settled {
     let taken_until = delivery.due_at().unwrap_or(began);
     let now = later(began, took);
@@ -41,22 +41,23 @@ pub(super) fn settled(
     delivery.attempts.push(Attempt { at: began, duration_ms, status, error });
     delivery.attempts.drain(..delivery.attempts.len().saturating_sub(KEPT));
     let standing = match &answered {
-        Answered::Taken { .. } => Standing::Well,
-        Answered::Gone => {
-            Standing::Disabled(Disabled { at: now, reason: "it answered 410, which means gone for good".to_owned() })
-        }
-        Answered::Refused { .. } | Answered::Nothing { .. } => match endpoint.failing_since {
+        AttemptOutcome::Taken { .. } => EndpointHealth::Well,
+        AttemptOutcome::Gone => EndpointHealth::Disabled(Disabled {
+            at: now,
+            reason: "it answered 410, which means gone for good".to_owned(),
+        }),
+        AttemptOutcome::Refused { .. } | AttemptOutcome::Nothing { .. } => match endpoint.failing_since {
             Some(since) if now >= later(since, GIVEN_UP_AFTER) => {
                 let reason = format!("no message was delivered since {since:.0}");
-                Standing::GivenUp { since, disabled: Disabled { at: now, reason } }
+                EndpointHealth::GivenUp { since, disabled: Disabled { at: now, reason } }
             }
-            Some(_) | None => Standing::Failing(now),
+            Some(_) | None => EndpointHealth::Failing(now),
         },
     };
     delivery.state = match &answered {
-        Answered::Taken { .. } => DeliveryState::Delivered,
-        Answered::Gone => DeliveryState::Failed,
-        Answered::Refused { .. } | Answered::Nothing { .. } => match pause(&delivery.id, delivery.tries) {
+        AttemptOutcome::Taken { .. } => DeliveryState::Delivered,
+        AttemptOutcome::Gone => DeliveryState::Failed,
+        AttemptOutcome::Refused { .. } | AttemptOutcome::Nothing { .. } => match pause(&delivery.id, delivery.tries) {
             None => DeliveryState::Failed,
             Some(pause) => {
                 let asked = answered.retry_after(now).map_or(Duration::ZERO, |asked| asked.min(LONGEST));
@@ -120,11 +121,11 @@ mod tests {
         }
     }
 
-    fn refused(retry_after: Option<&str>) -> Answered {
-        Answered::Refused { status: 503, retry_after: retry_after.map(str::to_owned) }
+    fn refused(retry_after: Option<&str>) -> AttemptOutcome {
+        AttemptOutcome::Refused { status: 503, retry_after: retry_after.map(str::to_owned) }
     }
 
-    fn next(tries: u32, answered: Answered) -> Option<u64> {
+    fn next(tries: u32, answered: AttemptOutcome) -> Option<u64> {
         let settled = settled(&endpoint(None), delivery(tries), at(0), Duration::ZERO, answered);
         settled.delivery.due_at().map(|due| u64::try_from(due.as_second()).expect("later"))
     }
@@ -154,15 +155,15 @@ mod tests {
     fn an_endpoint_that_is_gone_or_fails_for_days_is_disabled() {
         let standing =
             |since, now, answered| settled(&endpoint(since), delivery(0), now, Duration::ZERO, answered).standing;
-        assert!(matches!(standing(None, at(9), Answered::Gone), Standing::Disabled(_)));
-        assert_eq!(standing(None, at(9), refused(None)), Standing::Failing(at(9)));
+        assert!(matches!(standing(None, at(9), AttemptOutcome::Gone), EndpointHealth::Disabled(_)));
+        assert_eq!(standing(None, at(9), refused(None)), EndpointHealth::Failing(at(9)));
         let days = 5 * 24 * HOUR;
-        assert!(matches!(standing(Some(at(0)), at(days - 1), refused(None)), Standing::Failing(_)));
+        assert!(matches!(standing(Some(at(0)), at(days - 1), refused(None)), EndpointHealth::Failing(_)));
         let given_up = standing(Some(at(0)), at(days), refused(None));
-        let Standing::GivenUp { since, disabled } = given_up else { panic!("it is not disabled") };
+        let EndpointHealth::GivenUp { since, disabled } = given_up else { panic!("it is not disabled") };
         assert_eq!(since, at(0));
         assert_eq!(disabled.reason, "no message was delivered since 1970-01-01T00:00:00Z");
-        assert_eq!(standing(Some(at(0)), at(days), Answered::Taken { status: 204 }), Standing::Well);
+        assert_eq!(standing(Some(at(0)), at(days), AttemptOutcome::Taken { status: 204 }), EndpointHealth::Well);
     }
 
     #[test]

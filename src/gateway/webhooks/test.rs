@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 use uuid::Uuid;
 
 use super::endpoint::Endpoints;
-use super::news;
+use super::notifications;
 use super::view::DeliveryView;
 use crate::core::id::MessageId;
 use crate::gateway::access::{Caller, Scope};
@@ -42,7 +42,7 @@ pub(super) async fn test(
         endpoint: endpoint.id.clone(),
         kind: WebhookKind::Test,
         run: None,
-        body: news::body(WebhookKind::Test, now, &data),
+        body: notifications::body(WebhookKind::Test, now, &data),
         created_at: now,
         state: DeliveryState::Waiting { due_at: now },
         tries: 0,

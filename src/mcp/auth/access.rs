@@ -23,7 +23,7 @@ use super::settings::{ClientProof, Grant, OAuthSettings};
 use crate::mcp::http::egress::{Egress, Reach};
 
 /// The error when no credentials are stored.
-const NOBODY: &str = "it answered HTTP 401, and no user has logged in";
+const NOT_LOGGED_IN: &str = "it answered HTTP 401, and no user has logged in";
 
 /// The access to one server.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(in crate::mcp) struct Access {
     target: Target,
     held: Mutex<Held>,
     /// Held while a token is obtained. It contains the scopes requested during this connection.
-    obtaining: tokio::sync::Mutex<Asked>,
+    obtaining: tokio::sync::Mutex<RequestedScopes>,
 }
 
 /// The state of the token.
@@ -54,7 +54,7 @@ struct Token {
 }
 
 /// Scopes that were already requested.
-type Asked = BTreeSet<String>;
+type RequestedScopes = BTreeSet<String>;
 
 /// Why another token is needed.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl Access {
             }
             Grant::Person { credentials, browser: None, .. } => {
                 if credentials.newest(self.server())?.is_none() {
-                    return Err(self.login_needed(NOBODY.into(), need));
+                    return Err(self.login_needed(NOT_LOGGED_IN.into(), need));
                 }
                 let _lock = credentials.renewing(self.server()).await?;
                 match self.kept(credentials, &need).await? {
@@ -199,7 +199,7 @@ impl Access {
     /// The stored credential, if its token differs from the one that was sent, or can be renewed. The caller holds the
     /// lock of the server.
     async fn kept(&self, credentials: &CredentialFile, need: &Need<'_>) -> Result<Renewed, AccessError> {
-        let Some(kept) = credentials.newest(self.server())? else { return Ok(Renewed::Ended(NOBODY.into())) };
+        let Some(kept) = credentials.newest(self.server())? else { return Ok(Renewed::Ended(NOT_LOGGED_IN.into())) };
         if is_of_use(&kept, need.sent) {
             return Ok(Renewed::Granted(kept));
         }
@@ -216,7 +216,7 @@ impl Access {
 
     /// The scopes to request when some are missing: the current and the missing ones. Requesting the same scopes again
     /// would never end.
-    fn wider(&self, challenge: &str, asked: &Asked) -> Result<Vec<String>, AccessError> {
+    fn wider(&self, challenge: &str, asked: &RequestedScopes) -> Result<Vec<String>, AccessError> {
         let said = WWWAuthenticateParams::parse(challenge, &self.target.url);
         let missing: Vec<String> =
             said.scope.iter().flat_map(|scope| scope.split_whitespace()).filter_map(scope).collect();

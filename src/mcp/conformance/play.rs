@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{filled_in, smallest};
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{Answered, InputGiven};
-use crate::core::tool::{CallReply, InputNeeded, McpTool, Outcome, Question, Reaction};
+use crate::core::run::{AnsweredElicitation, ElicitationAnswer};
+use crate::core::tool::{CallReply, ElicitationRequest, ElicitationResponse, McpTool, Outcome, Question};
 use crate::core::trace::{SpanContext, Trace, TraceId};
 use crate::mcp::{ServerSettings, Servers};
 use crate::ports::{McpCall, McpServers};
@@ -29,7 +29,7 @@ pub(super) struct Play {
 struct Asking {
     tool: String,
     arguments: Map<String, Value>,
-    needed: InputNeeded,
+    needed: ElicitationRequest,
 }
 
 /// The question of the scenario SEP-1034, in which every property has a default.
@@ -105,22 +105,22 @@ impl Play {
 
     /// Calls every tool like a run that was asked this question before, and accepted its defaults.
     pub(super) async fn with_answer(&self, question: Question) -> Result<(), String> {
-        let reaction = question.with_defaults(Reaction::accept(Map::new()));
+        let reaction = question.with_defaults(ElicitationResponse::accept(Map::new()));
         let key = "asked before".to_owned();
-        let needed = InputNeeded {
+        let needed = ElicitationRequest {
             questions: BTreeMap::from([(key.clone(), question)]),
             state: None,
             task: None,
             restarts: true,
             interrupted: false,
         };
-        let given = InputGiven {
+        let given = ElicitationAnswer {
             reactions: BTreeMap::from([(key, reaction)]),
             by: "conformance".into(),
             via: Default::default(),
             repeat: false,
         };
-        let answered = Answered { needed: needed.into(), given: given.into() };
+        let answered = AnsweredElicitation { needed: needed.into(), given: given.into() };
         for tool in self.tools().await? {
             if let Some(asking) = self.call(&tool.name, smallest(&tool.input_schema), Some(&answered)).await {
                 let questions: Vec<&str> = asking.needed.questions.values().map(Question::message).collect();
@@ -142,13 +142,13 @@ impl Play {
         let mut asking = asking;
         for _ in 0..ROUNDS {
             let reactions = asking.needed.questions.iter().map(|(key, question)| (key.clone(), accepted(question)));
-            let given = InputGiven {
+            let given = ElicitationAnswer {
                 reactions: reactions.collect(),
                 by: "conformance".into(),
                 via: Default::default(),
                 repeat: false,
             };
-            let answered = Answered { needed: asking.needed.into(), given: given.into() };
+            let answered = AnsweredElicitation { needed: asking.needed.into(), given: given.into() };
             match self.call(&asking.tool, asking.arguments, Some(&answered)).await {
                 Some(again) => asking = again,
                 None => return Ok(()),
@@ -158,7 +158,12 @@ impl Play {
     }
 
     /// Makes a call. The suite judges the outcome.
-    async fn call(&self, tool: &str, arguments: Map<String, Value>, answered: Option<&Answered>) -> Option<Asking> {
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        answered: Option<&AnsweredElicitation>,
+    ) -> Option<Asking> {
         let (run, call) = (RunId::from("conformance"), CallId::from(tool));
         let made = McpCall {
             run: &run,
@@ -186,9 +191,9 @@ impl Play {
     }
 }
 
-fn accepted(question: &Question) -> Reaction {
+fn accepted(question: &Question) -> ElicitationResponse {
     match question {
-        Question::Form { schema, .. } => Reaction::accept(filled_in(schema)),
-        Question::Url { .. } => Reaction::done(),
+        Question::Form { schema, .. } => ElicitationResponse::accept(filled_in(schema)),
+        Question::Url { .. } => ElicitationResponse::done(),
     }
 }

@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::backoff::{STABLE, delay_after, jitter};
+use super::connection_state::State;
 use super::link::{Dial, Link, NotOpened};
 use super::pace::Pace;
-use super::standing::State;
 use super::{IN_USE, Question, Supervisor, Wish, lock};
 use crate::mcp::watch::ExchangeKind;
 
@@ -108,7 +108,7 @@ impl<D: Dial> Supervisor<D> {
         asking.spawn(self.clone().ask(link.clone(), meta, first));
         let mut pace = Pace::default();
         loop {
-            let retry = self.shelf.retry().filter(|_| self.is_in_use());
+            let retry = self.cache.retry().filter(|_| self.is_in_use());
             let due = pace.due().into_iter().chain(retry).min().filter(|_| asking.is_empty());
             tokio::select! {
                 biased;
@@ -119,7 +119,7 @@ impl<D: Dial> Supervisor<D> {
                 Some(_) = asking.join_next() => {}
                 // The retry time has changed: compute it again.
                 () = self.list_failed.notified() => {}
-                () = self.need.bell.notified(), if self.shelf.retry().is_some() && retry.is_none() => {}
+                () = self.need.bell.notified(), if self.cache.retry().is_some() && retry.is_none() => {}
                 () = until(due) => {
                     let now = Instant::now();
                     pace.listed(now);
@@ -141,7 +141,7 @@ impl<D: Dial> Supervisor<D> {
 
     /// Records a failure and enters the resulting state. Returns how often the server was needed until then.
     fn fail(&self, reason: &str, may_pass: bool, unneeded: Fate) -> Option<u64> {
-        self.shelf.away(self.sentence(reason));
+        self.cache.away(self.sentence(reason));
         let now = Instant::now();
         let needed = lock(&self.need.seen).0;
         let is_in_use = self.is_in_use();

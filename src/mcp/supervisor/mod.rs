@@ -17,15 +17,15 @@
 //! - The supervisor never repeats a call. It repairs a connection; calls that were in flight on it have ended.
 
 mod backoff;
+mod connection_state;
 mod keeper;
 mod link;
 mod pace;
 mod renew;
-mod shelf;
-mod standing;
-mod starts;
+mod start_limiter;
 #[cfg(test)]
 mod tests;
+mod tool_list_cache;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,10 +38,10 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub(super) use connection_state::{ConnectionState, State};
 pub(super) use link::{Dial, Link, NotOpened};
-use shelf::{CURRENT, Shelf};
-pub(super) use standing::{Standing, State};
-pub(super) use starts::Starts;
+pub(super) use start_limiter::Starts;
+use tool_list_cache::{CURRENT, ToolListCache};
 
 use crate::core::id::ServerId;
 use crate::core::tool::ServerTools;
@@ -60,8 +60,8 @@ pub(super) struct Supervisor<D: Dial> {
     dial: D,
     /// The time from the beginning of a start to the tool list, and the time limit of every later list.
     budget: Duration,
-    standing: watch::Sender<Standing<D::Link>>,
-    shelf: Shelf,
+    standing: watch::Sender<ConnectionState<D::Link>>,
+    cache: ToolListCache,
     /// Held while a `tools/list` request is in flight.
     asking: tokio::sync::Mutex<()>,
     need: Need,
@@ -111,8 +111,8 @@ impl<D: Dial> Supervisor<D> {
             server,
             dial,
             budget,
-            standing: watch::Sender::new(Standing::idle()),
-            shelf: Shelf::default(),
+            standing: watch::Sender::new(ConnectionState::idle()),
+            cache: ToolListCache::default(),
             asking: tokio::sync::Mutex::default(),
             need: Need { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
             watched: Watched::default(),
@@ -175,7 +175,7 @@ impl<D: Dial> Supervisor<D> {
     /// The answer to a request in this state, or `None` if the request has to wait.
     fn answer(
         &self,
-        standing: &Standing<D::Link>,
+        standing: &ConnectionState<D::Link>,
         deadline: Instant,
         awaited: u64,
     ) -> Option<Result<Arc<D::Link>, String>> {
@@ -219,19 +219,19 @@ impl<D: Dial> Supervisor<D> {
     /// The tools, listed again where the list may have changed. Never fails: errors are part of the returned list.
     pub(super) async fn offer(self: &Arc<Self>, meta: Map<String, Value>, trusted: bool) -> ServerTools {
         self.need_for(&meta);
-        if let Some(reason) = self.shelf.not_worth_waiting() {
+        if let Some(reason) = self.cache.not_worth_waiting() {
             // The server is needed: keep it running, or start it again.
             self.start();
-            return self.shelf.offer(&self.server, trusted, Some(reason));
+            return self.cache.offer(&self.server, trusted, Some(reason));
         }
         let awaited = self.awaited();
-        if !self.shelf.has_any() {
+        if !self.cache.has_any() {
             self.start_of_its_own().await;
         }
         let begun = Instant::now();
         // The very first start may include an installation.
         let longest = match self.standing.borrow().failures {
-            0 if !self.shelf.has_any() => 2 * self.budget,
+            0 if !self.cache.has_any() => 2 * self.budget,
             0 | 1 => PATIENCE,
             // A run asks before each turn and before each tier, and must not wait for an unavailable server each time.
             _ => IMPATIENCE,
@@ -241,12 +241,12 @@ impl<D: Dial> Supervisor<D> {
             Err(_) => {
                 let reason = self.still_waiting(longest);
                 if self.standing().link().is_some() {
-                    self.shelf.is_overdue(reason.clone());
+                    self.cache.is_overdue(reason.clone());
                 }
                 Some(reason)
             }
         };
-        self.shelf.offer(&self.server, trusted, trouble)
+        self.cache.offer(&self.server, trusted, trouble)
     }
 
     async fn ask_if_need_be(
@@ -260,7 +260,7 @@ impl<D: Dial> Supervisor<D> {
         for _ in 0..2 {
             let link = self.link_of(awaited, begun + self.budget).await?;
             awaited = self.awaited();
-            if self.shelf.is_current() {
+            if self.cache.is_current() {
                 break;
             }
             // The request belongs to the server, not to the caller that triggered it.
@@ -278,7 +278,7 @@ impl<D: Dial> Supervisor<D> {
     async fn start_of_its_own(self: &Arc<Self>) {
         self.start();
         let mut standings = self.standing.subscribe();
-        let is_queued = |standing: &Standing<D::Link>| {
+        let is_queued = |standing: &ConnectionState<D::Link>| {
             matches!(standing.state, State::Idle) && standing.starts == 0 && !self.closing.is_cancelled()
         };
         tokio::select! {
@@ -291,21 +291,21 @@ impl<D: Dial> Supervisor<D> {
     async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, question: Question) {
         let Question { not_before, budget, wish } = question;
         let _turn = self.asking.lock().await;
-        let is_in_vain = wish == Wish::UnlessInVain && self.shelf.not_worth_waiting().is_some();
+        let is_in_vain = wish == Wish::UnlessInVain && self.cache.not_worth_waiting().is_some();
         let is_lost = link.signals().lost.is_cancelled();
-        if is_in_vain || is_lost || self.shelf.was_asked_since(not_before) {
+        if is_in_vain || is_lost || self.cache.was_asked_since(not_before) {
             return;
         }
         let asked = Instant::now();
         let listed = link.list(&meta, budget).await;
         self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), listed.is_err());
         match listed {
-            Ok(listing) => self.shelf.keep(&self.server, listing, asked, link.announces_changes()),
+            Ok(listing) => self.cache.keep(&self.server, listing, asked, link.announces_changes()),
             // The connection was lost during the request. That does not count as a failed list: the next connection is
             // asked again.
-            Err(reason) if link.signals().lost.is_cancelled() => self.shelf.away(self.sentence(&reason)),
+            Err(reason) if link.signals().lost.is_cancelled() => self.cache.away(self.sentence(&reason)),
             Err(reason) => {
-                self.shelf.list_failed(self.sentence(&reason), asked);
+                self.cache.list_failed(self.sentence(&reason), asked);
                 self.list_failed.notify_one();
             }
         }
@@ -316,14 +316,14 @@ impl<D: Dial> Supervisor<D> {
     pub(super) async fn confirm(self: &Arc<Self>, meta: Map<String, Value>, age: Duration) {
         let now = Instant::now();
         let since = now.checked_sub(age).unwrap_or(now);
-        if self.shelf.was_asked_since(since) || self.shelf.not_worth_waiting().is_some() {
+        if self.cache.was_asked_since(since) || self.cache.not_worth_waiting().is_some() {
             return;
         }
         let confirmed = match timeout(PATIENCE, self.refresh_since(since, meta)).await {
             Ok(confirmed) => confirmed,
             Err(_) => {
                 let reason = self.still_waiting(PATIENCE);
-                self.shelf.is_overdue(reason.clone());
+                self.cache.is_overdue(reason.clone());
                 Err(reason)
             }
         };
@@ -337,23 +337,23 @@ impl<D: Dial> Supervisor<D> {
     }
 
     /// The current state.
-    pub(super) fn standing(&self) -> watch::Ref<'_, Standing<D::Link>> {
+    pub(super) fn standing(&self) -> watch::Ref<'_, ConnectionState<D::Link>> {
         self.standing.borrow()
     }
 
     /// The number of known tools, and why they are stale.
     pub(super) fn tools(&self) -> (Option<usize>, Option<String>) {
-        self.shelf.summary()
+        self.cache.summary()
     }
 
     /// Why the last list failed, and since when, as a whole sentence.
     pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
-        self.shelf.list_trouble()
+        self.cache.list_trouble()
     }
 
     /// A number that changes when [`offer`](Self::offer) may return something else.
     pub(super) fn generation(&self) -> u64 {
-        self.shelf.generation()
+        self.cache.generation()
     }
 
     /// Aborts a start that is under way, ends the connection, and rejects all later requests.
@@ -379,7 +379,7 @@ impl<D: Dial> Supervisor<D> {
         self.sentence("was shut down, because toolgate is ending")
     }
 
-    fn not_now(&self, standing: &Standing<D::Link>, again: &str, until: Instant) -> String {
+    fn not_now(&self, standing: &ConnectionState<D::Link>, again: &str, until: Instant) -> String {
         let wait = until.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
         let (failures, reason) = (standing.failures, standing.reason());
         self.sentence(&format!("failed {failures} times in a row and {again} in {wait} s; the last time it {reason}"))

@@ -68,9 +68,9 @@ impl<D: Dial> Supervisor<D> {
                 }
             }
             let lost = || self.sentence("lost its connection when it was asked for its tools");
-            Err(self.shelf.complaint().unwrap_or_else(lost))
+            Err(self.cache.complaint().unwrap_or_else(lost))
         });
         asked.await.unwrap_or_else(|_| Err(self.still_waiting(longest)))?;
-        self.shelf.complaint().map_or(Ok(()), Err)
+        self.cache.complaint().map_or(Ok(()), Err)
     }
 }

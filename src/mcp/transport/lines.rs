@@ -61,7 +61,7 @@ pub(in crate::mcp) struct LineTransport<R, W> {
     frames: Frames,
     ready: VecDeque<ServerJsonRpcMessage>,
     requests: Requests,
-    asked: Asked,
+    asked: PendingIds,
     outbox: Outbox<W>,
     cut: Cut,
     /// Replies that the transport itself sends.
@@ -73,9 +73,9 @@ pub(in crate::mcp) struct LineTransport<R, W> {
 
 /// The server's requests that wait for a reply.
 #[derive(Clone, Debug, Default)]
-struct Asked(Arc<Mutex<HashSet<RequestId>>>);
+struct PendingIds(Arc<Mutex<HashSet<RequestId>>>);
 
-impl Asked {
+impl PendingIds {
     fn lock(&self) -> MutexGuard<'_, HashSet<RequestId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,7 +89,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
             frames: Frames::up_to(MAX_TEXT),
             ready: VecDeque::new(),
             requests,
-            asked: Asked::default(),
+            asked: PendingIds::default(),
             outbox: Outbox::to(writing, cut.clone()),
             cut,
             replying: JoinSet::new(),

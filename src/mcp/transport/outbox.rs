@@ -89,7 +89,7 @@ pub(super) enum Kind {
 
 /// A waiting message. Dropping it ends the wait.
 #[derive(Debug)]
-struct Place {
+struct QueueSlot {
     queue: Arc<Queue>,
     kind: Kind,
     bytes: usize,
@@ -166,7 +166,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
         drop(self.stream.lock().await.take());
     }
 
-    fn enter(&self, bytes: usize, kind: Kind) -> io::Result<Place> {
+    fn enter(&self, bytes: usize, kind: Kind) -> io::Result<QueueSlot> {
         let mut waiting = self.queue.lock();
         if waiting.messages == 0 {
             waiting.moved = Instant::now();
@@ -182,7 +182,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
         waiting.messages += 1;
         waiting.bytes += bytes;
         waiting.replies += usize::from(kind == Kind::Reply);
-        Ok(Place { queue: self.queue.clone(), kind, bytes })
+        Ok(QueueSlot { queue: self.queue.clone(), kind, bytes })
     }
 }
 
@@ -197,7 +197,7 @@ impl Queue {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut waiting = self.queue.lock();
         waiting.messages -= 1;

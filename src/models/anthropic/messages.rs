@@ -8,11 +8,11 @@ use super::fold::MessageFold;
 use super::{WIRE, errors, message, replay, subset, tools};
 use crate::core::chat::Message;
 use crate::core::error::ErrorCode;
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered,
-    Settings, SettingsError, ToolChoice, Wire,
+    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, ProviderProtocol,
+    Reasoning, Rendered, Settings, SettingsError, ToolChoice,
 };
 use crate::ports::ModelRequest;
 
@@ -67,7 +67,7 @@ impl Messages {
     }
 }
 
-impl Wire for Messages {
+impl ProviderProtocol for Messages {
     fn name(&self) -> &'static str {
         WIRE
     }
@@ -107,7 +107,7 @@ impl Wire for Messages {
         body.rendered("messages", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = self.choice(request.offer, rendered.choice(&self.tool_choice)) {
+            if let Some(choice) = self.choice(request.tool_access, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
         } else if let Some(stubs) = tools::stubs(request.messages) {
@@ -133,13 +133,15 @@ impl Wire for Messages {
 impl Messages {
     /// The tool choice. Tools that may not be called stay listed, because the prefix that the server caches must not
     /// change with the tool access.
-    fn choice(&self, offer: Offer, choice: &ToolChoice) -> Option<Map<String, Value>> {
-        let (kind, name) = match (offer, choice) {
-            (Offer::NoTools | Offer::LastWord, _) => return Some(Map::from_iter([("type".into(), json!("none"))])),
-            (Offer::Tools, ToolChoice::Auto) if self.parallel_tool_calls.is_none() => return None,
-            (Offer::Tools, ToolChoice::Auto) => ("auto", None),
-            (Offer::Tools, ToolChoice::Required) => ("any", None),
-            (Offer::Tools, ToolChoice::Tool(name)) => ("tool", Some(name)),
+    fn choice(&self, tool_access: ToolAccess, choice: &ToolChoice) -> Option<Map<String, Value>> {
+        let (kind, name) = match (tool_access, choice) {
+            (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, _) => {
+                return Some(Map::from_iter([("type".into(), json!("none"))]));
+            }
+            (ToolAccess::Enabled, ToolChoice::Auto) if self.parallel_tool_calls.is_none() => return None,
+            (ToolAccess::Enabled, ToolChoice::Auto) => ("auto", None),
+            (ToolAccess::Enabled, ToolChoice::Required) => ("any", None),
+            (ToolAccess::Enabled, ToolChoice::Tool(name)) => ("tool", Some(name)),
         };
         let disable_parallel = self.parallel_tool_calls.map(|parallel| !parallel);
         Some(set([

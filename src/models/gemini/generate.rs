@@ -8,10 +8,11 @@ use super::{WIRE, names, replay, schema, settings};
 use crate::core::chat::{Message, Role};
 use crate::core::error::ErrorCode;
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, Members, Object, Opening, Rendered, Settings, SettingsError, ToolChoice, Wire,
+    Declared, ErrorBody, Fold, Members, Object, Opening, ProviderProtocol, Rendered, Settings, SettingsError,
+    ToolChoice,
 };
 use crate::ports::ModelRequest;
 
@@ -48,7 +49,7 @@ impl Generate {
     }
 }
 
-impl Wire for Generate {
+impl ProviderProtocol for Generate {
     fn name(&self) -> &'static str {
         WIRE
     }
@@ -104,7 +105,7 @@ impl Wire for Generate {
         body.rendered("contents", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[br#"[{"functionDeclarations":"#, tools, b"}]"]);
-            if let Some(config) = self.calling(request.offer, rendered.choice(&self.tool_choice)) {
+            if let Some(config) = self.calling(request.tool_access, rendered.choice(&self.tool_choice)) {
                 body.field("toolConfig", &json!({"functionCallingConfig": config}))?;
             }
         }
@@ -136,13 +137,15 @@ impl Wire for Generate {
 impl Generate {
     /// The calling mode. Tools that may not be called stay listed, because the prefix that the server caches must not
     /// change with the tool access.
-    fn calling(&self, offer: Offer, choice: &ToolChoice) -> Option<Value> {
-        match (offer, choice) {
-            (Offer::NoTools | Offer::LastWord, _) => Some(json!({"mode": "NONE"})),
+    fn calling(&self, tool_access: ToolAccess, choice: &ToolChoice) -> Option<Value> {
+        match (tool_access, choice) {
+            (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, _) => Some(json!({"mode": "NONE"})),
             // Forced calls are validated by their schema in any case.
-            (Offer::Tools, ToolChoice::Auto) => self.strict_tools.then(|| json!({"mode": "VALIDATED"})),
-            (Offer::Tools, ToolChoice::Required) => Some(json!({"mode": "ANY"})),
-            (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"mode": "ANY", "allowedFunctionNames": [name]})),
+            (ToolAccess::Enabled, ToolChoice::Auto) => self.strict_tools.then(|| json!({"mode": "VALIDATED"})),
+            (ToolAccess::Enabled, ToolChoice::Required) => Some(json!({"mode": "ANY"})),
+            (ToolAccess::Enabled, ToolChoice::Tool(name)) => {
+                Some(json!({"mode": "ANY", "allowedFunctionNames": [name]}))
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::core::json::{MAX_DEPTH, is_deeper_than};
 const TOKEN: &str = "continuationToken";
 
 /// A call of a turn, as its result must name it.
-pub(super) struct Asked<'a> {
+pub(super) struct ReplayedCalls<'a> {
     /// Its id in the conversation.
     pub(super) id: &'a CallId,
     /// Its name in the API.
@@ -52,9 +52,9 @@ pub(super) fn parts<'a>(message: &'a Message, model: &str) -> Option<Vec<Cow<'a,
 }
 
 /// The calls of a turn. Only a call that came with an id is sent with one.
-pub(super) fn asked<'a>(message: &'a Message, model: &str) -> Vec<Asked<'a>> {
+pub(super) fn asked<'a>(message: &'a Message, model: &str) -> Vec<ReplayedCalls<'a>> {
     let mut written = own(message, model).unwrap_or_default().iter().filter(|part| part.get("functionCall").is_some());
-    let asked = |(id, name): (&'a CallId, &'a str)| Asked {
+    let asked = |(id, name): (&'a CallId, &'a str)| ReplayedCalls {
         id,
         name: accepted_name(name),
         wire_id: written.next().and_then(written_id).map(|_| id.as_str()),

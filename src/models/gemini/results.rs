@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::media::Media;
 use super::part::{Response, Said, WirePart};
-use super::replay::Asked;
+use super::replay::ReplayedCalls;
 use crate::core::chat::Part;
 use crate::core::json::is_deeper_than;
 
@@ -21,7 +21,7 @@ const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The responses to these calls, in order, and the media of the results that must follow all of them.
 pub(super) fn answer<'a>(
-    asked: &[Asked<'a>],
+    asked: &[ReplayedCalls<'a>],
     said: &'a [Part],
     media: &Media,
     is_gemini_3: bool,
@@ -44,7 +44,7 @@ pub(super) fn answer<'a>(
     (responses, attached)
 }
 
-fn result_of<'a>(call: &Asked<'_>, said: &'a [Part]) -> Option<(&'a [Part], bool)> {
+fn result_of<'a>(call: &ReplayedCalls<'_>, said: &'a [Part]) -> Option<(&'a [Part], bool)> {
     said.iter().find_map(|part| match part {
         Part::ToolResult { tool_use_id, content, is_error } if tool_use_id == call.id => {
             Some((content.as_slice(), *is_error))

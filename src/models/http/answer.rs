@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use super::CallIds;
 use super::errors::{self, ErrorBody};
 use super::fault::Fault;
+use super::protocol::{Fold, ProviderProtocol};
 use super::retry_hints::RetryHints;
 use super::sse::{SseDecoder, SseFault};
-use super::wire::{Fold, Wire};
 use crate::core::chat::{ProviderState, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
@@ -51,7 +51,7 @@ pub struct Answer {
     head: Head,
     body: Body,
     seen: usize,
-    wire: Arc<dyn Wire>,
+    wire: Arc<dyn ProviderProtocol>,
 }
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Head {
 
 impl Answer {
     /// An answer with this head and no body yet.
-    pub(super) fn new(head: Head, wire: &Arc<dyn Wire>) -> Self {
+    pub(super) fn new(head: Head, wire: &Arc<dyn ProviderProtocol>) -> Self {
         let body = match head.form {
             Form::Error => Body::Error(Vec::new()),
             Form::Whole => Body::Whole(Vec::new()),
@@ -198,7 +198,7 @@ impl Head {
         fold: Box<dyn Fold>,
         arrived: Result<(), Fault>,
         known: &CallIds,
-        wire: &dyn Wire,
+        wire: &dyn ProviderProtocol,
     ) -> Result<Reply, ModelFailure> {
         let usage = fold.usage();
         let reply = arrived.and_then(|()| fold.into_reply(known));
@@ -211,7 +211,7 @@ impl Head {
 }
 
 impl Head {
-    fn failure(&self, fault: Fault, wire: &dyn Wire) -> Failure {
+    fn failure(&self, fault: Fault, wire: &dyn ProviderProtocol) -> Failure {
         match fault {
             Fault::Provider(error) => self.hints.apply(errors::failure(&self.server, None, Some(*error), wire)),
             Fault::Unreadable(_) if self.is_page => self.invalid("it is a web page. Check base_url"),

@@ -14,9 +14,9 @@ use super::answer::{Answer, Head, Progress};
 use super::author::Author;
 use super::deadlines::{Awaited, Deadlines};
 use super::endpoint::Endpoint;
+use super::protocol::{ProviderProtocol, Rendered};
 use super::tool_block::ToolBlock;
 use super::transcript::Transcript;
-use super::wire::{Rendered, Wire};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::trace::SpanContext;
@@ -29,14 +29,14 @@ const DRAIN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct HttpConversation {
     endpoint: Arc<Endpoint>,
-    wire: Arc<dyn Wire>,
+    wire: Arc<dyn ProviderProtocol>,
     author: Arc<Author>,
     transcript: Transcript,
     tools: ToolBlock,
 }
 
 impl HttpConversation {
-    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn Wire>, author: Arc<Author>) -> Self {
+    pub(super) fn new(endpoint: Arc<Endpoint>, wire: Arc<dyn ProviderProtocol>, author: Arc<Author>) -> Self {
         Self { endpoint, wire, author, transcript: Transcript::default(), tools: ToolBlock::default() }
     }
 

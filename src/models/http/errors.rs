@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::wire::Wire;
+use super::protocol::ProviderProtocol;
 use crate::core::error::{ErrorCode, Failure};
 
 const MAX_TEXT_CHARS: usize = 300;
@@ -63,7 +63,12 @@ impl ErrorBody {
 }
 
 /// The failure for an error of `server`; `status` is the HTTP status, unless it was a success.
-pub(super) fn failure(server: &str, status: Option<u16>, body: Option<ErrorBody>, wire: &dyn Wire) -> Failure {
+pub(super) fn failure(
+    server: &str,
+    status: Option<u16>,
+    body: Option<ErrorBody>,
+    wire: &dyn ProviderProtocol,
+) -> Failure {
     let body = body.unwrap_or_default();
     let as_code = || body.status.map(|code| format!("code {code}"));
     let status_text = status.map(|status| format!("HTTP {status}")).or_else(as_code);

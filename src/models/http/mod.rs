@@ -1,5 +1,5 @@
 //! Shared HTTP shell of all provider adapters: connection, key, deadlines, server-sent events, size limits, errors, and
-//! a conversation that is rendered once and only grows. Providers differ in their [`Wire`]: pure functions from the
+//! a conversation that is rendered once and only grows. Providers differ in their [`ProviderProtocol`]: pure functions from the
 //! neutral conversation to bytes and back. So each recorded answer of a provider is a test without a network, split at
 //! any byte, and an adapter is little more than its wire types. One call is one attempt: this module never retries.
 
@@ -15,13 +15,13 @@ mod keys;
 mod members;
 mod model;
 mod object;
+mod protocol;
 mod retry_hints;
 mod secrets;
 mod settings;
 mod sse;
 mod tool_block;
 mod transcript;
-mod wire;
 
 pub use answer::{Answer, Head, Progress};
 pub use call_ids::CallIds;
@@ -34,5 +34,5 @@ pub(in crate::models) use errors::ErrorBody;
 pub(in crate::models) use fault::{Fault, read};
 pub(in crate::models) use members::Members;
 pub(in crate::models) use object::{Object, Opening};
+pub(in crate::models) use protocol::{Declared, Fold, ProviderProtocol, Rendered};
 pub(in crate::models) use tool_block::{Declaration, keep_first};
-pub(in crate::models) use wire::{Declared, Fold, Rendered, Wire};

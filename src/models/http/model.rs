@@ -7,7 +7,7 @@ use super::answer::{Answer, Head};
 use super::author::Author;
 use super::conversation::HttpConversation;
 use super::endpoint::{Address, Endpoint};
-use super::wire::{Declared, Wire};
+use super::protocol::{Declared, ProviderProtocol};
 use super::{Settings, SettingsError};
 use crate::core::tool::Tool;
 use crate::ports::{Conversation, Fit, Model, ModelIdentity, ModelRequest};
@@ -17,14 +17,14 @@ use crate::ports::{Conversation, Fit, Model, ModelIdentity, ModelRequest};
 pub struct HttpModel {
     identity: Arc<ModelIdentity>,
     endpoint: Arc<Endpoint>,
-    wire: Arc<dyn Wire>,
+    wire: Arc<dyn ProviderProtocol>,
     author: Arc<Author>,
 }
 
 impl HttpModel {
     /// A model that uses `wire` at `address`; sends no request. `wire` gets the provider's name, which follows from the
     /// address.
-    pub(in crate::models) fn new<W: Wire + 'static>(
+    pub(in crate::models) fn new<W: ProviderProtocol + 'static>(
         settings: &Settings,
         system: &str,
         address: &Address<'_>,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Once};
 
 use serde_json::Value;
 
+use super::protocol::{Declared, ProviderProtocol};
 use super::settings::ToolChoice;
-use super::wire::{Declared, Wire};
 use crate::core::tool::Toolset;
 
 /// The rendered tools of the last toolset.
@@ -37,7 +37,11 @@ pub(in crate::models) struct Names {
 
 impl ToolBlock {
     /// Updates the block to the toolset.
-    pub(super) fn update(&mut self, wire: &dyn Wire, toolset: &Arc<Toolset>) -> Result<(), serde_json::Error> {
+    pub(super) fn update(
+        &mut self,
+        wire: &dyn ProviderProtocol,
+        toolset: &Arc<Toolset>,
+    ) -> Result<(), serde_json::Error> {
         if self.toolset.as_ref().is_some_and(|known| Arc::ptr_eq(known, toolset)) {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use super::CallIds;
 use super::author::Author;
 use super::members::Members;
-use super::wire::Wire;
+use super::protocol::ProviderProtocol;
 use crate::core::chat::{Message, Role};
 
 /// The user message that asks a model to continue after another model's turn. Many servers reject a conversation that
@@ -37,7 +37,7 @@ impl Transcript {
     /// the conversation.
     pub(super) fn update(
         &mut self,
-        wire: &dyn Wire,
+        wire: &dyn ProviderProtocol,
         author: &Author,
         messages: &[Arc<Message>],
     ) -> Result<usize, serde_json::Error> {
@@ -75,7 +75,12 @@ impl Transcript {
         }
     }
 
-    fn append(&mut self, wire: &dyn Wire, author: &Author, message: &Arc<Message>) -> Result<(), serde_json::Error> {
+    fn append(
+        &mut self,
+        wire: &dyn ProviderProtocol,
+        author: &Author,
+        message: &Arc<Message>,
+    ) -> Result<(), serde_json::Error> {
         let before = self.read.last().map(Arc::clone);
         let read = as_read(message, author);
         self.rendered.push(Rendered { message: Arc::clone(message), begins: self.members.len() });
@@ -98,7 +103,7 @@ mod tests {
     use super::*;
     use crate::models::{Settings, openai_chat};
 
-    fn wire() -> impl Wire {
+    fn wire() -> impl ProviderProtocol {
         openai_chat::Chat::new(&Settings::new("http://h", "m"), "h").unwrap()
     }
 

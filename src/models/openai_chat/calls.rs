@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::wire::{CallPiece, FunctionPiece};
+use super::wire_types::{CallPiece, FunctionPiece};
 use crate::core::chat::Part;
 use crate::core::tool::Arguments;
 use crate::models::http::Fault;

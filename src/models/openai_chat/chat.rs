@@ -6,11 +6,11 @@ use super::fold::ChatFold;
 use super::message::Manner;
 use super::{WIRE, tools};
 use crate::core::chat::Message;
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declaration, Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings,
-    SettingsError, ToolChoice, Wire,
+    Declaration, Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, ProviderProtocol, Reasoning,
+    Rendered, Settings, SettingsError, ToolChoice,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::ports::ModelRequest;
@@ -60,7 +60,7 @@ impl Chat {
     }
 }
 
-impl Wire for Chat {
+impl ProviderProtocol for Chat {
     fn name(&self) -> &'static str {
         WIRE
     }
@@ -96,7 +96,7 @@ impl Wire for Chat {
         body.rendered("messages", &[b"[", system.as_bytes(), rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = choice(request.offer, rendered.choice(&self.tool_choice)) {
+            if let Some(choice) = choice(request.tool_access, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
             if let Some(parallel) = self.parallel_tool_calls {
@@ -117,12 +117,12 @@ impl Wire for Chat {
 
 /// The tool choice. Tools that may not be called stay listed, because the prefix that the server caches must not change
 /// with the tool access.
-fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
-    match (offer, choice) {
-        (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
-        (Offer::Tools, ToolChoice::Auto) => None,
-        (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
-        (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "function": {"name": name}})),
+fn choice(tool_access: ToolAccess, choice: &ToolChoice) -> Option<Value> {
+    match (tool_access, choice) {
+        (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, _) => Some(json!("none")),
+        (ToolAccess::Enabled, ToolChoice::Auto) => None,
+        (ToolAccess::Enabled, ToolChoice::Required) => Some(json!("required")),
+        (ToolAccess::Enabled, ToolChoice::Tool(name)) => Some(json!({"type": "function", "function": {"name": name}})),
     }
 }
 

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::calls::{Calls, Cut};
-use super::wire::{CallPiece, Choice, Chunk, Content, Said};
-use super::{kept, usage};
+use super::wire_types::{CallPiece, Choice, Chunk, Content, Said};
+use super::{usage, vendor_fields};
 use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
@@ -86,7 +86,7 @@ impl Fold for ChatFold {
             Spoken::Text(text) => Part::Text { text },
             Spoken::Reasoning(text) => Part::Reasoning { text },
         });
-        let provider_state = kept::state(&self.asked, self.details, self.calls.extra_contents());
+        let provider_state = vendor_fields::state(&self.asked, self.details, self.calls.extra_contents());
         let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
         known.assign(&mut content);
         Ok(Reply {
@@ -166,7 +166,7 @@ impl ChatFold {
                 Some(Spoken::Text(_)) | None => self.spoken.push(Spoken::Reasoning(text.into_owned())),
             }
         }
-        kept::add_details(&mut self.details, said.reasoning_details);
+        vendor_fields::add_details(&mut self.details, said.reasoning_details);
         self.say_text(said.content.map(Content::into_text), deltas);
         self.refused |= said.refusal.as_ref().is_some_and(|text| !text.is_empty());
         self.say_text(said.refusal, deltas);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::kept;
+use super::vendor_fields;
 use crate::core::chat::{Message, Part, Role};
 use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
 
@@ -157,8 +157,8 @@ impl Manner {
 
     fn assistant<'a>(&self, message: &'a Message) -> Result<WireMessage<'a>, serde_json::Error> {
         let (mut texts, mut reasoning, mut tool_calls) = (Vec::new(), Vec::new(), Vec::new());
-        let kept = kept::of(message, &self.model);
-        let mut extra_contents = kept.extra_contents.into_iter();
+        let vendor_fields = vendor_fields::of(message, &self.model);
+        let mut extra_contents = vendor_fields.extra_contents.into_iter();
         for part in &message.content {
             match part {
                 Part::ToolUse { id, name, input } => tool_calls.push(WireCall {
@@ -183,7 +183,7 @@ impl Manner {
         Ok(WireMessage::Assistant {
             content: if says_nothing { Some(Cow::Borrowed(NOTHING)) } else { has_text.then_some(text) },
             reasoning_content: self.wants_reasoning.then(|| joined(reasoning, "")),
-            reasoning_details: kept.reasoning_details,
+            reasoning_details: vendor_fields.reasoning_details,
             tool_calls,
         })
     }

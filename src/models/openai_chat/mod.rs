@@ -3,11 +3,11 @@
 mod calls;
 mod chat;
 mod fold;
-mod kept;
 mod message;
 mod tools;
 mod usage;
-mod wire;
+mod vendor_fields;
+mod wire_types;
 
 pub(in crate::models) use chat::Chat;
 

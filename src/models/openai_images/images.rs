@@ -9,8 +9,8 @@ use crate::core::chat::Message;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, Members, Object, Opening, PromptCache, Reasoning, Rendered, Settings, SettingsError,
-    ToolChoice, Wire,
+    Declared, ErrorBody, Fold, Members, Object, Opening, PromptCache, ProviderProtocol, Reasoning, Rendered, Settings,
+    SettingsError, ToolChoice,
 };
 use crate::ports::ModelRequest;
 
@@ -39,7 +39,7 @@ impl Images {
     }
 }
 
-impl Wire for Images {
+impl ProviderProtocol for Images {
     fn name(&self) -> &'static str {
         WIRE
     }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::output::{self, End, Output};
-use super::wire::{Event, Response};
+use super::wire_types::{Event, Response};
 use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
 use crate::ports::Delta;

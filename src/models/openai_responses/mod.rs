@@ -5,7 +5,7 @@ mod fold;
 mod items;
 mod output;
 mod responses;
-mod wire;
+mod wire_types;
 
 use responses::Responses;
 

@@ -7,11 +7,11 @@ use super::fold::ResponseFold;
 use super::items::Items;
 use crate::core::chat::Message;
 use crate::core::error::ErrorCode;
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, Rendered, Settings,
-    SettingsError, ToolChoice, Wire,
+    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, ProviderProtocol,
+    Rendered, Settings, SettingsError, ToolChoice,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::models::openai_schema::{is_strict, project};
@@ -84,7 +84,7 @@ impl Responses {
     }
 }
 
-impl Wire for Responses {
+impl ProviderProtocol for Responses {
     fn name(&self) -> &'static str {
         WIRE
     }
@@ -128,7 +128,7 @@ impl Wire for Responses {
         body.rendered("input", &[b"[", rendered.messages, b"]"]);
         if let Some(tools) = rendered.tools {
             body.rendered("tools", &[tools]);
-            if let Some(choice) = choice(request.offer, rendered.choice(&self.tool_choice)) {
+            if let Some(choice) = choice(request.tool_access, rendered.choice(&self.tool_choice)) {
                 body.field("tool_choice", &choice)?;
             }
             if let Some(parallel) = self.parallel_tool_calls {
@@ -164,12 +164,12 @@ impl Wire for Responses {
 
 /// The tool choice. Tools that may not be called stay listed, because the prefix that the server caches must not change
 /// with the tool access.
-fn choice(offer: Offer, choice: &ToolChoice) -> Option<Value> {
-    match (offer, choice) {
-        (Offer::NoTools | Offer::LastWord, _) => Some(json!("none")),
-        (Offer::Tools, ToolChoice::Auto) => None,
-        (Offer::Tools, ToolChoice::Required) => Some(json!("required")),
-        (Offer::Tools, ToolChoice::Tool(name)) => Some(json!({"type": "function", "name": name})),
+fn choice(tool_access: ToolAccess, choice: &ToolChoice) -> Option<Value> {
+    match (tool_access, choice) {
+        (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, _) => Some(json!("none")),
+        (ToolAccess::Enabled, ToolChoice::Auto) => None,
+        (ToolAccess::Enabled, ToolChoice::Required) => Some(json!("required")),
+        (ToolAccess::Enabled, ToolChoice::Tool(name)) => Some(json!({"type": "function", "name": name})),
     }
 }
 

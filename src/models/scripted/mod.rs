@@ -17,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 
-pub use script::{Expectation, Script, ScriptError, ScriptedCall, ScriptedFailure, Streaming, Turn};
+pub use script::{Expectation, Script, ScriptError, ScriptedCall, ScriptedFailure, ScriptedTurn, Streaming};
 pub use strict::{TranscriptFault, check_transcript};
 
 use crate::core::chat::{Message, Reply, Role};
@@ -98,7 +98,7 @@ impl Conversation for ScriptedConversation {
 }
 
 impl ScriptedConversation {
-    fn check_expectation(&self, turn: &Turn, number: usize, messages: &[Arc<Message>]) -> Result<(), Failure> {
+    fn check_expectation(&self, turn: &ScriptedTurn, number: usize, messages: &[Arc<Message>]) -> Result<(), Failure> {
         let Some(expectation) = &turn.expect else { return Ok(()) };
         let said = messages.last().map(|message| reply::all_text(&message.content)).unwrap_or_default();
         if said.contains(&expectation.contains) {

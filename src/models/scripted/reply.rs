@@ -1,18 +1,20 @@
 //! Scripted replies: turns a script turn into a reply. Pure.
 
-use super::{ScriptedCall, Turn};
+use super::{ScriptedCall, ScriptedTurn};
 use crate::core::chat::{Media, Message, Part, Reply, Stop};
 use crate::core::id::CallId;
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::ports::{Delta, ModelRequest};
 
 const LAST_RESULT: &str = "{{last_result}}";
 
-impl Turn {
+impl ScriptedTurn {
     /// The reply of turn `number` (from 1) to a request.
     pub(super) fn reply(&self, number: usize, request: &ModelRequest<'_>) -> Reply {
         let fill = |text: &str| fill_in(text, request.messages.iter().map(|message| message.as_ref()));
-        if let (Offer::NoTools | Offer::LastWord, Some(text)) = (request.offer, &self.final_text) {
+        if let (ToolAccess::BudgetExhausted | ToolAccess::FinalAnswer, Some(text)) =
+            (request.tool_access, &self.final_text)
+        {
             return Reply { usage: self.usage, ..Reply::text(fill(text)) };
         }
         let reasoning = self.reasoning.iter().map(|text| Part::Reasoning { text: text.clone() });

@@ -11,14 +11,14 @@ use crate::core::tool::Arguments;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The replies, in order. Turn `n` answers a transcript with `n` assistant messages.
-    pub turns: Vec<Turn>,
+    /// The replies, in order. ScriptedTurn `n` answers a transcript with `n` assistant messages.
+    pub turns: Vec<ScriptedTurn>,
 }
 
 /// One reply, with its timing and failures.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Turn {
+pub struct ScriptedTurn {
     /// The expected content of the last user message; without it the reply is a failure that names the turn.
     pub expect: Option<Expectation>,
     /// Visible reasoning; first in the reply.

@@ -8,13 +8,13 @@ use sha2::{Digest, Sha256};
 use super::error::EnvelopeError;
 use super::token::Claims;
 use crate::core::json;
-use crate::core::run::Recorded;
+use crate::core::run::JournalEntry;
 use crate::ports::Blob;
 
 /// Everything that a node needs to resume a run it has never stored.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Content {
-    pub(super) journal: Vec<Recorded>,
+    pub(super) journal: Vec<JournalEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     blobs: Vec<Carried>,
 }
@@ -27,7 +27,7 @@ struct Carried {
 }
 
 impl Content {
-    pub(super) fn new(journal: Vec<Recorded>, blobs: Vec<Blob>) -> Self {
+    pub(super) fn new(journal: Vec<JournalEntry>, blobs: Vec<Blob>) -> Self {
         let carried = |blob: Blob| Carried { media_type: blob.media_type, data: STANDARD_NO_PAD.encode(blob.bytes) };
         Self { journal, blobs: blobs.into_iter().map(carried).collect() }
     }
@@ -54,7 +54,7 @@ impl Content {
 }
 
 /// The hash of a journal or of a prefix: of its events as JSON, one per line.
-pub(super) fn head<'a>(journal: impl IntoIterator<Item = &'a Recorded>) -> String {
+pub(super) fn head<'a>(journal: impl IntoIterator<Item = &'a JournalEntry>) -> String {
     let mut hash = Sha256::new();
     for recorded in journal {
         // A journal contains only serializable events.

@@ -24,7 +24,7 @@ use once::Once;
 use crate::core::chat::Message;
 use crate::core::id::RunId;
 use crate::core::json;
-use crate::core::run::Debt;
+use crate::core::run::PendingItem;
 
 /// The maximum size of an envelope, in bytes: a token, and as much visible content.
 pub const MOST_ENVELOPE_BYTES: usize = 2 * MOST_TOKEN_BYTES;
@@ -38,7 +38,7 @@ pub struct Envelope {
     /// The conversation so far, including the open turn.
     pub messages: Vec<Arc<Message>>,
     /// The pending items.
-    pub pending: Vec<Debt>,
+    pub pending: Vec<PendingItem>,
     /// Turns with tools, and rejected answers.
     pub tool_interactions: u32,
     /// Authenticates the other members, and contains the rest of the run's state.
@@ -97,7 +97,7 @@ impl EnvelopeKeys {
 struct Members {
     run_id: RunId,
     messages: Vec<Arc<Message>>,
-    pending: Vec<Debt>,
+    pending: Vec<PendingItem>,
     tool_interactions: u32,
     token: String,
     expires_at: Timestamp,

@@ -7,15 +7,15 @@ use super::content::{Content, head};
 use super::token::{Claims, mint};
 use super::{Envelope, EnvelopeError, EnvelopeKeys, MOST_TOKEN_BYTES};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Debt, Ending, Event, Input, Recorded, Refusal, Resume, Run};
+use crate::core::run::{Ending, Event, Input, JournalEntry, PendingItem, Resume, ResumeError, Run};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal};
 use crate::ports::{Blob, BlobError, StoreError};
-use crate::runner::given::{gives, require_servers};
+use crate::runner::resume_input::{gives, require_servers};
 use crate::runner::{AgentRunner, Execution, Report, RunnerError};
 
 /// The stored journal compared with the journal in an envelope.
-enum Standing {
+enum ImportState {
     /// It is the same, apart from expiry events; this is its length now.
     Same(u64),
     /// It continued from there with the same answers as the ones given now.
@@ -53,10 +53,10 @@ impl AgentRunner {
     }
 
     /// Opens a run that is pending now, after the expiry of overdue items was written to its journal.
-    async fn open_waiting(&self, run: &RunId) -> Result<(Journal, Vec<Recorded>), RunnerError> {
+    async fn open_waiting(&self, run: &RunId) -> Result<(Journal, Vec<JournalEntry>), RunnerError> {
         loop {
             let (journal, history) = self.open_unless_over(run).await?;
-            let (by_now, late) = journal.by_now()?;
+            let (by_now, late) = journal.at_now()?;
             if by_now.pending().is_empty() {
                 let status = if late.is_empty() { by_now.status().as_str() } else { "overdue" };
                 return Err(EnvelopeError::NotPending { run: run.clone(), status }.into());
@@ -70,12 +70,12 @@ impl AgentRunner {
 
     /// Resumes a run from an envelope and waits until it is idle again.
     pub async fn resume_from(&self, envelope: &Envelope, resume: Resume) -> Result<Report, RunnerError> {
-        self.take_up_from(envelope, resume, None).await?.rest().await
+        self.resume_run_from(envelope, resume, None).await?.rest().await
     }
 
     /// Resumes a run from an envelope. An envelope is valid for one resume; repeating the same resume changes nothing.
     /// A rejected envelope writes nothing.
-    pub async fn take_up_from(
+    pub async fn resume_run_from(
         &self,
         envelope: &Envelope,
         resume: Resume,
@@ -86,11 +86,11 @@ impl AgentRunner {
         stands_at(&resume, claims.length)?;
         loop {
             let version = match self.standing(claims, &content, &resume).await? {
-                Standing::Same(version) => version,
-                Standing::Answered => return self.follow(&claims.run, trace).await,
+                ImportState::Same(version) => version,
+                ImportState::Answered => return self.follow(&claims.run, trace).await,
             };
             let given = Input::Resume(bound(&resume, claims, version));
-            match self.take_up(&claims.run, given, trace.clone()).await {
+            match self.resume_run(&claims.run, given, trace.clone()).await {
                 // Another writer was faster, or an item expired: compare again with the current journal.
                 Err(RunnerError::Refused(_)) if self.length(&claims.run).await? != version => {}
                 done => return done,
@@ -99,7 +99,7 @@ impl AgentRunner {
     }
 
     /// The journal in an envelope, after full verification.
-    pub fn journal_in(&self, envelope: &Envelope) -> Result<Vec<Recorded>, RunnerError> {
+    pub fn journal_in(&self, envelope: &Envelope) -> Result<Vec<JournalEntry>, RunnerError> {
         Ok(self.opened(envelope)?.1.journal)
     }
 
@@ -112,7 +112,7 @@ impl AgentRunner {
 
     /// Continues a run that already has its answers. Adds no input.
     async fn follow(&self, run: &RunId, trace: Option<Trace>) -> Result<Execution, RunnerError> {
-        match self.take_up(run, Input::Resume(Resume::default()), trace).await {
+        match self.resume_run(run, Input::Resume(Resume::default()), trace).await {
             Err(RunnerError::DrivenElsewhere { run, .. }) => Ok(self.follow_elsewhere(&run)),
             done => done,
         }
@@ -123,7 +123,7 @@ impl AgentRunner {
     }
 
     /// Compares the stored journal with the envelope. The store has the run when this returns.
-    async fn standing(&self, claims: &Claims, content: &Content, resume: &Resume) -> Result<Standing, RunnerError> {
+    async fn standing(&self, claims: &Claims, content: &Content, resume: &Resume) -> Result<ImportState, RunnerError> {
         let run = &claims.run;
         loop {
             let stored = self.stored(run).await?;
@@ -137,10 +137,10 @@ impl AgentRunner {
             }
             let since = stored.iter().skip(common);
             if since.clone().all(is_of_time) {
-                return Ok(Standing::Same(stored.len() as u64));
+                return Ok(ImportState::Same(stored.len() as u64));
             }
             return match self.repeats(run, resume).await? {
-                true => Ok(Standing::Answered),
+                true => Ok(ImportState::Answered),
                 false => Err(EnvelopeError::Spent { run: run.clone() }.into()),
             };
         }
@@ -151,7 +151,7 @@ impl AgentRunner {
         let bare = Resume { seen: Vec::new(), expected_version: None, ..resume.clone() };
         let journal = self.open_unless_over(run).await?.0;
         let (input, _) = self.fit(&journal, &Input::Resume(bare));
-        let received = self.received(&journal, &journal.by_now()?.0, &input);
+        let received = self.received(&journal, &journal.at_now()?.0, &input);
         Ok(gives(&input) && received.is_ok_and(|events| events.is_empty()))
     }
 
@@ -170,7 +170,7 @@ impl AgentRunner {
         let agent = self.agent_of(&journal.run().started().spec)?;
         require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
         // Expiry events since the export are not in the envelope. The resume writes them.
-        let (by_now, _) = journal.by_now()?;
+        let (by_now, _) = journal.at_now()?;
         let given = bound(resume, claims, by_now.length());
         self.examined(&journal, &by_now, &Input::Resume(given)).await?;
         if let Some(blobs) = &ports.blobs {
@@ -195,7 +195,7 @@ impl AgentRunner {
         Ok(carried)
     }
 
-    async fn stored(&self, run: &RunId) -> Result<Vec<Recorded>, RunnerError> {
+    async fn stored(&self, run: &RunId) -> Result<Vec<JournalEntry>, RunnerError> {
         Ok(self.inner.ports.store.runs.load(run, 0).await.map_err(DriveError::from)?)
     }
 
@@ -209,7 +209,7 @@ fn stands_at(resume: &Resume, length: u64) -> Result<(), RunnerError> {
     match resume.expected_version {
         Some(expected) if expected != length => {
             let status = "in an envelope".to_owned();
-            Err(RunnerError::Refused(vec![Refusal::Stale { expected, actual: length, status }]))
+            Err(RunnerError::Refused(vec![ResumeError::VersionConflict { expected, actual: length, status }]))
         }
         Some(_) | None => Ok(()),
     }
@@ -224,16 +224,16 @@ fn bound(resume: &Resume, claims: &Claims, version: u64) -> Resume {
     resume
 }
 
-fn bindings(run: &RunId, state: &Run, pending: &[Debt]) -> BTreeMap<CallId, String> {
-    let binding = |debt: &Debt| {
-        let call = debt.call_id();
+fn bindings(run: &RunId, state: &Run, pending: &[PendingItem]) -> BTreeMap<CallId, String> {
+    let binding = |item: &PendingItem| {
+        let call = item.call_id();
         state.binding(call, None).map(|binding| (call.clone(), binding.digest(run, call)))
     };
     pending.iter().filter_map(binding).collect()
 }
 
 /// Whether an event only concerns a deadline: it passed, or it was extended.
-fn is_of_time(recorded: &Recorded) -> bool {
+fn is_of_time(recorded: &JournalEntry) -> bool {
     match &recorded.event {
         Event::Expired { .. } | Event::Extended { .. } => true,
         Event::Ended { ending } => *ending == Ending::Expired,

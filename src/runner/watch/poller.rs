@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::Hub;
+use super::Broadcaster;
 use crate::core::id::{NodeId, RunId};
 use crate::ports::{RunPosition, RunStore};
-use crate::runner::driving::Driving;
+use crate::runner::registry::ActiveRuns;
 
 /// The task, which exists while runs are watched. It ends with the last watch, and at once when this is dropped.
 #[derive(Debug)]
@@ -35,24 +35,29 @@ struct Task {
 }
 
 /// Starts the task unless it is running.
-pub(super) fn start(hub: &Arc<Hub>, runs: &Arc<dyn RunStore>, driving: &Arc<Driving>, interval: Duration) {
-    let mut task = hub.poller.task();
+pub(super) fn start(
+    broadcaster: &Arc<Broadcaster>,
+    runs: &Arc<dyn RunStore>,
+    active_runs: &Arc<ActiveRuns>,
+    interval: Duration,
+) {
+    let mut task = broadcaster.poller.task();
     if std::mem::replace(&mut task.is_polling, true) {
         return;
     }
     while task.tasks.try_join_next().is_some() {}
-    let pace = Pace { node: hub.poller.node.clone(), interval, polls: 0 };
-    task.tasks.spawn(poll(Arc::downgrade(hub), runs.clone(), driving.clone(), pace));
+    let pace = Pace { node: broadcaster.poller.node.clone(), interval, polls: 0 };
+    task.tasks.spawn(poll(Arc::downgrade(broadcaster), runs.clone(), active_runs.clone(), pace));
 }
 
-async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, mut pace: Pace) {
+async fn poll(broadcaster: Weak<Broadcaster>, runs: Arc<dyn RunStore>, active_runs: Arc<ActiveRuns>, mut pace: Pace) {
     let mut known: BTreeMap<RunId, RunPosition> = BTreeMap::new();
     let mut is_failing = false;
     loop {
         tokio::time::sleep(pace.pause()).await;
-        let Some(watched) = hub.upgrade().and_then(|hub| hub.watched_or_end()) else { return };
+        let Some(watched) = broadcaster.upgrade().and_then(|broadcaster| broadcaster.watched_or_end()) else { return };
         // This process sees the updates of its own active runs without polling.
-        let elsewhere: Vec<RunId> = watched.into_iter().filter(|run| driving.driven(run).is_none()).collect();
+        let elsewhere: Vec<RunId> = watched.into_iter().filter(|run| active_runs.driven(run).is_none()).collect();
         if elsewhere.is_empty() {
             known.clear();
             continue;
@@ -60,10 +65,10 @@ async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, mu
         match runs.positions(&elsewhere).await {
             Ok(positions) => {
                 is_failing = false;
-                let Some(hub) = hub.upgrade() else { return };
+                let Some(broadcaster) = broadcaster.upgrade() else { return };
                 // A run that was not polled before may have changed since its watcher read it.
                 for position in positions.iter().filter(|position| known.get(&position.run) != Some(position)) {
-                    hub.set_behind(&position.run);
+                    broadcaster.set_behind(&position.run);
                 }
                 known = positions.into_iter().map(|position| (position.run.clone(), position)).collect();
             }
@@ -76,7 +81,7 @@ async fn poll(hub: Weak<Hub>, runs: Arc<dyn RunStore>, driving: Arc<Driving>, mu
     }
 }
 
-impl Hub {
+impl Broadcaster {
     /// The watched runs; `None` if there are none, in which case the task must end.
     fn watched_or_end(&self) -> Option<Vec<RunId>> {
         // A watch that is registered after this check starts the task again.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::core::id::{AgentName, RunId, SessionId, Tenant};
 use crate::core::run::Status;
-use crate::ports::{Owing, RunFilter, RunRow};
+use crate::ports::{PendingKind, RunFilter, RunRow};
 
 /// Index of runs. It is derived from the rows of the runs and changes with them.
 #[derive(Debug, Default)]
@@ -38,10 +38,10 @@ impl RunIndex {
         for key in keys(row) {
             self.lists.entry(key).or_default().insert(row.id.clone());
         }
-        if row.owes.tasks > 0 {
+        if row.pending_counts.tasks > 0 {
             self.waiting_for_tasks.insert(row.id.clone());
         }
-        if let Some(due_at) = row.owes.due_at {
+        if let Some(due_at) = row.pending_counts.due_at {
             self.by_deadline.insert((due_at, row.id.clone()));
         }
     }
@@ -53,10 +53,10 @@ impl RunIndex {
             let due: BTreeSet<&RunId> = due.map(|(_, run)| run).collect();
             return Some(Box::new(due.into_iter().rev()));
         }
-        let runs = match (filter.owing, ListKey::of(filter)) {
-            (Some(Owing::Task), _) => Some(&self.waiting_for_tasks),
-            (Some(Owing::Approval) | None, Some(key)) => self.lists.get(&key),
-            (Some(Owing::Approval) | None, None) => return None,
+        let runs = match (filter.pending_kind, ListKey::of(filter)) {
+            (Some(PendingKind::Task), _) => Some(&self.waiting_for_tasks),
+            (Some(PendingKind::Approval) | None, Some(key)) => self.lists.get(&key),
+            (Some(PendingKind::Approval) | None, None) => return None,
         };
         let Some(runs) = runs else { return Some(Box::new(std::iter::empty())) };
         Some(match &filter.before {
@@ -81,7 +81,7 @@ impl RunIndex {
             }
         }
         self.waiting_for_tasks.remove(&row.id);
-        if let Some(due_at) = row.owes.due_at {
+        if let Some(due_at) = row.pending_counts.due_at {
             self.by_deadline.remove(&(due_at, row.id.clone()));
         }
     }
@@ -91,17 +91,17 @@ impl ListKey {
     /// The list that answers a filter; `None` if no list does. Lists of all tenants exist for sweeps, which filter by
     /// status.
     fn of(filter: &RunFilter) -> Option<Self> {
-        let RunFilter { tenant, status, agent, session, owing, purged, .. } = filter;
+        let RunFilter { tenant, status, agent, session, pending_kind, purged, .. } = filter;
         let is_listed = match tenant {
             Some(_) => true,
-            None => status.is_some() && agent.is_none() && session.is_none() && owing.is_none(),
+            None => status.is_some() && agent.is_none() && session.is_none() && pending_kind.is_none(),
         };
         (is_listed && !purged).then(|| Self {
             tenant: tenant.clone(),
             status: status.map(Status::as_str),
             agent: agent.clone(),
             session: session.clone(),
-            waits_for_approval: owing.is_some(),
+            waits_for_approval: pending_kind.is_some(),
         })
     }
 }
@@ -115,7 +115,7 @@ fn keys(row: &RunRow) -> Vec<ListKey> {
     }
     let status = row.status.as_str();
     keys.push(ListKey { status: Some(status), ..ListKey::default() });
-    for waits_for_approval in either.into_iter().filter(|waits| !waits || row.owes.approvals > 0) {
+    for waits_for_approval in either.into_iter().filter(|waits| !waits || row.pending_counts.approvals > 0) {
         for by_status in either {
             for by_agent in either {
                 for by_session in either {
@@ -136,7 +136,13 @@ fn keys(row: &RunRow) -> Vec<ListKey> {
 /// Whether two rows of one run belong to the same lists. This holds for most appends.
 fn has_same_entries(previous: &RunRow, row: &RunRow) -> bool {
     let values = |row: &RunRow| {
-        (row.status, row.owes.approvals > 0, row.owes.tasks > 0, row.owes.due_at, row.purged_at.is_some())
+        (
+            row.status,
+            row.pending_counts.approvals > 0,
+            row.pending_counts.tasks > 0,
+            row.pending_counts.due_at,
+            row.purged_at.is_some(),
+        )
     };
     values(previous) == values(row)
         && (&previous.tenant, &previous.agent, &previous.session) == (&row.tenant, &row.agent, &row.session)

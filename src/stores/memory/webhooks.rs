@@ -9,12 +9,13 @@ use super::{MemoryStore, page};
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{
-    DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, EndpointSaved, RunRow, Settled, Standing, StoreError,
-    Told, Untold, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints, WebhookOutbox,
+    Announcement, DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, EndpointHealth, EndpointSaved, RunRow,
+    Settled, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints,
+    WebhookOutbox,
 };
 
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct WebhookContents {
     endpoints: BTreeMap<EndpointId, WebhookEndpoint>,
     deliveries: BTreeMap<MessageId, WebhookDelivery>,
     told: BTreeMap<RunId, u64>,
@@ -78,9 +79,9 @@ impl WebhookEndpoints for MemoryStore {
 
 #[async_trait]
 impl WebhookOutbox for MemoryStore {
-    async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError> {
+    async fn untold(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
         let mut kept = self.kept();
-        let super::Kept { runs, webhooks, .. } = &mut *kept;
+        let super::Contents { runs, webhooks, .. } = &mut *kept;
         let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
         let (mut untold, mut settled) = (Vec::new(), Vec::new());
         for row in webhooks.changed.iter().filter_map(|run| runs.get(run)).map(|run| &run.row) {
@@ -91,7 +92,7 @@ impl WebhookOutbox for MemoryStore {
             if *told >= row.version {
                 settled.push(row.id.clone());
             } else if untold.len() < limit {
-                untold.push(Untold { row: row.clone(), told: *told });
+                untold.push(UnannouncedRun { row: row.clone(), told: *told });
             }
         }
         for run in settled {
@@ -100,7 +101,7 @@ impl WebhookOutbox for MemoryStore {
         Ok(untold)
     }
 
-    async fn tell(&self, told: Told) -> Result<(), StoreError> {
+    async fn announce(&self, told: Announcement) -> Result<(), StoreError> {
         let kept = &mut self.kept().webhooks;
         for delivery in told.deliveries {
             if kept.endpoints.contains_key(&delivery.endpoint) {
@@ -177,17 +178,17 @@ impl WebhookDeliveries for MemoryStore {
         }
         if let Some(endpoint) = kept.endpoints.get_mut(&delivery.endpoint) {
             match standing {
-                Standing::Well => endpoint.failing_since = None,
-                Standing::Failing(at) => drop(endpoint.failing_since.get_or_insert(*at)),
-                Standing::Disabled(disabled) => {
+                EndpointHealth::Well => endpoint.failing_since = None,
+                EndpointHealth::Failing(at) => drop(endpoint.failing_since.get_or_insert(*at)),
+                EndpointHealth::Disabled(disabled) => {
                     endpoint.disabled.get_or_insert_with(|| disabled.clone());
                     endpoint.revision += 1;
                 }
-                Standing::GivenUp { since, disabled } if endpoint.failing_since == Some(*since) => {
+                EndpointHealth::GivenUp { since, disabled } if endpoint.failing_since == Some(*since) => {
                     endpoint.disabled.get_or_insert_with(|| disabled.clone());
                     endpoint.revision += 1;
                 }
-                Standing::GivenUp { disabled, .. } => drop(endpoint.failing_since.get_or_insert(disabled.at)),
+                EndpointHealth::GivenUp { disabled, .. } => drop(endpoint.failing_since.get_or_insert(disabled.at)),
             }
         }
         Ok(())
@@ -215,7 +216,7 @@ impl WebhookDeliveries for MemoryStore {
     }
 }
 
-impl Kept {
+impl WebhookContents {
     /// Notes that an append changed a run.
     pub(super) fn changed(&mut self, row: &RunRow) {
         match row.status {

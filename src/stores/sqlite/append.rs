@@ -72,12 +72,12 @@ impl Appending {
             .bind(row.updated_at.to_string())
             .bind(owner.as_ref().map(NodeId::as_str))
             .bind(millis(*lease))
-            .bind(row.owes.approvals)
-            .bind(row.owes.asked_at.map(nanos))
-            .bind(row.owes.due_at.map(nanos))
-            .bind(row.owes.results)
-            .bind(row.owes.answers)
-            .bind(row.owes.tasks)
+            .bind(row.pending_counts.approvals)
+            .bind(row.pending_counts.asked_at.map(nanos))
+            .bind(row.pending_counts.due_at.map(nanos))
+            .bind(row.pending_counts.results)
+            .bind(row.pending_counts.answers)
+            .bind(row.pending_counts.tasks)
             .bind(row.tenant.as_str());
         Ok(insert.execute(db).await?.rows_affected() == 1)
     }
@@ -94,12 +94,12 @@ impl Appending {
             .bind(row.updated_at.to_string())
             .bind(owner.as_ref().map(NodeId::as_str))
             .bind(millis(*lease))
-            .bind(row.owes.approvals)
-            .bind(row.owes.asked_at.map(nanos))
-            .bind(row.owes.due_at.map(nanos))
-            .bind(row.owes.results)
-            .bind(row.owes.answers)
-            .bind(row.owes.tasks);
+            .bind(row.pending_counts.approvals)
+            .bind(row.pending_counts.asked_at.map(nanos))
+            .bind(row.pending_counts.due_at.map(nanos))
+            .bind(row.pending_counts.results)
+            .bind(row.pending_counts.answers)
+            .bind(row.pending_counts.tasks);
         Ok(update.execute(db).await?.rows_affected() == 1)
     }
 

@@ -12,11 +12,11 @@ mod claim;
 mod fault;
 mod grant;
 mod health;
+mod idempotency;
 mod open;
 mod page;
 mod purge;
 mod read;
-mod reply;
 mod webhook;
 mod writer;
 
@@ -42,7 +42,7 @@ use self::writer::Writer;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
 use crate::core::id::{GrantId, NodeId, RunId};
-use crate::core::run::{Granted, Recorded};
+use crate::core::run::{Granted, JournalEntry};
 use crate::ports::{
     Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
     Guarded, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
@@ -117,7 +117,7 @@ impl RunStore for SqliteStore {
         self.writer.make(Appending::new(append)?).await?
     }
 
-    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         let rows = read::journal(&self.lookups, run, from).await.map_err(|error| self.fault(error))?;
         rows.into_iter().zip(from..).map(|(row, seq)| read::fact(run, seq, row)).collect()
     }

@@ -8,8 +8,8 @@ use sqlx::{FromRow, QueryBuilder, Row};
 
 use super::append::{integer, nanos};
 use crate::core::id::RunId;
-use crate::core::run::{Event, Owes, Recorded, Status};
-use crate::ports::{Owing, RunFilter, RunPosition, RunRow, StoreError};
+use crate::core::run::{Event, JournalEntry, PendingCounts, Status};
+use crate::ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
 /// The rows of one journal, starting at a position.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";
@@ -35,7 +35,7 @@ pub(super) struct IndexRow {
     title: String,
     created_at: String,
     updated_at: String,
-    owes: Owes,
+    pending_counts: PendingCounts,
     purged_at: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl<'r> FromRow<'r, SqliteRow> for IndexRow {
             title: row.try_get("title")?,
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
-            owes: Owes {
+            pending_counts: PendingCounts {
                 approvals: row.try_get("approvals")?,
                 results: row.try_get("results")?,
                 answers: row.try_get("answers")?,
@@ -130,15 +130,15 @@ enum Lookup {
 
 impl Lookup {
     fn of(filter: &RunFilter) -> Self {
-        let RunFilter { tenant, status, agent, session, owing, due_by, .. } = filter;
+        let RunFilter { tenant, status, agent, session, pending_kind, due_by, .. } = filter;
         // Both conditions match few runs at any time, whatever their tenant.
-        match (due_by, owing) {
+        match (due_by, pending_kind) {
             _ if filter.run.is_some() => return Self::Row,
             (Some(_), _) => return Self::All(Some("run_by_due")),
-            (None, Some(Owing::Task)) => return Self::All(Some("run_by_tasks")),
-            (None, Some(Owing::Approval) | None) => {}
+            (None, Some(PendingKind::Task)) => return Self::All(Some("run_by_tasks")),
+            (None, Some(PendingKind::Approval) | None) => {}
         }
-        let of_tenant = match (owing, session, agent, status) {
+        let of_tenant = match (pending_kind, session, agent, status) {
             (Some(_), ..) => "run_by_tenant_approvals",
             (None, Some(_), ..) => "run_by_tenant_session",
             (None, None, Some(_), Some(_)) => "run_by_tenant_agent_status",
@@ -146,7 +146,7 @@ impl Lookup {
             (None, None, None, Some(_)) => "run_by_tenant_status",
             (None, None, None, None) => "run_by_tenant",
         };
-        let of_all = match (owing, session, status, agent) {
+        let of_all = match (pending_kind, session, status, agent) {
             (Some(_), ..) => Some("run_by_approvals"),
             (None, Some(_), ..) => Some("run_by_session"),
             // Few runs are active; one agent may have most of the ended runs.
@@ -157,7 +157,7 @@ impl Lookup {
         };
         match tenant {
             // The indexes of a tenant exclude deleted runs. A run that waits for approval is never deleted.
-            Some(_) if !filter.purged || owing.is_some() => Self::Tenant(of_tenant),
+            Some(_) if !filter.purged || pending_kind.is_some() => Self::Tenant(of_tenant),
             Some(_) | None => Self::All(of_all),
         }
     }
@@ -171,9 +171,9 @@ fn restrict(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
     if let Some(tenant) = &filter.tenant {
         query.push(" AND tenant = ").push_bind(tenant.as_str());
     }
-    match filter.owing {
-        Some(Owing::Approval) => drop(query.push(" AND approvals > 0")),
-        Some(Owing::Task) => drop(query.push(" AND tasks > 0")),
+    match filter.pending_kind {
+        Some(PendingKind::Approval) => drop(query.push(" AND approvals > 0")),
+        Some(PendingKind::Task) => drop(query.push(" AND tasks > 0")),
         None => {}
     }
     if let Some(by) = filter.due_by {
@@ -189,7 +189,7 @@ fn restrict(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
         query.push(" AND session = ").push_bind(session.as_str());
     }
     // A run that waits for approval is not deleted, and the index of such runs does not contain `purged_at`.
-    if !filter.purged && filter.owing != Some(Owing::Approval) {
+    if !filter.purged && filter.pending_kind != Some(PendingKind::Approval) {
         query.push(" AND purged_at IS NULL");
     }
     if let Some(before) = &filter.before {
@@ -203,7 +203,7 @@ fn limit(query: &mut QueryBuilder<Sqlite>, filter: &RunFilter) {
 }
 
 /// The event at position `seq`.
-pub(super) fn fact(run: &RunId, seq: u64, row: JournalRow) -> Result<Recorded, StoreError> {
+pub(super) fn fact(run: &RunId, seq: u64, row: JournalRow) -> Result<JournalEntry, StoreError> {
     let (stored, at, event) = row;
     if stored != integer(seq) {
         return Err(StoreError::Corrupt(format!("event {seq} of run {run} is missing, the next one is {stored}")));
@@ -216,7 +216,7 @@ pub(super) fn fact(run: &RunId, seq: u64, row: JournalRow) -> Result<Recorded, S
     };
     let at = at.parse().map_err(|_| unreadable(format!("`{at}` is not a timestamp")))?;
     let event: Event = serde_json::from_str(&event).map_err(|error| unreadable(error.to_string()))?;
-    Ok(Recorded { seq, at, event })
+    Ok(JournalEntry { seq, at, event })
 }
 
 /// The `type` of an event's JSON, if it has one.
@@ -230,7 +230,19 @@ fn type_of(event: &str) -> String {
 
 /// Parses an index row.
 pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
-    let IndexRow { id, tenant, agent, session, status, version, title, created_at, updated_at, owes, purged_at } = row;
+    let IndexRow {
+        id,
+        tenant,
+        agent,
+        session,
+        status,
+        version,
+        title,
+        created_at,
+        updated_at,
+        pending_counts,
+        purged_at,
+    } = row;
     let unreadable = |what: &str| StoreError::Corrupt(format!("the index row of run {id} has {what}"));
     let named = RunId::from(id.as_str());
     let time = |text: &str| time(&named, text);
@@ -245,7 +257,7 @@ pub(super) fn listed(row: IndexRow) -> Result<RunRow, StoreError> {
         session: session.into(),
         tenant: tenant.into(),
         title,
-        owes,
+        pending_counts,
     })
 }
 

@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use super::writer::Write;
 use super::*;
-use crate::core::run::{Event, Owes, Status};
-use crate::ports::{AccessKeys as _, EndpointFilter, KeyFilter, Owing};
+use crate::core::run::{Event, PendingCounts, Status};
+use crate::ports::{AccessKeys as _, EndpointFilter, KeyFilter, PendingKind};
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -33,10 +33,10 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         title: String::new(),
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
-        owes: Owes::default(),
+        pending_counts: PendingCounts::default(),
         purged_at: None,
     };
-    let events = vec![Recorded { seq: at, at: Timestamp::UNIX_EPOCH, event }];
+    let events = vec![JournalEntry { seq: at, at: Timestamp::UNIX_EPOCH, event }];
     Append { run: run.into(), at, events, row, owner: None, lease: Duration::ZERO }
 }
 
@@ -303,19 +303,19 @@ async fn sweeps_and_the_command_line_read_an_index() {
     let none = RunFilter::default;
     let pending = RunFilter { status: Some(Status::Pending), ..none() };
     let due_by = Some(Timestamp::UNIX_EPOCH);
-    let (approvals, tasks) = (Some(Owing::Approval), Some(Owing::Task));
+    let (approvals, tasks) = (Some(PendingKind::Approval), Some(PendingKind::Task));
     let before = Some(RunId::from("run_b"));
     let run = Some(RunId::from("run_a"));
     let (session, agent, tenant) = (Some("s".into()), Some("a".into()), Some(crate::core::id::Tenant::default()));
     for (filter, step) in [
         (RunFilter { due_by, ..pending.clone() }, "SEARCH run USING INDEX run_by_due (due_at<?)"),
         (
-            RunFilter { due_by, owing: approvals, before: before.clone(), ..pending.clone() },
+            RunFilter { due_by, pending_kind: approvals, before: before.clone(), ..pending.clone() },
             "SEARCH run USING INDEX run_by_due (due_at<?)",
         ),
-        (RunFilter { owing: tasks, ..pending.clone() }, "SCAN run USING INDEX run_by_tasks"),
-        (RunFilter { owing: tasks, before, ..pending.clone() }, "SEARCH run USING INDEX run_by_tasks (id<?)"),
-        (RunFilter { owing: approvals, ..pending.clone() }, "SCAN run USING INDEX run_by_approvals"),
+        (RunFilter { pending_kind: tasks, ..pending.clone() }, "SCAN run USING INDEX run_by_tasks"),
+        (RunFilter { pending_kind: tasks, before, ..pending.clone() }, "SEARCH run USING INDEX run_by_tasks (id<?)"),
+        (RunFilter { pending_kind: approvals, ..pending.clone() }, "SCAN run USING INDEX run_by_approvals"),
         (pending.clone(), "SEARCH run USING INDEX run_by_status (status=?)"),
         (RunFilter { agent: agent.clone(), ..pending.clone() }, "SEARCH run USING INDEX run_by_status (status=?)"),
         (RunFilter { session, ..pending.clone() }, "SEARCH run USING INDEX run_by_session (session=?)"),
@@ -335,17 +335,19 @@ async fn a_page_of_a_tenant_reads_its_index_and_its_own_rows() {
     let either = [false, true];
     let every = either.iter().flat_map(|a| either.iter().flat_map(move |b| either.map(|c| (*a, *b, c))));
     for (by_status, by_agent, by_session) in every {
-        for (owing, before) in [(None, None), (None, Some("run_b")), (Some(Owing::Approval), Some("run_b"))] {
+        for (pending_kind, before) in
+            [(None, None), (None, Some("run_b")), (Some(PendingKind::Approval), Some("run_b"))]
+        {
             let filter = RunFilter {
                 tenant: Some("acme".into()),
                 status: by_status.then_some(Status::Completed),
                 agent: by_agent.then(|| "clerk".into()),
                 session: by_session.then(|| "session".into()),
-                owing,
+                pending_kind,
                 before: before.map(Into::into),
                 ..RunFilter::default()
             };
-            let index = match (owing, by_session, by_agent, by_status) {
+            let index = match (pending_kind, by_session, by_agent, by_status) {
                 (Some(_), ..) => "run_by_tenant_approvals (tenant=?",
                 (None, true, ..) => "run_by_tenant_session (tenant=? AND session=?",
                 (None, false, true, true) => "run_by_tenant_agent_status (tenant=? AND agent=? AND status=?",

@@ -47,7 +47,7 @@ impl Writer {
     pub(super) async fn make<W: Write>(&self, write: W) -> Result<W::Answer, StoreError> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (done, answer) = oneshot::channel();
-        let job = Box::new(Asked { write, answer: None, done });
+        let job = Box::new(Queued { write, answer: None, done });
         match queue {
             Some(queue) => queue.send(job).await.map_err(|_| stopped())?,
             None => return Err(StoreError::Unavailable("it is closed".to_owned())),
@@ -81,14 +81,14 @@ trait Job: Send {
     fn settle(self: Box<Self>, fate: Result<(), StoreError>);
 }
 
-struct Asked<W: Write> {
+struct Queued<W: Write> {
     write: W,
     answer: Option<W::Answer>,
     done: oneshot::Sender<Result<W::Answer, StoreError>>,
 }
 
 #[async_trait]
-impl<W: Write> Job for Asked<W> {
+impl<W: Write> Job for Queued<W> {
     async fn apply(&mut self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         self.answer = Some(self.write.apply(db).await?);
         Ok(())

@@ -5,29 +5,29 @@
 //! each loss is counted.
 
 mod batching;
-mod carrier;
 mod console;
+mod content_flags;
 mod convert;
 mod error;
-mod gate;
 mod limits;
-mod reach;
+mod queue;
+mod reachability;
 mod rejections;
 pub(in crate::telemetry) mod resource;
 mod runtime;
 mod sampler;
+mod sender;
 mod settings;
 mod sink;
 mod size;
-mod switches;
 mod transport;
 pub(in crate::telemetry) mod variables;
 
+pub use content_flags::misspelt;
 pub use error::{ExportError, SettingsError};
-pub use gate::Tally;
+pub use queue::Tally;
 pub use runtime::ExportRuntime;
 pub use sampler::Sampler;
 pub use settings::{Export, ExportSettings};
 pub use sink::SpanSink;
-pub use switches::misspelt;
 pub use transport::{Destination, MetricExport, Protocol, Signal, Transport};

@@ -12,7 +12,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Dispatch, Event, Metadata, Subscriber};
 
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 
 /// The longest receiver message that is repeated, in characters.
 const LONGEST: usize = 300;
@@ -132,7 +132,7 @@ fn shown(message: &str) -> String {
     if cut.len() < message.len() {
         cut.push('…');
     }
-    visible(&cut)
+    escape_untrusted(&cut)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 
 use super::SettingsError;
 use super::batching::Batching;
+use super::content_flags;
 use super::limits::Limits;
-use super::switches;
 use super::transport::{Destination, Signal, Transport};
 use super::variables::Variables;
 use crate::telemetry::spans::{Redaction, SpanContent};
@@ -61,7 +61,7 @@ impl ExportSettings {
             service_name: (!variables.name_the_service()).then_some(service_name),
             batching: Batching::resolve(self.queue_bytes, request_bytes, variables)?,
             limits: Limits::resolve(variables)?,
-            content: switches::switched(self.content, &env)?,
+            content: content_flags::switched(self.content, &env)?,
             redaction: self.redaction,
         }))
     }

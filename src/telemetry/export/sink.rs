@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::trace::SpanExporter as _;
 
-use super::carrier::Carrier;
 use super::convert::span_data;
 use super::limits::Limits;
 use super::resource::resource;
 use super::runtime::ExportRuntime;
+use super::sender::SpanSender;
 use super::{Export, ExportError, Tally, console};
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded};
+use crate::core::run::{Event, JournalEntry};
 use crate::ports::{EventSink, Update};
 use crate::telemetry::per_run::PerRun;
 use crate::telemetry::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
@@ -19,7 +19,7 @@ use crate::telemetry::spans::{IdentityOf, Projector, Redaction, Span, SpanConten
 /// An event sink that exports the spans of every run.
 pub struct SpanSink {
     runs: PerRun<Projector>,
-    carrier: Option<Carrier>,
+    sender: Option<SpanSender>,
     console: bool,
     limits: Limits,
     scope: InstrumentationScope,
@@ -33,7 +33,7 @@ impl SpanSink {
     pub fn start(export: &Export, identity_of: IdentityOf) -> Result<Self, ExportError> {
         Ok(Self {
             runs: PerRun::default(),
-            carrier: carrier(export)?,
+            sender: sender(export)?,
             console: export.console,
             limits: export.limits,
             scope: InstrumentationScope::builder("toolgate").with_version(env!("CARGO_PKG_VERSION")).build(),
@@ -46,12 +46,12 @@ impl SpanSink {
     /// Sends the remaining spans and stops. Blocks as long as a receiver accepts spans, at most half a minute, or a few
     /// seconds if it accepts no spans. An error reports the number of spans lost since the start.
     pub fn shutdown(&self) -> Result<(), ExportError> {
-        self.carrier.as_ref().map_or(Ok(()), Carrier::finish)
+        self.sender.as_ref().map_or(Ok(()), SpanSender::finish)
     }
 
     /// Sends all spans of a run, from its journal. They have the ids of the original export, so a receiver that has
     /// them recognizes them. Returns the number of spans.
-    pub fn send_again(&self, run: &RunId, journal: &[Recorded]) -> usize {
+    pub fn send_again(&self, run: &RunId, journal: &[JournalEntry]) -> usize {
         let spans = self.projector(run).tell_all(journal);
         let count = spans.len();
         self.send(spans);
@@ -60,7 +60,7 @@ impl SpanSink {
 
     /// The outcomes of the spans so far.
     pub fn tally(&self) -> Tally {
-        self.carrier.as_ref().map(Carrier::tally).unwrap_or_default()
+        self.sender.as_ref().map(SpanSender::tally).unwrap_or_default()
     }
 
     fn send(&self, spans: Vec<Span>) {
@@ -69,8 +69,8 @@ impl SpanSink {
             if self.console {
                 console::write(&span);
             }
-            if let Some(carrier) = &self.carrier {
-                carrier.offer(span_data(span, left_out, &self.scope));
+            if let Some(sender) = &self.sender {
+                sender.offer(span_data(span, left_out, &self.scope));
             }
         }
     }
@@ -81,17 +81,17 @@ impl SpanSink {
     }
 }
 
-fn carrier(export: &Export) -> Result<Option<Carrier>, ExportError> {
+fn sender(export: &Export) -> Result<Option<SpanSender>, ExportError> {
     let Some(transport) = &export.transport else { return Ok(None) };
     let runtime = ExportRuntime::start()?;
-    let (mut exporter, reach) = transport.span_exporter(&runtime)?;
+    let (mut exporter, reachability) = transport.span_exporter(&runtime)?;
     exporter.set_resource(&resource(export.service_name.as_deref()));
-    Ok(Some(Carrier::start((exporter, reach), transport.address(), export.batching, runtime)))
+    Ok(Some(SpanSender::start((exporter, reachability), transport.address(), export.batching, runtime)))
 }
 
 impl EventSink for SpanSink {
     fn observe(&self, run: &RunId, update: &Update) {
-        let Update::Recorded(recorded) = update else { return };
+        let Update::JournalEntry(recorded) = update else { return };
         let spans = if matches!(recorded.event, Event::Started(_)) {
             self.runs.with_new(run, || self.projector(run), |projector| projector.observe(recorded))
         } else {
@@ -103,12 +103,12 @@ impl EventSink for SpanSink {
         self.send(spans);
     }
 
-    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
         let spans = self.runs.with_new(run, || self.projector(run), |projector| projector.catch_up(history));
         self.send(spans);
     }
 
-    fn laid_down(&self, run: &RunId, _at: Timestamp) {
+    fn released(&self, run: &RunId, _at: Timestamp) {
         let spans = self.runs.with(run, |projector| projector.pause()).unwrap_or_default();
         self.runs.forget(run);
         self.send(spans);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Content;
 use crate::core::id::{CallId, ServerId};
-use crate::core::run::Debt;
+use crate::core::run::PendingItem;
 use crate::core::tool::{Arguments, Origin, Tool};
 
 /// A call as the model requested it.
@@ -75,17 +75,19 @@ impl CallRef {
 }
 
 impl Owed {
-    pub(super) fn new(debt: &Debt, content: Content) -> Self {
-        let (name, tool, arguments) = match debt {
-            Debt::ExternalResult { tool, name, arguments, .. } => {
+    pub(super) fn new(item: &PendingItem, content: Content) -> Self {
+        let (name, tool, arguments) = match item {
+            PendingItem::ExternalResult { tool, name, arguments, .. } => {
                 (name, ToolRef { server: None, name: tool.clone() }, arguments)
             }
-            Debt::Approval { origin, name, arguments, .. }
-            | Debt::Input { origin, name, arguments, .. }
-            | Debt::Task { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
-            Debt::Question { name, .. } => (name, ToolRef { server: None, name: name.to_string() }, &*debt.arguments()),
+            PendingItem::Approval { origin, name, arguments, .. }
+            | PendingItem::Input { origin, name, arguments, .. }
+            | PendingItem::Task { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
+            PendingItem::Question { name, .. } => {
+                (name, ToolRef { server: None, name: name.to_string() }, &*item.arguments())
+            }
         };
-        let call = CallRef::new(debt.call_id(), name.as_str(), None, Some(arguments), content);
-        Self { kind: debt.kind(), call: CallRef { tool: Some(tool), ..call } }
+        let call = CallRef::new(item.call_id(), name.as_str(), None, Some(arguments), content);
+        Self { kind: item.kind(), call: CallRef { tool: Some(tool), ..call } }
     }
 }

@@ -7,7 +7,9 @@ use super::{CallRef, Content, Owed};
 use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
-use crate::core::run::{Answer, Channel, Coverage, Debt, Granted, Offer, PolicyMark, Rejection, Scope, Status};
+use crate::core::run::{
+    Answer, Channel, Coverage, Granted, PendingItem, PolicyMark, Rejection, Scope, Status, ToolAccess,
+};
 use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
 use crate::ports::Delta;
@@ -29,14 +31,14 @@ pub struct LifecycleEvent {
     pub iteration: u32,
     /// The kind of the event, with its fields.
     #[serde(flatten)]
-    pub fact: Fact,
+    pub fact: LifecycleKind,
 }
 
 /// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type")]
 #[allow(missing_docs)] // the fields are named as in the JSON that FEATURES and DESIGN describe
-pub enum Fact {
+pub enum LifecycleKind {
     /// The run was created.
     #[serde(rename = "execution.started")]
     Started {
@@ -109,7 +111,7 @@ pub enum Fact {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         fallback: bool,
         attempt: u32,
-        offer: Offer,
+        tool_access: ToolAccess,
     },
     /// The driver calls a model again in the same turn: the same one or a fallback.
     #[serde(rename = "llm.call.retrying")]
@@ -289,7 +291,7 @@ pub enum Fact {
         policy: Option<PolicyMark>,
         /// The deadline of the decision.
         #[serde(skip_serializing_if = "Option::is_none")]
-        within_s: Option<u64>,
+        answer_timeout_s: Option<u64>,
     },
     /// The approver decided.
     #[serde(rename = "approval.decided")]
@@ -382,9 +384,9 @@ pub enum Fact {
 
 impl LifecycleEvent {
     /// `execution.pending`. The sender must know that the run waits: waiting is never journaled (law 8).
-    pub fn pending(run: &RunId, at: Timestamp, iteration: u32, debts: &[Debt], content: Content) -> Self {
-        let pending = debts.iter().map(|debt| Owed::new(debt, content)).collect();
-        Self { seq: None, run_id: run.clone(), at: Some(at), iteration, fact: Fact::Pending { pending } }
+    pub fn pending(run: &RunId, at: Timestamp, iteration: u32, items: &[PendingItem], content: Content) -> Self {
+        let pending = items.iter().map(|item| Owed::new(item, content)).collect();
+        Self { seq: None, run_id: run.clone(), at: Some(at), iteration, fact: LifecycleKind::Pending { pending } }
     }
 
     /// The name of the event in JSON.
@@ -393,7 +395,7 @@ impl LifecycleEvent {
     }
 }
 
-impl Fact {
+impl LifecycleKind {
     /// The name of the kind in JSON.
     pub fn name(&self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ mod event;
 mod projector;
 
 pub use call::{CallRef, Owed, ToolRef};
-pub use event::{Fact, LifecycleEvent};
+pub use event::{LifecycleEvent, LifecycleKind};
 pub use projector::Lifecycle;
 pub(in crate::telemetry) use projector::error_word;
 

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CallRef, Content, Fact, LifecycleEvent};
+use super::{CallRef, Content, LifecycleEvent, LifecycleKind};
 use crate::core::chat::{Part, Reply};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName, RunId};
 use crate::core::run::{
-    Budget, Call, CallState, CallVerdict, Decision, Ending, Event, Offer, OutputVerdict, Recorded, Rejection, Run,
+    Budget, Call, CallState, CallVerdict, Decision, Ending, Event, JournalEntry, OutputVerdict, Rejection, Run,
+    ToolAccess,
 };
-use crate::core::tool::{Arguments, InputNeeded, Outcome, Problem, ToolCall};
+use crate::core::tool::{Arguments, ElicitationRequest, Outcome, Problem, ToolCall};
 use crate::ports::Delta;
 
 /// The fold of one run's journal into its lifecycle events.
@@ -24,13 +25,13 @@ pub struct Lifecycle {
     run: Option<Run>,
     /// Model turns started; 0 before the first.
     iteration: u32,
-    asked: Option<Asked>,
+    asked: Option<OpenModelCall>,
     sent: BTreeMap<CallId, Timestamp>,
 }
 
 /// The attempt at the model that is in progress or was made last.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct OpenModelCall {
     at: Timestamp,
     attempt: u32,
 }
@@ -42,7 +43,7 @@ impl Lifecycle {
     }
 
     /// The events of a fact: usually one, sometimes several or no event. Facts come in journal order.
-    pub fn observe(&mut self, recorded: &Recorded) -> Vec<LifecycleEvent> {
+    pub fn observe(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
         let events = self.tell(recorded);
         self.take_in(recorded);
         events
@@ -50,21 +51,21 @@ impl Lifecycle {
 
     /// A fragment as an event, unchanged.
     pub fn delta(&self, delta: &Delta) -> LifecycleEvent {
-        let fact = Fact::Fragment(delta.clone());
+        let fact = LifecycleKind::Fragment(delta.clone());
         LifecycleEvent { seq: None, run_id: self.id.clone(), at: None, iteration: self.iteration, fact }
     }
 
     /// `execution.pending`, if the run waits. The caller must know that no more facts follow for now.
     pub fn pending(&self, at: Timestamp) -> Option<LifecycleEvent> {
-        let debts = self.run.as_ref().map(Run::pending).filter(|debts| !debts.is_empty())?;
-        Some(LifecycleEvent::pending(&self.id, at, self.iteration, &debts, self.content))
+        let items = self.run.as_ref().map(Run::pending).filter(|items| !items.is_empty())?;
+        Some(LifecycleEvent::pending(&self.id, at, self.iteration, &items, self.content))
     }
 
     /// The events of the next fact, as seen from the run before that fact.
-    pub(in crate::telemetry) fn tell(&mut self, recorded: &Recorded) -> Vec<LifecycleEvent> {
+    pub(in crate::telemetry) fn tell(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
         if let Event::ModelCalled { attempt, .. } = recorded.event {
             self.iteration += u32::from(attempt == 1);
-            self.asked = Some(Asked { at: recorded.at, attempt });
+            self.asked = Some(OpenModelCall { at: recorded.at, attempt });
         }
         if let Event::Resumed { limits: Some(_), .. } = recorded.event {
             // A fork inside an open turn continues that turn instead of starting a new one.
@@ -83,7 +84,7 @@ impl Lifecycle {
 
     /// Folds a fact. A fact that does not fold is skipped, because a projector must not fail: the driver of the run
     /// reports the error.
-    pub(in crate::telemetry) fn take_in(&mut self, recorded: &Recorded) {
+    pub(in crate::telemetry) fn take_in(&mut self, recorded: &JournalEntry) {
         match (&mut self.run, &recorded.event) {
             (None, Event::Started(started)) => self.run = Some(Run::begin(started.clone())),
             (Some(run), event) => {
@@ -109,50 +110,55 @@ impl Lifecycle {
         self.iteration
     }
 
-    fn facts(&self, event: &Event, at: Timestamp) -> Vec<Fact> {
+    fn facts(&self, event: &Event, at: Timestamp) -> Vec<LifecycleKind> {
         match event {
-            Event::Started(started) => vec![Fact::Started {
+            Event::Started(started) => vec![LifecycleKind::Started {
                 agent: started.spec.agent.clone(),
                 model: started.spec.model.clone(),
                 session_id: started.session.clone(),
                 trace_id: started.trace.id,
                 input: self.said(|| started.input.text()),
             }],
-            Event::Resumed { trace, .. } => vec![Fact::Resumed { trace_id: trace.id }],
-            Event::ToolsListed { toolset } => vec![Fact::ToolsListed {
+            Event::Resumed { trace, .. } => vec![LifecycleKind::Resumed { trace_id: trace.id }],
+            Event::ToolsListed { toolset } => vec![LifecycleKind::ToolsListed {
                 tools: toolset.iter().map(|tool| tool.name.clone()).collect(),
                 left_out: toolset.left_out().to_vec(),
                 changed: toolset.iter().filter(|tool| tool.changed).map(|tool| tool.name.clone()).collect(),
             }],
-            Event::ApprovalsResolved { granted } => vec![Fact::ApprovalsResolved { granted: granted.clone() }],
-            Event::ModelCalled { model, attempt, offer } => self.model_called(model, *attempt, *offer),
+            Event::ApprovalsResolved { granted } => vec![LifecycleKind::ApprovalsResolved { granted: granted.clone() }],
+            Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),
             Event::ModelReplied { reply } => vec![self.model_replied(reply, at)],
-            Event::ModelFailed { error, usage, .. } => vec![Fact::ModelFailed {
+            Event::ModelFailed { error, usage, .. } => vec![LifecycleKind::ModelFailed {
                 model: self.model(),
                 attempt: self.attempt(),
                 error: error.clone(),
                 usage: *usage,
                 duration_ms: self.asked_ms(at),
             }],
-            Event::OutputValidated { verdict: OutputVerdict::Valid { .. } } => vec![Fact::OutputValidated],
+            Event::OutputValidated { verdict: OutputVerdict::Valid { .. } } => vec![LifecycleKind::OutputValidated],
             Event::OutputValidated { verdict: OutputVerdict::Invalid { problems } } => {
-                vec![Fact::ValidationFailed { target: "output", call_id: None, problems: self.told(problems) }]
+                vec![LifecycleKind::ValidationFailed { target: "output", call_id: None, problems: self.told(problems) }]
             }
             Event::TierSelected { priority, run, deferred } => {
-                vec![Fact::TierSelected { priority: *priority, run: run.clone(), deferred: deferred.clone() }]
+                vec![LifecycleKind::TierSelected { priority: *priority, run: run.clone(), deferred: deferred.clone() }]
             }
             Event::CallChecked { call, verdict } => self.call_checked(call, verdict),
             Event::ApprovalDecided { call, decision } => self.approval_decided(call, decision),
-            Event::CallDrifted { call, differences, .. } => vec![Fact::Drifted {
+            Event::CallDrifted { call, differences, .. } => vec![LifecycleKind::Drifted {
                 call: self.call_ref(call),
                 changed: differences.iter().map(|difference| difference.what.clone()).collect(),
                 differences: (self.content == Content::Include).then(|| differences.clone()),
             }],
             Event::Extended { call, until, by, via } => {
-                vec![Fact::PendingExtended { call: self.call_ref(call), until: *until, by: by.clone(), via: *via }]
+                vec![LifecycleKind::PendingExtended {
+                    call: self.call_ref(call),
+                    until: *until,
+                    by: by.clone(),
+                    via: *via,
+                }]
             }
             Event::Expired { call } => vec![self.expired(call)],
-            Event::QuestionAnswered { call, answer } => vec![Fact::QuestionAnswered {
+            Event::QuestionAnswered { call, answer } => vec![LifecycleKind::QuestionAnswered {
                 call: self.call_ref(call),
                 by: answer.by.clone(),
                 via: answer.via,
@@ -160,13 +166,13 @@ impl Lifecycle {
             }],
             Event::CallsStarted { calls } => calls.iter().map(|call| self.call_started(call)).collect(),
             Event::CallCompleted { call, outcome, stderr, .. } => vec![self.call_completed(call, outcome, stderr, at)],
-            Event::InputRequested { call, needed, until } => vec![Fact::InputRequested {
+            Event::InputRequested { call, needed, until } => vec![LifecycleKind::InputRequested {
                 call: self.call_ref(call),
                 asks: needed.questions.keys().cloned().collect(),
                 messages: self.messages(needed),
                 until: *until,
             }],
-            Event::InputRequired { call, needed, .. } => vec![Fact::InputRequired {
+            Event::InputRequired { call, needed, .. } => vec![LifecycleKind::InputRequired {
                 call: self.call_ref(call),
                 asks: needed.questions.keys().cloned().collect(),
                 messages: self.messages(needed),
@@ -174,52 +180,56 @@ impl Lifecycle {
                 repeats: self.call(call).is_some_and(|call| call.needs_consent_to_repeat(needed)),
             }],
             Event::InputGiven { call, given } => {
-                vec![Fact::InputGiven { call: self.call_ref(call), by: given.by.clone(), via: given.via }]
+                vec![LifecycleKind::InputGiven { call: self.call_ref(call), by: given.by.clone(), via: given.via }]
             }
             Event::TaskStarted { call, task, .. } => {
-                vec![Fact::TaskStarted { call: self.call_ref(call), task_id: task.id.clone(), poll_ms: task.poll_ms }]
+                vec![LifecycleKind::TaskStarted {
+                    call: self.call_ref(call),
+                    task_id: task.id.clone(),
+                    poll_ms: task.poll_ms,
+                }]
             }
-            Event::MessageAdded { message } => vec![Fact::MessageAdded { text: self.said(|| message.text()) }],
+            Event::MessageAdded { message } => vec![LifecycleKind::MessageAdded { text: self.said(|| message.text()) }],
             Event::Ended { ending } => vec![self.ended(ending)],
         }
     }
 
     /// The server's questions, as text.
-    fn messages(&self, needed: &InputNeeded) -> Option<Vec<String>> {
+    fn messages(&self, needed: &ElicitationRequest) -> Option<Vec<String>> {
         let messages = || needed.questions.values().map(|question| question.message().to_owned()).collect();
         (self.content == Content::Include).then(messages)
     }
 
-    fn model_called(&self, model: &ModelName, attempt: u32, offer: Offer) -> Vec<Fact> {
+    fn model_called(&self, model: &ModelName, attempt: u32, tool_access: ToolAccess) -> Vec<LifecycleKind> {
         let model = model.clone();
         let begins_turn = attempt == 1;
         let mut facts = Vec::new();
         if let Some(budget) = self.budget().filter(|budget| begins_turn && budget.is_exhausted()) {
-            facts.push(Fact::BudgetExhausted {
+            facts.push(LifecycleKind::BudgetExhausted {
                 used: budget.tool_interactions,
                 max: budget.limits.max_tool_interactions,
             });
         }
         match begins_turn {
-            true => facts.extend([Fact::ContextBuildStarted, Fact::ContextBuildSuccess]),
+            true => facts.extend([LifecycleKind::ContextBuildStarted, LifecycleKind::ContextBuildSuccess]),
             false => {
                 let instead_of = Some(self.model()).filter(|before| *before != model);
-                facts.push(Fact::ModelRetrying { model: model.clone(), attempt, instead_of });
+                facts.push(LifecycleKind::ModelRetrying { model: model.clone(), attempt, instead_of });
             }
         }
         let fallback = self.is_fallback(&model);
-        facts.push(Fact::ModelCalled { model, fallback, attempt, offer });
+        facts.push(LifecycleKind::ModelCalled { model, fallback, attempt, tool_access });
         facts
     }
 
-    fn model_replied(&self, reply: &Reply, at: Timestamp) -> Fact {
+    fn model_replied(&self, reply: &Reply, at: Timestamp) -> LifecycleKind {
         let tools = self.run.as_ref().and_then(Run::tools);
         let call_ref = |call: &ToolCall| {
             let tool = tools.and_then(|tools| tools.get(&call.name));
             CallRef::new(&call.id, &call.name, tool.map(|tool| &**tool), Some(&call.arguments), self.content)
         };
         let model = self.model();
-        Fact::ModelReplied {
+        LifecycleKind::ModelReplied {
             fallback: self.is_fallback(&model),
             model,
             response_model: reply.model.clone(),
@@ -233,19 +243,19 @@ impl Lifecycle {
         }
     }
 
-    fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<Fact> {
+    fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<LifecycleKind> {
         match verdict {
             CallVerdict::Run { .. } => self.external_requested(call),
-            CallVerdict::Ask { rule, why, policy, within_s } => vec![Fact::ApprovalRequested {
+            CallVerdict::Ask { rule, why, policy, answer_timeout_s } => vec![LifecycleKind::ApprovalRequested {
                 call: self.call_ref(call),
                 rule: rule.clone(),
                 why: why.clone(),
                 policy: policy.clone(),
-                within_s: *within_s,
+                answer_timeout_s: *answer_timeout_s,
             }],
             CallVerdict::Rejected { reason, message, problems } => {
                 let quotes = *reason == Rejection::InvalidArguments && self.content == Content::Omit;
-                let rejected = Fact::Rejected {
+                let rejected = LifecycleKind::Rejected {
                     call: self.call_ref(call),
                     reason: *reason,
                     message: (!quotes).then(|| message.clone()),
@@ -258,7 +268,7 @@ impl Lifecycle {
                             problems => self.told(problems),
                         };
                         let call_id = Some(call.clone());
-                        vec![Fact::ValidationFailed { target: "arguments", call_id, problems }, rejected]
+                        vec![LifecycleKind::ValidationFailed { target: "arguments", call_id, problems }, rejected]
                     }
                     Rejection::Unknown
                     | Rejection::Denied
@@ -270,9 +280,9 @@ impl Lifecycle {
         }
     }
 
-    fn approval_decided(&self, call: &CallId, decision: &Decision) -> Vec<Fact> {
+    fn approval_decided(&self, call: &CallId, decision: &Decision) -> Vec<LifecycleKind> {
         let edited = decision.edited_arguments.as_ref();
-        vec![Fact::ApprovalDecided {
+        vec![LifecycleKind::ApprovalDecided {
             call: self.call_ref_with(call, edited),
             answer: decision.answer,
             by: decision.by.clone(),
@@ -286,31 +296,31 @@ impl Lifecycle {
         }]
     }
 
-    fn external_requested(&self, id: &CallId) -> Vec<Fact> {
+    fn external_requested(&self, id: &CallId) -> Vec<LifecycleKind> {
         match self.call(id) {
-            Some(call) if call.is_external() => vec![Fact::ExternalRequested { call: self.call_ref(id) }],
-            Some(call) if call.is_question() => vec![Fact::QuestionAsked { call: self.call_ref(id) }],
+            Some(call) if call.is_external() => vec![LifecycleKind::ExternalRequested { call: self.call_ref(id) }],
+            Some(call) if call.is_question() => vec![LifecycleKind::QuestionAsked { call: self.call_ref(id) }],
             Some(_) | None => Vec::new(),
         }
     }
 
-    fn expired(&self, id: &CallId) -> Fact {
+    fn expired(&self, id: &CallId) -> LifecycleKind {
         let call = self.call_ref(id);
         match self.call(id).map(|call| &call.state) {
-            Some(CallState::Asked { .. }) => Fact::ApprovalExpired { call },
-            Some(_) | None => Fact::PendingExpired { call },
+            Some(CallState::Asked { .. }) => LifecycleKind::ApprovalExpired { call },
+            Some(_) | None => LifecycleKind::PendingExpired { call },
         }
     }
 
-    fn call_started(&self, id: &CallId) -> Fact {
+    fn call_started(&self, id: &CallId) -> LifecycleKind {
         let call = self.call_ref(id);
         match self.call(id).is_some_and(Call::is_builtin) {
-            true => Fact::BuiltinExecuting { call },
-            false => Fact::McpExecuting { call },
+            true => LifecycleKind::BuiltinExecuting { call },
+            false => LifecycleKind::McpExecuting { call },
         }
     }
 
-    fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> Fact {
+    fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> LifecycleKind {
         let call = self.call_ref(id);
         let is_error = outcome.is_error();
         let error = error_word(outcome);
@@ -320,18 +330,18 @@ impl Lifecycle {
         let result_bytes = whole.max(text.len() as u64);
         let result = self.said(|| text);
         if self.call(id).is_some_and(Call::is_external) {
-            return Fact::ExternalCompleted { call, is_error, error, result_bytes, result, kept };
+            return LifecycleKind::ExternalCompleted { call, is_error, error, result_bytes, result, kept };
         }
         let duration_ms = self.sent.get(id).map(|sent| elapsed_ms(*sent, at));
         if self.call(id).is_some_and(Call::is_builtin) {
-            return Fact::BuiltinCompleted { call, duration_ms, is_error, error, result_bytes, result };
+            return LifecycleKind::BuiltinCompleted { call, duration_ms, is_error, error, result_bytes, result };
         }
         let problems = self.told(outcome.problems());
         let stderr = if self.content == Content::Include { stderr.to_vec() } else { Vec::new() };
-        Fact::McpCompleted { call, duration_ms, is_error, error, result_bytes, result, kept, problems, stderr }
+        LifecycleKind::McpCompleted { call, duration_ms, is_error, error, result_bytes, result, kept, problems, stderr }
     }
 
-    fn ended(&self, ending: &Ending) -> Fact {
+    fn ended(&self, ending: &Ending) -> LifecycleKind {
         let budget = self.budget();
         let tool_interactions = budget.map_or(0, |budget| budget.tool_interactions);
         let usage = budget.map(|budget| budget.usage).unwrap_or_default();
@@ -339,11 +349,15 @@ impl Lifecycle {
         let output = said.map(|output| output.text.clone());
         let media = said.map(|output| output.media.clone()).unwrap_or_default();
         let failed = |error: Option<Failure>| match error {
-            Some(error) => Fact::Failed { status: ending.status(), error, tool_interactions, usage, output, media },
-            None => Fact::Completed { tool_interactions, usage, output, media },
+            Some(error) => {
+                LifecycleKind::Failed { status: ending.status(), error, tool_interactions, usage, output, media }
+            }
+            None => LifecycleKind::Completed { tool_interactions, usage, output, media },
         };
         match ending {
-            Ending::Cancelled { reason } => Fact::Cancelled { reason: reason.clone(), tool_interactions, usage },
+            Ending::Cancelled { reason } => {
+                LifecycleKind::Cancelled { reason: reason.clone(), tool_interactions, usage }
+            }
             Ending::Completed { .. } | Ending::Failed { .. } | Ending::TurnLimit { .. } | Ending::Expired => {
                 failed(ending.failure())
             }

@@ -1,6 +1,6 @@
 //! Log records for the operator: their destination, format and content.
 
-mod place;
+mod context;
 mod sink;
 mod stderr;
 mod subscriber;

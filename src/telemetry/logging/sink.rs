@@ -4,12 +4,12 @@
 
 use jiff::Timestamp;
 
-use super::place::{Place, places};
+use super::context::{LogContext, places};
 use crate::core::error::Failure;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded, Status};
+use crate::core::run::{Event, JournalEntry, Status};
 use crate::ports::{EventSink, Update};
-use crate::telemetry::lifecycle::{CallRef, Content, Fact, Lifecycle, LifecycleEvent};
+use crate::telemetry::lifecycle::{CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
 use crate::telemetry::per_run::PerRun;
 
 /// An event sink that writes log records.
@@ -38,7 +38,7 @@ macro_rules! record {
 
 impl EventSink for LogSink {
     fn observe(&self, run: &RunId, update: &Update) {
-        let Update::Recorded(recorded) = update else { return };
+        let Update::JournalEntry(recorded) = update else { return };
         let new = || Lifecycle::new(run.clone(), Content::Omit);
         let placed = if matches!(recorded.event, Event::Started(_)) {
             self.runs.with_new(run, new, |lifecycle| places(lifecycle, run, recorded))
@@ -52,7 +52,7 @@ impl EventSink for LogSink {
         placed.iter().for_each(|(place, event)| record(place, event));
     }
 
-    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
         let mut lifecycle = Lifecycle::new(run.clone(), Content::Omit);
         for recorded in history {
             lifecycle.observe(recorded);
@@ -60,10 +60,10 @@ impl EventSink for LogSink {
         self.runs.put(run, lifecycle);
     }
 
-    fn laid_down(&self, run: &RunId, _at: Timestamp) {
+    fn released(&self, run: &RunId, _at: Timestamp) {
         let waiting = self.runs.with(run, |lifecycle| {
             let state = lifecycle.run().filter(|state| state.status() == Status::Pending);
-            state.map(|state| Place::of(run, Some(state.execution_context())))
+            state.map(|state| LogContext::of(run, Some(state.execution_context())))
         });
         if let Some(place) = waiting.flatten() {
             record!(info, place, {} "run pending");
@@ -72,14 +72,14 @@ impl EventSink for LogSink {
     }
 }
 
-fn record(place: &Place<'_>, event: &LifecycleEvent) {
+fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
     let iteration = event.iteration;
     match &event.fact {
-        Fact::Started { agent, model, .. } => {
+        LifecycleKind::Started { agent, model, .. } => {
             record!(info, place, { %agent, %model, } "run started");
         }
-        Fact::Resumed { .. } => record!(info, place, {} "run resumed"),
-        Fact::ToolsListed { tools, left_out, changed } => {
+        LifecycleKind::Resumed { .. } => record!(info, place, {} "run resumed"),
+        LifecycleKind::ToolsListed { tools, left_out, changed } => {
             record!(info, place, { tools = tools.len(), left_out = left_out.len(), } "tools registered");
             for tool in changed {
                 record!(warn, place, { %tool, } "tool definition changed during the run");
@@ -90,82 +90,82 @@ fn record(place: &Place<'_>, event: &LifecycleEvent) {
                 record!(warn, place, { server, tool, reason = left.reason, } "tool left out");
             }
         }
-        Fact::ModelReplied { tool_calls, .. } if !tool_calls.is_empty() => {
+        LifecycleKind::ModelReplied { tool_calls, .. } if !tool_calls.is_empty() => {
             record!(info, place, { iteration, calls = named(tool_calls), } "tool calls requested");
         }
-        Fact::ModelRetrying { model, attempt, instead_of: Some(before) } => {
+        LifecycleKind::ModelRetrying { model, attempt, instead_of: Some(before) } => {
             record!(warn, place, { iteration, attempt, %model, instead_of = %before, } "fallback model called");
         }
-        Fact::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
+        LifecycleKind::ModelFailed { model, attempt, error: Failure { code, message, .. }, .. } => {
             record!(warn, place, { iteration, attempt, %model, %code, reason = message, } "model call failed");
         }
-        Fact::McpExecuting { call } => {
+        LifecycleKind::McpExecuting { call } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "MCP call sent");
         }
-        Fact::InputRequested { call, asks, .. } | Fact::InputRequired { call, asks, .. } => {
+        LifecycleKind::InputRequested { call, asks, .. } | LifecycleKind::InputRequired { call, asks, .. } => {
             let asks = asks.len();
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, asks, } "input requested");
         }
-        Fact::TaskStarted { call, task_id, .. } => {
+        LifecycleKind::TaskStarted { call, task_id, .. } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, task_id, } "task created");
         }
-        Fact::ExternalRequested { call } => {
+        LifecycleKind::ExternalRequested { call } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "external result requested");
         }
-        Fact::McpCompleted { call, error: Some(kind), duration_ms, .. } => {
+        LifecycleKind::McpCompleted { call, error: Some(kind), duration_ms, .. } => {
             record!(
                 error, place, { iteration, call = %call.call_id, tool = call.name, kind, duration_ms, }
                 "MCP call failed"
             );
         }
-        Fact::McpCompleted { call, problems, .. } if !problems.is_empty() => {
+        LifecycleKind::McpCompleted { call, problems, .. } if !problems.is_empty() => {
             let problems = problems.len();
             record!(
                 warn, place, { iteration, call = %call.call_id, tool = call.name, problems, }
                 "result violates MCP, or does not match the tool's output schema"
             );
         }
-        Fact::Rejected { call, reason, .. } => {
+        LifecycleKind::Rejected { call, reason, .. } => {
             let reason = reason.as_str();
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, reason, } "call rejected");
         }
-        Fact::ValidationFailed { target: "output", problems, .. } => {
+        LifecycleKind::ValidationFailed { target: "output", problems, .. } => {
             record!(warn, place, { iteration, problems = problems.len(), } "answer invalid");
         }
-        Fact::BudgetExhausted { used, max } => {
+        LifecycleKind::BudgetExhausted { used, max } => {
             record!(warn, place, { iteration, used, max, } "tool budget exhausted");
         }
-        Fact::Completed { .. } => record!(info, place, { iteration, status = "completed", } "run ended"),
-        Fact::Cancelled { .. } => record!(info, place, { iteration, status = "cancelled", } "run ended"),
-        Fact::Failed { status, error: Failure { code, message, .. }, .. } => {
+        LifecycleKind::Completed { .. } => record!(info, place, { iteration, status = "completed", } "run ended"),
+        LifecycleKind::Cancelled { .. } => record!(info, place, { iteration, status = "cancelled", } "run ended"),
+        LifecycleKind::Failed { status, error: Failure { code, message, .. }, .. } => {
             let status = status.as_str();
             record!(error, place, { iteration, status, %code, reason = message, } "run ended");
         }
-        Fact::Pending { .. }
-        | Fact::ContextBuildStarted
-        | Fact::ContextBuildSuccess
-        | Fact::ApprovalsResolved { .. }
-        | Fact::ModelCalled { .. }
-        | Fact::ModelRetrying { .. }
-        | Fact::ModelReplied { .. }
-        | Fact::TierSelected { .. }
-        | Fact::McpCompleted { .. }
-        | Fact::BuiltinExecuting { .. }
-        | Fact::BuiltinCompleted { .. }
-        | Fact::ApprovalExpired { .. }
-        | Fact::PendingExpired { .. }
-        | Fact::PendingExtended { .. }
-        | Fact::Drifted { .. }
-        | Fact::QuestionAsked { .. }
-        | Fact::QuestionAnswered { .. }
-        | Fact::InputGiven { .. }
-        | Fact::ExternalCompleted { .. }
-        | Fact::ApprovalRequested { .. }
-        | Fact::ApprovalDecided { .. }
-        | Fact::ValidationFailed { .. }
-        | Fact::OutputValidated
-        | Fact::MessageAdded { .. }
-        | Fact::Fragment(_) => record!(debug, place, { iteration, event = event.name(), } ),
+        LifecycleKind::Pending { .. }
+        | LifecycleKind::ContextBuildStarted
+        | LifecycleKind::ContextBuildSuccess
+        | LifecycleKind::ApprovalsResolved { .. }
+        | LifecycleKind::ModelCalled { .. }
+        | LifecycleKind::ModelRetrying { .. }
+        | LifecycleKind::ModelReplied { .. }
+        | LifecycleKind::TierSelected { .. }
+        | LifecycleKind::McpCompleted { .. }
+        | LifecycleKind::BuiltinExecuting { .. }
+        | LifecycleKind::BuiltinCompleted { .. }
+        | LifecycleKind::ApprovalExpired { .. }
+        | LifecycleKind::PendingExpired { .. }
+        | LifecycleKind::PendingExtended { .. }
+        | LifecycleKind::Drifted { .. }
+        | LifecycleKind::QuestionAsked { .. }
+        | LifecycleKind::QuestionAnswered { .. }
+        | LifecycleKind::InputGiven { .. }
+        | LifecycleKind::ExternalCompleted { .. }
+        | LifecycleKind::ApprovalRequested { .. }
+        | LifecycleKind::ApprovalDecided { .. }
+        | LifecycleKind::ValidationFailed { .. }
+        | LifecycleKind::OutputValidated
+        | LifecycleKind::MessageAdded { .. }
+        | LifecycleKind::Fragment(_) => record!(debug, place, { iteration, event = event.name(), } ),
     }
 }
 

@@ -3,15 +3,15 @@
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
+use super::cardinality::CardinalityLimit;
 use super::measurement::Measurement;
 use super::names::{Metric, Shape};
-use super::vocabulary::Vocabulary;
 
 /// The instruments of all metrics.
 pub(super) struct Instruments {
     /// By the position of the metric in the table.
     instruments: Vec<Instrument>,
-    vocabulary: Vocabulary,
+    cardinality: CardinalityLimit,
 }
 
 enum Instrument {
@@ -26,13 +26,13 @@ enum Instrument {
 impl Instruments {
     pub(super) fn new(meter: &Meter) -> Self {
         let instruments = Metric::ALL.iter().map(|metric| Instrument::of(*metric, meter)).collect();
-        Self { instruments, vocabulary: Vocabulary::default() }
+        Self { instruments, cardinality: CardinalityLimit::default() }
     }
 
     /// Records a measurement.
     pub(super) fn record(&self, measurement: &Measurement) {
         let attributes = measurement.attributes.iter();
-        let attributes: Vec<KeyValue> = attributes.map(|(key, word)| self.vocabulary.attribute(key, word)).collect();
+        let attributes: Vec<KeyValue> = attributes.map(|(key, word)| self.cardinality.attribute(key, word)).collect();
         let value = measurement.value;
         match self.instruments.get(measurement.metric as usize) {
             Some(Instrument::Count(counter)) => counter.add(value as u64, &attributes),

@@ -2,12 +2,12 @@
 //!
 //! A second projection beside the lifecycle: the fold (`meter`, pure) turns facts into measurements, and OpenTelemetry
 //! instruments record them. No attribute names a run, a session, a call or a person. Names that others choose are
-//! limited in number (`vocabulary`). The state of the store is read from its index (`backlog`).
+//! limited in number (`cardinality`). The state of the store is read from its index (`store_gauges`).
 //!
 //! Recording never fails and never waits. Each fact is counted once, wherever the run is resumed: the process that
 //! wrote it counts it, and a process that loads it as history does not.
 
-mod backlog;
+mod cardinality;
 mod endpoint;
 mod http;
 mod instruments;
@@ -15,12 +15,11 @@ mod measurement;
 mod meter;
 mod names;
 mod pipeline;
-mod pushed;
+mod push_exporter;
 mod settings;
 mod sink;
-mod vocabulary;
+mod store_gauges;
 
-pub use backlog::Backlog;
 pub use endpoint::MetricsEndpoint;
 pub use http::{HttpAnswer, HttpMeter};
 pub use measurement::{Measurement, Word};
@@ -28,3 +27,4 @@ pub use names::{Definition, Metric, Shape};
 pub use pipeline::{McpOperation, Metrics, MetricsBuilder, MetricsError, PROMETHEUS_TEXT};
 pub use settings::{Listen, MetricsPlan, MetricsSettings, MetricsSettingsError};
 pub use sink::MetricSink;
+pub use store_gauges::StoreGauges;

@@ -139,7 +139,7 @@ metrics! {
     InputsRequested: "toolgate.inputs.requested", Count, "{input}", NONE,
         "Calls that a server suspended with questions.";
     InputsGiven: "toolgate.inputs.given", Count, "{input}", NONE, "Calls whose server got answers to its questions.";
-    Expired: "toolgate.pending.expired", Count, "{debt}", NONE, "Pending items that expired.";
+    Expired: "toolgate.pending.expired", Count, "{item}", NONE, "Pending items that expired.";
 
     ApprovalsPending: "toolgate.approvals.pending", Level, "{approval}", NONE,
         "Calls in the store that require approval.";

@@ -11,14 +11,14 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
 
-use super::backlog::Backlog;
 use super::http::HttpMeter;
 use super::instruments::{Instruments, observe};
 use super::measurement::Measurement;
 use super::names::{self, Metric};
-use super::pushed::Exports;
+use super::push_exporter::Exports;
 use super::settings::MetricsPlan;
 use super::sink::MetricSink;
+use super::store_gauges::StoreGauges;
 use crate::telemetry::export::resource::resource;
 use crate::telemetry::logging::Stderr;
 use crate::telemetry::spans::IdentityOf;
@@ -31,7 +31,7 @@ pub struct Metrics {
     provider: SdkMeterProvider,
     meter: Meter,
     instruments: Arc<Instruments>,
-    backlog: Arc<Backlog>,
+    store_gauges: Arc<StoreGauges>,
     registry: Option<Registry>,
     exports: Exports,
     hurry: Option<Hurry>,
@@ -113,13 +113,13 @@ impl MetricsBuilder {
         let scope = InstrumentationScope::builder("toolgate").with_version(env!("CARGO_PKG_VERSION")).build();
         let meter = provider.meter_with_scope(scope);
         let instruments = Arc::new(Instruments::new(&meter));
-        let backlog = Arc::new(Backlog::default());
-        backlog.observed_by(&meter);
+        let store_gauges = Arc::new(StoreGauges::default());
+        store_gauges.observed_by(&meter);
         Metrics {
             provider,
             meter,
             instruments,
-            backlog,
+            store_gauges,
             registry: self.registry,
             exports: self.exports,
             hurry: self.hurry,
@@ -154,8 +154,8 @@ impl Metrics {
     }
 
     /// The store gauges. The caller refreshes them.
-    pub fn backlog(&self) -> &Arc<Backlog> {
-        &self.backlog
+    pub fn store_gauges(&self) -> &Arc<StoreGauges> {
+        &self.store_gauges
     }
 
     /// All metrics in the Prometheus text format ([`PROMETHEUS_TEXT`]). Empty unless the plan has a reader in this
@@ -193,7 +193,7 @@ impl Metrics {
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").field("backlog", &self.backlog).finish_non_exhaustive()
+        f.debug_struct("Metrics").field("backlog", &self.store_gauges).finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use super::instruments::Instruments;
 use super::measurement::Measurement;
 use super::meter::Meter;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded};
+use crate::core::run::{Event, JournalEntry};
 use crate::ports::{EventSink, Update};
 use crate::telemetry::per_run::PerRun;
 use crate::telemetry::spans::IdentityOf;
@@ -42,7 +42,7 @@ impl MetricSink {
 
 impl EventSink for MetricSink {
     fn observe(&self, run: &RunId, update: &Update) {
-        let Update::Recorded(recorded) = update else { return };
+        let Update::JournalEntry(recorded) = update else { return };
         let measured = self.runs.with(run, |meter| meter.measure(recorded, &self.identity_of));
         if let (None, Some(meter)) = (&measured, Meter::begin(recorded)) {
             self.runs.put(run, meter);
@@ -53,20 +53,20 @@ impl EventSink for MetricSink {
         self.record_all(&measured.unwrap_or_default());
     }
 
-    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
         if let Some(meter) = Meter::after(history) {
             self.runs.put(run, meter);
         }
     }
 
-    fn wrote_at_rest(&self, _run: &RunId, history: &[Recorded], facts: &[Recorded]) {
+    fn wrote_at_rest(&self, _run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
         let Some(mut meter) = Meter::after(history) else { return };
         for recorded in facts {
             self.record_all(&meter.measure(recorded, &self.identity_of));
         }
     }
 
-    fn laid_down(&self, run: &RunId, _at: Timestamp) {
+    fn released(&self, run: &RunId, _at: Timestamp) {
         self.runs.forget(run);
     }
 }

@@ -11,9 +11,9 @@ use super::span::SpanEvent;
 use super::tool::CutShort;
 use super::{SpanContent, names};
 use crate::core::chat::Usage;
-use crate::core::run::{Budget, CallVerdict, Debt, Ending, Event, Rejection, Started};
+use crate::core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Started};
 use crate::ports::ModelIdentity;
-use crate::telemetry::lifecycle::{Fact, LifecycleEvent};
+use crate::telemetry::lifecycle::{LifecycleEvent, LifecycleKind};
 
 /// The end of an execution.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ pub(super) fn attributes(
 
 /// The outcome: the answer, the pending items, or the reason why there is no answer. Readers list runs by the input and
 /// output of the root, so both are always set.
-pub(super) fn outcome(finish: Finish<'_>, owed: &[Debt], content: SpanContent, to: &mut Attributes) {
+pub(super) fn outcome(finish: Finish<'_>, owed: &[PendingItem], content: SpanContent, to: &mut Attributes) {
     to.text(names::RUN_OUTCOME, finish.outcome());
     to.text_if(names::ERROR_TYPE, finish.failure(content).map(|(word, _)| word));
     let output = match finish {
@@ -107,12 +107,12 @@ fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
 }
 
 /// The pending items of a run.
-fn owed_text(debts: &[Debt]) -> String {
-    let owed = |debt: &Debt| {
-        let arguments = arguments_text(&debt.arguments());
-        json!({ "kind": debt.kind(), "call_id": debt.call_id(), "tool": debt.name(), "arguments": arguments })
+fn owed_text(items: &[PendingItem]) -> String {
+    let owed = |item: &PendingItem| {
+        let arguments = arguments_text(&item.arguments());
+        json!({ "kind": item.kind(), "call_id": item.call_id(), "tool": item.name(), "arguments": arguments })
     };
-    json!({ "status": "pending", "pending": debts.iter().map(owed).collect::<Vec<_>>() }).to_string()
+    json!({ "status": "pending", "pending": items.iter().map(owed).collect::<Vec<_>>() }).to_string()
 }
 
 /// The exception event for a call that the model got wrong, with the text that the model reads.
@@ -131,46 +131,46 @@ pub(super) fn mistake(event: &Event, at: Timestamp, content: SpanContent) -> Opt
 pub(super) fn note(event: &LifecycleEvent) -> Option<SpanEvent> {
     let at = event.at?;
     match &event.fact {
-        Fact::TierSelected { .. }
-        | Fact::Rejected { .. }
-        | Fact::BudgetExhausted { .. }
-        | Fact::ApprovalRequested { .. }
-        | Fact::PendingExtended { .. }
-        | Fact::QuestionAsked { .. }
-        | Fact::ExternalRequested { .. }
-        | Fact::InputRequested { .. }
-        | Fact::InputRequired { .. }
-        | Fact::TaskStarted { .. }
-        | Fact::ValidationFailed { .. }
-        | Fact::MessageAdded { .. }
-        | Fact::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
+        LifecycleKind::TierSelected { .. }
+        | LifecycleKind::Rejected { .. }
+        | LifecycleKind::BudgetExhausted { .. }
+        | LifecycleKind::ApprovalRequested { .. }
+        | LifecycleKind::PendingExtended { .. }
+        | LifecycleKind::QuestionAsked { .. }
+        | LifecycleKind::ExternalRequested { .. }
+        | LifecycleKind::InputRequested { .. }
+        | LifecycleKind::InputRequired { .. }
+        | LifecycleKind::TaskStarted { .. }
+        | LifecycleKind::ValidationFailed { .. }
+        | LifecycleKind::MessageAdded { .. }
+        | LifecycleKind::Resumed { .. } => Some(SpanEvent { name: event.name(), at, attributes: fields(event) }),
         // These have a span of their own, or are the start and end of the run.
-        Fact::Started { .. }
-        | Fact::ApprovalDecided { .. }
-        | Fact::ApprovalExpired { .. }
-        | Fact::PendingExpired { .. }
-        | Fact::Drifted { .. }
-        | Fact::QuestionAnswered { .. }
-        | Fact::InputGiven { .. }
-        | Fact::Pending { .. }
-        | Fact::Completed { .. }
-        | Fact::Failed { .. }
-        | Fact::Cancelled { .. }
-        | Fact::ContextBuildStarted
-        | Fact::ContextBuildSuccess
-        | Fact::ToolsListed { .. }
-        | Fact::ApprovalsResolved { .. }
-        | Fact::ModelCalled { .. }
-        | Fact::ModelRetrying { .. }
-        | Fact::ModelReplied { .. }
-        | Fact::ModelFailed { .. }
-        | Fact::McpExecuting { .. }
-        | Fact::McpCompleted { .. }
-        | Fact::BuiltinExecuting { .. }
-        | Fact::BuiltinCompleted { .. }
-        | Fact::ExternalCompleted { .. }
-        | Fact::OutputValidated
-        | Fact::Fragment(_) => None,
+        LifecycleKind::Started { .. }
+        | LifecycleKind::ApprovalDecided { .. }
+        | LifecycleKind::ApprovalExpired { .. }
+        | LifecycleKind::PendingExpired { .. }
+        | LifecycleKind::Drifted { .. }
+        | LifecycleKind::QuestionAnswered { .. }
+        | LifecycleKind::InputGiven { .. }
+        | LifecycleKind::Pending { .. }
+        | LifecycleKind::Completed { .. }
+        | LifecycleKind::Failed { .. }
+        | LifecycleKind::Cancelled { .. }
+        | LifecycleKind::ContextBuildStarted
+        | LifecycleKind::ContextBuildSuccess
+        | LifecycleKind::ToolsListed { .. }
+        | LifecycleKind::ApprovalsResolved { .. }
+        | LifecycleKind::ModelCalled { .. }
+        | LifecycleKind::ModelRetrying { .. }
+        | LifecycleKind::ModelReplied { .. }
+        | LifecycleKind::ModelFailed { .. }
+        | LifecycleKind::McpExecuting { .. }
+        | LifecycleKind::McpCompleted { .. }
+        | LifecycleKind::BuiltinExecuting { .. }
+        | LifecycleKind::BuiltinCompleted { .. }
+        | LifecycleKind::ExternalCompleted { .. }
+        | LifecycleKind::OutputValidated
+        | LifecycleKind::Fragment(_) => None,
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Mask, Redaction};
 use crate::core::chat::Usage;
 use crate::core::error::Failure;
 use crate::core::id::ModelName;
-use crate::core::run::{Call, Debt, Offer, labels};
+use crate::core::run::{Call, PendingItem, ToolAccess, labels};
 use crate::core::trace::{SpanId, Trace};
 
 /// One execution of a run.
@@ -35,7 +35,7 @@ pub(super) struct Execution {
     /// The last answer, which is validated next.
     pub(super) answer: Option<(Timestamp, String)>,
     /// The pending items of the run before any of them was answered; `None` while its driver is active.
-    pub(super) owed: Option<Vec<Debt>>,
+    pub(super) owed: Option<Vec<PendingItem>>,
     /// Whether another driver reports this execution.
     pub(super) is_anothers: bool,
     /// The usage of the run before this execution.
@@ -55,7 +55,7 @@ pub(super) struct OpenModelCall {
     pub(super) instead_of: Option<ModelName>,
     pub(super) seq: u64,
     pub(super) start: Timestamp,
-    pub(super) offer: Offer,
+    pub(super) tool_access: ToolAccess,
     pub(super) attempts: u32,
     pub(super) usage: Usage,
     /// The last attempt's failure, unless another attempt is in progress.

@@ -12,7 +12,7 @@ use super::attributes::{Attributes, Value};
 use super::messages::arguments_text;
 use super::span::SpanEvent;
 use super::{SpanContent, names};
-use crate::core::run::{Call, CallState, Decision, InputGiven, OutputVerdict};
+use crate::core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict};
 use crate::core::tool::{Difference, Problem};
 
 /// The validation of an answer.
@@ -78,7 +78,7 @@ pub(super) fn drift(call: &Call, differences: &[Difference], content: SpanConten
 }
 
 /// The questions of a server during a call, and the answers.
-pub(super) fn input_given(call: &Call, given: &InputGiven, content: SpanContent, to: &mut Attributes) {
+pub(super) fn input_given(call: &Call, given: &ElicitationAnswer, content: SpanContent, to: &mut Attributes) {
     common("input_required", to);
     to.text(names::TOOL_NAME, &call.asked.name);
     to.text(names::DECIDED_BY, &given.by);

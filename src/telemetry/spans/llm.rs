@@ -8,7 +8,7 @@ use super::messages::{Said, answer_text};
 use super::offered::Offered;
 use super::{SpanContent, names};
 use crate::core::chat::{Reply, Stop, Usage};
-use crate::core::run::{Offer, Output};
+use crate::core::run::{Output, ToolAccess};
 use crate::ports::ModelIdentity;
 
 /// A finished model call.
@@ -22,7 +22,7 @@ pub(super) struct ModelCall<'a> {
     /// The number of messages at the start that are not shown.
     pub(super) left_out: usize,
     pub(super) offered: &'a Offered,
-    pub(super) offer: Offer,
+    pub(super) tool_access: ToolAccess,
     /// `None` if every attempt failed.
     pub(super) reply: Option<&'a Reply>,
     /// The sum of all attempts.
@@ -38,7 +38,7 @@ impl ModelCall<'_> {
         self.identity(to);
         self.usage(to);
         to.int(names::ATTEMPTS, u64::from(self.attempts));
-        to.text(names::OFFER, offer_word(self.offer));
+        to.text(names::OFFER, offer_word(self.tool_access));
         if let Some(reply) = self.reply {
             response(reply, to);
         }
@@ -171,10 +171,10 @@ fn finish_reason(reply: &Reply) -> &'static str {
     }
 }
 
-fn offer_word(offer: Offer) -> &'static str {
-    match offer {
-        Offer::Tools => "tools",
-        Offer::NoTools => "no_tools",
-        Offer::LastWord => "last_word",
+fn offer_word(tool_access: ToolAccess) -> &'static str {
+    match tool_access {
+        ToolAccess::Enabled => "enabled",
+        ToolAccess::BudgetExhausted => "budget_exhausted",
+        ToolAccess::FinalAnswer => "final_answer",
     }
 }

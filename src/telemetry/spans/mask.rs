@@ -49,7 +49,7 @@ impl Default for Mask {
 }
 
 /// The effect of the mask on an attribute.
-enum Fate {
+enum MaskDecision {
     Kept,
     Redacted,
     LeftOut,
@@ -62,15 +62,15 @@ impl Mask {
             return attributes;
         }
         let masked = attributes.into_iter().filter_map(|(name, value)| match self.fate(&name) {
-            Fate::Kept => Some((name, value)),
-            Fate::Redacted => Some((name, Value::Text(REDACTED.into()))),
-            Fate::LeftOut => None,
+            MaskDecision::Kept => Some((name, value)),
+            MaskDecision::Redacted => Some((name, Value::Text(REDACTED.into()))),
+            MaskDecision::LeftOut => None,
         });
         masked.collect()
     }
 
-    fn fate(&self, name: &str) -> Fate {
-        let leave_out = |hidden: bool| if hidden { Fate::LeftOut } else { Fate::Kept };
+    fn fate(&self, name: &str) -> MaskDecision {
+        let leave_out = |hidden: bool| if hidden { MaskDecision::LeftOut } else { MaskDecision::Kept };
         match name {
             names::LLM_PARAMETERS => return leave_out(self.invocation_parameters),
             names::TOOL_DEFINITIONS => return leave_out(self.tools),
@@ -88,16 +88,16 @@ impl Mask {
         if below(name, names::LLM_OUTPUT_MESSAGES) {
             return of_message(name, self.output_messages, self.output_text, false);
         }
-        Fate::Kept
+        MaskDecision::Kept
     }
 }
 
-fn of_message(name: &str, all: bool, text: bool, images: bool) -> Fate {
+fn of_message(name: &str, all: bool, text: bool, images: bool) -> MaskDecision {
     if all || (images && name.contains(names::CONTENT_IMAGE)) {
-        return Fate::LeftOut;
+        return MaskDecision::LeftOut;
     }
     let is_text = name.ends_with(names::MESSAGE_CONTENT) || name.ends_with(names::CONTENT_TEXT);
-    if text && is_text { Fate::Redacted } else { Fate::Kept }
+    if text && is_text { MaskDecision::Redacted } else { MaskDecision::Kept }
 }
 
 fn below(name: &str, list: &str) -> bool {

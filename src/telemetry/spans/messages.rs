@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::attributes::{Attributes, REDACTED, json_text};
 use super::names;
-use super::thought::{Sealed, Thought};
+use super::reasoning::{ReasoningPart, Sealed};
 use crate::core::chat::{Media, Message, Part, ProviderState, Role};
 use crate::core::id::CallId;
 use crate::core::run::Output;
@@ -31,7 +31,7 @@ pub(super) struct Said {
 #[derive(Clone, Debug)]
 enum Shown {
     Text(String),
-    Thought(Thought),
+    ReasoningPart(ReasoningPart),
     Image(String),
     Audio {
         url: String,
@@ -72,9 +72,9 @@ impl Said {
         let mut said = Self { role: "assistant", ..Self::default() };
         let mut sealed = Sealed::of(state);
         for part in parts {
-            said.contents.extend(std::iter::from_fn(|| sealed.wordless()).map(Shown::Thought));
+            said.contents.extend(std::iter::from_fn(|| sealed.wordless()).map(Shown::ReasoningPart));
             match part {
-                Part::Reasoning { text } => said.contents.push(Shown::Thought(sealed.with_text(text))),
+                Part::Reasoning { text } => said.contents.push(Shown::ReasoningPart(sealed.with_text(text))),
                 Part::Text { .. }
                 | Part::Image(_)
                 | Part::Audio(_)
@@ -175,7 +175,7 @@ impl Said {
     fn content(&self, shown: &Shown, prefix: &str, to: &mut Attributes) {
         let kind = match shown {
             Shown::Text(_) => "text",
-            Shown::Thought(_) => "reasoning",
+            Shown::ReasoningPart(_) => "reasoning",
             Shown::Image(_) => "image",
             Shown::Audio { .. } => "audio",
             Shown::Call(_) => "tool_use",
@@ -183,7 +183,7 @@ impl Said {
         to.text(format!("{prefix}.{}", names::CONTENT_TYPE), kind);
         match shown {
             Shown::Text(text) => to.text(format!("{prefix}.{}", names::CONTENT_TEXT), text),
-            Shown::Thought(thought) => thought.attributes(prefix, to),
+            Shown::ReasoningPart(thought) => thought.attributes(prefix, to),
             Shown::Image(url) => to.text(format!("{prefix}.{}", names::CONTENT_IMAGE_URL), url),
             Shown::Audio { url, media_type } => {
                 to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_URL), url);
@@ -223,8 +223,8 @@ impl Said {
         let mut parts: Vec<Json> = Vec::new();
         for shown in &self.contents {
             match shown {
-                Shown::Thought(thought) if thought.text.is_empty() => {}
-                Shown::Thought(thought) => parts.push(json!({ "type": "reasoning", "content": thought.text })),
+                Shown::ReasoningPart(thought) if thought.text.is_empty() => {}
+                Shown::ReasoningPart(thought) => parts.push(json!({ "type": "reasoning", "content": thought.text })),
                 Shown::Image(url) => parts.push(json!({ "type": "uri", "modality": "image", "uri": url })),
                 Shown::Audio { url, media_type } => {
                     parts.push(json!({ "type": "uri", "modality": "audio", "mime_type": media_type, "uri": url }));
@@ -252,7 +252,7 @@ impl Said {
                 let media_type = media.media_type.clone();
                 self.contents.push(Shown::Audio { url: url(media, image_chars), media_type });
             }
-            Part::Reasoning { text } => self.contents.push(Shown::Thought(Thought::said(text))),
+            Part::Reasoning { text } => self.contents.push(Shown::ReasoningPart(ReasoningPart::said(text))),
             Part::ToolUse { id, name, input } => {
                 let (id, name, arguments) = (id.clone(), name.clone(), arguments_text(input));
                 self.contents.push(Shown::Call(self.calls.len()));
@@ -268,7 +268,7 @@ impl Said {
     }
 
     fn form(&self) -> Form {
-        if self.contents.iter().any(|shown| matches!(shown, Shown::Thought(_))) {
+        if self.contents.iter().any(|shown| matches!(shown, Shown::ReasoningPart(_))) {
             return Form::Apart;
         }
         let calls = self.contents.iter().rev().take_while(|shown| matches!(shown, Shown::Call(_))).count();

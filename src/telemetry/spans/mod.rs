@@ -22,9 +22,9 @@ mod messages;
 pub(crate) mod names;
 mod offered;
 mod projector;
+mod reasoning;
 mod redact;
 mod span;
-mod thought;
 mod tool;
 
 pub use attributes::{Attribute, Value};

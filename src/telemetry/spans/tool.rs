@@ -10,7 +10,7 @@ use super::messages::{arguments_text, text_of};
 use super::span::{Kind, SpanEvent, Status};
 use super::{SpanContent, names};
 use crate::core::run::Call;
-use crate::core::tool::{Origin, Outcome, Transport, Wire};
+use crate::core::tool::{CallTransport, Origin, Outcome, Transport};
 use crate::telemetry::lifecycle::error_word;
 
 /// A tool call for its span.
@@ -19,7 +19,7 @@ pub(super) struct ToolCall<'a> {
     pub(super) call: &'a Call,
     pub(super) result: CallResult<'a>,
     /// The transport to its server.
-    pub(super) wire: Option<&'a Wire>,
+    pub(super) wire: Option<&'a CallTransport>,
     /// How long the run waited for its external result.
     pub(super) waited_ms: Option<u64>,
     pub(super) content: SpanContent,
@@ -152,7 +152,7 @@ impl ToolCall<'_> {
 }
 
 /// The transport to the server, under the names of the MCP conventions.
-fn way(wire: &Wire, to: &mut Attributes) {
+fn way(wire: &CallTransport, to: &mut Attributes) {
     to.text_if(names::MCP_PROTOCOL, wire.protocol_version.as_deref());
     to.text_if(names::REQUEST_ID, wire.request_id.as_deref());
     to.text_if(names::RPC_STATUS, wire.error_code.map(|code| code.to_string()));

@@ -64,7 +64,7 @@ fn pending_items_of_all_runs_are_listed_with_reason_and_age() {
         let listed = approvals(&desk, &["list", "--json", filter]).expect(0);
         assert_eq!(listed.json_lines().len(), lines, "{filter}");
     }
-    let nothing = approvals(&desk, &["list", "--agent", "nobody"]).expect(0);
+    let nothing = approvals(&desk, &["list", "--agent", "unknown"]).expect(0);
     assert!(nothing.err.contains("there are no pending approvals or questions"), "{}", nothing.err);
 }
 
@@ -313,8 +313,8 @@ fn a_deadline_can_be_extended_but_not_shortened() {
     assert!(extended.out.contains("refund: deadline extended to 2"), "{}", extended.out);
     let less = approvals(&desk, &["extend", "last", "refund", "--for", "5m"]).expect(1);
     assert!(less.err.contains("give a later time"), "{}", less.err);
-    let debt = approvals(&desk, &["extend", "last", "refund", "--until", "2999-01-01T00:00:00Z", "--json"]).expect(0);
-    assert_eq!(debt.json_lines()[0]["until"], "2999-01-01T00:00:00Z");
+    let item = approvals(&desk, &["extend", "last", "refund", "--until", "2999-01-01T00:00:00Z", "--json"]).expect(0);
+    assert_eq!(item.json_lines()[0]["until"], "2999-01-01T00:00:00Z");
     assert_eq!(facts(&desk, "pending.extended")[0]["by"], "ann");
     approvals(&desk, &["extend", "last", "nope", "--for", "8h"]).expect(2);
 }

@@ -42,7 +42,8 @@ fn desk() -> Desk {
     let policy = "    policy: accept-edits\n";
     desk.write(
         "toolgate.yaml",
-        &config.replace(policy, "    policy: { default: ask, within_s: 3600, rules: [] }\n    ask_human: true\n"),
+        &config
+            .replace(policy, "    policy: { default: ask, answer_timeout_s: 3600, rules: [] }\n    ask_human: true\n"),
     );
     desk
 }

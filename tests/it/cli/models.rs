@@ -249,6 +249,6 @@ fn tools_say_how_they_fit_into_what_a_model_takes() {
     assert!(ended.out.ends_with("tools: 6 as they are, 0 with losses, 0 left out\n"), "{}", ended.out);
     let fits = report(&desk.toolgate(&["tools", "--for", "openai_chat", "--json"]).expect(0));
     assert_eq!((fits["for"].as_str(), fits["tools"][0]["fit"].as_str()), (Some("openai_chat"), Some("whole")));
-    let unknown = desk.toolgate(&["tools", "--for", "nobody"]).expect(2);
-    assert!(unknown.err.contains("`nobody` is neither a model nor a kind of model"), "{}", unknown.err);
+    let unknown = desk.toolgate(&["tools", "--for", "unknown"]).expect(2);
+    assert!(unknown.err.contains("`unknown` is neither a model nor a kind of model"), "{}", unknown.err);
 }

@@ -598,10 +598,10 @@ fn policy_backtest_says_which_past_calls_would_get_another_verdict() {
 
     let table = desk.toolgate(&["policy", "backtest", "paying.yaml", "--since", "1h"]).expect(0).out;
     assert!(table.contains("policy paying: 2 calls of 1 run, 2 would change"), "{table}");
-    let none = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "nobody"]).expect(0);
+    let none = desk.toolgate(&["policy", "backtest", "paying.yaml", "--agent", "unknown"]).expect(0);
     assert!(none.out.contains("0 calls of 0 runs"), "{}", none.out);
     assert!(
-        none.err.contains("unknown agent `nobody`: it is not configured and has no runs; configured are: desk"),
+        none.err.contains("unknown agent `unknown`: it is not configured and has no runs; configured are: desk"),
         "{}",
         none.err
     );

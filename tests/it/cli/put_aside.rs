@@ -83,7 +83,7 @@ fn a_question_that_is_declined_is_no_answer() {
     let desk = desk("modern", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let resumed = desk.toolgate(&["resume", "last", "--decline", "echo"]).expect(0);
-    assert!(resumed.out.contains("nobody said who is asking: decline"), "{}", resumed.out);
+    assert!(resumed.out.contains("the answer has no name: decline"), "{}", resumed.out);
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_file_answers_by_the_servers_keys_and_a_wrong_key_is_refused() {
         desk.write("answers.json", &json!({"inputs": [{"call_id": "echo", "answers": answers}]}).to_string());
         desk.toolgate(&["resume", "last", "--json", "--file", "answers.json"])
     };
-    let refused = file("whom").expect(1);
-    assert!(refused.err.contains("answer `whom`, which was not asked; asked are: `who`"), "{}", refused.err);
+    let refused = file("other").expect(1);
+    assert!(refused.err.contains("answer `other`, which was not asked; asked are: `who`"), "{}", refused.err);
     let result = file("who").expect(0).result();
     assert!(result["output"].as_str().unwrap().contains("hello, Ada"), "{result}");
 }
@@ -207,7 +207,7 @@ fn a_trial_call_uses_answer_flags_or_ends_with_the_questions() {
         assert_eq!(answered.out, "hello, Ada\nhi\n");
     }
     let declined = tried(&["--decline", "who"], "modern", "elicits").expect(3);
-    assert!(declined.out.contains("nobody said who is asking"), "{}", declined.out);
+    assert!(declined.out.contains("the answer has no name"), "{}", declined.out);
     let json: Value = serde_json::from_str(&tried(&["--json"], "modern", "elicits").expect(10).out).unwrap();
     assert_eq!((&json["status"], &json["questions"]["who"]["mode"]), (&json!("pending"), &json!("form")));
 }
@@ -218,7 +218,7 @@ fn a_trial_call_waits_for_its_task_and_cancels_it_at_timeout() {
     assert_eq!(done.out, "hi\n");
     assert!(done.err.contains("continues at the server as task task-1"), "{}", done.err);
     let late = tried(&["--timeout", "0.3"], "modern", "task=1000000").expect(6);
-    assert!(late.err.contains("the task task-1 was not over in time"), "{}", late.err);
+    assert!(late.err.contains("the task task-1 did not end in time"), "{}", late.err);
     let asking = tried(&["--answer", r#"{"name": "Ada"}"#], "modern", "task-input").expect(0);
     assert!(asking.out.contains("hello, Ada"), "{}", asking.out);
 }

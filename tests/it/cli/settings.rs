@@ -98,7 +98,7 @@ fn the_demonstration_shows_the_main_job() {
     let told = [
         "priority 10 first: 1 call now, 2 deferred",
         "mcp_shop_get_invoice rejected, invalid arguments: /order_id:",
-        "mcp_shop_add_note needs a decision",
+        "mcp_shop_add_note requires approval",
         "mcp_shop_add_note approved by the demo",
         "ext_issue_refund {",
         "ext_issue_refund from the caller",
@@ -178,7 +178,7 @@ fn invalid_webhooks_are_rejected_by_index_before_serving() {
             format!("{{ url: 'https://kim:hunter2@example.com', secret: {SECRET} }}"),
             "number 2: leave name and password",
         ),
-        (good.clone(), "number 2 has the tenant and the address of one before it"),
+        (good.clone(), "number 2 has the tenant and the address of an earlier one"),
         (format!("{{ url: 'https://example.com', secret: {SECRET}, events: [webhook.test] }}"), "there is no event"),
     ] {
         desk.write("toolgate.yaml", &format!("{usual}gateway: {{ webhooks: [{good}, {second}] }}\n"));

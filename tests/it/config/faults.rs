@@ -73,7 +73,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "an invalid fallback",
-        "models:\n  main: { openai_chat: { model: x } }\n  spare: { openai_chat: { model: y } }\nagents:\n  a:\n    model: main\n    fallback: [spaer, main, { model: spare, attempts: 0 }, { model: spare }, { model: nobody, attempts: 2 }]\n",
+        "models:\n  main: { openai_chat: { model: x } }\n  spare: { openai_chat: { model: y } }\nagents:\n  a:\n    model: main\n    fallback: [spaer, main, { model: spare, attempts: 0 }, { model: spare }, { model: unknown, attempts: 2 }]\n",
     ),
     ("a fallback without a model", "agents:\n  a: { fallback: [{ attempts: 2 }] }\n"),
     ("a fallback that is a number", "agents:\n  a: { fallback: [7] }\n"),
@@ -108,7 +108,7 @@ fn a_key_without_a_value_is_an_error() {
         ("agents:\n  a:\n    servers:\n", "servers"),
         ("agents:\n  a:\n    limits: { max_cost_usd: }\n", "max_cost_usd"),
         ("agents:\n  a:\n    ask_human: { deadline_s: null }\n", "deadline_s"),
-        ("agents:\n  a:\n    policy:\n      default: allow\n      within_s: ~\n", "within_s"),
+        ("agents:\n  a:\n    policy:\n      default: allow\n      answer_timeout_s: ~\n", "answer_timeout_s"),
         ("servers:\n  s: { stdio: { command: a, env: } }\n", "env"),
         ("servers:\n  s:\n    stdio: { command: a }\n    trusted:\n", "trusted"),
         ("models: { m: { openai_chat: { model: x, api_key: } } }\n", "api_key"),

@@ -11,7 +11,7 @@ fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, trusted: bool) ->
     let annotations = Annotations { read_only_hint: read_only, ..Annotations::default() };
     let (input_schema, output_schema) = (json!({"type": "object"}), None);
     let tool = McpTool { name: name.into(), description: String::new(), input_schema, output_schema, annotations };
-    let offer = ServerTools {
+    let tool_access = ServerTools {
         server: server.into(),
         trusted,
         endpoint: None,
@@ -19,7 +19,7 @@ fn mcp_tool(server: &str, name: &str, read_only: Option<bool>, trusted: bool) ->
         left_out: Vec::new(),
         stale: None,
     };
-    only(Toolset::assemble(&[], &[offer], &ToolsetRules::default()))
+    only(Toolset::assemble(&[], &[tool_access], &ToolsetRules::default()))
 }
 
 fn external_tool(name: &str) -> Tool {
@@ -102,7 +102,7 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
             "    match: { named: pay }\n    when: args.amount < 100\n    examples:\n      match:\n        - { server: shop, tool: pay }\n        - { server: shop, tool: pay, arguments: { amount: 100 } }\n        - { server: shop, tool: pay, arguments: {} }\n      no_match:\n        - { server: shop, tool: refund }\n",
         ),
         rule("    match: { principal: \"guest-*\" }\n    examples:\n      match: [{ tool: a, principal: kim }]\n"),
-        rule("    match: { tool: a }\n    within_s: 0\n"),
+        rule("    match: { tool: a }\n    answer_timeout_s: 0\n"),
         rule("    match: { tols: x }\n"),
         format!("{head}  - {{ id: r, match: {{ tool: a }}, verdict: alow, justification: x }}\n"),
         format!(
@@ -128,7 +128,7 @@ fn an_unreadable_policy_is_reported_with_a_remedy() {
         (String::new(), "p.yaml: the file is empty (a policy has `name`, `default` and `rules`)"),
         ("# soon\n---\n".to_owned(), "p.yaml: the file is empty (a policy has `name`, `default` and `rules`)"),
         (
-            rule("match: { named: a }, within_s: \"1 day\""),
+            rule("match: { named: a }, answer_timeout_s: \"1 day\""),
             "expected a whole number, 0 or more (write digits alone, for example `60`, without a unit and without quotes)",
         ),
         (rule("match: { read_only: \"yes\" }"), "expected `true` or `false` (write `true` or `false`, without quotes)"),
@@ -166,11 +166,11 @@ fn a_rule_with_a_key_without_a_value_is_rejected() {
     };
     let example = |more: &str| format!("    examples: {{ match: [{{ tool: pay, {more} }}] }}\n");
     let mut cases: Vec<(String, &str)> = vec![
-        (policy("within_s:\n", "", ""), "within_s"),
+        (policy("answer_timeout_s:\n", "", ""), "answer_timeout_s"),
         (policy("", "", "    when:\n"), "when"),
         (policy("", "", "    when: # args.amount < 10\n"), "when"),
         (policy("", "", "    when: ~\n"), "when"),
-        (policy("", "", "    within_s: null\n"), "within_s"),
+        (policy("", "", "    answer_timeout_s: null\n"), "answer_timeout_s"),
     ];
     for key in
         ["tool", "server", "origin", "agent", "principal", "read_only", "destructive", "idempotent", "open_world"]
@@ -260,14 +260,14 @@ fn said(policy: &Policy, tool: &Tool, principal: Option<&str>, arguments: Option
     let arguments = arguments.map(|arguments| arguments.as_object().expect("an object").clone());
     let subject = Subject { tool, agent: Some(&agent), principal: principal.as_ref(), arguments: arguments.as_ref() };
     let judgement = policy.judge(&subject);
-    let within = judgement.within_s.map(|seconds| format!(" within {seconds} s")).unwrap_or_default();
+    let within = judgement.answer_timeout_s.map(|seconds| format!(" within {seconds} s")).unwrap_or_default();
     format!("{}: {}{within}", judgement.rule.as_deref().unwrap_or("default"), judgement.verdict.as_str())
 }
 
 const DESK: &str = "
 name: desk
 default: ask
-within_s: 3600
+answer_timeout_s: 3600
 rules:
   - id: small-refunds
     match: { named: refund, server: shop }
@@ -281,7 +281,7 @@ rules:
     match: { named: refund }
     when: args.amount > 1000
     verdict: ask
-    within_s: 60
+    answer_timeout_s: 60
     justification: Large refunds are reviewed at once.
   - id: never-abroad
     match: { named: refund }
@@ -377,7 +377,7 @@ agents:
   in-place:
     policy:
       default: allow
-      within_s: 5
+      answer_timeout_s: 5
   by-default: {{}}
 "
     );
@@ -390,7 +390,7 @@ agents:
     let settings = config::load(Some(&folder.path().join("toolgate.yaml")), &no_env).expect("good");
     let of = |agent: &str| {
         let policy = &settings.agents[&agent.into()].policy;
-        (policy.name.clone(), policy.fallback, policy.rules.len(), policy.within_s)
+        (policy.name.clone(), policy.fallback, policy.rules.len(), policy.answer_timeout_s)
     };
     assert_eq!(of("by-name"), ("strict".into(), Verdict::Deny, 1, None));
     assert_eq!(of("by-file"), ("q".into(), Verdict::Allow, 0, None));

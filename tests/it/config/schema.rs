@@ -45,7 +45,7 @@ fn the_schema_rejects_what_the_loader_rejects() {
         serde_json::json!({"agents": {"a": {"fallback": [{"model": "b", "attempts": 0}]}}}),
         serde_json::json!({"servers": {"a": {"max_concurrency": 0}}}),
         serde_json::json!({"agents": {"a": {"tools": null}}}),
-        serde_json::json!({"agents": {"a": {"policy": {"default": "ask", "within_s": null}}}}),
+        serde_json::json!({"agents": {"a": {"policy": {"default": "ask", "answer_timeout_s": null}}}}),
     ] {
         assert!(!validator().is_valid(&written), "{written}");
     }

@@ -1,6 +1,6 @@
 //! Another writer that writes to a journal just before an append.
 
-use toolgate::core::run::{Event, Recorded, Run};
+use toolgate::core::run::{Event, JournalEntry, Run};
 use toolgate::ports::{Append, RunRow, RunStore};
 
 /// Writes `event` at the position of `victim`, like a process that does not execute the run. Does nothing if the event
@@ -23,7 +23,7 @@ pub(super) async fn write_nonsense(store: &dyn RunStore, victim: &Append, event:
 
 async fn append(store: &dyn RunStore, victim: &Append, row: RunRow, event: Event) {
     let (seq, at) = (row.version - 1, row.updated_at);
-    let events = vec![Recorded { seq, at, event }];
+    let events = vec![JournalEntry { seq, at, event }];
     let append = Append { run: victim.run.clone(), at: seq, events, row, owner: None, lease: victim.lease };
     store.append(append).await.unwrap();
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::run::Answered;
+use toolgate::core::run::AnsweredElicitation;
 use toolgate::core::tool::{Annotations, CallReply, FailureKind, McpTool, Outcome, Replied, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, McpTask, Progress, TaskWish};
@@ -33,7 +33,7 @@ struct World {
     repeatable: BTreeSet<String>,
     violations: Vec<String>,
     tasks: BTreeMap<String, VecDeque<Result<CallReply, String>>>,
-    told: Vec<Answered>,
+    told: Vec<AnsweredElicitation>,
     stopped_tasks: Vec<String>,
     /// Tasks without any answer, and the number of polls.
     mute_tasks: BTreeMap<String, usize>,
@@ -85,7 +85,7 @@ pub(crate) fn tool(name: &str) -> McpTool {
 
 impl FakeServers {
     /// Adds a tool, or changes its definition.
-    pub(crate) fn offer(&self, server: &str, tool: McpTool) {
+    pub(crate) fn tool_access(&self, server: &str, tool: McpTool) {
         let mut world = self.world();
         let empty = ServerTools {
             server: server.into(),
@@ -104,7 +104,7 @@ impl FakeServers {
     /// Adds an idempotent tool of a trusted server.
     pub(crate) fn offer_harmless(&self, server: &str, name: &str) {
         let annotations = Annotations { idempotent_hint: Some(true), ..Annotations::default() };
-        self.offer(server, McpTool { annotations, ..tool(name) });
+        self.tool_access(server, McpTool { annotations, ..tool(name) });
         let mut world = self.world();
         world.servers.get_mut(&ServerId::from(server)).unwrap().trusted = true;
         world.repeatable.insert(name.into());
@@ -165,7 +165,7 @@ impl FakeServers {
     }
 
     /// The elicitation responses that calls carried, in order of arrival.
-    pub(crate) fn told(&self) -> Vec<Answered> {
+    pub(crate) fn told(&self) -> Vec<AnsweredElicitation> {
         self.world().told.clone()
     }
 

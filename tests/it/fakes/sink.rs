@@ -4,16 +4,16 @@ use std::sync::Mutex;
 
 use jiff::Timestamp;
 use toolgate::core::id::RunId;
-use toolgate::core::run::Recorded;
+use toolgate::core::run::JournalEntry;
 use toolgate::ports::{Delta, EventSink, Update};
 
 /// A notification to a watcher.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
     TookUp { run: RunId, history: u64 },
-    Fact(RunId, Recorded),
+    LifecycleKind(RunId, JournalEntry),
     Delta(RunId, Delta),
-    LaidDown(RunId),
+    Released(RunId),
 }
 
 /// Records the notifications in order.
@@ -37,7 +37,7 @@ impl RecordingSink {
                     assert!(history >= next, "position {history} is history, {next} was expected");
                     next = history;
                 }
-                Told::Fact(run, fact) if run == *wanted => {
+                Told::LifecycleKind(run, fact) if run == *wanted => {
                     assert_eq!(fact.seq, next, "{:?} is out of order", fact.event.name());
                     next += 1;
                 }
@@ -62,18 +62,18 @@ impl RecordingSink {
 }
 
 impl EventSink for RecordingSink {
-    fn took_up(&self, run: &RunId, history: &[Recorded]) {
+    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
         self.keep(Told::TookUp { run: run.clone(), history: history.len() as u64 });
     }
 
     fn observe(&self, run: &RunId, update: &Update) {
         self.keep(match update {
-            Update::Recorded(fact) => Told::Fact(run.clone(), fact.clone()),
+            Update::JournalEntry(fact) => Told::LifecycleKind(run.clone(), fact.clone()),
             Update::Delta(delta) => Told::Delta(run.clone(), delta.clone()),
         });
     }
 
-    fn laid_down(&self, run: &RunId, _at: Timestamp) {
-        self.keep(Told::LaidDown(run.clone()));
+    fn released(&self, run: &RunId, _at: Timestamp) {
+        self.keep(Told::Released(run.clone()));
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::id::{NodeId, RunId};
-use toolgate::core::run::{Event, Recorded};
+use toolgate::core::run::{Event, JournalEntry};
 use toolgate::ports::{
     Append, AppendError, Blob, BlobError, BlobInfo, BlobStore, Claim, Purged, RunFilter, RunRow, RunStore, StoreError,
 };
@@ -182,7 +182,7 @@ impl RunStore for FailingStore {
         self.inner.append(append).await
     }
 
-    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.inner.load(run, from).await
     }
 

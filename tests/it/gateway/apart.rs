@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use axum::http::request::Parts;
 use reqwest::Method;
 use serde_json::{Value, json};
-use toolgate::gateway::{Caller, Door, Problem, Scope, Scopes};
+use toolgate::gateway::{Authenticator, Caller, Problem, Scope, Scopes};
 
 use super::served::{Answer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};
@@ -15,8 +15,8 @@ use crate::runner::world::{Kept, given_an_agent, say};
 struct Trusting;
 
 #[async_trait]
-impl Door for Trusting {
-    async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+impl Authenticator for Trusting {
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
         let Some(said) = request.headers.get("authorization") else { return Ok(None) };
         let (tenant, scopes) = said.to_str().unwrap().split_once(' ').unwrap();
         let scopes: Scopes = scopes.split(',').filter_map(Scope::parse).collect();

@@ -115,7 +115,7 @@ async fn unknown_approvals_and_invalid_decisions_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_expires_unless_its_deadline_is_extended() {
     let within = |agent: &mut toolgate::runner::Agent| {
-        agent.policy = Policy { within_s: Some(60), ..Policy::ask_always() }.into();
+        agent.policy = Policy { answer_timeout_s: Some(60), ..Policy::ask_always() }.into();
     };
     let served = Served::to_all(guarded_once().that(within).kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Clean up"})).await;
@@ -145,7 +145,7 @@ async fn a_changed_call_requires_another_approval() {
     let served = Served::to_all(guarded_once().kept(Kept::InMemory).await).await;
     let run = served.run(json!({"input": "Clean up"})).await;
     let first = inbox(&served).await.remove(0);
-    served.world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+    served.world.servers.tool_access("files", McpTool { description: "sends it away".into(), ..tool("delete") });
     let yes = json!({"decision": "approve"});
 
     served.post(&decision_of(&first), yes.clone()).await;

@@ -74,10 +74,10 @@ fn every_request_field_is_described_and_no_other_is_accepted() {
 #[tokio::test]
 async fn a_problem_links_to_its_page() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
-    let refused = served.get("/v1/runs/run_nobody").await;
+    let refused = served.get("/v1/runs/run_unknown").await;
     let page = served.get(refused.text("type")).await;
     let text = page.body.as_str().unwrap();
-    assert!(text.contains("There is no such run, call, agent or server."), "{text}");
+    assert!(text.contains("Unknown run, call, agent or server."), "{text}");
     for code in ErrorCode::ALL {
         assert_eq!(served.get(&format!("/errors/{code}")).await.status, 200, "{code}");
     }

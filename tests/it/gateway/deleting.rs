@@ -78,5 +78,5 @@ async fn a_run_that_is_not_over_is_not_deleted() {
     assert!(refused.text("detail").contains("is pending") && refused.text("detail").contains("cancel it first"));
     served.post(&format!("{path}/cancel"), json!({})).await;
     assert_eq!(served.delete(&path).await.status, 204);
-    assert_eq!(served.delete("/v1/runs/run_nobody").await.problem(), "not_found");
+    assert_eq!(served.delete("/v1/runs/run_unknown").await.problem(), "not_found");
 }

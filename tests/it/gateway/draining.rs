@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolgate::core::chat::Message;
 use toolgate::core::id::NodeId;
-use toolgate::core::run::{Event, Recorded, Status};
+use toolgate::core::run::{Event, JournalEntry, Status};
 use toolgate::runner::{AgentRunner, Capacity, DrainTimes, Request, RunnerError};
 use toolgate::stores::MemoryStore;
 
@@ -58,7 +58,7 @@ async fn a_run_is_released_after_its_step_and_claimed_at_once() {
 
     assert_eq!(here.drain(times(20, 20_000)).await, 0, "no step is aborted");
 
-    assert_eq!(execution.rest().await.unwrap_err(), RunnerError::LaidDown(run.clone()));
+    assert_eq!(execution.rest().await.unwrap_err(), RunnerError::Released(run.clone()));
     assert_eq!(replies(&here, &run).await, 1, "the step in progress is recorded");
     let there = process(&store, "there", &slowly_then_done());
     let mut taken = there.recover().await.unwrap();
@@ -92,11 +92,11 @@ async fn a_queued_run_is_released_at_once() {
 
     let draining = tokio::spawn(async move { here.drain(times(20_000, 0)).await });
     let began = Instant::now();
-    let (laid_down, drained) = (waits.run.clone(), waits.rest().await);
-    assert_eq!(drained.unwrap_err(), RunnerError::LaidDown(laid_down.clone()));
+    let (released, drained) = (waits.run.clone(), waits.rest().await);
+    assert_eq!(drained.unwrap_err(), RunnerError::Released(released.clone()));
     assert!(began.elapsed() < Duration::from_millis(250), "and not only when the first run ends");
     let there = process(&store, "there", &slowly_then_done());
-    until(async || there.recover().await.unwrap().iter().any(|taken| taken.run == laid_down)).await;
+    until(async || there.recover().await.unwrap().iter().any(|taken| taken.run == released)).await;
     assert_eq!(first.rest().await.unwrap().status, Status::Completed);
     assert_eq!(draining.await.unwrap(), 0);
 }
@@ -131,7 +131,7 @@ async fn a_stopping_server_sends_all_written_events_first() {
     let store = Arc::new(MemoryStore::new());
     let site = Site::over(process(&store, "here", &json!([{"hang": true}]))).await;
     let execution = site.runner.start(Request::new("clerk", "Hello")).await.unwrap();
-    let asked = |recorded: &Recorded| matches!(recorded.event, Event::ModelCalled { .. });
+    let asked = |recorded: &JournalEntry| matches!(recorded.event, Event::ModelCalled { .. });
     until(async || site.runner.journal(&execution.run).await.unwrap().iter().any(asked)).await;
     let written = site.runner.journal(&execution.run).await.unwrap().len();
     site.gateway.stop();

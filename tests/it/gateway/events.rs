@@ -101,7 +101,7 @@ async fn a_stream_reports_a_pending_run_and_continues_with_it() {
     served.post(&format!("/v1/runs/{run}/resume"), json!({"results": [{"call_id": call, "output": 1}]})).await;
     let rest = stream.rest().await;
     assert_eq!((events(&rest)[0], *events(&rest).last().unwrap()), ("execution.resumed", "execution.completed"));
-    let mut until_rest = served.watch(&format!("{path}?until=rest")).await;
+    let mut until_rest = served.watch(&format!("{path}?until=idle")).await;
     assert_eq!(*events(&until_rest.rest().await).last().unwrap(), "execution.completed");
 }
 
@@ -109,7 +109,7 @@ async fn a_stream_reports_a_pending_run_and_continues_with_it() {
 async fn a_stream_until_idle_closes_when_the_run_is_pending() {
     let served = Served::to_all(a_world_that_waits(Kept::InMemory).await).await;
     let run = served.run(asks_for_lookup()).await;
-    let path = format!("/v1/runs/{run}/events?until=rest");
+    let path = format!("/v1/runs/{run}/events?until=idle");
 
     let told = served.watch(&path).await.rest().await;
 
@@ -220,5 +220,5 @@ async fn invalid_stream_requests_are_refused() {
     assert_eq!(served.get(&format!("{path}?after=99999")).await.problem(), "validation");
     let nonsense = served.request(Method::GET, &path).header("last-event-id", "-1").send().await.unwrap();
     assert_eq!(Answer::of(nonsense).await.problem(), "invalid_request");
-    assert_eq!(served.get("/v1/runs/run_nobody/events").await.problem(), "not_found");
+    assert_eq!(served.get("/v1/runs/run_unknown/events").await.problem(), "not_found");
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::core::blob::BlobHandle;
-use toolgate::core::run::Recorded;
+use toolgate::core::run::JournalEntry;
 
 use super::served::Served;
 use crate::runner::world::{Kept, given_an_agent, say};
@@ -23,7 +23,7 @@ async fn an_export_is_the_journal_line_by_line() {
 
     assert_eq!(response.headers()["content-type"], "application/x-ndjson");
     let text = response.text().await.unwrap();
-    let facts: Vec<Recorded> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let facts: Vec<JournalEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(facts, served.world.runner.journal(&run.as_str().into()).await.unwrap());
 }
 

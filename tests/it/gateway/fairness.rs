@@ -11,8 +11,8 @@ use reqwest::Method;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolgate::core::id::{NodeId, RunId};
-use toolgate::core::run::Recorded;
-use toolgate::gateway::{Caller, Door, Gateway, GatewaySettings, Limits, Problem, Scopes};
+use toolgate::core::run::JournalEntry;
+use toolgate::gateway::{Authenticator, Caller, Gateway, GatewaySettings, Limits, Problem, Scopes};
 use toolgate::ports::{Append, AppendError, Claim, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError};
 use toolgate::runner::{AgentRunner, Request, ResultFor, Resume};
 use toolgate::stores::MemoryStore;
@@ -37,7 +37,7 @@ impl RunStore for Slow {
         self.inner.append(append).await
     }
 
-    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.inner.load(run, from).await
     }
 
@@ -72,8 +72,8 @@ impl RunStore for Slow {
 struct Named;
 
 #[async_trait]
-impl Door for Named {
-    async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+impl Authenticator for Named {
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
         let tenant = request.headers["x-tenant"].to_str().unwrap();
         Ok(Some(Caller { tenant: tenant.into(), name: "reader".into(), principal: None, scopes: Scopes::all() }))
     }
@@ -162,7 +162,7 @@ impl RunStore for Counting {
         self.inner.append(append).await
     }
 
-    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.load(run, from).await
     }

@@ -65,7 +65,7 @@ async fn a_grant_covers_no_other_calls() {
     grant(json!({"tool": "mcp_files_delete", "principal": "user:tim"})).await;
     assert_eq!(outcome(&ann, json!({"input": "x"})).await, "pending", "the run has no principal");
     assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "completed");
-    served.world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+    served.world.servers.tool_access("files", McpTool { description: "sends it away".into(), ..tool("delete") });
     assert_eq!(outcome(&ann, json!({"input": "x", "principal": "user:tim"})).await, "pending", "the tool has changed");
 
     let first = ann.get("/v1/approval-grants?limit=1").await;
@@ -77,10 +77,10 @@ async fn a_grant_covers_no_other_calls() {
 #[tokio::test]
 async fn an_invalid_grant_is_refused() {
     let served = Served::to_all(guarded().that_checks_arguments().kept(Kept::InMemory).await).await;
-    served
-        .world
-        .servers
-        .offer("files", McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("delete") });
+    served.world.servers.tool_access(
+        "files",
+        McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("delete") },
+    );
     let refused = async |body: Value| served.post("/v1/approval-grants", body).await.problem().to_owned();
     for (field, value) in [("tool", "mcp_files_shred"), ("agent", "unknown"), ("expires_at", "2001-01-01T00:00:00Z")] {
         let mut wrong = json!({"tool": "mcp_files_delete"});
@@ -89,7 +89,7 @@ async fn an_invalid_grant_is_refused() {
         let place = format!("/{field}");
         assert_eq!((refused.problem(), &refused.body["errors"][0]["pointer"]), ("validation", &json!(place)));
     }
-    assert_eq!(served.get("/v1/approval-grants?after=grant_of_nobody").await.problem(), "validation");
+    assert_eq!(served.get("/v1/approval-grants?after=grant_of_unknown").await.problem(), "validation");
     assert_eq!(refused(json!({"tool": "mcp_files_delete", "arguments": {}})).await, "validation");
     assert_eq!(refused(json!({"tool": "mcp_files_delete", "scope": "always"})).await, "invalid_request");
     assert_eq!(served.get("/v1/approval-grants").await.body["data"], json!([]));

@@ -9,7 +9,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::core::id::Tenant;
 use toolgate::gateway::{Caller, Gateway, Scopes};
-use toolgate::ports::{AccessKeys, Asked, Begun, Fate, Replies, Reply, RunFilter, StoreError};
+use toolgate::ports::{
+    AccessKeys, IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, RunFilter, StoreError,
+    StoredResponse,
+};
 use toolgate::stores::MemoryStore;
 
 use super::served::{Answer, Served};
@@ -28,12 +31,12 @@ struct Remembering {
 struct Forgetful {
     inner: MemoryStore,
     /// The last request that was recorded.
-    asked: std::sync::Mutex<Option<Asked>>,
+    asked: std::sync::Mutex<Option<IdempotentRequest>>,
 }
 
 #[async_trait::async_trait]
-impl Replies for Forgetful {
-    async fn begin(&self, asked: &Asked, now: Timestamp) -> Result<Option<Begun>, StoreError> {
+impl IdempotencyStore for Forgetful {
+    async fn begin(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<Option<IdempotencyRecord>, StoreError> {
         let begun = self.inner.begin(asked, now).await?;
         if begun.is_none() {
             *self.asked.lock().unwrap() = Some(asked.clone());
@@ -41,37 +44,37 @@ impl Replies for Forgetful {
         Ok(begun)
     }
 
-    async fn prolong(&self, asked: &Asked, until: Timestamp) -> Result<(), StoreError> {
+    async fn prolong(&self, asked: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
         self.inner.prolong(asked, until).await
     }
 
-    async fn take_over(&self, asked: &Asked, now: Timestamp) -> Result<bool, StoreError> {
+    async fn take_over(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError> {
         self.inner.take_over(asked, now).await
     }
 
-    async fn settle(&self, asked: &Asked, fate: &Fate) -> Result<(), StoreError> {
+    async fn settle(&self, asked: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
         self.inner.settle(asked, fate).await
     }
 
-    async fn forget(&self, asked: &Asked) -> Result<(), StoreError> {
+    async fn forget(&self, asked: &IdempotentRequest) -> Result<(), StoreError> {
         self.inner.forget(asked).await
     }
 }
 
 impl Forgetful {
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> IdempotentRequest {
         self.asked.lock().unwrap().clone().expect("a request was recorded")
     }
 
     /// Sets the state of the last request.
-    async fn becomes(&self, fate: Fate) {
+    async fn becomes(&self, fate: RequestState) {
         self.inner.settle(&self.asked(), &fate).await.unwrap();
     }
 }
 
 /// A request whose process has ended.
-fn interrupted() -> Fate {
-    Fate::UnderWay { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1) }
+fn interrupted() -> RequestState {
+    RequestState::UnderWay { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1) }
 }
 
 async fn remembering(given: Given) -> Remembering {
@@ -215,7 +218,7 @@ async fn a_repeat_starts_a_run_that_was_recorded_but_not_started() {
     remembering.post("/v1/runs", "k", &body).await;
     let noted = remembering.store.asked();
     let store = Arc::new(Forgetful::default());
-    let cut_off = Asked { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1), ..noted };
+    let cut_off = IdempotentRequest { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1), ..noted };
     store.begin(&cut_off, Timestamp::now()).await.unwrap();
     let world = given_two_answers().kept(Kept::InMemory).await;
     let served = Served::with(world, |builder| builder.anonymous(Caller::local()).replies(store.clone())).await;
@@ -266,7 +269,7 @@ async fn a_repeat_creates_no_second_key_and_no_secret_is_stored() {
     assert_eq!((again.status.as_u16(), again.problem()), (409, "conflict"), "{again:?}");
     assert!(!again.body.to_string().contains(made.text("secret")));
     let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
-    assert_eq!(begun.fate, Fate::Unkept);
+    assert_eq!(begun.fate, RequestState::Unkept);
     assert_eq!(remembering.served.get("/v1/keys").await.body["data"].as_array().unwrap().len(), 1);
 }
 
@@ -303,7 +306,7 @@ async fn a_stored_response_has_no_headers_of_its_first_request() {
     let remembering = remembering(given_two_answers()).await;
     remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
     let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
-    let Fate::Answered(Reply { headers, .. }) = begun.fate else { panic!("it was answered") };
+    let RequestState::Answered(StoredResponse { headers, .. }) = begun.fate else { panic!("it was answered") };
     let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["content-type", "etag", "location"]);
 }

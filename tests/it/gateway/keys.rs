@@ -130,8 +130,8 @@ async fn an_expired_or_revoked_key_is_refused() {
     let past = Timestamp::now() - SignedDuration::from_secs(1);
     let (expired, _) = locked.key(NewKey { expires_at: Some(past), ..new_key("default", Scopes::all()) }).await;
     let (revoked, key) = locked.key(new_key("default", Scopes::all())).await;
-    let by_somebody = Revoked { at: Timestamp::now(), by: "bob".to_owned() };
-    locked.store.revoke_key(&key.id, &by_somebody).await.unwrap();
+    let revocation = Revoked { at: Timestamp::now(), by: "bob".to_owned() };
+    locked.store.revoke_key(&key.id, &revocation).await.unwrap();
     for secret in [expired, revoked] {
         assert_eq!(locked.get("/v1/runs", &secret).await.problem(), "unauthorized");
     }
@@ -237,10 +237,10 @@ async fn keys_are_listed_in_pages() {
     assert_eq!((first.body["data"].as_array().unwrap().len(), first.body["has_more"].as_bool()), (3, Some(true)));
     let rest = locked.get(&format!("/v1/keys?limit=3&after={}", first.text("last_id")), &admin).await;
     assert_eq!((rest.body["data"].as_array().unwrap().len(), rest.body["has_more"].as_bool()), (2, Some(false)));
-    assert_eq!(locked.get("/v1/keys?after=key_of_nobody", &admin).await.problem(), "validation");
+    assert_eq!(locked.get("/v1/keys?after=key_of_unknown", &admin).await.problem(), "validation");
     let newest = &first.body["data"][0];
     assert_eq!(&locked.get(&format!("/v1/keys/{}", newest["id"].as_str().unwrap()), &admin).await.body, newest);
-    assert_eq!(locked.get("/v1/keys/key_of_nobody", &admin).await.problem(), "not_found");
+    assert_eq!(locked.get("/v1/keys/key_of_unknown", &admin).await.problem(), "not_found");
 }
 
 /// A store whose lookups can be answered late.

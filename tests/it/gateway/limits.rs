@@ -35,7 +35,7 @@ async fn a_caller_over_the_rate_is_refused_with_a_delay() {
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
 
     let first = served.get("/v1/runs").await;
-    let second = served.get("/v1/runs/run_nobody").await;
+    let second = served.get("/v1/runs/run_unknown").await;
     let third = served.get("/v1/runs").await;
 
     assert_eq!(first.header("ratelimit-policy"), r#""requests";q=2;w=20"#);
@@ -55,7 +55,7 @@ async fn a_caller_with_too_many_requests_is_refused_until_one_ends() {
 }
 
 async fn is_refused_until_one_ends(accepted: &str) {
-    let limits = Limits { requests_at_once: Some(1), ..Limits::default() };
+    let limits = Limits { concurrent_requests: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
     let waiting = served.request(Method::POST, "/v1/runs").header("accept", accepted).json(&json!({"input": "Read"}));
     let waiting = waiting.send();
@@ -81,7 +81,7 @@ async fn is_refused_until_one_ends(accepted: &str) {
 
 #[tokio::test]
 async fn an_open_stream_has_a_permit_of_its_own() {
-    let limits = Limits { requests_at_once: Some(1), streams_at_once: Some(1), ..Limits::default() };
+    let limits = Limits { concurrent_requests: Some(1), streams_at_once: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
     let begun = served.request(Method::POST, "/v1/runs").header("prefer", "respond-async");
     let begun = Answer::of(begun.json(&json!({"input": "Read"})).send().await.unwrap()).await;

@@ -60,7 +60,7 @@ async fn a_request_is_logged_in_one_line_with_its_refusal() {
     let served =
         Served::to_all(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
     served.get("/v1/runs").await;
-    let refused = served.get("/v1/runs/run_nobody").await;
+    let refused = served.get("/v1/runs/run_unknown").await;
     let lines = log.requests();
     let told: Vec<Value> = lines.iter().map(|line| json!([line["level"], line["status"], line["code"]])).collect();
     assert_eq!(told, [json!(["INFO", 200, null]), json!(["INFO", 404, "not_found"])]);

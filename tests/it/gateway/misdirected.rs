@@ -102,7 +102,7 @@ async fn the_library_checks_the_call_before_the_result() {
     for (call, code) in [("settled", ErrorCode::Conflict), ("decision", ErrorCode::InvalidRequest)] {
         let results = vec![ResultFor::output(call, json!(5))];
         let resume = Input::Resume(Resume { results, partial: true, ..Resume::default() });
-        let refused = served.world.runner.take_up(&run.as_str().into(), resume, None).await.unwrap_err();
+        let refused = served.world.runner.resume_run(&run.as_str().into(), resume, None).await.unwrap_err();
         assert_eq!(refused.code(), code, "{refused}");
     }
 }

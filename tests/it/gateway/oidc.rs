@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use toolgate::gateway::{Claims, Door as _, OidcDoor, OidcSettings, Scope, Scopes};
+use toolgate::gateway::{Authenticator as _, Claims, OidcAuthenticator, OidcSettings, Scope, Scopes};
 
 use super::served::{Answer, Served};
 use super::site::until;
@@ -166,7 +166,7 @@ impl Issuer {
 
 async fn served(settings: OidcSettings) -> Served {
     let world = given_an_agent().whose_model_says(json!([say("Hello.")])).kept(Kept::InMemory).await;
-    Served::with(world, |builder| builder.door(Arc::new(OidcDoor::new(settings).unwrap()))).await
+    Served::with(world, |builder| builder.door(Arc::new(OidcAuthenticator::new(settings).unwrap()))).await
 }
 
 async fn shown(served: &Served, token: &str) -> Answer {
@@ -345,17 +345,17 @@ async fn a_known_key_does_not_wait_for_an_issuer_that_hangs() {
 async fn a_client_that_disconnects_does_not_stop_a_key_fetch() {
     let signer = ed25519("ed");
     let issuer = Issuer::publishing(&[&signer]).await;
-    let door = OidcDoor::new(issuer.settings()).unwrap();
+    let door = OidcAuthenticator::new(issuer.settings()).unwrap();
     let shows = Request::builder().header("authorization", format!("Bearer {}", signer.sign(&issuer.claims())));
     let (shown, ()) = shows.body(()).unwrap().into_parts();
     issuer.hangs(true);
     tokio::select! {
-        _ = door.opened_by(&shown) => panic!("the issuer hangs"),
+        _ = door.authenticate(&shown) => panic!("the issuer hangs"),
         () = until(async || issuer.asked() == 1) => {}
     }
     issuer.hangs(false);
 
-    let caller = door.opened_by(&shown).await.unwrap().expect("the authenticator accepts tokens");
+    let caller = door.authenticate(&shown).await.unwrap().expect("the authenticator accepts tokens");
 
     assert_eq!((&*caller.name, issuer.asked()), ("user:ann", 1));
 }

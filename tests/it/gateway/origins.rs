@@ -98,7 +98,7 @@ async fn a_preflight_needs_no_credentials() {
 #[tokio::test]
 async fn a_problem_can_be_read_by_the_page_that_asked() {
     let served = fenced(None).await;
-    let request = served.request(Method::GET, "/v1/runs/run_nobody").header("origin", "https://app.example.com");
+    let request = served.request(Method::GET, "/v1/runs/run_unknown").header("origin", "https://app.example.com");
     let problem = Answer::of(request.send().await.unwrap()).await;
     assert_eq!(problem.problem(), "not_found");
     assert_eq!(problem.header("access-control-allow-origin"), "https://app.example.com");

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::Value;
 use std::sync::Arc;
 use toolgate::core::id::Tenant;
-use toolgate::gateway::{Caller, Door, Problem, Scope, Scopes};
+use toolgate::gateway::{Authenticator, Caller, Problem, Scope, Scopes};
 
 use super::served::{Answer, Served};
 use crate::runner::world::World;
@@ -15,8 +15,8 @@ use crate::runner::world::World;
 pub(super) struct Badges;
 
 #[async_trait]
-impl Door for Badges {
-    async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+impl Authenticator for Badges {
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
         let Some(badge) = request.headers.get("x-badge") else { return Ok(None) };
         let mut words = badge.to_str().unwrap().split(' ');
         let mut word = || words.next().filter(|word| !word.is_empty());

@@ -87,9 +87,9 @@ async fn a_full_queue_refuses_new_runs_and_resumes_known_ones() {
     let other = site.post("/v1/runs", new.clone()).await;
     let (run, resumed) = resume(&pending);
     let runner = &site.runner;
-    runner.take_up(&run, toolgate::core::run::Input::Resume(resumed), None).await.unwrap();
+    runner.resume_run(&run, toolgate::core::run::Input::Resume(resumed), None).await.unwrap();
     let (waits, resumed) = resume(&other);
-    runner.take_up(&waits, toolgate::core::run::Input::Resume(resumed), None).await.unwrap();
+    runner.resume_run(&waits, toolgate::core::run::Input::Resume(resumed), None).await.unwrap();
     until(async || runner.activity() == Activity { driven: 1, waiting: 1 }).await;
 
     let refused = site.post("/v1/runs", new).await;

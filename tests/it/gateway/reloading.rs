@@ -20,7 +20,7 @@ async fn runs_keep_their_agent_across_a_reload() {
     let under_way = site.post_preferring("respond-async", "/v1/runs", json!({"input": "Hello"})).await;
 
     let new = AgentRunner::builder().agent(agent(&json!([{"say": "The new one."}])));
-    site.gateway.replace(site.runner.renewed(new).unwrap(), std::sync::Arc::new(toolgate::gateway::Alone));
+    site.gateway.replace(site.runner.reconfigured(new).unwrap(), std::sync::Arc::new(toolgate::gateway::NoBackends));
 
     let begun = site.post("/v1/runs", json!({"input": "Hello"})).await;
     assert_eq!(begun.body["output"]["text"], "The new one.");
@@ -45,7 +45,7 @@ fn with_others() -> toolgate::runner::Builder {
 async fn old_servers_close_with_the_last_run_that_uses_them() {
     let (old, servers) = with_servers(&json!([{"hang": true}]));
     let first = old.start(Request::new("clerk", "Hello")).await.unwrap();
-    let new = old.renewed(with_others()).unwrap();
+    let new = old.reconfigured(with_others()).unwrap();
     let second = new.start(Request::new("clerk", "Hello")).await.unwrap();
     old.cancel(&first.run, None).await.unwrap();
     first.rest().await.unwrap();
@@ -66,8 +66,8 @@ async fn an_open_stream_does_not_keep_old_servers_open() {
     let events = format!("http://{}/v1/runs/{}/events", site.address, pending.text("id"));
     let watching = reqwest::Client::new().get(events).header("accept", "text/event-stream").send().await.unwrap();
 
-    site.runner = site.runner.renewed(with_others()).unwrap();
-    site.gateway.replace(site.runner.clone(), Arc::new(toolgate::gateway::Alone));
+    site.runner = site.runner.reconfigured(with_others()).unwrap();
+    site.gateway.replace(site.runner.clone(), Arc::new(toolgate::gateway::NoBackends));
 
     until(async || servers.upgrade().is_none()).await;
     assert_eq!(site.gateway.open_streams(), 1);
@@ -80,7 +80,7 @@ async fn a_new_runner_cancels_and_drains_old_runs() {
     let old = builder.build().unwrap();
     let (first, second) = (Request::new("clerk", "Hello"), Request::new("clerk", "Hello"));
     let (first, second) = (old.start(first).await.unwrap(), old.start(second).await.unwrap());
-    let new = old.renewed(AgentRunner::builder().agent(agent(&json!([])))).unwrap();
+    let new = old.reconfigured(AgentRunner::builder().agent(agent(&json!([])))).unwrap();
 
     new.cancel(&first.run, None).await.unwrap();
 
@@ -100,8 +100,8 @@ async fn resuming_a_run_without_its_agent_is_a_configuration_error() {
     let run = site.post("/v1/runs", body).await;
     let call = &run.body["pending"][0]["call_id"];
     let other = Agent { name: "another".into(), ..agent(&json!([])) };
-    let new = site.runner.renewed(AgentRunner::builder().agent(other)).unwrap();
-    site.gateway.replace(new, Arc::new(toolgate::gateway::Alone));
+    let new = site.runner.reconfigured(AgentRunner::builder().agent(other)).unwrap();
+    site.gateway.replace(new, Arc::new(toolgate::gateway::NoBackends));
 
     let given = json!({"results": [{"call_id": call, "output": "paid"}]});
     let refused = site.post(&format!("/v1/runs/{}/resume", run.text("id")), given).await;

@@ -122,12 +122,12 @@ async fn an_invalid_request_is_refused_with_a_pointer() {
         .await
         .unwrap();
     assert_eq!(Answer::of(form).await.problem(), "unsupported_media_type");
-    assert_eq!(served.get("/v1/runs/run_nobody").await.problem(), "not_found");
+    assert_eq!(served.get("/v1/runs/run_unknown").await.problem(), "not_found");
     assert_eq!(served.get("/v2/runs").await.problem(), "not_found");
     let delete = served.request(Method::DELETE, "/v1/runs").send().await.unwrap();
     assert_eq!(Answer::of(delete).await.problem(), "method_not_allowed");
     assert_eq!(served.get("/v1/runs?limit=0").await.problem(), "invalid_request");
-    assert_eq!(served.get("/v1/runs?after=run_of_nobody").await.problem(), "validation");
+    assert_eq!(served.get("/v1/runs?after=run_of_unknown").await.problem(), "validation");
     assert_eq!(served.get("/v1/runs?colour=red").await.problem(), "invalid_request");
 }
 

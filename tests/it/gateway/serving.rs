@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use toolgate::core::id::{NodeId, RunId};
-use toolgate::core::run::Recorded;
+use toolgate::core::run::JournalEntry;
 use toolgate::gateway::ServeSettings;
 use toolgate::ports::{Append, AppendError, Claim, RunFilter, RunRow, RunStore, StoreError};
 use toolgate::runner::AgentRunner;
@@ -149,7 +149,7 @@ impl RunStore for Panicking {
         panic!("the disk said hunter2")
     }
 
-    async fn load(&self, _: &RunId, _: u64) -> Result<Vec<Recorded>, StoreError> {
+    async fn load(&self, _: &RunId, _: u64) -> Result<Vec<JournalEntry>, StoreError> {
         panic!("the disk said hunter2")
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use toolgate::gateway::{Caller, Gateway, Rest, ServeSettings, serve};
+use toolgate::gateway::{Caller, Gateway, ServeSettings, Worker, serve};
 use toolgate::runner::AgentRunner;
 
 use super::served::Answer;
@@ -19,7 +19,7 @@ pub(super) struct Site {
     pub(super) address: SocketAddr,
     pub(super) closing: CancellationToken,
     pub(super) serving: JoinSet<()>,
-    pub(super) rest: Option<Rest>,
+    pub(super) rest: Option<Worker>,
     client: Client,
 }
 
@@ -38,7 +38,7 @@ impl Site {
         let (address, closing) = (listener.local_addr().unwrap(), CancellationToken::new());
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, change(gateway.router()), settings, closing.clone()));
-        let rest = Some(Rest::begin(&gateway).unwrap());
+        let rest = Some(Worker::begin(&gateway).unwrap());
         Self { runner, gateway, address, closing, serving, rest, client: Client::new() }
     }
 

@@ -55,7 +55,7 @@ async fn tools_are_listed_with_their_verdicts() {
         request.send().await.unwrap().status().as_u16()
     };
     assert_eq!(known().await, 304);
-    served.world.servers.offer("files", McpTool { description: "otherwise".into(), ..tool("read") });
+    served.world.servers.tool_access("files", McpTool { description: "otherwise".into(), ..tool("read") });
     assert_eq!(known().await, 200);
 }
 
@@ -95,9 +95,10 @@ on_every_store! {
 #[tokio::test]
 async fn a_call_that_is_not_made_has_a_reason() {
     let world = clerk().that_checks_arguments().with_an_external_tool("own").kept(Kept::InMemory).await;
-    world
-        .servers
-        .offer("files", McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("read") });
+    world.servers.tool_access(
+        "files",
+        McpTool { input_schema: json!({"type": "object", "required": ["path"]}), ..tool("read") },
+    );
     let served = Served::to_all(world).await;
     let denied = call(&served, "mcp_files_shred", json!({})).await;
     assert_eq!((denied.status.as_u16(), denied.problem()), (403, "tool_denied"));

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use toolgate::gateway::{Caller, Gateway, Outbound, Scopes, WebhookEgress};
+use toolgate::gateway::{Caller, Gateway, Scopes, WebhookConfig, WebhookEgress};
 use toolgate::ports::Clock;
 
 use self::receiver::Receiver;
@@ -52,7 +52,7 @@ impl Clock for Ahead {
 struct Hooked {
     served: Served,
     clock: Arc<Ahead>,
-    outbound: Outbound,
+    outbound: WebhookConfig,
     stop: CancellationToken,
     dispatching: JoinSet<()>,
 }
@@ -88,7 +88,7 @@ impl Hooked {
 
     async fn quiet_with_patience(world: World, egress: WebhookEgress, patience: Duration) -> Self {
         let clock = Arc::new(Ahead { clock: world.clock.clone(), seconds: AtomicI64::new(0) });
-        let outbound = Outbound::new(world.webhooks()).clock(clock.clone()).egress(egress).patience(patience);
+        let outbound = WebhookConfig::new(world.webhooks()).clock(clock.clone()).egress(egress).patience(patience);
         let webhooks = outbound.clone();
         let served = Served::with(world, |builder| builder.anonymous(Caller::local()).webhooks(webhooks)).await;
         Self { served, clock, outbound, stop: CancellationToken::new(), dispatching: JoinSet::new() }

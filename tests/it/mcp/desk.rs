@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::run::Answered;
-use toolgate::core::tool::{CallReply, FailureKind, Reaction};
+use toolgate::core::run::AnsweredElicitation;
+use toolgate::core::tool::{CallReply, ElicitationResponse, FailureKind};
 use toolgate::mcp::{ServerSettings, Servers};
 use toolgate::ports::{McpCall, McpServers as _};
 
@@ -38,7 +38,7 @@ impl Asker {
     }
 }
 
-async fn send(servers: &Servers, tool: &str, arguments: Value, answered: Option<&Answered>) -> CallReply {
+async fn send(servers: &Servers, tool: &str, arguments: Value, answered: Option<&AnsweredElicitation>) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("asker"), trace());
     let arguments = arguments.as_object().expect("an object");
     let call = McpCall {
@@ -55,7 +55,7 @@ async fn send(servers: &Servers, tool: &str, arguments: Value, answered: Option<
     servers.call(call, &|_| {}).await.reply
 }
 
-async fn delete(servers: &Servers, what: &str, answered: Option<&Answered>) -> CallReply {
+async fn delete(servers: &Servers, what: &str, answered: Option<&AnsweredElicitation>) -> CallReply {
     send(servers, "delete", json!({"what": what}), answered).await
 }
 
@@ -64,8 +64,8 @@ async fn each_of_two_resumed_calls_gets_its_own_answer() {
     let asker = Asker::new();
     let servers = servers([("asker", asker.settings())]);
     let (test, production) = tokio::join!(delete(&servers, "test", None), delete(&servers, "production", None));
-    let accepted = answered(asked(test), &Reaction::accept(serde_json::Map::new()));
-    let declined = answered(asked(production), &Reaction::decline());
+    let accepted = answered(asked(test), &ElicitationResponse::accept(serde_json::Map::new()));
+    let declined = answered(asked(production), &ElicitationResponse::decline());
     for round in 0..25 {
         let (test, production) =
             tokio::join!(delete(&servers, "test", Some(&accepted)), delete(&servers, "production", Some(&declined)));

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::run::{Answered, InputGiven};
-use toolgate::core::tool::{CallReply, FailureKind, InputNeeded, Outcome, Question, Reaction, Reactions};
+use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer};
+use toolgate::core::tool::{
+    CallReply, ElicitationRequest, ElicitationResponse, ElicitationResponses, FailureKind, Outcome, Question,
+};
 use toolgate::mcp::{ServerSettings, Servers};
 use toolgate::ports::{ElicitationHandler, McpCall, McpServers as _};
 
@@ -15,7 +17,7 @@ use super::faults::{Endpoint, Wire, executed, fault, watched};
 use super::support::*;
 
 /// The reply to a call, with the answers that it resumes with.
-pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Option<&Answered>) -> CallReply {
+pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Option<&AnsweredElicitation>) -> CallReply {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
     let (arguments, trace) = (json!({"text": "hello"}), trace());
     let arguments = arguments.as_object().expect("an object");
@@ -34,7 +36,7 @@ pub(super) async fn send(servers: &Servers, id: &str, tool: &str, answered: Opti
 }
 
 /// The questions of the server.
-pub(super) fn asked(reply: CallReply) -> InputNeeded {
+pub(super) fn asked(reply: CallReply) -> ElicitationRequest {
     match reply {
         CallReply::NeedsInput(needed) => needed,
         other => panic!("expected questions, got {other:?}"),
@@ -50,17 +52,17 @@ pub(super) fn ended(reply: CallReply) -> Outcome {
 }
 
 /// The same reaction to every question.
-pub(super) fn answered(needed: InputNeeded, reaction: &Reaction) -> Answered {
+pub(super) fn answered(needed: ElicitationRequest, reaction: &ElicitationResponse) -> AnsweredElicitation {
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    Answered {
+    AnsweredElicitation {
         needed: needed.into(),
-        given: InputGiven { reactions, by: "test".into(), via: Default::default(), repeat: false }.into(),
+        given: ElicitationAnswer { reactions, by: "test".into(), via: Default::default(), repeat: false }.into(),
     }
 }
 
 /// The form, filled in with that name.
-pub(super) fn name(name: &str) -> Reaction {
-    Reaction::accept(json!({"name": name}).as_object().expect("an object").clone())
+pub(super) fn name(name: &str) -> ElicitationResponse {
+    ElicitationResponse::accept(json!({"name": name}).as_object().expect("an object").clone())
 }
 
 /// The question of the fault server.
@@ -111,7 +113,7 @@ struct Slow(Duration);
 
 #[async_trait::async_trait]
 impl ElicitationHandler for Slow {
-    async fn elicit(&self, needed: InputNeeded) -> Option<Reactions> {
+    async fn elicit(&self, needed: ElicitationRequest) -> Option<ElicitationResponses> {
         tokio::time::sleep(self.0).await;
         Some(needed.questions.into_keys().map(|key| (key, name("Ada"))).collect())
     }
@@ -150,7 +152,7 @@ async fn answers_survive_a_restart_of_everything() {
         before.close().await;
         let written = serde_json::to_value(&needed).expect("JSON");
         let after = servers([("child", fault(&[era, "elicits"]))]);
-        let needed: InputNeeded = serde_json::from_value(written).expect("as it was");
+        let needed: ElicitationRequest = serde_json::from_value(written).expect("as it was");
         let output = returned(ended(send(&after, "child", "echo", Some(&answered(needed, &name("Ada")))).await));
         assert!(!output.is_error, "{output:?}");
         after.close().await;
@@ -162,10 +164,10 @@ async fn the_server_receives_a_declined_question_as_declined() {
     for era in ["era=legacy", "era=modern"] {
         let servers = servers([("child", fault(&[era, "elicits"]))]);
         let needed = asked(send(&servers, "child", "echo", None).await);
-        let declined = answered(needed, &Reaction::decline());
+        let declined = answered(needed, &ElicitationResponse::decline());
         let output = returned(ended(send(&servers, "child", "echo", Some(&declined)).await));
         let said: Vec<_> = output.content.iter().filter_map(|part| part.as_text()).collect();
-        assert_eq!((said, output.is_error), (vec!["nobody said who is asking: decline"], true), "{era}");
+        assert_eq!((said, output.is_error), (vec!["the answer has no name: decline"], true), "{era}");
         servers.close().await;
     }
 }
@@ -275,9 +277,12 @@ async fn addresses_that_have_to_be_visited_first_are_questions_and_declining_the
     let needed = asked(send(&servers, "login", "pay", None).await);
     let visit = Question::Url { message: "Sign in".into(), url: "https://login.example/x".into() };
     assert_eq!((&needed.questions, needed.restarts), (&BTreeMap::from([("e1".to_owned(), visit)]), true));
-    assert_eq!(text(ended(send(&servers, "login", "pay", Some(&answered(needed, &Reaction::done()))).await)), "in");
+    assert_eq!(
+        text(ended(send(&servers, "login", "pay", Some(&answered(needed, &ElicitationResponse::done()))).await)),
+        "in"
+    );
     let needed = asked(send(&servers, "login", "pay", None).await);
-    let declined = answered(needed, &Reaction::decline());
+    let declined = answered(needed, &ElicitationResponse::decline());
     let (kind, message) = failed(ended(send(&servers, "login", "pay", Some(&declined)).await));
     assert_eq!(kind, FailureKind::Refused);
     assert!(message.contains("and that was declined: sign in first"), "{message}");

@@ -121,7 +121,7 @@ async fn a_session_that_the_server_forgot_is_opened_again() {
 #[tokio::test]
 async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
     let free = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let nobody = format!("http://{}/mcp", free.local_addr().expect("an address"));
+    let unknown = format!("http://{}/mcp", free.local_addr().expect("an address"));
     drop(free);
     let answering = async |status: StatusCode, headers: &'static [(&'static str, &'static str)]| {
         let headers = headers.iter().map(|(name, value)| {
@@ -134,7 +134,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
     };
     let html = &[("content-type", "text/html")];
     let servers = servers([
-        ("nobody", ServerSettings::http(nobody.clone())),
+        ("unknown", ServerSettings::http(unknown.clone())),
         ("nameless", ServerSettings::http("http://no-such-host.invalid/mcp")),
         ("missing", answering(StatusCode::NOT_FOUND, html).await),
         ("older", answering(StatusCode::METHOD_NOT_ALLOWED, &[]).await),
@@ -153,7 +153,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
                        `headers`, or set its `auth`";
     for (id, expected) in [
         (
-            "nobody",
+            "unknown",
             "could not be reached: no process listens there (connection refused); is it running, and is the server's `url` \
              right?",
         ),
@@ -205,7 +205,7 @@ async fn an_http_server_that_is_not_there_or_refuses_is_a_reason() {
     }
     let nameless = missing(&servers, "nameless").await;
     assert!(nameless.starts_with("the MCP server `nameless` could not be reached: the name of its host"), "{nameless}");
-    assert_eq!(failed(call(&servers, "nobody", "headers", json!({})).await).0, FailureKind::Unavailable);
+    assert_eq!(failed(call(&servers, "unknown", "headers", json!({})).await).0, FailureKind::Unavailable);
     servers.close().await;
 }
 

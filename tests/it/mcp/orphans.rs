@@ -72,8 +72,8 @@ agents: { desk: { servers: [odd] } }
         let code = self.toolgate.wait().expect("a child").code();
         let ended = Instant::now();
         let is_ours = |process: &Process| process.group == self.group || Some(process.pid) == watchdog;
-        let is_left = || Process::all().iter().any(|process| is_ours(process) && process.is_alive());
-        self.wait_for("nothing is left", |_| (!is_left()).then_some(()));
+        let is_exhausted = || Process::all().iter().any(|process| is_ours(process) && process.is_alive());
+        self.wait_for("nothing is left", |_| (!is_exhausted()).then_some(()));
         assert!(ended.elapsed() < Duration::from_secs(2), "only after {:?}", ended.elapsed());
         code
     }

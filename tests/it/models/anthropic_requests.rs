@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, ProviderState, Reply, Role};
-use toolgate::core::run::Offer;
+use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::models::{
     HttpModel, MediaKind, PromptCache, Reasoning, Settings, SettingsError, ToolChoice, anthropic, openai_chat,
@@ -157,8 +157,8 @@ async fn a_turn_started_by_another_model_has_no_thinking_budget() {
 async fn tools_that_may_not_be_called_stay_listed() {
     let asked = || ask([user("a")]).with_tools(&["look"]);
     assert_eq!(body(&asked(), |settings| settings).await.get("tool_choice"), None);
-    for offer in [Offer::NoTools, Offer::LastWord] {
-        let body = body(&asked().offering(offer), |settings| Settings {
+    for tool_access in [ToolAccess::BudgetExhausted, ToolAccess::FinalAnswer] {
+        let body = body(&asked().offering(tool_access), |settings| Settings {
             tool_choice: ToolChoice::Required,
             parallel_tool_calls: Some(true),
             ..settings
@@ -166,7 +166,7 @@ async fn tools_that_may_not_be_called_stay_listed() {
         .await;
         assert_eq!((&body["tool_choice"], body["tools"].as_array().unwrap().len()), (&json!({"type": "none"}), 1));
     }
-    let without = body(&ask([user("a")]).offering(Offer::NoTools), |settings| settings).await;
+    let without = body(&ask([user("a")]).offering(ToolAccess::BudgetExhausted), |settings| settings).await;
     assert_eq!((without.get("tool_choice"), without.get("tools")), (None, None));
 }
 

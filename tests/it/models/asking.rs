@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use toolgate::core::chat::{Message, Part, Reply, Role};
 use toolgate::core::error::Failure;
-use toolgate::core::run::Offer;
+use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::core::trace::{SpanContext, SpanId, TraceId};
 use toolgate::ports::{Conversation, Delta, ModelRequest};
@@ -16,7 +16,7 @@ pub(crate) struct Ask {
     pub(crate) system: String,
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) tools: Arc<Toolset>,
-    pub(crate) offer: Offer,
+    pub(crate) tool_access: ToolAccess,
     pub(crate) output_schema: Option<Value>,
     pub(crate) trace: SpanContext,
 }
@@ -26,7 +26,7 @@ pub(crate) fn ask(messages: impl IntoIterator<Item = Message>) -> Ask {
         system: String::new(),
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: Arc::default(),
-        offer: Offer::Tools,
+        tool_access: ToolAccess::Enabled,
         output_schema: None,
         trace: SpanContext {
             trace: TraceId([0xab; 16]),
@@ -39,8 +39,8 @@ pub(crate) fn ask(messages: impl IntoIterator<Item = Message>) -> Ask {
 }
 
 impl Ask {
-    pub(crate) fn offering(self, offer: Offer) -> Self {
-        Self { offer, ..self }
+    pub(crate) fn offering(self, tool_access: ToolAccess) -> Self {
+        Self { tool_access, ..self }
     }
 
     pub(crate) fn with_tools(self, names: &[&str]) -> Self {
@@ -64,7 +64,7 @@ impl Ask {
             system: &self.system,
             messages: &self.messages,
             tools: &self.tools,
-            offer: self.offer,
+            tool_access: self.tool_access,
             output_schema: self.output_schema.as_ref(),
             trace: &self.trace,
         }

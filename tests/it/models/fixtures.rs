@@ -1,4 +1,4 @@
-//! Recorded provider answers, and the replies that a correct client reads from them.
+//! JournalEntry provider answers, and the replies that a correct client reads from them.
 
 use std::path::PathBuf;
 

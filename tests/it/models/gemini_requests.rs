@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, ProviderState, Role, Stop};
 use toolgate::core::error::ErrorCode;
-use toolgate::core::run::Offer;
+use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::models::{MediaKind, PromptCache, Reasoning, Settings, SettingsError, ToolChoice, gemini};
 use toolgate::ports::{Fit, Model};
@@ -142,12 +142,12 @@ async fn tools_stay_listed_when_they_may_not_be_called() {
     assert_eq!(config(body(&asked(), required).await), json!({"mode": "ANY"}));
     let only = json!({"mode": "ANY", "allowedFunctionNames": ["ext_look"]});
     assert_eq!(config(body(&asked(), one).await), only);
-    for offer in [Offer::NoTools, Offer::LastWord] {
-        let body = body(&asked().offering(offer), required).await;
+    for tool_access in [ToolAccess::BudgetExhausted, ToolAccess::FinalAnswer] {
+        let body = body(&asked().offering(tool_access), required).await;
         assert_eq!(body["tools"][0]["functionDeclarations"].as_array().unwrap().len(), 1);
         assert_eq!(config(body), json!({"mode": "NONE"}));
     }
-    let without = body(&ask([user("a")]).offering(Offer::NoTools), |settings| settings).await;
+    let without = body(&ask([user("a")]).offering(ToolAccess::BudgetExhausted), |settings| settings).await;
     assert_eq!((without.get("toolConfig"), without.get("tools")), (None, None));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, Role};
-use toolgate::core::run::Offer;
+use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::core::trace::Propagation;
 use toolgate::models::{MediaKind, Proxy, Reasoning, Settings, SettingsError, ToolChoice, openai_chat};
@@ -111,11 +111,12 @@ async fn settings_key_headers_and_trace_are_sent() {
 async fn tools_that_may_not_be_called_stay_listed() {
     let asked = ask([user("a")]).with_tools(&["look"]);
     assert_eq!(sent(&asked, |settings| settings).await.json().get("tool_choice"), None);
-    for offer in [Offer::NoTools, Offer::LastWord] {
-        let body = sent(&ask([user("a")]).with_tools(&["look"]).offering(offer), |settings| settings).await.json();
+    for tool_access in [ToolAccess::BudgetExhausted, ToolAccess::FinalAnswer] {
+        let body =
+            sent(&ask([user("a")]).with_tools(&["look"]).offering(tool_access), |settings| settings).await.json();
         assert_eq!((&body["tool_choice"], body["tools"].as_array().unwrap().len()), (&json!("none"), 1));
     }
-    let without = sent(&ask([user("a")]).offering(Offer::NoTools), |settings| settings).await.json();
+    let without = sent(&ask([user("a")]).offering(ToolAccess::BudgetExhausted), |settings| settings).await.json();
     assert_eq!((without.get("tool_choice"), without.get("tools")), (None, None));
 }
 
@@ -469,7 +470,7 @@ async fn a_tool_choice_is_sent_while_tools_are_available() {
         let asked = ask([user("a")]).with_tools(&["look"]);
         let body = sent(&asked, |settings| Settings { tool_choice: tool_choice.clone(), ..settings }).await.json();
         assert_eq!(body["tool_choice"], expected);
-        let last = ask([user("a")]).with_tools(&["look"]).offering(Offer::LastWord);
+        let last = ask([user("a")]).with_tools(&["look"]).offering(ToolAccess::FinalAnswer);
         let body = sent(&last, |settings| Settings { tool_choice, ..settings }).await.json();
         assert_eq!(body["tool_choice"], "none");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate::core::chat::{Media, Message, Part, Reply, Role, Stop, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::run::Offer;
+use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ToolCall};
 use toolgate::models::{MediaKind, PromptCache, Reasoning, Settings, SettingsError, ToolChoice, openai_responses};
 use toolgate::ports::{Fit, Model};
@@ -110,13 +110,13 @@ async fn a_tool_choice_is_sent_only_while_tools_are_available() {
         let asked = ask([user("a")]).with_tools(&["look"]);
         let body = sent(&asked, |settings| Settings { tool_choice: tool_choice.clone(), ..settings }).await.json();
         assert_eq!(body.get("tool_choice"), expected.as_ref());
-        for offer in [Offer::NoTools, Offer::LastWord] {
-            let asked = ask([user("a")]).with_tools(&["look"]).offering(offer);
+        for tool_access in [ToolAccess::BudgetExhausted, ToolAccess::FinalAnswer] {
+            let asked = ask([user("a")]).with_tools(&["look"]).offering(tool_access);
             let body = sent(&asked, |settings| Settings { tool_choice: tool_choice.clone(), ..settings }).await.json();
             assert_eq!((&body["tool_choice"], body["tools"].as_array().unwrap().len()), (&json!("none"), 1));
         }
     }
-    let without = sent(&ask([user("a")]).offering(Offer::NoTools), |settings| settings).await.json();
+    let without = sent(&ask([user("a")]).offering(ToolAccess::BudgetExhausted), |settings| settings).await.json();
     assert_eq!((without.get("tool_choice"), without.get("tools")), (None, None));
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate::core::chat::{Message, Reply, Role, Stop, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::run::Offer;
+use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ToolCall};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{Delta, Model};
@@ -129,13 +129,16 @@ async fn text_is_streamed_in_delayed_fragments() {
 #[tokio::test]
 async fn without_tools_the_final_text_replaces_the_turn() {
     let with_final = json!([{"calls": [{"name": "ext_look"}], "final_text": "What I have."}]);
-    for offer in [Offer::NoTools, Offer::LastWord] {
-        let reply = played(with_final.clone(), ask([user("go")]).offering(offer)).await.unwrap();
+    for tool_access in [ToolAccess::BudgetExhausted, ToolAccess::FinalAnswer] {
+        let reply = played(with_final.clone(), ask([user("go")]).offering(tool_access)).await.unwrap();
         assert_eq!((reply.joined_text().as_str(), reply.calls().count()), ("What I have.", 0));
     }
     assert_eq!(played(with_final, ask([user("go")])).await.unwrap().calls().count(), 1);
     let without = json!([{"calls": [{"name": "ext_look"}]}]);
-    assert_eq!(played(without, ask([user("go")]).offering(Offer::NoTools)).await.unwrap().calls().count(), 1);
+    assert_eq!(
+        played(without, ask([user("go")]).offering(ToolAccess::BudgetExhausted)).await.unwrap().calls().count(),
+        1
+    );
 }
 
 #[tokio::test]

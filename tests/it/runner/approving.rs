@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{Debt, OnDeny, Refusal, Status};
+use toolgate::core::run::{OnDeny, PendingItem, ResumeError, Status};
 use toolgate::core::tool::McpTool;
 use toolgate::runner::{Request, RunnerError};
 
@@ -21,7 +21,7 @@ fn guarded(turns: Value) -> Given {
     let path = json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}});
     given_an_agent()
         .with_tools("files", &["delete"])
-        .where_servers(|servers| servers.offer("files", McpTool { input_schema: path, ..tool("delete") }))
+        .where_servers(|servers| servers.tool_access("files", McpTool { input_schema: path, ..tool("delete") }))
         .that_checks_arguments()
         .whose_policy_says(Verdict::Ask, "*_delete")
         .whose_model_says(turns)
@@ -35,7 +35,7 @@ on_every_store! {
         let before = world.servers.calls();
         let report = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
-        let [Debt::Approval { rule, why, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+        let [PendingItem::Approval { rule, why, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
         assert_eq!((rule.as_deref(), why.as_str()), (Some("*_delete"), "because it matters"));
         assert_eq!((before, world.servers.calls()), (vec![], vec!["call_1_1".to_owned()]));
         assert_eq!((report.status, answer_to(&report, "call_1_1")), (Status::Completed, "delete done".into()));
@@ -72,7 +72,7 @@ async fn edited_arguments_are_validated_used_and_reported() {
     let report = world.resume(&run, decisions([("call_1_1", yes_but_with(json!({"path": "b"})))])).await.unwrap();
 
     let RunnerError::Refused(refusals) = wrong else { panic!("{wrong}") };
-    assert!(matches!(&refusals[..], [Refusal::Invalid { .. }]), "{refusals:?}");
+    assert!(matches!(&refusals[..], [ResumeError::Invalid { .. }]), "{refusals:?}");
     assert_eq!(world.servers.arguments_of("call_1_1"), json!({"path": "b"}));
     let told = "Note: a person changed the arguments of this call to {\"path\":\"b\"} | delete done";
     assert_eq!(answer_to(&report, "call_1_1"), told);
@@ -102,7 +102,7 @@ async fn an_approval_for_the_session_covers_only_that_session() {
 async fn a_changed_tool_requires_approval_again() {
     let world = approved_for_the_session().await;
     let changed = McpTool { description: "does something else".into(), ..tool("delete") };
-    world.servers.offer("files", changed);
+    world.servers.tool_access("files", changed);
     assert_eq!(run_in(&world, "talk").await, Status::Pending);
 }
 
@@ -205,6 +205,6 @@ async fn a_decision_can_be_repeated_but_not_changed() {
     let refused = world.resume(&run, changed).await.unwrap_err();
 
     assert_eq!(repeated.version, decided.version);
-    let expected = Refusal::AlreadySettled { call_id: "call_1_1".into() };
+    let expected = ResumeError::AlreadySettled { call_id: "call_1_1".into() };
     assert!(matches!(&refused, RunnerError::Refused(refusals) if *refusals == [expected]), "{refused}");
 }

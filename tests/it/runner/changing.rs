@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate::core::id::ServerId;
-use toolgate::core::run::{Debt, Event, Recorded, Status};
+use toolgate::core::run::{Event, JournalEntry, PendingItem, Status};
 use toolgate::core::tool::{McpTool, ToolFilter};
-use toolgate::runner::{Injected, Request, Resume, RunnerError};
+use toolgate::runner::{Request, Resume, RunServers, RunnerError};
 
 use super::world::{Given, Kept, World, decisions, given_an_agent, on_every_store, results, say, yes};
 use crate::fakes::{FakeServers, Fault, tool};
@@ -25,7 +25,7 @@ fn another(name: &str) -> McpTool {
 }
 
 /// The toolsets that the model saw, listing by listing.
-fn shown(journal: &[Recorded]) -> Vec<Vec<String>> {
+fn shown(journal: &[JournalEntry]) -> Vec<Vec<String>> {
     let listed = journal.iter().filter_map(|recorded| match &recorded.event {
         Event::ToolsListed { toolset } => Some(toolset),
         _ => None,
@@ -49,11 +49,11 @@ on_every_store! {
         let waiting = world.run().await;
         assert_eq!(world.servers.calls().len(), 1, "as it was first shown it ran unasked");
 
-        world.servers.offer("files", another("read"));
+        world.servers.tool_access("files", another("read"));
         let waits = results([("call_2_1", json!("waited"))]);
         let asked = world.resume(&waiting.run_id, waits).await.unwrap();
 
-        let [Debt::Approval { why, .. }] = &asked.pending[..] else { panic!("{:?}", asked.pending) };
+        let [PendingItem::Approval { why, .. }] = &asked.pending[..] else { panic!("{:?}", asked.pending) };
         assert!(why.contains("changed the tool's definition during this run"), "{why}");
         let journal = world.runner.journal(&asked.run_id).await.unwrap();
         let both = |mark: &str| vec!["ext_wait".to_owned(), format!("mcp_files_read{mark}")];
@@ -71,7 +71,7 @@ on_every_store! {
         let world = paused_between(given, kept).await;
         let waiting = world.run().await;
 
-        world.servers.offer("files", another("read"));
+        world.servers.tool_access("files", another("read"));
         let report = world.resume(&waiting.run_id, results([("call_2_1", json!("waited"))])).await.unwrap();
 
         assert_eq!(report.status, Status::Completed);
@@ -86,7 +86,7 @@ on_every_store! {
         while servers.calls().is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
-        servers.offer("files", tool("write"));
+        servers.tool_access("files", tool("write"));
         let report = execution.rest().await.unwrap();
 
         let journal = world.runner.journal(&report.run_id).await.unwrap();
@@ -124,7 +124,7 @@ on_every_store! {
         assert_eq!(refused, missing);
         assert_eq!(other.report(&waiting.run_id).await.unwrap().version, waiting.version, "nothing was taken");
 
-        other.inject(&waiting.run_id, Injected::new().and("desk", own.clone()));
+        other.inject(&waiting.run_id, RunServers::new().and("desk", own.clone()));
         let report = other.resume(&waiting.run_id, Resume { partial: false, ..waits() }).await.unwrap();
         assert_eq!((report.status, own.calls().len()), (Status::Completed, 1));
         assert_eq!(own.released().len(), 2, "at the end of each execution");
@@ -141,7 +141,7 @@ on_every_store! {
         world.runner.cancel(&waiting.run_id, None).await.unwrap();
         assert_eq!(Arc::strong_count(&own), 1, "cancelled");
 
-        world.runner.inject(&waiting.run_id, Injected::new().and("desk", own.clone()));
+        world.runner.inject(&waiting.run_id, RunServers::new().and("desk", own.clone()));
         world.resume(&waiting.run_id, Resume::default()).await.unwrap();
         assert_eq!(Arc::strong_count(&own), 1, "brought to a run that is over");
 
@@ -159,7 +159,7 @@ on_every_store! {
 
 fn an_own_server() -> Arc<FakeServers> {
     let own = Arc::new(FakeServers::default());
-    own.offer("desk", tool("look"));
+    own.tool_access("desk", tool("look"));
     own
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::policy::{Condition, Match, Policy, Rule, Subject, Verdict};
-use toolgate::core::run::{Answer, Binding, Debt, Event, Recorded, Run, Status};
+use toolgate::core::run::{Answer, Binding, Event, JournalEntry, PendingItem, Run, Status};
 use toolgate::core::tool::{Arguments, Origin, ServerTools, Toolset, ToolsetRules};
 use toolgate::runner::{Report, ResultFor, Resume};
 
@@ -89,23 +89,25 @@ async fn world_of(turns: &[Vec<usize>], changes: &[usize]) -> World {
 }
 
 /// Answers to all pending items, which depend on the round alone.
-fn answered(pending: &[Debt], answer: usize, version: u64) -> Resume {
+fn answered(pending: &[PendingItem], answer: usize, version: u64) -> Resume {
     let mut resume = Resume { expected_version: Some(version), ..Resume::default() };
-    for debt in pending {
-        let call = debt.call_id().clone();
-        match (debt, answer) {
-            (Debt::ExternalResult { .. }, _) => resume.results.push(ResultFor::output(call, json!(1))),
-            (Debt::Approval { .. }, 0) => resume.decisions.push((call, no("not today"))),
-            (Debt::Approval { .. }, 1) => resume.decisions.push((call, yes_but_with(json!({"path": "EVIL"})))),
-            (Debt::Approval { .. }, _) => resume.decisions.push((call, yes())),
-            (Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. }, _) => panic!("unexpected item: {debt:?}"),
+    for item in pending {
+        let call = item.call_id().clone();
+        match (item, answer) {
+            (PendingItem::ExternalResult { .. }, _) => resume.results.push(ResultFor::output(call, json!(1))),
+            (PendingItem::Approval { .. }, 0) => resume.decisions.push((call, no("not today"))),
+            (PendingItem::Approval { .. }, 1) => resume.decisions.push((call, yes_but_with(json!({"path": "EVIL"})))),
+            (PendingItem::Approval { .. }, _) => resume.decisions.push((call, yes())),
+            (PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. }, _) => {
+                panic!("unexpected item: {item:?}")
+            }
         }
     }
     resume
 }
 
 /// The binding of the last decision about a call.
-fn bound(journal: &[Recorded], call: &CallId) -> Option<Binding> {
+fn bound(journal: &[JournalEntry], call: &CallId) -> Option<Binding> {
     let decided = journal.iter().rev().find_map(|recorded| match &recorded.event {
         Event::ApprovalDecided { call: id, decision } if id == call => Some(decision),
         _ => None,
@@ -115,7 +117,7 @@ fn bound(journal: &[Recorded], call: &CallId) -> Option<Binding> {
 }
 
 /// Whether a call may be sent, judged from outside: by the available tools and the current policy.
-fn is_right(run: &Run, journal: &[Recorded], policy: &Arc<Policy>, offers: &[ServerTools], call: &CallId) -> bool {
+fn is_right(run: &Run, journal: &[JournalEntry], policy: &Arc<Policy>, offers: &[ServerTools], call: &CallId) -> bool {
     let spec = &run.started().spec;
     let pins = run.pins().clone();
     let rules = ToolsetRules { agent: Some(spec.agent.clone()), policy: policy.clone(), pins, ..Default::default() };
@@ -133,7 +135,7 @@ fn is_right(run: &Run, journal: &[Recorded], policy: &Arc<Policy>, offers: &[Ser
 }
 
 /// The tool that the model called, as it was shown, and its arguments.
-fn asked(journal: &[Recorded], id: &CallId) -> (Origin, Arguments) {
+fn asked(journal: &[JournalEntry], id: &CallId) -> (Origin, Arguments) {
     let mut shown = None;
     for recorded in journal {
         match &recorded.event {
@@ -151,7 +153,7 @@ fn asked(journal: &[Recorded], id: &CallId) -> (Origin, Arguments) {
 }
 
 /// The arguments of the latest approval that edited them. An edit stays when the call is asked about again.
-fn edited(journal: &[Recorded], id: &CallId) -> Option<Arguments> {
+fn edited(journal: &[JournalEntry], id: &CallId) -> Option<Arguments> {
     journal.iter().rev().find_map(|recorded| match &recorded.event {
         Event::ApprovalDecided { call, decision } if call == id => decision.edited_arguments.clone(),
         _ => None,
@@ -168,7 +170,7 @@ async fn check(world: &World, run: &RunId, policy: &Arc<Policy>, sent: usize, re
         let call = CallId::from(call.as_str());
         assert!(is_right(&state, &journal, policy, offers, &call), "{call} was sent without a right to it");
         let is_kept =
-            |recorded: &Recorded| matches!(&recorded.event, Event::CallCompleted { call: id, .. } if *id == call);
+            |recorded: &JournalEntry| matches!(&recorded.event, Event::CallCompleted { call: id, .. } if *id == call);
         assert!(journal.iter().any(is_kept), "what became of {call} is not kept");
     }
     calls.len()
@@ -211,7 +213,7 @@ proptest! {
     }
 }
 
-fn external(pending: &[Debt]) -> Vec<CallId> {
-    let is_external = |debt: &&Debt| matches!(debt, Debt::ExternalResult { .. });
-    pending.iter().filter(is_external).map(|debt| debt.call_id().clone()).collect()
+fn external(pending: &[PendingItem]) -> Vec<CallId> {
+    let is_external = |item: &&PendingItem| matches!(item, PendingItem::ExternalResult { .. });
+    pending.iter().filter(is_external).map(|item| item.call_id().clone()).collect()
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::id::ServerId;
 use toolgate::core::policy::{Condition, Links, Match, Policy, Rule, Verdict};
-use toolgate::core::run::{AskHuman, CallVerdict, Debt, Decision, Event, InDoubt, Right, Status};
+use toolgate::core::run::{AskHuman, Authorization, CallVerdict, Decision, Event, InDoubt, PendingItem, Status};
 use toolgate::core::tool::{Annotations, McpTool, TierMode};
 use toolgate::ports::PathResolver;
 use toolgate::runner::{Agent, Report, Request};
@@ -45,8 +45,8 @@ fn yes_who_saw_it() -> Decision {
 }
 
 fn reasons(report: &Report) -> Vec<String> {
-    let why = |debt: &Debt| match debt {
-        Debt::Approval { why, .. } => Some(why.clone()),
+    let why = |item: &PendingItem| match item {
+        PendingItem::Approval { why, .. } => Some(why.clone()),
         _ => None,
     };
     report.pending.iter().filter_map(why).collect()
@@ -80,7 +80,7 @@ async fn an_approval_of_a_renamed_tool_is_requested_once_more() {
     });
     let world = world.ready().await;
     let first = world.run().await;
-    world.servers.offer("git", tool("hub_search"));
+    world.servers.tool_access("git", tool("hub_search"));
 
     let again = world.resume(&first.run_id, decisions([("call_1_1", yes())])).await.unwrap();
     assert_eq!((again.status, world.servers.calls().len()), (Status::Pending, 0));
@@ -102,7 +102,7 @@ async fn a_server_that_lost_trust_requires_approval() {
         .with_tools("files", &["low"])
         .with_tools("mail", &["send"])
         .where_servers(|servers| {
-            servers.offer("files", harmless("low"));
+            servers.tool_access("files", harmless("low"));
             servers.trust("files", true);
         })
         .that(|agent| {
@@ -163,7 +163,7 @@ async fn an_external_call_is_handed_over_as_it_was_approved() {
     assert_eq!((handed.status, handed.pending[0].kind()), (Status::Pending, "external_result"));
     let journal = world.runner.journal(&waiting.run_id).await.unwrap();
     let last = journal.last().unwrap();
-    assert!(matches!(&last.event, Event::CallChecked { verdict: CallVerdict::Run { by: Right::Person }, .. }));
+    assert!(matches!(&last.event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. }));
     let done = world.resume(&waiting.run_id, results([("call_1_1", json!("paid"))])).await.unwrap();
     assert_eq!(done.status, Status::Completed);
 }
@@ -272,12 +272,12 @@ async fn a_call_in_doubt_is_not_sent_again_with_arguments_that_are_denied() {
 async fn a_call_in_doubt_of_a_changed_tool_shows_the_difference() {
     let (world, waiting) = in_doubt(asking_in_doubt(), None).await;
     assert!(reasons(&waiting)[0].contains("was sent before"));
-    world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("read") });
+    world.servers.tool_access("files", McpTool { description: "sends it away".into(), ..tool("read") });
 
     let other = world.another_process().await;
     let again = other.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
-    let [Debt::Approval { differences, in_doubt: true, .. }] = &again.pending[..] else {
+    let [PendingItem::Approval { differences, in_doubt: true, .. }] = &again.pending[..] else {
         panic!("{:?}", again.pending)
     };
     assert_eq!((differences[0].what.as_str(), world.servers.calls().len()), ("description", 1));

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate::core::chat::Message;
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Verdict;
-use toolgate::core::run::{Debt, Event, Status};
+use toolgate::core::run::{Event, PendingItem, Status};
 use toolgate::core::trace::{Trace, TraceId};
 use toolgate::ports::RunFilter;
 use toolgate::runner::{AgentRunner, Report, ResultFor, Resume, RunnerError};
@@ -35,13 +35,15 @@ async fn a_bit_of_everything(kept: Kept) -> World {
 /// The answers of the application and its users.
 fn answers(report: &Report) -> Resume {
     let mut resume = Resume::default();
-    for debt in &report.pending {
-        match debt {
-            Debt::ExternalResult { call_id, .. } => {
+    for item in &report.pending {
+        match item {
+            PendingItem::ExternalResult { call_id, .. } => {
                 resume.results.push(ResultFor::output(call_id.clone(), json!("ordered")));
             }
-            Debt::Approval { call_id, .. } => resume.decisions.push((call_id.clone(), yes())),
-            Debt::Question { .. } | Debt::Input { .. } | Debt::Task { .. } => panic!("no call was suspended"),
+            PendingItem::Approval { call_id, .. } => resume.decisions.push((call_id.clone(), yes())),
+            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
+                panic!("no call was suspended")
+            }
         }
     }
     resume

@@ -291,7 +291,7 @@ fn runner_of_a_mute_model(store: &Arc<MemoryStore>) -> AgentRunner {
 /// Resumes the run as soon as the previous process is known to be dead.
 async fn taken_up(runner: &AgentRunner, run: &RunId) -> toolgate::runner::Execution {
     loop {
-        match runner.take_up(run, Input::Resume(Resume::default()), None).await {
+        match runner.resume_run(run, Input::Resume(Resume::default()), None).await {
             Ok(execution) => return execution,
             Err(RunnerError::DrivenElsewhere { .. }) => tokio::time::sleep(Duration::from_millis(1)).await,
             Err(error) => panic!("{error}"),

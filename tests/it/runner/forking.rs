@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate::core::chat::Message;
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{Debt, InputGiven, Status};
-use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, ToolOutput};
+use toolgate::core::run::{ElicitationAnswer, PendingItem, Status};
+use toolgate::core::tool::{CallReply, ElicitationRequest, ElicitationResponse, Outcome, Question, ToolOutput};
 use toolgate::ports::RunFilter;
 use toolgate::runner::{Fork, Report, Resume, RunnerError};
 
@@ -130,7 +130,7 @@ async fn fork(world: &World, source: &Report, at: Option<u64>) -> Report {
 }
 
 fn owed(report: &Report) -> Vec<(&str, &str)> {
-    report.pending.iter().map(|debt| (debt.kind(), debt.call_id().as_str())).collect()
+    report.pending.iter().map(|item| (item.kind(), item.call_id().as_str())).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,8 +195,13 @@ async fn an_expired_approval_does_not_limit_a_fork() {
 async fn a_fork_asks_again_for_answers_that_were_not_sent() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks =
-        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
+    let asks = CallReply::NeedsInput(ElicitationRequest {
+        questions,
+        state: None,
+        task: None,
+        restarts: false,
+        interrupted: false,
+    });
     let world = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks, Outcome::Returned(ToolOutput::text("bought")).into()]))
@@ -204,15 +209,15 @@ async fn a_fork_asks_again_for_answers_that_were_not_sent() {
         .ready()
         .await;
     let run = world.run().await.run_id;
-    let reactions = [("size".to_owned(), Reaction::decline())].into();
-    let given = InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false };
+    let reactions = [("size".to_owned(), ElicitationResponse::decline())].into();
+    let given = ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false };
     let answers = Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() };
     let source = world.resume(&run, answers).await.unwrap();
     let given = world.journal(&run).await.iter().position(|fact| *fact == "tool.input.given").unwrap() as u64;
 
     let copy = fork(&world, &source, Some(given + 1)).await;
 
-    assert!(matches!(&copy.pending[..], [Debt::Input { .. }]), "{:?}", copy.pending);
+    assert!(matches!(&copy.pending[..], [PendingItem::Input { .. }]), "{:?}", copy.pending);
     assert_eq!(world.servers.calls(), ["call_1_1", "call_1_1"], "asked and answered, in the source alone");
 }
 

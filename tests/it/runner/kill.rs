@@ -31,7 +31,7 @@ struct Ledger(PathBuf);
 #[async_trait]
 impl McpServers for Ledger {
     async fn list(&self, servers: &[ServerId], _trace: &SpanContext) -> Vec<ServerTools> {
-        let offer = |server: &ServerId| ServerTools {
+        let tool_access = |server: &ServerId| ServerTools {
             server: server.clone(),
             trusted: false,
             endpoint: None,
@@ -39,7 +39,7 @@ impl McpServers for Ledger {
             left_out: Vec::new(),
             stale: None,
         };
-        servers.iter().map(offer).collect()
+        servers.iter().map(tool_access).collect()
     }
 
     async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId};
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{AskHuman, Channel, Debt, HumanAnswer, Input, Limits, Refusal, Resume, Status};
-use toolgate::core::tool::{CallReply, Choice, InputNeeded, Question};
+use toolgate::core::run::{AskHuman, Channel, HumanAnswer, Input, Limits, PendingItem, Resume, ResumeError, Status};
+use toolgate::core::tool::{CallReply, Choice, ElicitationRequest, Question};
 use toolgate::ports::Clock;
 use toolgate::runner::RunnerError;
 
@@ -16,7 +16,7 @@ use super::world::{Given, World, answer_to, decisions, given_an_agent, no, nothi
 fn within(seconds: u64) -> Given {
     given_an_agent()
         .with_tools("files", &["delete"])
-        .that(move |agent| agent.policy = Policy { within_s: Some(seconds), ..Policy::ask_always() }.into())
+        .that(move |agent| agent.policy = Policy { answer_timeout_s: Some(seconds), ..Policy::ask_always() }.into())
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]))
 }
 
@@ -30,7 +30,7 @@ async fn a_pending_item_has_a_start_and_a_deadline() {
     tokio::time::advance(Duration::from_secs(5)).await;
     let asked = now(&world);
     let report = world.run().await;
-    let [Debt::Approval { since, until, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+    let [PendingItem::Approval { since, until, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
     assert_eq!((*since, *until), (Some(asked), Some(asked + Duration::from_secs(60))));
 }
 
@@ -41,10 +41,10 @@ async fn a_late_decision_is_rejected_and_is_not_a_denial() {
     tokio::time::advance(Duration::from_secs(60)).await;
 
     let refused = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap_err();
-    let report = world.runner.take_up(&run, nothing(), None).await.unwrap().rest().await.unwrap();
+    let report = world.runner.resume_run(&run, nothing(), None).await.unwrap().rest().await.unwrap();
 
     let RunnerError::Refused(refusals) = refused else { panic!("{refused}") };
-    assert_eq!(refusals, [Refusal::TooLate { call_id: "call_1_1".into() }]);
+    assert_eq!(refusals, [ResumeError::TooLate { call_id: "call_1_1".into() }]);
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
     let told = answer_to(&report, "call_1_1");
     assert!(
@@ -66,7 +66,7 @@ async fn a_deadline_can_be_extended_but_not_shortened() {
     let report = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
 
     let RunnerError::Refused(refusals) = shorter else { panic!("{shorter}") };
-    assert!(matches!(refusals[..], [Refusal::NotLater { .. }]), "{refusals:?}");
+    assert!(matches!(refusals[..], [ResumeError::NotLater { .. }]), "{refusals:?}");
     assert_eq!(again.pending[0].until(), Some(later));
     assert_eq!((report.status, world.servers.calls().len()), (Status::Completed, 1));
 }
@@ -83,7 +83,7 @@ async fn a_late_result_leaves_the_outcome_unknown() {
     tokio::time::advance(Duration::from_secs(61)).await;
 
     let late = world.resume(&waiting.run_id, results([("call_1_1", json!("ordered"))])).await.unwrap_err();
-    let report = world.runner.take_up(&waiting.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
+    let report = world.runner.resume_run(&waiting.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
 
     assert!(matches!(late, RunnerError::Refused(_)), "{late}");
     assert!(answer_to(&report, "call_1_1").contains("may or may not have taken effect"));
@@ -137,7 +137,7 @@ async fn a_question_of_the_model_waits_for_the_users_answer() {
     let world =
         asking(json!({"question": "Which colour?", "options": ["red", "blue"], "free_text": false})).ready().await;
     let waiting = world.run().await;
-    let [Debt::Question { ask, until, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+    let [PendingItem::Question { ask, until, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
     assert_eq!((ask.question.as_str(), ask.options.len()), ("Which colour?", 2));
     assert_eq!(*until, Some(now(&world) + Duration::from_secs(3600)));
 
@@ -159,7 +159,7 @@ async fn an_unanswered_question_is_not_a_denial() {
     let run = world.run().await.run_id;
     tokio::time::advance(Duration::from_secs(3600)).await;
 
-    let report = world.runner.take_up(&run, nothing(), None).await.unwrap().rest().await.unwrap();
+    let report = world.runner.resume_run(&run, nothing(), None).await.unwrap().rest().await.unwrap();
 
     assert!(answer_to(&report, "call_1_1").contains("There was no answer in time"));
 }
@@ -189,11 +189,11 @@ fn slow_beside(order: Value) -> Given {
 
 /// Both require approval within 6 seconds.
 async fn at_work_since_a_yes() -> (World, toolgate::runner::Execution) {
-    let policy = Policy { within_s: Some(6), ..Policy::ask_always() };
+    let policy = Policy { answer_timeout_s: Some(6), ..Policy::ask_always() };
     let world = slow_beside(json!({"name": "order"})).that(|agent| agent.policy = policy.into()).ready().await;
     let run = world.run().await.run_id;
     let read = Input::Resume(partly(decisions([("call_1_1", yes())])));
-    let execution = world.runner.take_up(&run, read, None).await.unwrap();
+    let execution = world.runner.resume_run(&run, read, None).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     (world, execution)
 }
@@ -206,7 +206,7 @@ async fn an_extension_during_an_active_run_counts() {
     world.runner.extend(&run, "call_1_2".into(), later, "ann", Channel::Api).await.unwrap();
     let report = execution.rest().await.unwrap();
 
-    let owed: Vec<_> = report.pending.iter().map(|debt| (debt.kind(), debt.until())).collect();
+    let owed: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.until())).collect();
     assert_eq!(owed, [("approval", Some(later))]);
     assert_eq!((world.servers.calls(), now(&world) < later), (vec!["call_1_1".to_owned()], true));
 }
@@ -218,13 +218,13 @@ async fn an_approval_in_time_during_an_active_run_counts() {
     world.runner.record(&execution.run, decisions([("call_1_2", yes())])).await.unwrap();
     let report = execution.rest().await.unwrap();
 
-    assert_eq!(report.pending.iter().map(Debt::kind).collect::<Vec<_>>(), ["external_result"]);
+    assert_eq!(report.pending.iter().map(PendingItem::kind).collect::<Vec<_>>(), ["external_result"]);
     assert!(!world.journal(&report.run_id).await.contains(&"pending.expired"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_the_run_does_not_wait_for_yet_is_not_late() {
-    let ask = Policy { within_s: Some(5), ..Policy::allow_always() };
+    let ask = Policy { answer_timeout_s: Some(5), ..Policy::allow_always() };
     let of_the_application = slow_beside(json!({"name": "order", "deadline_s": 5}));
     let of_a_person = slow_beside(json!({"name": "order"}))
         .that(|agent| agent.policy = ask.into())
@@ -235,10 +235,10 @@ async fn an_answer_the_run_does_not_wait_for_yet_is_not_late() {
         let report = world.run().await;
 
         let waits = now(&world);
-        let owed: Vec<_> = report.pending.iter().map(|debt| (debt.kind(), debt.since(), debt.until())).collect();
+        let owed: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.since(), item.until())).collect();
         assert_eq!(owed, [(kind, Some(waits), Some(waits + Duration::from_secs(5)))]);
         tokio::time::advance(Duration::from_secs(5)).await;
-        let late = world.runner.take_up(&report.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
+        let late = world.runner.resume_run(&report.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
         assert_eq!(late.status, Status::Completed, "from then on there is no more time than that");
     }
 }
@@ -261,7 +261,7 @@ async fn an_early_extension_counts_and_never_shortens() {
     let report = execution.rest().await.unwrap();
 
     let RunnerError::Refused(past) = past else { panic!("{past}") };
-    assert!(matches!(&past[..], [Refusal::Past { .. }]), "{past:?}");
+    assert!(matches!(&past[..], [ResumeError::InThePast { .. }]), "{past:?}");
     assert_eq!(report.pending[0].until(), Some(began + Duration::from_secs(8 + 60)));
 }
 
@@ -269,8 +269,13 @@ async fn an_early_extension_counts_and_never_shortens() {
 async fn an_item_without_a_deadline_gets_none_by_an_extension() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks =
-        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
+    let asks = CallReply::NeedsInput(ElicitationRequest {
+        questions,
+        state: None,
+        task: None,
+        restarts: false,
+        interrupted: false,
+    });
     let of_a_server = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks]))
@@ -285,7 +290,7 @@ async fn an_item_without_a_deadline_gets_none_by_an_extension() {
         let refused = world.runner.extend(&waiting.run_id, "call_1_1".into(), until, "ann", Channel::Api).await;
 
         let refused = refused.unwrap_err();
-        assert_eq!(refused, RunnerError::Refused(vec![Refusal::NoDeadline { call_id: "call_1_1".into() }]));
+        assert_eq!(refused, RunnerError::Refused(vec![ResumeError::NoDeadline { call_id: "call_1_1".into() }]));
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().pending, waiting.pending);
         assert!(world.runner.expire_due().await.unwrap().is_empty());
@@ -293,7 +298,7 @@ async fn an_item_without_a_deadline_gets_none_by_an_extension() {
 }
 
 /// The names of a run's events, and its pending items.
-async fn standing(world: &World, run: &RunId) -> (Vec<&'static str>, Vec<Debt>) {
+async fn standing(world: &World, run: &RunId) -> (Vec<&'static str>, Vec<PendingItem>) {
     (world.journal(run).await, world.runner.report(run).await.unwrap().pending)
 }
 
@@ -313,7 +318,7 @@ async fn an_answer_rejected_as_late_does_not_change_the_run() {
     world.runner.record(&run, Resume::default()).await.unwrap();
 
     for error in refused {
-        assert_eq!(error, RunnerError::Refused(vec![Refusal::TooLate { call_id: call.clone() }]));
+        assert_eq!(error, RunnerError::Refused(vec![ResumeError::TooLate { call_id: call.clone() }]));
         assert!(error.to_string().contains("`toolgate resume RUN`"), "{error}");
     }
     assert_eq!(standing(&world, &run).await, before);
@@ -374,7 +379,7 @@ async fn an_expiry_next_to_an_open_item_is_written_on_resume() {
 
     let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
 
-    let owed: Vec<&str> = swept.pending.iter().map(|debt| debt.call_id().as_str()).collect();
+    let owed: Vec<&str> = swept.pending.iter().map(|item| item.call_id().as_str()).collect();
     assert_eq!((swept.status, owed), (Status::Pending, vec!["call_1_2"]));
     assert!(world.journal(&run).await.contains(&"pending.expired"));
     assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was written");

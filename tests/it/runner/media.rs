@@ -10,7 +10,7 @@ use toolgate::core::blob::BlobHandle;
 use toolgate::core::chat::{Media, Message, Part, ProviderState, Reply, Usage};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::id::{NodeId, RunId};
-use toolgate::core::run::{Event, Limits, Recorded, Status};
+use toolgate::core::run::{Event, JournalEntry, Limits, Status};
 use toolgate::ports::{
     Append, AppendError, Claim, Conversation, DeltaSink, MAX_BLOB_BYTES, Model, ModelFailure, ModelIdentity,
     ModelRequest, Purged, RunFilter, RunRow, RunStore, StoreError,
@@ -260,7 +260,7 @@ impl RunStore for JournalsOnly {
         self.0.append(append).await
     }
 
-    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+    async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.0.load(run, from).await
     }
 

@@ -13,7 +13,7 @@ fn reader() -> Given {
     let schema = json!({"type": "object", "required": ["path"]});
     given_an_agent()
         .with_tools("files", &["read"])
-        .where_servers(|servers| servers.offer("files", McpTool { input_schema: schema, ..tool("read") }))
+        .where_servers(|servers| servers.tool_access("files", McpTool { input_schema: schema, ..tool("read") }))
         .that_checks_arguments()
 }
 
@@ -106,7 +106,7 @@ async fn invalid_arguments_are_recorded_problem_by_problem_and_quote_no_secret()
     let arguments = json!({"lines": "ten", "options": {"depth": true}, "pin": 424_242});
     let world = given_an_agent()
         .with_tools("files", &["read"])
-        .where_servers(|servers| servers.offer("files", McpTool { input_schema: schema, ..tool("read") }))
+        .where_servers(|servers| servers.tool_access("files", McpTool { input_schema: schema, ..tool("read") }))
         .that_checks_by_schema()
         .whose_model_says(json!([
             {"calls": [{"name": "mcp_files_read", "arguments": arguments}, {"name": "mcp_files_read", "arguments": "{\"pin\": 424242"}]},

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Channel, Limits, Owes, Status};
+use toolgate::core::run::{Channel, Limits, PendingCounts, Status};
 use toolgate::ports::{RunFilter, RunRow};
-use toolgate::runner::Late;
+use toolgate::runner::ExpiredItems;
 
 use super::world::{Given, World, answer_to, decisions, given_an_agent, say, yes};
 
 fn within(seconds: u64) -> Given {
     given_an_agent()
         .with_tools("files", &["delete"])
-        .that(move |agent| agent.policy = Policy { within_s: Some(seconds), ..Policy::ask_always() }.into())
+        .that(move |agent| agent.policy = Policy { answer_timeout_s: Some(seconds), ..Policy::ask_always() }.into())
         .whose_model_says(json!([{"calls": [{"name": "mcp_files_delete"}]}, say("Done.")]))
 }
 
@@ -27,7 +27,7 @@ async fn only_overdue_items_expire_and_only_once() {
     let mut swept = world.runner.expire_due().await.unwrap();
 
     let [overdue] = &mut swept[..] else { panic!("one run was overdue: {swept:?}") };
-    assert_eq!((&overdue.run, &overdue.late), (&early, &Late::Calls(vec!["call_1_1".into()])));
+    assert_eq!((&overdue.run, &overdue.late), (&early, &ExpiredItems::Calls(vec!["call_1_1".into()])));
     let report = swept.remove(0).taken.unwrap().rest().await.unwrap();
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
     assert!(answer_to(&report, "call_1_1").contains("this call was neither approved nor denied in time"));
@@ -43,7 +43,7 @@ async fn a_run_past_its_own_deadline_expires_in_a_sweep() {
 
     let swept = world.runner.expire_due().await.unwrap();
 
-    assert_eq!(swept.iter().map(|overdue| &overdue.late).collect::<Vec<_>>(), [&Late::Run]);
+    assert_eq!(swept.iter().map(|overdue| &overdue.late).collect::<Vec<_>>(), [&ExpiredItems::Run]);
     assert_eq!(world.runner.report(&run).await.unwrap().status, Status::Expired);
 }
 
@@ -55,15 +55,18 @@ async fn the_index_has_the_pending_counts_and_the_deadline() {
 
     let since = report.pending[0].since().unwrap();
     let due = since.checked_add(Duration::from_secs(60)).unwrap();
-    assert_eq!(row.owes, Owes { approvals: 1, asked_at: Some(since), due_at: Some(due), ..Owes::default() });
+    assert_eq!(
+        row.pending_counts,
+        PendingCounts { approvals: 1, asked_at: Some(since), due_at: Some(due), ..PendingCounts::default() }
+    );
 
     let extended = due.checked_add(Duration::from_secs(3600)).unwrap();
     world.runner.extend(&report.run_id, "call_1_1".into(), extended, "Ada", Channel::Terminal).await.unwrap();
     let own = row.created_at.checked_add(Duration::from_secs(100)).unwrap();
-    assert_eq!(row_of(&world).await.owes.due_at, Some(own), "the run's own time is the first to run out");
+    assert_eq!(row_of(&world).await.pending_counts.due_at, Some(own), "the run's own time is the first to run out");
 
     world.resume(&report.run_id, decisions([("call_1_1", yes())])).await.unwrap();
-    assert_eq!(row_of(&world).await.owes, Owes::default());
+    assert_eq!(row_of(&world).await.pending_counts, PendingCounts::default());
 }
 
 async fn row_of(world: &World) -> RunRow {

@@ -1,7 +1,7 @@
 //! External calls: the run waits for the application's results and resumes with them.
 
 use serde_json::{Value, json};
-use toolgate::core::run::{Debt, Status};
+use toolgate::core::run::{PendingItem, Status};
 use toolgate::core::tool::Arguments;
 use toolgate::runner::{ResultFor, Resume};
 
@@ -22,7 +22,7 @@ on_every_store! {
 
         assert_eq!((report.status, report.tool_interactions), (Status::Pending, 1));
         assert_eq!(said(&report), ["user: Hello", "model: I order.", "model: call_1_1 = ext_order()"]);
-        let owed = Debt::ExternalResult {
+        let owed = PendingItem::ExternalResult {
             call_id: "call_1_1".into(),
             tool: "order".into(),
             name: toolgate::core::tool::external_name("order"),

@@ -81,7 +81,7 @@ async fn streaming_changes_what_is_shown_and_not_what_is_journaled() {
     assert_eq!(plain.sink.deltas(), []);
     let fragments = ["Goo", "d d", "ay."].map(|text| Delta::Text { text: text.into() });
     assert_eq!(streamed.sink.deltas(), fragments);
-    let facts = |journal: Vec<toolgate::core::run::Recorded>| -> Vec<_> {
+    let facts = |journal: Vec<toolgate::core::run::JournalEntry>| -> Vec<_> {
         journal.into_iter().map(|recorded| without_first_token(&recorded.event)).collect()
     };
     let one = facts(plain.runner.journal(&one.run_id).await.unwrap());
@@ -133,11 +133,11 @@ async fn a_model_that_repeats_its_call_ids_gets_unique_ones() {
 async fn an_unknown_agent_and_an_unknown_server_are_refused_before_anything_is_written() {
     let world = given_an_agent().with_tools("files", &["read"]).ready().await;
 
-    let nobody = world.runner.execute(Request::new("nobody", "Hello")).await.unwrap_err();
+    let unknown = world.runner.execute(Request::new("unknown", "Hello")).await.unwrap_err();
     let wider = Request { servers: Some(vec!["shell".into()]), ..world.request() };
     let wider = world.runner.execute(wider).await.unwrap_err();
 
-    assert_eq!(nobody, RunnerError::NoSuchAgent { name: "nobody".into(), known: vec!["clerk".into()] });
+    assert_eq!(unknown, RunnerError::NoSuchAgent { name: "unknown".into(), known: vec!["clerk".into()] });
     assert_eq!(wider, RunnerError::NoSuchServer { agent: "clerk".into(), server: "shell".into() });
     assert_eq!(world.store.appends(), 0);
 }

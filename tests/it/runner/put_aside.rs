@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate::core::run::{Debt, Input, InputGiven, Refusal, Status};
+use toolgate::core::run::{ElicitationAnswer, Input, PendingItem, ResumeError, Status};
 use toolgate::core::tool::{
-    Action, CallReply, InputNeeded, Outcome, Question, Reaction, Reactions, TaskHandle, ToolOutput,
+    Action, CallReply, ElicitationRequest, ElicitationResponse, ElicitationResponses, Outcome, Question, TaskHandle,
+    ToolOutput,
 };
 use toolgate::runner::{Fork, Polled, Resume, RunnerError};
 
@@ -20,7 +21,7 @@ fn a_question(state: &str) -> CallReply {
     }});
     let form = Question::Form { message: "Which size?".into(), schema };
     let questions = BTreeMap::from([("size".to_owned(), form)]);
-    CallReply::NeedsInput(InputNeeded {
+    CallReply::NeedsInput(ElicitationRequest {
         questions,
         state: Some(state.into()),
         task: None,
@@ -43,19 +44,22 @@ fn a_call_of(tool: &str) -> Given {
     given_an_agent().with_tools("shop", &[tool]).whose_model_says(json!([call, say("It says: {{last_result}}.")]))
 }
 
-fn answers(each: impl IntoIterator<Item = (&'static str, Reaction)>) -> Resume {
-    let reactions: Reactions = each.into_iter().map(|(key, reaction)| (key.to_owned(), reaction)).collect();
+fn answers(each: impl IntoIterator<Item = (&'static str, ElicitationResponse)>) -> Resume {
+    let reactions: ElicitationResponses = each.into_iter().map(|(key, reaction)| (key.to_owned(), reaction)).collect();
     Resume {
-        inputs: vec![(CALL.into(), InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false })],
+        inputs: vec![(
+            CALL.into(),
+            ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false },
+        )],
         ..Resume::default()
     }
 }
 
 fn size(size: Value) -> Resume {
-    answers([("size", Reaction::accept(json!({"size": size}).as_object().unwrap().clone()))])
+    answers([("size", ElicitationResponse::accept(json!({"size": size}).as_object().unwrap().clone()))])
 }
 
-fn refusal(refused: Result<toolgate::runner::Report, RunnerError>) -> Refusal {
+fn refusal(refused: Result<toolgate::runner::Report, RunnerError>) -> ResumeError {
     match refused {
         Err(RunnerError::Refused(refusals)) if refusals.len() == 1 => refusals[0].clone(),
         other => panic!("expected one refusal, got {other:?}"),
@@ -73,7 +77,7 @@ on_every_store! {
         let report = world.run().await;
 
         assert_eq!(report.status, Status::Pending);
-        let [Debt::Input { call_id, questions, restarts: false, .. }] = &report.pending[..] else {
+        let [PendingItem::Input { call_id, questions, restarts: false, .. }] = &report.pending[..] else {
             panic!("{:?}", report.pending)
         };
         assert_eq!((call_id.as_str(), questions["size"].message()), (CALL, "Which size?"));
@@ -124,8 +128,8 @@ on_every_store! {
 
         let wrong = [
             (answers([]), "leave `size` open; asked are: `size`"),
-            (answers([("size", Reaction::decline()), ("length", Reaction::decline())]), "answer `length`, which was not asked"),
-            (answers([("size", Reaction::done())]), "without filling it in"),
+            (answers([("size", ElicitationResponse::decline()), ("length", ElicitationResponse::decline())]), "answer `length`, which was not asked"),
+            (answers([("size", ElicitationResponse::done())]), "without filling it in"),
         ];
         for (resume, complaint) in wrong {
             let refused = refusal(world.resume(&waiting.run_id, resume).await).to_string();
@@ -133,9 +137,9 @@ on_every_store! {
         }
 
         let approval = decisions([(CALL, no("no"))]);
-        assert!(matches!(refusal(world.resume(&waiting.run_id, approval).await), Refusal::WrongKind { .. }));
+        assert!(matches!(refusal(world.resume(&waiting.run_id, approval).await), ResumeError::WrongKind { .. }));
         let forged = results([(CALL, json!("forged"))]);
-        assert!(matches!(refusal(world.resume(&waiting.run_id, forged).await), Refusal::WrongKind { .. }));
+        assert!(matches!(refusal(world.resume(&waiting.run_id, forged).await), ResumeError::WrongKind { .. }));
         assert_eq!(world.runner.report(&waiting.run_id).await.unwrap().version, waiting.version);
         assert_eq!(world.servers.calls().len(), 1);
     }
@@ -144,9 +148,9 @@ on_every_store! {
         let world = asked(kept).await;
         let waiting = world.run().await;
 
-        world.resume(&waiting.run_id, answers([("size", Reaction::decline())])).await.unwrap();
+        world.resume(&waiting.run_id, answers([("size", ElicitationResponse::decline())])).await.unwrap();
 
-        assert_eq!(world.servers.told()[0].given.reactions["size"], Reaction::decline());
+        assert_eq!(world.servers.told()[0].given.reactions["size"], ElicitationResponse::decline());
     }
 
     async fn a_task_keeps_the_run_pending_until_its_result(kept: Kept) {
@@ -158,7 +162,7 @@ on_every_store! {
             .kept(kept)
             .await;
         let waiting = world.run().await;
-        let [Debt::Task { task, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+        let [PendingItem::Task { task, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
         assert_eq!((task.id.as_str(), task.poll_ms), ("task_7", Some(250)));
 
         let Polled::StillWaits { said, again_in } = world.runner.poll_tasks(&waiting.run_id).await.unwrap() else {
@@ -178,7 +182,7 @@ on_every_store! {
     async fn a_task_may_ask_as_well_and_goes_on_with_the_answer(kept: Kept) {
         let CallReply::NeedsInput(needed) = a_question("s1") else { unreachable!() };
         let CallReply::Task(handle) = task(None) else { unreachable!() };
-        let asks = CallReply::NeedsInput(InputNeeded { task: Some(handle), ..needed });
+        let asks = CallReply::NeedsInput(ElicitationRequest { task: Some(handle), ..needed });
         let world = a_call_of("print")
             .where_servers(|servers| {
                 servers.reply("print", [task(None), task(None)]);
@@ -214,7 +218,7 @@ on_every_store! {
         let waiting = world.run().await;
         world.store.stop_renewing();
         world.servers.hang_in("buy");
-        world.runner.take_up(&waiting.run_id, Input::Resume(size(json!(42))), None).await.unwrap();
+        world.runner.resume_run(&waiting.run_id, Input::Resume(size(json!(42))), None).await.unwrap();
         while world.servers.told().is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -236,7 +240,7 @@ on_every_store! {
         let waiting = world.run().await;
 
         let refused = refusal(world.resume(&waiting.run_id, size(json!("large"))).await);
-        assert!(matches!(&refused, Refusal::Invalid { what, .. } if what == "the answer to `size`"), "{refused:?}");
+        assert!(matches!(&refused, ResumeError::Invalid { what, .. } if what == "the answer to `size`"), "{refused:?}");
 
         let report = world.resume(&waiting.run_id, size(json!(42))).await.unwrap();
         assert_eq!(report.status, Status::Completed);

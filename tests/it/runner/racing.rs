@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
-use toolgate::core::run::{Refusal, Status};
+use toolgate::core::run::{ResumeError, Status};
 use toolgate::runner::{Resume, RunnerError};
 
 use super::world::{Given, Kept, answer_to, given_an_agent, nothing, on_every_store, partly, results, say};
@@ -55,7 +55,7 @@ on_every_store! {
             (Err(lost), Ok(_)) => ("yours", lost),
             both => panic!("{both:?}"),
         };
-        let settled = |call: &str| Refusal::AlreadySettled { call_id: call.into() };
+        let settled = |call: &str| ResumeError::AlreadySettled { call_id: call.into() };
         assert_eq!(lost, RunnerError::Refused(vec![settled("call_1_1"), settled("call_1_2")]));
         assert_eq!(answer_to(&the_end(&world.runner, &run).await, "call_1_1"), won);
         let journal = world.journal(&run).await;
@@ -67,7 +67,7 @@ on_every_store! {
         let execution = world.start().await;
         let other = world.another_process().await;
 
-        let error = other.take_up(&execution.run, nothing(), None).await.unwrap_err();
+        let error = other.resume_run(&execution.run, nothing(), None).await.unwrap_err();
 
         let node = "process_1".into();
         assert_eq!(error, RunnerError::DrivenElsewhere { run: execution.run.clone(), node });

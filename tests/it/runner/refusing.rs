@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate::core::error::ErrorCode;
-use toolgate::core::run::{Input, Refusal, Status};
+use toolgate::core::run::{Input, ResumeError, Status};
 use toolgate::core::tool::{Outcome, ToolOutput};
 use toolgate::runner::{Request, Resume, RunnerError};
 
@@ -23,7 +23,7 @@ fn priced(call: &str) -> (&str, serde_json::Value) {
 }
 
 /// The reasons for the rejection, after a check that it left no trace.
-async fn refused(resume: Resume) -> Vec<Refusal> {
+async fn refused(resume: Resume) -> Vec<ResumeError> {
     let world = two_orders().await;
     let waiting = world.run().await;
     let told = world.sink.told();
@@ -39,39 +39,39 @@ async fn refused(resume: Resume) -> Vec<Refusal> {
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_it_names_an_unknown_call() {
     let refusals = refused(results([priced("call_1_1"), priced("call_1_2"), priced("elsewhere")])).await;
-    assert_eq!(refusals, [Refusal::UnknownCall { call_id: "elsewhere".into() }]);
+    assert_eq!(refusals, [ResumeError::UnknownCall { call_id: "elsewhere".into() }]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_it_decides_where_a_result_is_owed() {
     let refusals = refused(partly(decisions([("call_1_1", yes())]))).await;
     let (owed, given) = ("a result from the caller".into(), "a decision".into());
-    assert_eq!(refusals, [Refusal::WrongKind { call_id: "call_1_1".into(), owed, given }]);
+    assert_eq!(refusals, [ResumeError::WrongKind { call_id: "call_1_1".into(), owed, given }]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_it_leaves_something_out_without_saying_so() {
     let refusals = refused(results([priced("call_1_2")])).await;
-    assert_eq!(refusals, [Refusal::Incomplete { missing: vec!["call_1_1".into()] }]);
+    assert_eq!(refusals, [ResumeError::Incomplete { missing: vec!["call_1_1".into()] }]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_it_answers_one_call_twice() {
     let refusals = refused(partly(results([priced("call_1_1"), priced("call_1_1")]))).await;
-    assert_eq!(refusals, [Refusal::Twice { call_id: "call_1_1".into() }]);
+    assert_eq!(refusals, [ResumeError::Duplicate { call_id: "call_1_1".into() }]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_the_run_has_moved_on() {
     let late = Resume { expected_version: Some(3), ..results([priced("call_1_1"), priced("call_1_2")]) };
     let refusals = refused(late).await;
-    assert!(matches!(&refusals[..], [Refusal::Stale { expected: 3, .. }]), "{refusals:?}");
+    assert!(matches!(&refusals[..], [ResumeError::VersionConflict { expected: 3, .. }]), "{refusals:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_a_result_breaks_its_schema() {
     let refusals = refused(results([("call_1_1", json!({"price": 1})), ("call_1_2", json!({"cost": 1}))])).await;
-    let [Refusal::Invalid { call_id, what, problems, .. }] = &refusals[..] else { panic!("{refusals:?}") };
+    let [ResumeError::Invalid { call_id, what, problems, .. }] = &refusals[..] else { panic!("{refusals:?}") };
     assert_eq!((call_id.as_str(), what.as_str()), ("call_1_2", "the result"));
     assert!(problems.contains("price"), "{problems}");
 }
@@ -85,7 +85,7 @@ async fn a_settled_call_takes_no_other_answer() {
     let other = partly(results([("call_1_1", json!({"price": 2}))]));
     let error = world.resume(&run, other).await.unwrap_err();
 
-    assert_eq!(error, RunnerError::Refused(vec![Refusal::AlreadySettled { call_id: "call_1_1".into() }]));
+    assert_eq!(error, RunnerError::Refused(vec![ResumeError::AlreadySettled { call_id: "call_1_1".into() }]));
     assert_eq!(error.code(), ErrorCode::Conflict);
 }
 
@@ -98,9 +98,9 @@ async fn an_ended_run_accepts_nothing() {
     let cancel = world.runner.cancel(&run, None).await.unwrap_err();
     let result = world.resume(&run, results([priced("call_1_1")])).await.unwrap_err();
 
-    let over = RunnerError::Refused(vec![Refusal::Over { status: "completed".into() }]);
+    let over = RunnerError::Refused(vec![ResumeError::RunEnded { status: "completed".into() }]);
     assert_eq!([message, cancel, result], [over.clone(), over.clone(), over]);
-    let nothing = world.runner.take_up(&run, Input::Resume(Resume::default()), None).await.unwrap();
+    let nothing = world.runner.resume_run(&run, Input::Resume(Resume::default()), None).await.unwrap();
     assert_eq!(nothing.rest().await.unwrap().status, Status::Completed);
 }
 
@@ -110,7 +110,7 @@ async fn a_message_of_white_space_is_refused_before_and_during_a_run() {
     let waiting = world.run().await;
     for blank in ["", " \n\t"] {
         let refused = world.runner.message(&waiting.run_id, blank).await.unwrap_err();
-        assert_eq!(refused, RunnerError::Refused(vec![Refusal::EmptyMessage]));
+        assert_eq!(refused, RunnerError::Refused(vec![ResumeError::EmptyMessage]));
         let refused = world.runner.execute(Request::new("clerk", blank)).await.unwrap_err();
         assert_eq!(refused, RunnerError::EmptyMessage);
     }
@@ -129,6 +129,6 @@ async fn a_result_in_plain_words_is_refused_where_a_schema_asks_for_more() {
     let words = Outcome::Returned(ToolOutput::text("it costs 1"));
     let refusals =
         refused(Resume { results: vec![("call_1_1".into(), words)], partial: true, ..Resume::default() }).await;
-    let [Refusal::Invalid { call_id, what, .. }] = &refusals[..] else { panic!("{refusals:?}") };
+    let [ResumeError::Invalid { call_id, what, .. }] = &refusals[..] else { panic!("{refusals:?}") };
     assert_eq!((call_id.as_str(), what.as_str()), ("call_1_1", "the result"));
 }

@@ -7,13 +7,13 @@ use toolgate::core::blob::BlobHandle;
 use toolgate::core::chat::{Media, Part};
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Verdict;
-use toolgate::core::run::{Event, Limits, Refusal, Status};
+use toolgate::core::run::{Event, Limits, ResumeError, Status};
 use toolgate::core::tool::{
     CallFailure, FailureKind, Kept as Noted, KeptForm, McpTool, Outcome, Tool, ToolFilter, ToolOutput,
 };
 use toolgate::runner::{AgentRunner, Fork, Report, Request, ResultCheck, Resume, RunnerError, ServerResults};
 use toolgate::stores::MemoryStore;
-use toolgate::telemetry::lifecycle::{Content, Fact, Lifecycle};
+use toolgate::telemetry::lifecycle::{Content, Lifecycle, LifecycleKind};
 
 use super::media::JournalsOnly;
 use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, results, say};
@@ -71,7 +71,7 @@ async fn shown_tools(world: &World, run: &RunId) -> Vec<Vec<String>> {
     listed.collect()
 }
 
-async fn told(world: &World, run: &RunId) -> Vec<Fact> {
+async fn told(world: &World, run: &RunId) -> Vec<LifecycleKind> {
     let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
     let journal = world.runner.journal(run).await.unwrap();
     journal.iter().flat_map(|recorded| lifecycle.observe(recorded)).map(|event| event.fact).collect()
@@ -149,7 +149,7 @@ async fn the_reader_is_offered_behind_all_other_tools_once_there_is_something_to
     assert_eq!(world.servers.listings(), 1, "the servers were not listed again");
     assert!(report.output.unwrap().text.contains("line 19999, byte "));
     assert_eq!((report.budget.mcp_calls, report.budget.tool_interactions), (1, 2), "it is no call of a server");
-    let told: Vec<&str> = told(&world, &report.run_id).await.iter().map(Fact::name).collect();
+    let told: Vec<&str> = told(&world, &report.run_id).await.iter().map(LifecycleKind::name).collect();
     let of_calls: Vec<&str> = told.into_iter().filter(|name| name.starts_with("tool.")).collect();
     let expected = [
         "tool.tier.selected",
@@ -260,7 +260,10 @@ async fn twenty_megabytes_that_came_twice_are_kept_once_and_read_to_the_end() {
     let said = report.output.unwrap().text;
     assert!(said.contains("This is the end.") && said.ends_with("0000000000000999999\n"), "{said}");
     let told = told(&world, &report.run_id).await;
-    assert!(told.iter().any(|fact| matches!(fact, Fact::McpCompleted { result_bytes: 20_000_000, .. })), "{told:?}");
+    assert!(
+        told.iter().any(|fact| matches!(fact, LifecycleKind::McpCompleted { result_bytes: 20_000_000, .. })),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -357,9 +360,9 @@ async fn a_large_result_of_the_caller_is_kept_and_the_same_resume_is_known_again
 async fn a_refused_result_of_the_caller_leaves_nothing_behind_in_the_store() {
     let world = orders().ready().await;
     let run = world.run().await.run_id;
-    let refused = world.resume(&run, results([("nobody", json!(log()))])).await.unwrap_err();
+    let refused = world.resume(&run, results([("unknown", json!(log()))])).await.unwrap_err();
     let RunnerError::Refused(refusals) = refused else { panic!("{refused}") };
-    assert!(matches!(refusals[..], [Refusal::UnknownCall { .. }]), "{refusals:?}");
+    assert!(matches!(refusals[..], [ResumeError::UnknownCall { .. }]), "{refusals:?}");
     assert_eq!(kept(&world.runner, &handle_of(&log())).await, None);
 }
 
@@ -375,10 +378,10 @@ async fn a_result_of_the_caller_that_cannot_be_kept_is_not_taken() {
 }
 
 /// A tool with an output schema, and its result.
-async fn checked(check: ResultCheck, output: ToolOutput) -> (Report, Vec<Fact>) {
+async fn checked(check: ResultCheck, output: ToolOutput) -> (Report, Vec<LifecycleKind>) {
     let schema = json!({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}});
     let world = reader(output, &[])
-        .where_servers(|servers| servers.offer("files", McpTool { output_schema: Some(schema), ..tool("read") }))
+        .where_servers(|servers| servers.tool_access("files", McpTool { output_schema: Some(schema), ..tool("read") }))
         .with_the_results_of("files", ServerResults { check, ..ServerResults::default() })
         .that_checks_arguments()
         .ready()
@@ -388,9 +391,11 @@ async fn checked(check: ResultCheck, output: ToolOutput) -> (Report, Vec<Fact>) 
     (report, told)
 }
 
-fn problems(told: &[Fact]) -> Vec<String> {
-    let of = |fact: &Fact| match fact {
-        Fact::McpCompleted { problems, .. } => problems.iter().map(|problem| problem.message.clone()).collect(),
+fn problems(told: &[LifecycleKind]) -> Vec<String> {
+    let of = |fact: &LifecycleKind| match fact {
+        LifecycleKind::McpCompleted { problems, .. } => {
+            problems.iter().map(|problem| problem.message.clone()).collect()
+        }
         _ => Vec::new(),
     };
     told.iter().flat_map(of).collect()

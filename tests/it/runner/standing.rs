@@ -61,12 +61,12 @@ async fn a_grant_starts_once_its_call_was_sent() {
 #[tokio::test(start_paused = true)]
 async fn a_grant_for_a_drifted_tool_never_starts() {
     let (world, waiting) = waiting().await;
-    world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+    world.servers.tool_access("files", McpTool { description: "sends it away".into(), ..tool("delete") });
 
     let again = world.resume(&waiting.run_id, decisions([("call_1_1", yes_always())])).await.unwrap();
     let after_the_drift = stood(&world.runner).await;
     let denied = world.resume(&waiting.run_id, decisions([("call_1_1", no("not that"))])).await.unwrap();
-    world.servers.offer("files", tool("delete"));
+    world.servers.tool_access("files", tool("delete"));
     let later = world.run().await;
 
     assert_eq!((again.status, after_the_drift), (Status::Pending, vec![]));
@@ -132,7 +132,7 @@ async fn a_grant_for_an_external_call_starts_at_the_hand_over() {
     let before = stood(&world.runner).await;
     let rests = other.recover().await.unwrap().remove(0).rest().await.unwrap();
 
-    let owed: Vec<&str> = rests.pending.iter().map(|debt| debt.kind()).collect();
+    let owed: Vec<&str> = rests.pending.iter().map(|item| item.kind()).collect();
     assert_eq!((before, owed), (vec![], vec!["external_result", "question"]));
     let mut stand = stood(&world.runner).await;
     stand.sort();

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate::core::run::{Debt, Input, InputGiven, Limits, Resume, Status};
-use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, TaskHandle, ToolOutput};
+use toolgate::core::run::{ElicitationAnswer, Input, Limits, PendingItem, Resume, Status};
+use toolgate::core::tool::{
+    CallReply, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle, ToolOutput,
+};
 use toolgate::runner::{Execution, Report};
 
 use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, partly, results, say};
@@ -28,7 +30,7 @@ fn done(text: &str) -> CallReply {
 
 fn asks(schema: Value) -> CallReply {
     let questions = BTreeMap::from([("size".to_owned(), Question::Form { message: "Which size?".into(), schema })]);
-    CallReply::NeedsInput(InputNeeded {
+    CallReply::NeedsInput(ElicitationRequest {
         questions,
         state: None,
         task: Some(handle()),
@@ -72,8 +74,8 @@ async fn until(mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// Resumes the run with these answers. A hang is a failure.
-async fn take_up(world: &World, report: &Report, resume: Resume) -> Execution {
-    let taken_up = world.runner.take_up(&report.run_id, Input::Resume(resume), None);
+async fn resume_run(world: &World, report: &Report, resume: Resume) -> Execution {
+    let taken_up = world.runner.resume_run(&report.run_id, Input::Resume(resume), None);
     tokio::time::timeout(Duration::from_secs(20), taken_up).await.expect("it is taken up").unwrap()
 }
 
@@ -92,11 +94,11 @@ on_every_store! {
         let waiting = world.run().await;
         assert_eq!(waiting.pending.len(), 3);
 
-        let first = take_up(&world, &waiting, given("call_1_2")).await;
+        let first = resume_run(&world, &waiting, given("call_1_2")).await;
         until(async || world.servers.asked_in_vain(TASK) == 1).await;
         assert_eq!(completed(&world, &waiting).await, 1);
 
-        let second = take_up(&world, &waiting, given("call_1_3")).await;
+        let second = resume_run(&world, &waiting, given("call_1_3")).await;
         assert_eq!(first.rest().await.unwrap().status, Status::Pending, "it made room for the second one");
         until(async || world.servers.asked_in_vain(TASK) == 2).await;
         assert_eq!(completed(&world, &waiting).await, 2);
@@ -124,7 +126,7 @@ on_every_store! {
     async fn a_task_that_waits_for_an_answer_is_stopped_on_cancel(kept: Kept) {
         let world = printing_only([a_form()]).kept(kept).await;
         let waiting = world.run().await;
-        assert!(matches!(&waiting.pending[..], [Debt::Input { .. }]), "{:?}", waiting.pending);
+        assert!(matches!(&waiting.pending[..], [PendingItem::Input { .. }]), "{:?}", waiting.pending);
 
         world.runner.cancel(&waiting.run_id, None).await.unwrap();
 
@@ -135,9 +137,9 @@ on_every_store! {
         let world = printing_only([a_form()]).kept(kept).await;
         let waiting = world.run().await;
         world.servers.hang_in("print");
-        let reactions = BTreeMap::from([("size".to_owned(), Reaction::decline())]);
-        let inputs = vec![(PRINT.into(), InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false })];
-        let execution = take_up(&world, &waiting, Resume { inputs, ..Resume::default() }).await;
+        let reactions = BTreeMap::from([("size".to_owned(), ElicitationResponse::decline())]);
+        let inputs = vec![(PRINT.into(), ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false })];
+        let execution = resume_run(&world, &waiting, Resume { inputs, ..Resume::default() }).await;
         until(async || !world.servers.told().is_empty()).await;
 
         world.runner.cancel(&waiting.run_id, None).await.unwrap();
@@ -181,7 +183,7 @@ on_every_store! {
         let message = Some("x".repeat(10_000));
         let world = printing_only([CallReply::Task(TaskHandle { message, ..handle() })]).kept(kept).await;
         let report = world.run().await;
-        let [Debt::Task { task, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+        let [PendingItem::Task { task, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
         assert_eq!(task.message.as_ref().map(String::len), Some(4096));
     }
 }

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 use toolgate::core::json::MAX_DEPTH;
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::run::{
-    AskHuman, Channel, Decision, Ending, Event, HumanAnswer, InputGiven, Limits, Refusal, Status,
+    AskHuman, Channel, Decision, ElicitationAnswer, Ending, Event, HumanAnswer, Limits, ResumeError, Status,
 };
-use toolgate::core::tool::{Arguments, CallReply, Choice, InputNeeded, Question, Reaction};
+use toolgate::core::tool::{Arguments, CallReply, Choice, ElicitationRequest, ElicitationResponse, Question};
 use toolgate::runner::{Report, Resume, RunnerError};
 
 use super::world::{Given, World, decisions, given_an_agent, no, say, yes, yes_but_with};
@@ -46,7 +46,9 @@ async fn refused(world: &World, waiting: &Report, resume: Resume) -> String {
     let after = world.runner.report(&waiting.run_id).await.unwrap();
     assert_eq!((after.version, after.pending), (waiting.version, waiting.pending.clone()));
     match refused {
-        RunnerError::Refused(refusals) if matches!(&refusals[..], [Refusal::Invalid { .. }]) => refusals[0].to_string(),
+        RunnerError::Refused(refusals) if matches!(&refusals[..], [ResumeError::Invalid { .. }]) => {
+            refusals[0].to_string()
+        }
         other => panic!("{other}"),
     }
 }
@@ -123,16 +125,21 @@ async fn edited_arguments_are_no_deeper_than_a_journal_can_give_back() {
 async fn answers_to_a_server_are_bounded() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks =
-        CallReply::NeedsInput(InputNeeded { questions, state: None, task: None, restarts: false, interrupted: false });
+    let asks = CallReply::NeedsInput(ElicitationRequest {
+        questions,
+        state: None,
+        task: None,
+        restarts: false,
+        interrupted: false,
+    });
     let given = given_an_agent()
         .with_tools("shop", &["buy"])
         .where_servers(|servers| servers.reply("buy", [asks]))
         .whose_model_says(json!([{"calls": [{"name": "mcp_shop_buy"}]}]));
     let (world, waiting) = waiting(given).await;
     let form = json!({"size": "long".repeat(TOO_LONG)}).as_object().unwrap().clone();
-    let reactions = [("size".to_owned(), Reaction::accept(form))].into();
-    let given = InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false };
+    let reactions = [("size".to_owned(), ElicitationResponse::accept(form))].into();
+    let given = ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false };
 
     let told =
         refused(&world, &waiting, Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() }).await;
@@ -142,7 +149,7 @@ async fn answers_to_a_server_are_bounded() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_and_names_are_bounded_and_cancel_reasons_truncated() {
-    let policy = Policy { within_s: Some(60), ..Policy::ask_always() };
+    let policy = Policy { answer_timeout_s: Some(60), ..Policy::ask_always() };
     let (world, waiting) = waiting(a_deletion_of("a").that(|agent| agent.policy = policy.into())).await;
     let (run, long) = (&waiting.run_id, "x".repeat(TOO_LONG));
     let until = waiting.pending[0].until().unwrap() + std::time::Duration::from_secs(60);

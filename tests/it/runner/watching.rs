@@ -12,7 +12,7 @@ pub(super) async fn everything(watch: &mut Watch) -> Vec<&'static str> {
     let mut seen = Vec::new();
     while let Some(update) = watch.next().await {
         seen.push(match update {
-            Update::Recorded(recorded) => recorded.event.name(),
+            Update::JournalEntry(recorded) => recorded.event.name(),
             Update::Delta(Delta::Text { .. }) => "llm.text.delta",
             Update::Delta(Delta::Reasoning { .. }) => "llm.reasoning.delta",
             Update::Delta(Delta::Progress { .. }) => "tool.mcp.progress",

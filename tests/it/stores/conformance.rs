@@ -13,7 +13,7 @@ mod telling;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, Replies, RunStore, Webhooks};
+use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RunStore, Webhooks};
 
 pub(crate) use self::{
     admitting::*, appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*, replying::*, telling::*,
@@ -27,11 +27,11 @@ pub(crate) struct Opened<S> {
 
 /// The traits that the suite requires of a store.
 pub(crate) trait Store:
-    RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + Webhooks + 'static
+    RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + 'static
 {
 }
 
-impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + Replies + Webhooks + 'static> Store for S {}
+impl<S: RunStore + ApprovalCache + BlobStore + AccessKeys + IdempotencyStore + Webhooks + 'static> Store for S {}
 
 /// `conforms!(name, factory)`: the whole suite in a module of that name. The factory is an async function without
 /// arguments that returns an `Opened`.

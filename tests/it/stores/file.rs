@@ -253,7 +253,7 @@ async fn a_file_from_before_blobs_keeps_its_journals_and_stores_blobs() {
 async fn a_file_that_is_not_a_database_is_rejected_unchanged() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("diary.txt");
-    let text = "Dear diary, today somebody took me for a database. ".repeat(40);
+    let text = "Dear diary, today a program took me for a database. ".repeat(40);
     std::fs::write(&path, &text).unwrap();
     let StoreError::Corrupt(what) = refusal(&path).await else { panic!("not corrupt") };
     assert!(what.contains("is not an SQLite database"), "{what}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::id::{NodeId, RunId, Tenant};
-use toolgate::core::run::{Event, Owes, Recorded, Started, Status};
+use toolgate::core::run::{Event, JournalEntry, PendingCounts, Started, Status};
 use toolgate::ports::{Append, Claim, RunRow};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -17,8 +17,8 @@ pub(crate) fn run(number: usize) -> RunId {
 }
 
 /// The event at a position: the first one starts the run, later ones differ from each other.
-pub(crate) fn fact(seq: u64) -> Recorded {
-    Recorded {
+pub(crate) fn fact(seq: u64) -> JournalEntry {
+    JournalEntry {
         seq,
         at: Timestamp::from_nanosecond(1_800_000_000_123_456_789 + i128::from(seq)).unwrap(),
         event: event(seq),
@@ -44,7 +44,7 @@ fn started() -> Started {
 }
 
 /// The events from one position up to another, exclusive.
-pub(crate) fn facts(from: u64, to: u64) -> Vec<Recorded> {
+pub(crate) fn facts(from: u64, to: u64) -> Vec<JournalEntry> {
     (from..to).map(fact).collect()
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn append(run: RunId, at: u64, count: u64) -> Append {
         title: "Hello".to_owned(),
         created_at: fact(0).at,
         updated_at: fact(at + count).at,
-        owes: Owes::default(),
+        pending_counts: PendingCounts::default(),
         purged_at: None,
     };
     Append { run, at, events: facts(at, at + count), row, owner: None, lease: LONG }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{CallVerdict, Ending, Event, Rejection, Right, Run};
+use toolgate::core::run::{Authorization, CallVerdict, Ending, Event, Rejection, Run};
 use toolgate::core::tool::{
-    Difference, ExternalTool, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset, ToolsetRules,
-    Transport, Wire,
+    CallTransport, Difference, ExternalTool, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset,
+    ToolsetRules, Transport,
 };
 use toolgate::telemetry::spans::{Kind, Projector, Redaction, Span, SpanContent, Status, USUAL_KEYS, Value};
 
@@ -15,7 +15,7 @@ use super::journals::{self, Journal};
 use super::spans::{START, attribute, named, spans, text};
 
 /// A run that discovers tools, makes one call with this outcome and transport, and ends.
-fn one_call(outcome: Outcome, wire: Option<Wire>) -> Vec<Span> {
+fn one_call(outcome: Outcome, wire: Option<CallTransport>) -> Vec<Span> {
     let mut journal = Journal::start("wired", 14, START, |_| {});
     journal.lists_tools();
     journal.model_calls([ToolCall::new("call_o", "mcp_weather_today", json!({ "city": "Oslo" }))]);
@@ -34,7 +34,7 @@ fn a_call_span_has_the_transport_and_error_code_of_its_server() {
     let http = Transport::Http { address: Some("mcp.example".into()), port: Some(8443) };
     let wire = |transport, error_code| {
         let (protocol_version, request_id) = (Some("2026-07-28".to_owned()), Some("7".to_owned()));
-        Some(Wire { transport, protocol_version, request_id, error_code })
+        Some(CallTransport { transport, protocol_version, request_id, error_code })
     };
     let told = one_call(Outcome::failed(FailureKind::Refused, "no such city"), wire(http, Some(-32602)));
     let refused = named(&told, "execute_tool mcp_weather_today");
@@ -135,12 +135,12 @@ fn expired_items_have_spans_of_their_kind() {
         journal.completes("There was no answer.");
         spans(&journal, SpanContent::default())
     };
-    let ask = CallVerdict::Ask { rule: None, why: "private".into(), policy: None, within_s: Some(1) };
+    let ask = CallVerdict::Ask { rule: None, why: "private".into(), policy: None, answer_timeout_s: Some(1) };
     let told = ended_late("mcp_files_read", ask);
     let expired = named(&told, "approval");
     assert_eq!((text(expired, "output.value"), &expired.status), ("{\"answer\":\"expired\"}", &Status::Ok));
 
-    let told = ended_late("ext_ask_user", CallVerdict::Run { by: Right::Policy { rule: None, policy: None } });
+    let told = ended_late("ext_ask_user", CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } });
     let external = named(&told, "execute_tool ext_ask_user");
     assert_eq!((text(external, "error.type"), external.start), ("expired", external.end));
     assert_eq!(attribute(external, "toolgate.wait_ms"), Some(&Value::Int(10)));

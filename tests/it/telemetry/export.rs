@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use toolgate::core::run::Event;
 use toolgate::ports::{EventSink, Update};
-use toolgate::telemetry::{Aside, Destination, ExportError, ExportSettings, SpanSink, Tally};
+use toolgate::telemetry::{BackgroundSink, Destination, ExportError, ExportSettings, SpanSink, Tally};
 
 use super::journals::{self, Journal};
 use super::receiver::Receiver;
@@ -34,7 +34,7 @@ fn speaking(protocol: &str, endpoint: &str) -> SpanSink {
 
 pub(super) fn tell(sink: &dyn EventSink, journal: &Journal) {
     for recorded in &journal.events {
-        sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
+        sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
     }
 }
 
@@ -116,15 +116,15 @@ fn a_run_resumed_in_another_process_is_exported_once() {
 
     let first = sink(&receiver.url(), &[]);
     for recorded in &journal.events[..decided] {
-        first.observe(&journal.run, &Update::Recorded(recorded.clone()));
+        first.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
     }
-    first.laid_down(&journal.run, journal.events[decided - 1].at);
+    first.released(&journal.run, journal.events[decided - 1].at);
     first.shutdown().expect("delivered");
 
     let second = sink(&receiver.url(), &[]);
     second.took_up(&journal.run, &journal.events[..resumed]);
     for recorded in &journal.events[resumed..] {
-        second.observe(&journal.run, &Update::Recorded(recorded.clone()));
+        second.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
     }
     second.shutdown().expect("delivered");
 
@@ -142,7 +142,7 @@ fn a_run_resumed_in_another_process_is_exported_once() {
 fn two_thousand_runs_that_end_together_lose_no_span_with_default_settings() {
     let receiver = Receiver::start();
     let sink = Arc::new(sink(&receiver.url(), &[]));
-    let aside = Aside::new(sink.clone()).unwrap();
+    let aside = BackgroundSink::new(sink.clone()).unwrap();
     tell_runs(&aside, 2_000);
     assert_eq!(aside.finish(), 0, "dropped facts");
 

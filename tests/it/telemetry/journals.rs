@@ -10,12 +10,12 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId, Tenant};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    Answer, CallVerdict, Candidate, Decision, Ending, Event, InputGiven, Limits, Offer, Output, OutputVerdict,
-    Recorded, Rejection, Right, Run, Spec, Started, Trigger,
+    Answer, Authorization, CallVerdict, Candidate, Decision, ElicitationAnswer, Ending, Event, JournalEntry, Limits,
+    Output, OutputVerdict, Rejection, Run, Spec, Started, ToolAccess, Trigger,
 };
 use toolgate::core::tool::{
-    Annotations, ExternalTool, FailureKind, InputNeeded, McpTool, Outcome, Problem, Question, Reaction, ServerTools,
-    TaskHandle, ToolCall, ToolOutput, Toolset, ToolsetRules,
+    Annotations, ElicitationRequest, ElicitationResponse, ExternalTool, FailureKind, McpTool, Outcome, Problem,
+    Question, ServerTools, TaskHandle, ToolCall, ToolOutput, Toolset, ToolsetRules,
 };
 use toolgate::core::trace::{Trace, TraceId};
 use toolgate::ports::ModelIdentity;
@@ -23,7 +23,7 @@ use toolgate::ports::ModelIdentity;
 /// A run and its journal.
 pub(crate) struct Journal {
     pub(crate) run: RunId,
-    pub(crate) events: Vec<Recorded>,
+    pub(crate) events: Vec<JournalEntry>,
     now: Timestamp,
     trace: u8,
 }
@@ -114,12 +114,12 @@ pub(crate) fn put_aside(start: Timestamp) -> Journal {
     let question = Question::Url { message: "Agree to the terms.".into(), url: "https://weather.example/terms".into() };
     let questions = BTreeMap::from([("terms".to_owned(), question)]);
     let needed =
-        InputNeeded { questions, state: Some("opaque".into()), task: None, restarts: false, interrupted: false };
+        ElicitationRequest { questions, state: Some("opaque".into()), task: None, restarts: false, interrupted: false };
     journal.then(Event::InputRequired { call: "call_i".into(), needed: Arc::new(needed), wire: None });
-    let reactions = BTreeMap::from([("terms".to_owned(), Reaction::done())]);
+    let reactions = BTreeMap::from([("terms".to_owned(), ElicitationResponse::done())]);
     journal.then(Event::InputGiven {
         call: "call_i".into(),
-        given: InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false },
+        given: ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false },
     });
     journal.sends(&["call_i"]);
     let task = TaskHandle { id: "task_1".into(), message: None, poll_ms: Some(500), ttl_ms: None };
@@ -165,7 +165,7 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
             rule: Some("files".into()),
             why: "files are private".into(),
             policy: None,
-            within_s: None,
+            answer_timeout_s: None,
         },
     });
     journal.then(Event::ApprovalDecided { call: "call_e".into(), decision: Decision::new(Answer::Approve, "ann") });
@@ -229,16 +229,16 @@ pub(crate) fn cancelled(start: Timestamp) -> Journal {
 pub(crate) fn retried(start: Timestamp) -> Journal {
     let mut journal = Journal::start("retried", 8, start, |_| {});
     journal.lists_tools();
-    journal.asks(1, Offer::Tools);
+    journal.asks(1, ToolAccess::Enabled);
     journal.fails(ErrorCode::ProviderUnavailable);
-    journal.asks(2, Offer::Tools);
+    journal.asks(2, ToolAccess::Enabled);
     let call = ToolCall::new("call_h", "mcp_weather_today", json!({ "city": "Graz" }));
     journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply::calling([call]))) });
     journal.selects(0, &["call_h"], &[]);
     journal.allows("call_h");
     journal.sends(&["call_h"]);
     journal.settles("call_h", Outcome::Returned(ToolOutput::text("rain\0y")));
-    journal.asks(1, Offer::Tools);
+    journal.asks(1, ToolAccess::Enabled);
     journal.fails(ErrorCode::ProviderAuth);
     let error = Failure::new(ErrorCode::ProviderAuth, "the provider says no");
     journal.then(Event::Ended { ending: Ending::Failed { error } });
@@ -251,7 +251,7 @@ pub(crate) fn picture(start: Timestamp) -> Journal {
     journal.lists_no_tools();
     let picture = Media::at("image/png", format!("media://sha256-{}", "0a".repeat(32)));
     let content = vec![Part::Image(picture.clone())];
-    journal.asks(1, Offer::Tools);
+    journal.asks(1, ToolAccess::Enabled);
     journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply { content, ..Reply::empty() })) });
     let output = Output { media: vec![picture], ..Output::default() };
     journal.then(Event::Ended { ending: Ending::Completed { output } });
@@ -264,16 +264,16 @@ pub(crate) fn fell_back(start: Timestamp) -> Journal {
     let by_backup = |reply| Reply { model: Some("claude-haiku-4-5".into()), ..answered(reply) };
     let mut journal = Journal::start("fell_back", 13, start, |spec| spec.fallback = vec![backup]);
     journal.lists_tools();
-    journal.asks(1, Offer::Tools);
+    journal.asks(1, ToolAccess::Enabled);
     journal.fails(ErrorCode::ProviderAuth);
-    journal.asks_model("backup", 2, Offer::Tools);
+    journal.asks_model("backup", 2, ToolAccess::Enabled);
     let call = ToolCall::new("call_n", "mcp_weather_today", json!({ "city": "Graz" }));
     journal.then(Event::ModelReplied { reply: Arc::new(by_backup(Reply::calling([call]))) });
     journal.selects(0, &["call_n"], &[]);
     journal.allows("call_n");
     journal.sends(&["call_n"]);
     journal.settles("call_n", Outcome::Returned(ToolOutput::text("rainy")));
-    journal.asks_model("backup", 1, Offer::Tools);
+    journal.asks_model("backup", 1, ToolAccess::Enabled);
     journal.then(Event::ModelReplied { reply: Arc::new(by_backup(Reply::text("Rainy."))) });
     journal.completes("Rainy.");
     journal
@@ -299,7 +299,7 @@ pub(crate) fn budget_used_up(start: Timestamp) -> Journal {
     journal.allows("call_i");
     journal.resumes();
     journal.settles("call_i", Outcome::Returned(ToolOutput::from_value(json!({ "answer": "yes" }))));
-    journal.asks(1, Offer::NoTools);
+    journal.asks(1, ToolAccess::BudgetExhausted);
     journal.then(Event::ModelReplied { reply: Arc::new(answered(Reply::text("Then yes."))) });
     journal.completes("Then yes.");
     journal
@@ -347,7 +347,7 @@ impl Journal {
     /// The next fact, 10 ms after the previous one.
     pub(crate) fn then(&mut self, event: Event) {
         let seq = self.events.len() as u64;
-        self.events.push(Recorded { seq, at: self.now, event });
+        self.events.push(JournalEntry { seq, at: self.now, event });
         self.now += SignedDuration::from_millis(10);
     }
 
@@ -359,12 +359,12 @@ impl Journal {
         self.then(Event::ToolsListed { toolset: Arc::new(toolset()) });
     }
 
-    fn asks(&mut self, attempt: u32, offer: Offer) {
-        self.asks_model("main", attempt, offer);
+    fn asks(&mut self, attempt: u32, tool_access: ToolAccess) {
+        self.asks_model("main", attempt, tool_access);
     }
 
-    pub(crate) fn asks_model(&mut self, model: &str, attempt: u32, offer: Offer) {
-        self.then(Event::ModelCalled { model: model.into(), attempt, offer });
+    pub(crate) fn asks_model(&mut self, model: &str, attempt: u32, tool_access: ToolAccess) {
+        self.then(Event::ModelCalled { model: model.into(), attempt, tool_access });
     }
 
     fn fails(&mut self, code: ErrorCode) {
@@ -374,12 +374,12 @@ impl Journal {
     }
 
     pub(crate) fn model_says(&mut self, text: &str) {
-        self.asks(1, Offer::Tools);
+        self.asks(1, ToolAccess::Enabled);
         self.then(Event::ModelReplied { reply: Arc::new(answered(Reply::text(text))) });
     }
 
     pub(crate) fn model_calls<const N: usize>(&mut self, calls: [ToolCall; N]) {
-        self.asks(1, Offer::Tools);
+        self.asks(1, ToolAccess::Enabled);
         let mut reply = answered(Reply::calling(calls));
         reply.content.insert(0, Part::Reasoning { text: "Let me look.".into() });
         self.then(Event::ModelReplied { reply: Arc::new(reply) });
@@ -391,7 +391,7 @@ impl Journal {
     }
 
     pub(crate) fn allows(&mut self, call: &str) {
-        let verdict = CallVerdict::Run { by: Right::Policy { rule: None, policy: None } };
+        let verdict = CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } };
         self.then(Event::CallChecked { call: call.into(), verdict });
     }
 

@@ -1,7 +1,7 @@
 //! Lifecycle events as a client of the stream reads them.
 
 use jiff::Timestamp;
-use toolgate::core::run::Debt;
+use toolgate::core::run::PendingItem;
 use toolgate::core::tool::{Arguments, ToolName};
 use toolgate::ports::Delta;
 use toolgate::telemetry::lifecycle::{Content, Lifecycle, LifecycleEvent};
@@ -81,7 +81,7 @@ fn a_fragment_passes_through_under_its_own_name() {
 
 #[test]
 fn a_waiting_run_lists_its_pending_items() {
-    let debt = Debt::ExternalResult {
+    let item = PendingItem::ExternalResult {
         call_id: "call_d".into(),
         tool: "ask_user".into(),
         name: ToolName::parse("ext_ask_user").unwrap(),
@@ -90,7 +90,7 @@ fn a_waiting_run_lists_its_pending_items() {
         since: None,
         until: None,
     };
-    let event = LifecycleEvent::pending(&"run_1".into(), START, 2, &[debt], Content::Omit);
+    let event = LifecycleEvent::pending(&"run_1".into(), START, 2, &[item], Content::Omit);
     assert_eq!(
         serde_json::to_string(&event).unwrap(),
         concat!(

@@ -43,7 +43,7 @@ fn logged_at(level: tracing::Level, journals: &[Journal]) -> String {
         let sink = LogSink::new();
         for journal in journals {
             for recorded in &journal.events {
-                sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
+                sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
             }
         }
     });
@@ -95,7 +95,7 @@ fn in_json_the_names_are_those_of_opentelemetry() {
     let journal = journals::parallel_calls(Timestamp::UNIX_EPOCH);
     tracing::subscriber::with_default(subscriber, || {
         let sink = LogSink::new();
-        journal.events.iter().for_each(|fact| sink.observe(&journal.run, &Update::Recorded(fact.clone())));
+        journal.events.iter().for_each(|fact| sink.observe(&journal.run, &Update::JournalEntry(fact.clone())));
     });
     let bytes = lines.0.lock().unwrap().clone();
     for line in String::from_utf8(bytes).unwrap().lines() {
@@ -113,8 +113,10 @@ fn only_a_waiting_run_is_logged_as_pending() {
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(subscriber, || {
             let sink = LogSink::new();
-            journal.events[..facts].iter().for_each(|fact| sink.observe(&journal.run, &Update::Recorded(fact.clone())));
-            sink.laid_down(&journal.run, Timestamp::UNIX_EPOCH);
+            journal.events[..facts]
+                .iter()
+                .for_each(|fact| sink.observe(&journal.run, &Update::JournalEntry(fact.clone())));
+            sink.released(&journal.run, Timestamp::UNIX_EPOCH);
         });
         let bytes = lines.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap().contains("run pending")

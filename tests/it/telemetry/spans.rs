@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 use toolgate::core::chat::{Part, Reply};
-use toolgate::core::run::{Event, Offer, Recorded, Run, Trigger, labels};
+use toolgate::core::run::{Event, JournalEntry, Run, ToolAccess, Trigger, labels};
 use toolgate::core::tool::{Outcome, ToolCall, ToolOutput};
 use toolgate::telemetry::spans::{IdentityOf, Kind, Projector, Span, SpanContent, Status, Value, project};
 
@@ -159,7 +159,7 @@ fn a_process_that_catches_up_sends_only_its_own_execution() {
 }
 
 /// The spans of a process that resumes the run after `past` and drives it through `own`.
-fn told_after(journal: &Journal, past: &[Recorded], own: &[Recorded]) -> Vec<Span> {
+fn told_after(journal: &Journal, past: &[JournalEntry], own: &[JournalEntry]) -> Vec<Span> {
     let mut projector = Projector::new(journal.run.clone(), SpanContent::default(), identities());
     assert_eq!(projector.catch_up(past), vec![]);
     let mut told: Vec<Span> = own.iter().flat_map(|recorded| projector.observe(recorded)).collect();
@@ -232,7 +232,7 @@ fn a_fork_sends_only_its_own_spans_and_links_back() {
     let Event::Started(started) = &mut fork.events[0].event else { panic!("not started") };
     Arc::make_mut(started).trigger = Trigger::Fork { run: source.run.clone(), at: at as u64, authors: Vec::new() };
     fork.resumes();
-    fork.asks_model("main", 2, Offer::Tools);
+    fork.asks_model("main", 2, ToolAccess::Enabled);
     fork.then(Event::ModelReplied { reply: Arc::new(Reply::text("Paris.")) });
     fork.completes("Paris.");
 
@@ -415,9 +415,9 @@ fn a_run_that_is_not_sampled_has_no_spans() {
 fn a_model_call_lost_in_a_crash_is_interrupted() {
     let mut journal = Journal::start("crash", 10, START, |_| {});
     journal.lists_no_tools();
-    journal.asks_model("main", 1, Offer::Tools);
+    journal.asks_model("main", 1, ToolAccess::Enabled);
     journal.resumes();
-    journal.asks_model("main", 2, Offer::Tools);
+    journal.asks_model("main", 2, ToolAccess::Enabled);
     journal.then(Event::ModelReplied { reply: Arc::new(Reply::text("Hello.")) });
     journal.completes("Hello.");
     let spans = spans(&journal, SpanContent::default());

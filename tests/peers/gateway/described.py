@@ -8,7 +8,7 @@ from served import Served, write
 
 CONFIG = """
 store: { sqlite: { path: runs.db } }
-gateway: { listen: "127.0.0.1:0", limits: { requests_per_minute: 1000000, failures_per_minute: 1000000, requests_at_once: 100 } }
+gateway: { listen: "127.0.0.1:0", limits: { requests_per_minute: 1000000, failures_per_minute: 1000000, concurrent_requests: 100 } }
 models: { played: { scripted: { file: conversation.yaml } } }
 servers:
   shop: { stdio: { command: toolgate, args: [demo-server] } }

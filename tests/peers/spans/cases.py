@@ -261,7 +261,7 @@ CASES = {
         outcomes=["turn_limit"],
     ),
     "an approval that ran out": dict(
-        policy={"name": "desk", "default": "ask", "within_s": 1, "rules": []},
+        policy={"name": "desk", "default": "ask", "answer_timeout_s": 1, "rules": []},
         turns=[{"calls": [ORDERS]}, {"say": "I was not allowed to look."}],
         steps=[(10, "run", "What did she order?"), ("sleep", "1.2"), (0, "approvals", "expire")],
         expect=dict(traces=2, agents=2, llm=2, tool=0, guardrail=1, chain=1, errors=0, spans=6, pending=1),

@@ -1,11 +1,11 @@
 //! `toolgate approvals suggest`: suggests rules that would have avoided past approvals.
 
-mod past;
+mod decision_history;
 mod rule;
 
 use clap::Args;
 
-use past::Past;
+use decision_history::Past;
 use rule::{LeftOut, Suggestion, suggestions};
 
 use crate::app::App;

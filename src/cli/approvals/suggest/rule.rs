@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::past::{Approval, Bar, Past};
+use super::decision_history::{Approval, Bar, Past};
 use crate::cli::text::{count, list};
 use crate::core::id::{AgentName, Principal};
 use crate::core::pattern::Pattern;
 use crate::core::policy::Condition;
-use crate::core::tool::{Origin, external_name, mcp_name, visible};
+use crate::core::tool::{Origin, escape_untrusted, external_name, mcp_name};
 
 /// A suggested rule and the approvals that support it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,16 +96,17 @@ fn who_calls(origin: &Origin, agent: &AgentName, principal: Option<&Principal>) 
     let tool = match origin {
         Origin::Mcp { server, tool } => mcp_name(server, tool).to_string(),
         Origin::External { tool } => external_name(tool).to_string(),
-        Origin::Builtin { tool } => visible(tool),
+        Origin::Builtin { tool } => escape_untrusted(tool),
     };
-    let of_whom = principal.map(|principal| format!(" for {}", visible(principal.as_str()))).unwrap_or_default();
-    format!("{tool}, agent {agent}{of_whom}")
+    let of_principal =
+        principal.map(|principal| format!(" for {}", escape_untrusted(principal.as_str()))).unwrap_or_default();
+    format!("{tool}, agent {agent}{of_principal}")
 }
 
 impl Bar {
     fn in_words(&self) -> String {
         match self {
-            Self::Refused { by, run } => format!("denied by {} in run {run}", visible(by)),
+            Self::Refused { by, run } => format!("denied by {} in run {run}", escape_untrusted(by)),
             Self::Denied { run } => format!("denied by a policy in run {run}"),
             Self::Changed { run } => format!("it changed during run {run}"),
             Self::Revoked => "a grant for it was revoked".to_owned(),
@@ -149,7 +150,7 @@ fn suggestion(
         Some(example)
     };
     let examples: Option<Vec<Value>> = seen.values().map(|arguments| example(arguments)).collect();
-    let by: BTreeSet<String> = approvals.iter().map(|approval| visible(&approval.by)).collect();
+    let by: BTreeSet<String> = approvals.iter().map(|approval| escape_untrusted(&approval.by)).collect();
     let times = count(approvals.len(), "time");
     Some(Suggestion {
         rule: Suggested {
@@ -182,7 +183,7 @@ impl Suggestion {
         let Suggested { id, r#match, when, verdict, justification, examples } = &self.rule;
         let mut lines = vec![format!("  # would have covered {}", count(self.covers, "past approval"))];
         lines.extend((!self.asked_by.is_empty()).then(|| {
-            let rules = list(self.asked_by.iter().map(|rule| visible(rule)));
+            let rules = list(self.asked_by.iter().map(|rule| escape_untrusted(rule)));
             format!(
                 "  # approval was required by {rules}, which is stricter and stays in effect: narrow that rule as well"
             )

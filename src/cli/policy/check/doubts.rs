@@ -12,7 +12,7 @@ mod names;
 use serde::Serialize;
 
 use crate::core::policy::{Match, Outlook, Policy, Rule};
-use crate::core::tool::{Builtin, visible};
+use crate::core::tool::{Builtin, escape_untrusted};
 
 /// Prefixes of the model's tool names.
 const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
@@ -122,13 +122,14 @@ fn regular_expression(key: &str, pattern: &str) -> Option<Said> {
         return None;
     }
     let look = if signs.len() == 1 { "looks" } else { "look" };
-    let message = format!("in `{key}: {}`, {} {look} like a regular expression", visible(pattern), signs.join(", "));
+    let message =
+        format!("in `{key}: {}`, {} {look} like a regular expression", escape_untrusted(pattern), signs.join(", "));
     let glob = pattern.trim_start_matches('^').trim_end_matches('$').replace(".*", "*").replace(".+", "?*");
     let is_plain = !glob.is_empty() && !glob.contains(['\\', '|', '(', ')', '+', '^', '$']);
     Some((
         message,
         match is_plain {
-            true => format!("patterns are globs and compare the whole name: write `{}`", visible(&glob)),
+            true => format!("patterns are globs and compare the whole name: write `{}`", escape_untrusted(&glob)),
             false => "patterns are globs and compare the whole name: `*` is any text, `?` any one character, \
                       `{a,b}` either"
                 .to_owned(),
@@ -149,14 +150,14 @@ fn half_a_name(pattern: &str) -> Option<Said> {
     if may_fit {
         return None;
     }
-    let pattern = visible(pattern);
+    let pattern = escape_untrusted(pattern);
     let remedy = format!("write `named: {pattern}`, or `tool: mcp_SERVER_{pattern}`");
     Some((format!("`tool: {pattern}` is not a full name and matches no tool"), remedy))
 }
 
 /// Warns about a condition that is constant, or that may not be a boolean.
 fn idle_condition(when: &str, outlook: Outlook) -> Option<Said> {
-    let when = visible(when);
+    let when = escape_untrusted(when);
     match outlook {
         Outlook::Open => None,
         Outlook::Constant => Some((

@@ -3,8 +3,8 @@
 use unicode_width::UnicodeWidthChar;
 
 use super::keys::Key;
-use crate::cli::guard;
 use crate::cli::paint::Paint;
+use crate::cli::terminal_escape;
 use crate::cli::text::{count, size};
 
 /// The most characters and lines of an answer that is shown in full.
@@ -92,7 +92,7 @@ impl Line {
 /// The displayed form of a text: control characters as codes, and each further line with a mark, so that no line looks
 /// like output of the program.
 fn shown(text: &str) -> String {
-    guard::shown(text, Paint::Plain).replace('\t', "    ").replace('\n', "\n  | ")
+    terminal_escape::shown(text, Paint::Plain).replace('\t', "    ").replace('\n', "\n  | ")
 }
 
 /// The cursor position after a text that begins at the left margin: the row, the column, and whether the last character

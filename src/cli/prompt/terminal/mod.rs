@@ -16,8 +16,8 @@ use self::device::{BURST, Device, PromptId};
 use self::keys::{Bindings, Decoder, Key};
 use self::line::{Line, layout};
 use super::console::{Accepts, Console, Entry};
-use crate::cli::guard;
 use crate::cli::paint::Paint;
+use crate::cli::terminal_escape;
 
 /// The minimum time to read a question and answer it. A key that is pressed twice arrives within this time.
 const READING: Duration = Duration::from_millis(300);
@@ -162,7 +162,7 @@ impl Terminal {
 
 impl Console for Terminal {
     fn say(&mut self, text: &str) -> io::Result<()> {
-        self.write(&format!("{}\n", guard::shown(text, Paint::Plain)))
+        self.write(&format!("{}\n", terminal_escape::shown(text, Paint::Plain)))
     }
 
     /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen.
@@ -177,7 +177,8 @@ impl Console for Terminal {
     }
 
     fn line(&mut self, question: &str, accepts: Accepts) -> io::Result<Option<Entry>> {
-        let mut view = View::new(guard::shown(question, Paint::Plain), self.device.clone(), self.keyboard()?.echoes);
+        let mut view =
+            View::new(terminal_escape::shown(question, Paint::Plain), self.device.clone(), self.keyboard()?.echoes);
         let mut line = Line::default();
         view.draw(&line)?;
         loop {

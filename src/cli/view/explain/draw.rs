@@ -5,7 +5,7 @@ use super::{Call, Explanation, Turn};
 use crate::cli::paint::Paint;
 use crate::cli::text::{compact, count, list};
 use crate::cli::view::{Look, left_out_line};
-use crate::core::tool::{Arguments, ToolFilter, visible};
+use crate::core::tool::{Arguments, ToolFilter, escape_untrusted};
 
 impl Explanation {
     /// The lines of the explanation. Tools are listed if they differ from those of the previous turn.
@@ -56,7 +56,7 @@ impl Call {
             Stand::Deferred => paint.dim(stand),
             Stand::Open | Stand::Pending | Stand::Cleared | Stand::Running => paint.yellow(stand),
         };
-        let head = format!("  {} {} {stand}", paint.bold(&self.call_id), visible(&self.tool));
+        let head = format!("  {} {} {stand}", paint.bold(&self.call_id), escape_untrusted(&self.tool));
         let steps =
             self.steps.iter().map(|step| format!("    {}", paint.dim(format!("{:>4}  {}", step.event, step.why))));
         let quoted = |word: &str, arguments: &Arguments| {

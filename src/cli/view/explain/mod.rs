@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::core::id::{AgentName, CallId, GrantId, RunId};
 use crate::core::policy::Verdict;
-use crate::core::run::{Event, Granted, Offer, Recorded, Status};
+use crate::core::run::{Event, Granted, JournalEntry, Status, ToolAccess};
 use crate::core::tool::{Arguments, LeftOut, Tool, ToolCall, ToolFilter, ToolName, Toolset};
 use crate::ports::Grant;
 use crate::runner::Report;
@@ -86,13 +86,13 @@ struct Reading {
 
 impl Explanation {
     /// Explains a journal; `None` if it does not begin with `Started`.
-    pub(in crate::cli) fn of(journal: &[Recorded], report: &Report, grants: &Grants) -> Option<Self> {
+    pub(in crate::cli) fn of(journal: &[JournalEntry], report: &Report, grants: &Grants) -> Option<Self> {
         let Event::Started(started) = &journal.first()?.event else { return None };
         let mut reading = Reading::default();
         journal.iter().for_each(|recorded| reading.add(recorded, grants));
         reading.look_back();
-        for debt in &report.pending {
-            reading.calls().filter(|call| call.call_id == *debt.call_id()).for_each(|call| call.stand = Stand::Pending);
+        for item in &report.pending {
+            reading.calls().filter(|call| call.call_id == *item.call_id()).for_each(|call| call.stand = Stand::Pending);
         }
         Some(Self {
             run_id: report.run_id.clone(),
@@ -105,7 +105,7 @@ impl Explanation {
 }
 
 impl Reading {
-    fn add(&mut self, recorded: &Recorded, grants: &Grants) {
+    fn add(&mut self, recorded: &JournalEntry, grants: &Grants) {
         let event = &recorded.event;
         if let Event::ToolsListed { toolset } = event {
             self.tools = Some(toolset.clone());
@@ -114,8 +114,8 @@ impl Reading {
         if let Event::ApprovalsResolved { granted } = event {
             self.granted.clone_from(granted);
         }
-        if let Event::ModelCalled { offer, .. } = event {
-            self.asked(*offer, recorded.seq, grants);
+        if let Event::ModelCalled { tool_access, .. } = event {
+            self.asked(*tool_access, recorded.seq, grants);
         }
         if let Event::ModelReplied { reply } = event
             && let Some(turn) = self.turns.last_mut()
@@ -150,11 +150,11 @@ impl Reading {
         }
     }
 
-    fn asked(&mut self, offer: Offer, event: u64, grants: &Grants) {
+    fn asked(&mut self, tool_access: ToolAccess, event: u64, grants: &Grants) {
         // This is another attempt at the same turn.
         self.turns.pop_if(|turn| !turn.is_answered);
         let tools = self.tools.iter().flat_map(|tools| tools.iter());
-        let tools = tools.map(|tool| shown(tool, offer, &self.granted, grants)).collect();
+        let tools = tools.map(|tool| shown(tool, tool_access, &self.granted, grants)).collect();
         let left_out = self.tools.iter().flat_map(|tools| tools.left_out()).cloned().collect();
         let turn = self.turns.len() + 1;
         self.turns.push(Turn { turn, event, tools, left_out, calls: Vec::new(), is_answered: false });
@@ -182,15 +182,15 @@ impl Call {
     }
 }
 
-fn shown(tool: &Tool, offer: Offer, granted: &[Granted], grants: &Grants) -> Shown {
+fn shown(tool: &Tool, tool_access: ToolAccess, granted: &[Granted], grants: &Grants) -> Shown {
     let covering: Vec<&Granted> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
-    let mut why = match (offer, tool.verdict) {
-        (Offer::NoTools, _) => "the tool budget is used up".to_owned(),
-        (Offer::LastWord, _) => "a hard limit was reached, and the model gave its final answer".to_owned(),
-        (Offer::Tools, Verdict::Allow) => "the policy allows it".to_owned(),
-        (Offer::Tools, Verdict::Deny) => "the policy denies its calls".to_owned(),
-        (Offer::Tools, Verdict::Ask) if covering.is_empty() => ASKS.to_owned(),
-        (Offer::Tools, Verdict::Ask) => {
+    let mut why = match (tool_access, tool.verdict) {
+        (ToolAccess::BudgetExhausted, _) => "the tool budget is used up".to_owned(),
+        (ToolAccess::FinalAnswer, _) => "a hard limit was reached, and the model gave its final answer".to_owned(),
+        (ToolAccess::Enabled, Verdict::Allow) => "the policy allows it".to_owned(),
+        (ToolAccess::Enabled, Verdict::Deny) => "the policy denies its calls".to_owned(),
+        (ToolAccess::Enabled, Verdict::Ask) if covering.is_empty() => ASKS.to_owned(),
+        (ToolAccess::Enabled, Verdict::Ask) => {
             let covered = covering.iter().map(|granted| step::grant(&granted.grant, grants));
             let covered = covered.collect::<Vec<_>>().join("; ");
             match covering.iter().any(|granted| granted.arguments.is_none()) {
@@ -204,7 +204,7 @@ fn shown(tool: &Tool, offer: Offer, granted: &[Granted], grants: &Grants) -> Sho
     }
     Shown {
         tool: tool.name.clone(),
-        offered: offer == Offer::Tools,
+        offered: tool_access == ToolAccess::Enabled,
         verdict: tool.verdict,
         grants: covering.into_iter().map(|granted| granted.grant.clone()).collect(),
         changed: tool.changed,

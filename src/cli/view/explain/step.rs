@@ -8,8 +8,10 @@ use crate::cli::text::{list, one_line};
 use crate::cli::view::approval::{because, by_way_of, clock, marked};
 use crate::cli::view::reach::reach;
 use crate::core::id::{CallId, GrantId};
-use crate::core::run::{Answer, CallVerdict, Channel, Decision, Event, PolicyMark, Recorded, Rejection, Right};
-use crate::core::tool::visible;
+use crate::core::run::{
+    Answer, Authorization, CallVerdict, Channel, Decision, Event, JournalEntry, PolicyMark, Rejection,
+};
+use crate::core::tool::escape_untrusted;
 
 /// The most characters of an answer or message that are quoted.
 const QUOTED: usize = 200;
@@ -77,7 +79,7 @@ pub(super) struct Step {
 }
 
 /// The steps that an event adds, with the calls and their new states.
-pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, Step)> {
+pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, Stand, Step)> {
     let step = |why: String| Step {
         event: recorded.seq,
         at: recorded.at,
@@ -115,20 +117,25 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
         }
         Event::CallDrifted { call, differences, .. } => {
             let told = differences.iter().map(|difference| {
-                let side = |text: &str| one_line(&visible(text), QUOTED);
-                format!("{} was {}, is {}", visible(&difference.what), side(&difference.was), side(&difference.is))
+                let side = |text: &str| one_line(&escape_untrusted(text), QUOTED);
+                format!(
+                    "{} was {}, is {}",
+                    escape_untrusted(&difference.what),
+                    side(&difference.was),
+                    side(&difference.is)
+                )
             });
             let why = format!("checked again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
             one(call, Stand::Open, step(why))
         }
         Event::Extended { call, until, by, via } => {
-            let why = format!("deadline extended to {} by {}", clock(*until), visible(by));
+            let why = format!("deadline extended to {} by {}", clock(*until), escape_untrusted(by));
             one(call, Stand::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
         }
         Event::Expired { call } => one(call, Stand::Expired, step("no answer in time".into())),
         Event::QuestionAnswered { call, answer } => {
             let said = one_line(&answer.choice.to_words(), QUOTED);
-            let why = format!("answered by {} {}: {said}", visible(&answer.by), by_way_of(answer.via));
+            let why = format!("answered by {} {}: {said}", escape_untrusted(&answer.by), by_way_of(answer.via));
             one(call, Stand::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
         }
         Event::CallsStarted { calls } => {
@@ -139,15 +146,15 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
             one(call, Stand::Ran, step(why.into()))
         }
         Event::InputRequested { call, needed, .. } => {
-            let asks = list(needed.questions.keys().map(|key| visible(key)));
+            let asks = list(needed.questions.keys().map(|key| escape_untrusted(key)));
             one(call, Stand::Running, step(format!("its server asks, and the call is held open: {asks}")))
         }
         Event::InputRequired { call, needed, .. } => {
-            let why = format!("its server asks: {}", list(needed.questions.keys().map(|key| visible(key))));
+            let why = format!("its server asks: {}", list(needed.questions.keys().map(|key| escape_untrusted(key))));
             one(call, Stand::Pending, step(why))
         }
         Event::InputGiven { call, given } => {
-            let why = format!("its server was answered by {}", visible(&given.by));
+            let why = format!("its server was answered by {}", escape_untrusted(&given.by));
             one(call, Stand::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
         }
         Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("runs at its server as a task".into())),
@@ -166,8 +173,8 @@ pub(super) fn of(recorded: &Recorded, grants: &Grants) -> Vec<(CallId, Stand, St
 
 fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) {
     match verdict {
-        CallVerdict::Run { by: Right::Policy { rule, policy } } => {
-            let source = rule.as_ref().map(|rule| format!("rule {}", visible(rule)));
+        CallVerdict::Run { by: Authorization::Policy { rule, policy } } => {
+            let source = rule.as_ref().map(|rule| format!("rule {}", escape_untrusted(rule)));
             let source: Vec<String> = source.into_iter().chain(policy.as_ref().map(marked)).collect();
             let why = match source.is_empty() {
                 true => "may run: no rule requires approval".to_owned(),
@@ -175,15 +182,15 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
             };
             (Stand::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
         }
-        CallVerdict::Run { by: Right::Grant { grant: id } } => {
+        CallVerdict::Run { by: Authorization::Grant { grant: id } } => {
             let why = format!("may run: auto-approved, {}", grant(id, grants));
             (Stand::Cleared, Step { grant: Some(id.clone()), why, ..step })
         }
-        CallVerdict::Run { by: Right::Person } => {
+        CallVerdict::Run { by: Authorization::Person } => {
             (Stand::Cleared, Step { why: "may run: approved".to_owned(), ..step })
         }
-        CallVerdict::Ask { rule, why, policy, within_s } => {
-            let within = within_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
+        CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
+            let within = answer_timeout_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
             let why = format!("requires approval{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
             (Stand::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
         }
@@ -214,8 +221,8 @@ fn decided(decision: &Decision) -> String {
     let edited = edited.unwrap_or_default();
     let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
     let policy = policy.map(|policy| format!(", under {}", marked(policy))).unwrap_or_default();
-    let reason = decision.reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
-    let by = format!("{} {}", visible(&decision.by), by_way_of(decision.via));
+    let reason = decision.reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+    let by = format!("{} {}", escape_untrusted(&decision.by), by_way_of(decision.via));
     format!("{word}{reach} by {by}{policy}{reason}{edited}")
 }
 
@@ -230,7 +237,7 @@ pub(super) fn grant(id: &GrantId, grants: &Grants) -> String {
                 None => "any arguments".to_owned(),
                 Some(_) => format!("only {}", grant.summary),
             };
-            let by = format!("{} {}", visible(&grant.by), by_way_of(grant.via));
+            let by = format!("{} {}", escape_untrusted(&grant.by), by_way_of(grant.via));
             format!("{id}, {covers}, by {by} {}{until}{}", clock(grant.created_at), revoked.unwrap_or_default())
         }
     }

@@ -17,7 +17,7 @@ use crate::core::id::Principal;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::Confidential;
-use crate::gateway::named;
+use crate::gateway::name_rules;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
@@ -55,11 +55,11 @@ pub(super) async fn create(
     Body(wanted): Body<Wanted>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Admin)?;
-    let door = keys(&gateway)?;
+    let authenticator = keys(&gateway)?;
     let new = wanted.for_tenant_of(&caller)?;
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
     let (secret, hash, key) = mint(new, Timestamp::now()).map_err(no_randomness)?;
-    door.put(&hash, &key).await?;
+    authenticator.put(&hash, &key).await?;
     let view = CreatedView { key: KeyView::of(key), secret: secret.expose_secret().to_owned() };
     let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
@@ -68,7 +68,7 @@ pub(super) async fn create(
 
 impl Wanted {
     fn for_tenant_of(self, caller: &Caller) -> Result<NewKey, Problem> {
-        named::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
+        name_rules::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
         NewKey::check_name(&self.name).map_err(|wrong| Problem::invalid("/name", wrong))?;
         if self.scopes.is_empty() {
             return Err(Problem::invalid("/scopes", "a key without a scope can do nothing; name at least one"));

@@ -8,7 +8,7 @@ use super::view::KeyView;
 use crate::core::id::KeyId;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::Query;
-use crate::gateway::page::{Page, Paging, limit};
+use crate::gateway::pagination::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::KeyFilter;

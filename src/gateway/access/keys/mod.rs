@@ -3,8 +3,8 @@
 //! A key belongs to one tenant and has the scopes it was given. `/v1/keys` manages the keys of the caller's tenant;
 //! `toolgate keys create` creates keys of any tenant where the store is.
 
+mod authenticator;
 mod create;
-mod door;
 mod list;
 mod read;
 mod revoke;
@@ -14,7 +14,7 @@ mod view;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use door::KeyDoor;
+pub use authenticator::ApiKeyAuthenticator;
 pub use secret::{NewKey, mint};
 
 use crate::core::error::ErrorCode;
@@ -26,7 +26,7 @@ pub(in crate::gateway) fn routes() -> OpenApiRouter<Gateway> {
 }
 
 /// The API keys of this gateway.
-fn keys(gateway: &Gateway) -> Result<&KeyDoor, Problem> {
+fn keys(gateway: &Gateway) -> Result<&ApiKeyAuthenticator, Problem> {
     let keys = gateway.access().keys.as_deref();
     keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server does not use API keys of its own"))
 }

@@ -1,9 +1,9 @@
 //! Limits per caller: requests per minute, concurrent requests, concurrent streams. Open streams have a count of their
 //! own because they last long and cost little. Failed authentications are counted by address.
 
+mod concurrency;
 mod rates;
 mod reads;
-mod seats;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -15,16 +15,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
+use self::concurrency::{ConcurrencyLimiter, Kind};
 use self::rates::{Left, Rates};
 use self::reads::Reads;
 pub(in crate::gateway) use self::reads::{ReadPermit, StreamPermit};
-use self::seats::{Kind, Seats};
 use super::Caller;
 use crate::core::error::ErrorCode;
 use crate::core::id::Tenant;
-use crate::gateway::answer::is_stream;
-use crate::gateway::held::holding;
+use crate::gateway::guarded_body::holding;
 use crate::gateway::problem::{Problem, whole_seconds};
+use crate::gateway::request_id::is_stream;
 use crate::gateway::runs::Form;
 use crate::gateway::state::Gateway;
 
@@ -37,7 +37,7 @@ pub struct Limits {
     /// The request rate.
     pub requests: Option<Rate>,
     /// Concurrent requests.
-    pub requests_at_once: Option<usize>,
+    pub concurrent_requests: Option<usize>,
     /// Concurrent event streams.
     pub streams_at_once: Option<usize>,
     /// Concurrent reads of lists and runs, including those that wait in the queue.
@@ -62,7 +62,7 @@ type Who = (Tenant, Arc<str>);
 pub(in crate::gateway) struct Limiter {
     requests: Option<Rates<Who>>,
     failures: Option<Rates<IpAddr>>,
-    seats: Seats,
+    limiter: ConcurrencyLimiter,
     reads: Reads,
 }
 
@@ -71,7 +71,7 @@ impl Limiter {
         Self {
             requests: limits.requests.map(Rates::new),
             failures: limits.failures.map(Rates::new),
-            seats: Seats::new(limits.requests_at_once, limits.streams_at_once, limits.reads_at_once),
+            limiter: ConcurrencyLimiter::new(limits.concurrent_requests, limits.streams_at_once, limits.reads_at_once),
             reads: Reads::new(),
         }
     }
@@ -79,12 +79,13 @@ impl Limiter {
     /// Handles a request, which holds a permit while it is worked on; a stream holds one of its own for as long as it
     /// is open. The error says which kind of permit is exhausted.
     async fn seated(&self, who: &Who, request: Request, next: Next) -> Result<Response, &'static str> {
-        let take_stream = || self.seats.take(who, Kind::Stream).ok_or("too many open streams with these credentials");
-        let seat = self.seats.take(who, Kind::Request).ok_or("too many concurrent requests with these credentials")?;
+        let take_stream = || self.limiter.take(who, Kind::Stream).ok_or("too many open streams with these credentials");
+        let permit =
+            self.limiter.take(who, Kind::Request).ok_or("too many concurrent requests with these credentials")?;
         // Taken beforehand, so that no work starts for a stream that is then refused.
         let reserved = wants_stream(request.headers()).then(take_stream).transpose()?;
         let response = next.run(request).await;
-        drop(seat);
+        drop(permit);
         if !is_stream(response.headers()) {
             return Ok(response);
         }

@@ -11,31 +11,31 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tokio::time::timeout;
 
-use super::seats::{Kind, Seat, Seats};
+use super::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, Kind};
 use super::{SEAT_PAUSE, Who, limited};
 use crate::core::id::Tenant;
 use crate::gateway::access::Caller;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
-use crate::runner::{Capacity, Turn, Turnstile};
+use crate::runner::{Admission, Capacity, Permit};
 
 /// How long a read waits in the queue. A read that waits longer has many others of its tenant before it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The queue of reads.
-pub(super) struct Reads(Arc<Turnstile>);
+pub(super) struct Reads(Arc<Admission>);
 
 /// Permission to read a list or a journal, until it is dropped. A handler takes it as a parameter after those that
 /// check the request, so that a request that is refused does not wait.
 pub(in crate::gateway) struct ReadPermit {
-    _turn: Turn,
-    _seat: Seat,
+    _admission: Permit,
+    _concurrency: ConcurrencyPermit,
 }
 
 /// The permission to begin a stream, which reads a journal once. Another limit bounds the streams of a caller. After a
 /// restart all of them reconnect at once: they take turns, and the queue refuses no stream.
 pub(in crate::gateway) struct StreamPermit {
-    _turn: Turn,
+    _admission: Permit,
 }
 
 impl Reads {
@@ -43,17 +43,17 @@ impl Reads {
     pub(super) fn new() -> Self {
         let cores = cores();
         let capacity = Capacity { driven: cores, driven_per_tenant: cores / 2, waiting: usize::MAX };
-        Self(Arc::new(Turnstile::new(capacity)))
+        Self(Arc::new(Admission::new(capacity)))
     }
 
     /// Waits for a permit for a caller.
-    async fn permit(&self, seats: &Seats, who: &Who) -> Result<ReadPermit, Problem> {
+    async fn permit(&self, limiter: &ConcurrencyLimiter, who: &Who) -> Result<ReadPermit, Problem> {
         let (tenant, _): &(Tenant, _) = who;
         let full = || limited("too many concurrent reads with these credentials", SEAT_PAUSE);
-        let seat = seats.take(who, Kind::Read).ok_or_else(full)?;
+        let permit = limiter.take(who, Kind::Read).ok_or_else(full)?;
         let mut turn = self.0.enter(tenant.clone());
         match timeout(LONGEST_WAIT, turn.come()).await {
-            Ok(()) => Ok(ReadPermit { _turn: turn, _seat: seat }),
+            Ok(()) => Ok(ReadPermit { _admission: turn, _concurrency: permit }),
             Err(_) => Err(limited("too many concurrent reads by this tenant", SEAT_PAUSE)),
         }
     }
@@ -70,7 +70,7 @@ impl FromRequestParts<Gateway> for ReadPermit {
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
         let Caller { tenant, name, .. } = Caller::from_request_parts(parts, gateway).await?;
         let limiter = &gateway.access().limiter;
-        limiter.reads.permit(&limiter.seats, &(tenant, name)).await
+        limiter.reads.permit(&limiter.limiter, &(tenant, name)).await
     }
 }
 
@@ -81,7 +81,7 @@ impl FromRequestParts<Gateway> for StreamPermit {
         let caller = Caller::from_request_parts(parts, gateway).await?;
         let mut turn = gateway.access().limiter.reads.0.enter(caller.tenant);
         turn.come().await;
-        Ok(Self { _turn: turn })
+        Ok(Self { _admission: turn })
     }
 }
 
@@ -97,31 +97,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_tenant_with_many_readers_leaves_room_for_another() {
-        let (reads, seats) = (Reads::new(), Seats::new(None, None, None));
+        let (reads, limiter) = (Reads::new(), ConcurrencyLimiter::new(None, None, None));
         let of_tenant = cores() / 2;
         let mut held = Vec::new();
         for number in 0..of_tenant {
-            held.push(reads.permit(&seats, &who("acme", &format!("key:{number}"))).now_or_never().unwrap().unwrap());
+            held.push(reads.permit(&limiter, &who("acme", &format!("key:{number}"))).now_or_never().unwrap().unwrap());
         }
         let (waits, free) = (who("acme", "key:more"), who("brim", "key:other"));
-        let mut next = Box::pin(reads.permit(&seats, &waits));
+        let mut next = Box::pin(reads.permit(&limiter, &waits));
         assert!((&mut next).now_or_never().is_none(), "its tenant has all it may have");
-        assert!(reads.permit(&seats, &free).now_or_never().unwrap().is_ok());
+        assert!(reads.permit(&limiter, &free).now_or_never().unwrap().is_ok());
         held.pop();
         assert!(next.await.is_ok());
-        let refused = reads.permit(&seats, &waits);
-        held.push(reads.permit(&seats, &waits).await.ok().unwrap());
+        let refused = reads.permit(&limiter, &waits);
+        held.push(reads.permit(&limiter, &waits).await.ok().unwrap());
         assert!(refused.await.is_err());
     }
 
     #[tokio::test]
     async fn a_caller_has_a_limited_number_of_waiting_reads() {
-        let (reads, seats) = (Reads::new(), Seats::new(None, None, Some(1)));
+        let (reads, limiter) = (Reads::new(), ConcurrencyLimiter::new(None, None, Some(1)));
         let ann = who("acme", "ann");
-        let first = reads.permit(&seats, &ann).await.ok().unwrap();
-        assert!(reads.permit(&seats, &ann).await.is_err());
-        assert!(reads.permit(&seats, &who("brim", "ann")).await.is_ok());
+        let first = reads.permit(&limiter, &ann).await.ok().unwrap();
+        assert!(reads.permit(&limiter, &ann).await.is_err());
+        assert!(reads.permit(&limiter, &who("brim", "ann")).await.is_ok());
         drop(first);
-        assert!(reads.permit(&seats, &ann).await.is_ok());
+        assert!(reads.permit(&limiter, &ann).await.is_ok());
     }
 }

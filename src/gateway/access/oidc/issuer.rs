@@ -32,12 +32,12 @@ pub(super) struct Issuer {
     client: Client,
     fresh: Duration,
     pause: Duration,
-    kept: ArcSwapOption<Kept>,
+    kept: ArcSwapOption<CachedKeys>,
     /// When the keys were last requested; locked during a request.
     asked: Arc<Mutex<Option<Instant>>>,
 }
 
-struct Kept {
+struct CachedKeys {
     keys: Vec<Arc<Key>>,
     since: Instant,
 }
@@ -85,7 +85,7 @@ impl Issuer {
     /// Fetches the keys again, unless another request did since `seen` was read, or the last attempt is too recent. The
     /// fetch runs to its end even if the client disconnects: otherwise such a client could keep everyone from fresh
     /// keys.
-    async fn refresh(self: &Arc<Self>, mut asked: OwnedMutexGuard<Option<Instant>>, seen: Option<&Arc<Kept>>) {
+    async fn refresh(self: &Arc<Self>, mut asked: OwnedMutexGuard<Option<Instant>>, seen: Option<&Arc<CachedKeys>>) {
         let now = self.kept.load_full();
         if now.as_ref().map(Arc::as_ptr) != seen.map(Arc::as_ptr) {
             return;
@@ -98,7 +98,7 @@ impl Issuer {
         let issuer = self.clone();
         let fetched = tokio::spawn(async move {
             match issuer.fetch().await {
-                Ok(keys) => issuer.kept.store(Some(Arc::new(Kept { keys, since: Instant::now() }))),
+                Ok(keys) => issuer.kept.store(Some(Arc::new(CachedKeys { keys, since: Instant::now() }))),
                 Err(why) => tracing::warn!(issuer = issuer.name, why, "failed to fetch issuer keys"),
             }
             drop(asked);
@@ -135,7 +135,7 @@ impl Issuer {
     }
 }
 
-impl Kept {
+impl CachedKeys {
     fn find(&self, id: Option<&str>) -> Option<Arc<Key>> {
         match (id, self.keys.as_slice()) {
             (Some(id), keys) => keys.iter().find(|key| key.id.as_deref() == Some(id)).cloned(),

@@ -17,7 +17,7 @@ pub use claims::Claims;
 use issuer::Issuer;
 
 use super::credentials::{bearer, unauthorized};
-use super::{Caller, Door};
+use super::{Authenticator, Caller};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 
@@ -61,12 +61,12 @@ impl OidcSettings {
 pub struct OidcError(#[from] reqwest::Error);
 
 /// Authenticates requests by tokens of the issuer.
-pub struct OidcDoor {
+pub struct OidcAuthenticator {
     settings: OidcSettings,
     issuer: Arc<Issuer>,
 }
 
-impl OidcDoor {
+impl OidcAuthenticator {
     /// An authenticator for the tokens of an issuer. It fetches nothing before the first token arrives.
     pub fn new(settings: OidcSettings) -> Result<Self, OidcError> {
         let issuer = Issuer::new(&settings.issuer, settings.fresh, settings.pause)?;
@@ -92,8 +92,8 @@ impl OidcDoor {
 }
 
 #[async_trait]
-impl Door for OidcDoor {
-    async fn opened_by(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+impl Authenticator for OidcAuthenticator {
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
         let is_jwt = |token: &&str| token.len() <= LONGEST_TOKEN && token.split('.').count() == 3;
         let Some(token) = bearer(&request.headers).filter(is_jwt) else { return Ok(None) };
         match self.caller(token).await {

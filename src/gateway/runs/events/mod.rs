@@ -26,7 +26,7 @@ use super::form::Form;
 use crate::core::error::ErrorCode;
 use crate::gateway::access::{Caller, Scope, StreamPermit};
 use crate::gateway::body::{Path, Query};
-use crate::gateway::page::{Page, limit};
+use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::gateway::tenant::TenantRun;
@@ -103,7 +103,7 @@ pub(super) async fn events(
     let most = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
     // Watch first, then read.
-    let watch = run.lookout().watch();
+    let watch = run.subscription().watch();
     let seen = which.seen(&headers)?;
     if let Some(seen) = seen.filter(|seen| seen.seq >= run.row.version) {
         let detail = format!("run `{}` has no event `{seen}`; its journal has {} entries", run.id(), run.row.version);
@@ -122,8 +122,8 @@ pub(super) async fn events(
 
 /// A stream of all events of a run, until it is pending or has ended.
 pub(super) fn whole(gateway: &Gateway, run: TenantRun, content: Content) -> Response {
-    let (watch, teller) = (run.lookout().watch(), Teller::new(run.id().clone(), content, None));
-    streamed(gateway, tail(gateway, &run, teller, Until::Rest, watch))
+    let (watch, teller) = (run.subscription().watch(), Teller::new(run.id().clone(), content, None));
+    streamed(gateway, tail(gateway, &run, teller, Until::Idle, watch))
 }
 
 /// A stream of an execution's events, from the fact that began it until the run is pending or has ended.
@@ -136,11 +136,11 @@ pub(super) async fn execution(
     let (begun, _) = run.load().await?.execution();
     let seen = begun.checked_sub(1).map(EventId::whole);
     let teller = Teller::new(run.id().clone(), content, seen);
-    Ok(streamed(gateway, tail(gateway, &run, teller, Until::Rest, watch)))
+    Ok(streamed(gateway, tail(gateway, &run, teller, Until::Idle, watch)))
 }
 
 fn tail(gateway: &Gateway, run: &TenantRun, teller: Teller, until: Until, watch: Watch) -> Tail {
-    Tail::new(run.lookout(), teller, until, gateway.settings().poll, gateway.stopping().clone(), watch)
+    Tail::new(run.subscription(), teller, until, gateway.settings().poll, gateway.stopping().clone(), watch)
 }
 
 async fn page(run: &TenantRun, mut teller: Teller, limit: usize) -> Result<Page<EventView>, Problem> {

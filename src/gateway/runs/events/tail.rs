@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::teller::Teller;
 use super::view::EventView;
-use crate::core::run::{Recorded, Status};
+use crate::core::run::{JournalEntry, Status};
 use crate::gateway::problem::Problem;
 use crate::ports::Update;
-use crate::runner::{Lookout, News, Watch};
+use crate::runner::{RunSubscription, Watch, WatchEvent};
 
 /// When a stream closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
@@ -26,7 +26,7 @@ pub(in crate::gateway::runs) enum Until {
     #[default]
     End,
     /// Also when the run is pending.
-    Rest,
+    Idle,
 }
 
 /// The next item of a stream.
@@ -37,7 +37,7 @@ pub(super) enum Told {
 }
 
 pub(super) struct Tail {
-    lookout: Lookout,
+    lookout: RunSubscription,
     teller: Teller,
     until: Until,
     /// How often to poll the store for entries that other processes write.
@@ -45,11 +45,11 @@ pub(super) struct Tail {
     stopping: CancellationToken,
     watch: Watch,
     /// Entries that are read but not yet sent.
-    facts: VecDeque<Recorded>,
+    facts: VecDeque<JournalEntry>,
     /// Events of an entry that are not yet sent.
     events: VecDeque<EventView>,
     /// An update that is ahead of the last entry sent.
-    ahead: Option<Recorded>,
+    ahead: Option<JournalEntry>,
     /// The length of the journal when the client was informed that the run is pending.
     rested_at: Option<u64>,
     state: State,
@@ -67,7 +67,7 @@ enum State {
 impl Tail {
     /// `watch` has received everything since before this call: whatever it lacks is in the journal.
     pub(super) fn new(
-        lookout: Lookout,
+        lookout: RunSubscription,
         teller: Teller,
         until: Until,
         poll: Duration,
@@ -100,7 +100,7 @@ impl Tail {
         {
             self.events = self.teller.tell(&fact);
         }
-        let rests = self.until == Until::Rest && status == Status::Pending;
+        let rests = self.until == Until::Idle && status == Status::Pending;
         Ok(self.events.is_empty() && (self.teller.has_ended() || rests))
     }
 
@@ -144,14 +144,14 @@ impl Tail {
         {
             match update {
                 // Fragments of a reply that was read meanwhile are obsolete.
-                Some(Update::Recorded(fact)) if self.teller.has_told(fact.seq) => self.events.truncate(told),
+                Some(Update::JournalEntry(fact)) if self.teller.has_told(fact.seq) => self.events.truncate(told),
                 Some(update) => {
-                    let is_fact = matches!(update, Update::Recorded(_));
+                    let is_fact = matches!(update, Update::JournalEntry(_));
                     self.take(update);
                     told = if is_fact { self.events.len() } else { told };
                 }
                 None => {
-                    self.was_laid_down();
+                    self.was_released();
                     return;
                 }
             }
@@ -161,8 +161,8 @@ impl Tail {
     fn take(&mut self, update: Update) {
         match update {
             Update::Delta(delta) => self.events.extend(self.teller.fragment(delta)),
-            Update::Recorded(fact) if fact.seq > self.teller.next() => self.ahead = Some(fact),
-            Update::Recorded(fact) => {
+            Update::JournalEntry(fact) if fact.seq > self.teller.next() => self.ahead = Some(fact),
+            Update::JournalEntry(fact) => {
                 self.events.extend(self.teller.tell(&fact));
                 // Later updates arrive as well, so nothing has to be read.
                 self.state = State::Listening;
@@ -171,14 +171,14 @@ impl Tail {
     }
 
     /// Subscribes again, to the process that resumes the run, before the journal is read.
-    fn was_laid_down(&mut self) {
+    fn was_released(&mut self) {
         self.watch = self.lookout.watch();
         self.lookout.follow(self.poll);
         self.state = State::Behind;
     }
 
     /// Reads the entries that are missing before an update, and no more: the watch has those after it.
-    async fn fill_up_to(&mut self, fact: Recorded) -> Result<(), Problem> {
+    async fn fill_up_to(&mut self, fact: JournalEntry) -> Result<(), Problem> {
         self.read().await?;
         self.facts.retain(|missed| missed.seq < fact.seq);
         self.facts.push_back(fact);
@@ -203,7 +203,7 @@ impl Tail {
         if self.rested_at != Some(row.version) {
             self.rested_at = Some(row.version);
             self.events.extend(self.teller.rest(row.updated_at));
-            if self.until == Until::Rest {
+            if self.until == Until::Idle {
                 self.state = State::Over;
             }
         }
@@ -223,9 +223,9 @@ impl Tail {
         self.events.shrink_to_fit();
         tokio::select! {
             news = self.watch.news() => match news {
-                News::Update(update) => self.take(*update),
-                News::Behind => self.state = State::Behind,
-                News::Over => self.was_laid_down(),
+                WatchEvent::Update(update) => self.take(*update),
+                WatchEvent::Behind => self.state = State::Behind,
+                WatchEvent::Over => self.was_released(),
             },
             () = self.stopping.cancelled() => {}
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::id::EventId;
 use super::view::EventView;
 use crate::core::id::RunId;
-use crate::core::run::{Event, Recorded};
+use crate::core::run::{Event, JournalEntry};
 use crate::ports::{Delta, Progress};
 use crate::telemetry::Lifecycle;
 use crate::telemetry::lifecycle::Content;
@@ -51,7 +51,7 @@ impl Teller {
     }
 
     /// The events of the next entry that the client does not have. An earlier entry has no such events.
-    pub(super) fn tell(&mut self, recorded: &Recorded) -> VecDeque<EventView> {
+    pub(super) fn tell(&mut self, recorded: &JournalEntry) -> VecDeque<EventView> {
         if recorded.seq != self.next {
             return VecDeque::new();
         }

@@ -8,7 +8,7 @@ use utoipa::IntoParams;
 use super::view::MessageView;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
 use crate::gateway::body::{Path, Query};
-use crate::gateway::page::{Page, limit};
+use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 

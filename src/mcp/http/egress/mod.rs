@@ -14,7 +14,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::core::address::{Place, is_public, place};
+use crate::core::address::{AddressClass, is_public, place};
 
 /// Who controls the address of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +66,8 @@ impl Reach {
             exceptions.hosts.extend(server.host_str().map(plain));
             let beside = literal(server).map(place);
             let is_localhost = server.host_str().is_some_and(is_localhost);
-            exceptions.private = allow_private || beside == Some(Place::Private);
-            exceptions.loopback = allow_private || beside == Some(Place::Loopback) || is_localhost;
+            exceptions.private = allow_private || beside == Some(AddressClass::Private);
+            exceptions.loopback = allow_private || beside == Some(AddressClass::Loopback) || is_localhost;
         }
         Self::Public(exceptions)
     }
@@ -128,10 +128,10 @@ impl Exceptions {
 
     fn admit(&self, address: IpAddr) -> bool {
         match place(address) {
-            Place::Public => is_public(address),
-            Place::Private => self.private,
-            Place::Loopback => self.loopback,
-            Place::Forbidden => false,
+            AddressClass::Public => is_public(address),
+            AddressClass::Private => self.private,
+            AddressClass::Loopback => self.loopback,
+            AddressClass::Forbidden => false,
         }
     }
 }

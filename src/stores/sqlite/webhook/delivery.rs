@@ -11,7 +11,7 @@ use super::super::writer::Write;
 use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, MessageId};
 use crate::ports::{
-    DeliveryFilter, DeliveryState, DueEndpoint, Settled, Standing, StoreError, WebhookDeliveries, WebhookDelivery,
+    DeliveryFilter, DeliveryState, DueEndpoint, EndpointHealth, Settled, StoreError, WebhookDeliveries, WebhookDelivery,
 };
 
 const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
@@ -141,10 +141,10 @@ impl Write for Settled {
         }
         let endpoint = delivery.endpoint.as_str();
         let query = match standing {
-            Standing::Well => sqlx::query(WELL).bind(endpoint),
-            Standing::Failing(at) => sqlx::query(FAILING).bind(endpoint).bind(nanos(*at)),
-            Standing::Disabled(disabled) => sqlx::query(DISABLE).bind(endpoint).bind(json(disabled)?),
-            Standing::GivenUp { since, disabled } => {
+            EndpointHealth::Well => sqlx::query(WELL).bind(endpoint),
+            EndpointHealth::Failing(at) => sqlx::query(FAILING).bind(endpoint).bind(nanos(*at)),
+            EndpointHealth::Disabled(disabled) => sqlx::query(DISABLE).bind(endpoint).bind(json(disabled)?),
+            EndpointHealth::GivenUp { since, disabled } => {
                 let query = sqlx::query(GIVE_UP).bind(endpoint).bind(json(disabled)?).bind(nanos(*since));
                 if query.execute(&mut *db).await?.rows_affected() == 1 {
                     return Ok(());

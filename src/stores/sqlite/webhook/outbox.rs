@@ -11,7 +11,7 @@ use super::super::append::{integer, nanos};
 use super::super::read::{self, IndexRow};
 use super::super::writer::Write;
 use super::json;
-use crate::ports::{StoreError, Told, Untold, WebhookDelivery, WebhookOutbox};
+use crate::ports::{Announcement, StoreError, UnannouncedRun, WebhookDelivery, WebhookOutbox};
 
 pub(in crate::stores::sqlite) const UNTOLD: &str =
     "SELECT * FROM run WHERE told < version AND status <> 'running' ORDER BY id LIMIT ?1";
@@ -27,7 +27,7 @@ const FORGET: &str = "DELETE FROM webhook_delivery WHERE created_at < ?1";
 
 #[async_trait]
 impl WebhookOutbox for SqliteStore {
-    async fn untold(&self, limit: usize) -> Result<Vec<Untold>, StoreError> {
+    async fn untold(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
         let mut found = self.marked(limit).await?;
         if !found.is_empty() && self.writer.make(Unheard).await? {
             found = self.marked(limit).await?;
@@ -35,7 +35,7 @@ impl WebhookOutbox for SqliteStore {
         found.into_iter().map(Marked::untold).collect()
     }
 
-    async fn tell(&self, told: Told) -> Result<(), StoreError> {
+    async fn announce(&self, told: Announcement) -> Result<(), StoreError> {
         self.writer.make(told).await
     }
 
@@ -65,8 +65,8 @@ impl<'r> FromRow<'r, SqliteRow> for Marked {
 }
 
 impl Marked {
-    fn untold(self) -> Result<Untold, StoreError> {
-        Ok(Untold { row: read::listed(self.row)?, told: u64::try_from(self.told).unwrap_or_default() })
+    fn untold(self) -> Result<UnannouncedRun, StoreError> {
+        Ok(UnannouncedRun { row: read::listed(self.row)?, told: u64::try_from(self.told).unwrap_or_default() })
     }
 }
 
@@ -83,7 +83,7 @@ impl Write for Unheard {
 }
 
 #[async_trait]
-impl Write for Told {
+impl Write for Announcement {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {

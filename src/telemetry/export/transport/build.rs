@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::super::ExportError;
-use super::super::reach::Reach;
+use super::super::reachability::Reachability;
 use super::super::runtime::ExportRuntime;
 use super::client::{Client, Configured};
 use super::{Protocol, Transport};
@@ -34,41 +34,45 @@ impl Transport {
     pub(in super::super) fn span_exporter(
         &self,
         runtime: &ExportRuntime,
-    ) -> Result<(SpanExporter, Reach), ExportError> {
+    ) -> Result<(SpanExporter, Reachability), ExportError> {
         let _within = runtime.enter();
-        let reach = self.reach();
+        let reachability = self.reachability();
         let exporter = match self.protocol {
             Protocol::HttpProtobuf | Protocol::HttpJson => {
-                self.over_http(SpanExporter::builder().with_http(), &reach)?.build()
+                self.over_http(SpanExporter::builder().with_http(), &reachability)?.build()
             }
             Protocol::Grpc => self.over_grpc(SpanExporter::builder().with_tonic())?.build(),
         };
-        Ok((exporter?, reach))
+        Ok((exporter?, reachability))
     }
 
     /// A metrics exporter for a reader with its own thread, such as the SDK's periodic reader. `within` limits the time
     /// of an export.
     pub fn metric_exporter(&self, runtime: &ExportRuntime, within: Duration) -> Result<MetricExport, ExportError> {
         let _within = runtime.enter();
-        let reach = self.reach();
+        let reachability = self.reachability();
         let exporter = match self.protocol {
             Protocol::HttpProtobuf | Protocol::HttpJson => {
-                self.over_http(MetricExporter::builder().with_http(), &reach)?.build()
+                self.over_http(MetricExporter::builder().with_http(), &reachability)?.build()
             }
             Protocol::Grpc => self.over_grpc(MetricExporter::builder().with_tonic())?.build(),
         };
         let (runtime, closing) = (runtime.clone(), watch::Sender::new(None));
-        Ok(MetricExport { exporter: exporter?, runtime, within, closing, reach })
+        Ok(MetricExport { exporter: exporter?, runtime, within, closing, reachability })
     }
 
-    fn reach(&self) -> Reach {
+    fn reachability(&self) -> Reachability {
         match self.protocol {
-            Protocol::HttpProtobuf | Protocol::HttpJson => Reach::noted(&self.url),
-            Protocol::Grpc => Reach::knocking(&self.url),
+            Protocol::HttpProtobuf | Protocol::HttpJson => Reachability::noted(&self.url),
+            Protocol::Grpc => Reachability::knocking(&self.url),
         }
     }
 
-    fn over_http<B: WithExportConfig + WithHttpConfig>(&self, builder: B, reach: &Reach) -> Result<B, ExportError> {
+    fn over_http<B: WithExportConfig + WithHttpConfig>(
+        &self,
+        builder: B,
+        reachability: &Reachability,
+    ) -> Result<B, ExportError> {
         let http = self.tls.for_http(reqwest::Client::builder().timeout(self.timeout))?;
         let http = http.build().map_err(|error| ExportError::Client(error.to_string()))?;
         let builder = builder
@@ -77,7 +81,7 @@ impl Transport {
                 Protocol::HttpProtobuf | Protocol::Grpc => opentelemetry_otlp::Protocol::HttpBinary,
             })
             .with_endpoint(self.url.as_str())
-            .with_http_client(Client { http, headers: self.header_map(), reach: reach.clone() })
+            .with_http_client(Client { http, headers: self.header_map(), reachability: reachability.clone() })
             .with_timeout(self.timeout)
             .with_retry_policy(retry());
         Ok(if self.compressed { builder.with_compression(Compression::Gzip) } else { builder })
@@ -118,7 +122,7 @@ pub struct MetricExport {
     runtime: ExportRuntime,
     within: Duration,
     closing: watch::Sender<Option<Instant>>,
-    reach: Reach,
+    reachability: Reachability,
 }
 
 impl MetricExport {
@@ -137,7 +141,7 @@ impl MetricExport {
             let since = closing.wait_for(Option::is_some).await.ok().and_then(|since| *since);
             tokio::select! {
                 () = sleep(LAST_EXPORT) => {}
-                () = self.reach.hopeless(since.unwrap_or_else(Instant::now)) => {}
+                () = self.reachability.hopeless(since.unwrap_or_else(Instant::now)) => {}
             }
         };
         tokio::select! {
@@ -154,7 +158,7 @@ impl PushMetricExporter for MetricExport {
             tokio::select! {
                 exported = self.exporter.export(metrics) => {
                     if exported.is_ok() {
-                        self.reach.answered();
+                        self.reachability.answered();
                     }
                     exported
                 }

@@ -10,14 +10,14 @@ use tonic::Status;
 use tonic::metadata::MetadataMap;
 use tonic::service::Interceptor;
 
-use super::super::reach::Reach;
+use super::super::reachability::Reachability;
 
 /// The HTTP client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) http: reqwest::Client,
     pub(super) headers: HeaderMap,
-    pub(super) reach: Reach,
+    pub(super) reachability: Reachability,
 }
 
 #[async_trait]
@@ -25,7 +25,7 @@ impl HttpClient for Client {
     async fn send_bytes(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         configure(request.headers_mut(), &self.headers);
         let sent = self.http.send_bytes(request).await;
-        self.reach.note(sent.as_ref().err().map(|error| &**error as &(dyn std::error::Error + 'static)));
+        self.reachability.note(sent.as_ref().err().map(|error| &**error as &(dyn std::error::Error + 'static)));
         let mut response = sent?;
         if let Some(legible) = with_plain_numbers(response.body()) {
             *response.body_mut() = legible;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{Meter, seconds};
 use crate::core::id::CallId;
 use crate::core::run::{Answer, CallVerdict, Decision, Rejection};
-use crate::core::tool::{Builtin, Origin, Outcome, Tool, Wire};
+use crate::core::tool::{Builtin, CallTransport, Origin, Outcome, Tool};
 use crate::telemetry::lifecycle::error_word;
 use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
 use crate::telemetry::metrics::names::{self, Metric};
@@ -94,7 +94,7 @@ impl Meter {
         &self,
         id: &CallId,
         outcome: &Outcome,
-        wire: Option<&Wire>,
+        wire: Option<&CallTransport>,
         at: Timestamp,
     ) -> Vec<Measurement> {
         let error = error_word(outcome);
@@ -112,7 +112,7 @@ impl Meter {
         &self,
         id: &CallId,
         error: Option<&'static str>,
-        wire: Option<&Wire>,
+        wire: Option<&CallTransport>,
         at: Timestamp,
     ) -> Option<Measurement> {
         let call = self.calls.get(id)?;
@@ -158,7 +158,7 @@ impl Meter {
 }
 
 /// The transport and protocol version of a request. Addresses and ports are left out, because they are unbounded.
-fn by_way_of(wire: &Wire, request: Measurement) -> Measurement {
+fn by_way_of(wire: &CallTransport, request: Measurement) -> Measurement {
     let request = request.fixed(names::NETWORK_TRANSPORT, wire.transport.as_str());
     match &wire.protocol_version {
         Some(version) => request.name(names::MCP_PROTOCOL, version),

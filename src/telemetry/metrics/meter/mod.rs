@@ -14,11 +14,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use self::calls::Metered;
-use self::models::Asked;
+use self::models::ModelCall;
 use super::measurement::Measurement;
 use super::names::{self, Metric};
 use crate::core::id::CallId;
-use crate::core::run::{Ending, Event, Offer, OutputVerdict, Recorded, Started, Status, Trigger};
+use crate::core::run::{Ending, Event, JournalEntry, OutputVerdict, Started, Status, ToolAccess, Trigger};
 use crate::core::tool::Toolset;
 use crate::telemetry::spans::IdentityOf;
 
@@ -32,7 +32,7 @@ pub(super) struct Meter {
     toolset: Option<Arc<Toolset>>,
     /// The calls of the open turn.
     calls: HashMap<CallId, Metered>,
-    asked: Option<Asked>,
+    asked: Option<ModelCall>,
     /// The turns of this run, without those that a fork copied.
     turns: u32,
     has_no_budget: bool,
@@ -40,13 +40,13 @@ pub(super) struct Meter {
 
 impl Meter {
     /// The fold of a run that starts with this fact; `None` if the fact does not start a run.
-    pub(super) fn begin(first: &Recorded) -> Option<Self> {
+    pub(super) fn begin(first: &JournalEntry) -> Option<Self> {
         let Event::Started(started) = &first.event else { return None };
         Some(Self::new(started.clone(), first.at))
     }
 
     /// The fold of a run with this journal.
-    pub(super) fn after(history: &[Recorded]) -> Option<Self> {
+    pub(super) fn after(history: &[JournalEntry]) -> Option<Self> {
         let (first, rest) = history.split_first()?;
         let mut meter = Self::begin(first)?;
         rest.iter().for_each(|recorded| meter.remember(recorded));
@@ -54,7 +54,7 @@ impl Meter {
     }
 
     /// The measurements of a fact; empty for a fact that was seen before.
-    pub(super) fn measure(&mut self, recorded: &Recorded, identity_of: &IdentityOf) -> Vec<Measurement> {
+    pub(super) fn measure(&mut self, recorded: &JournalEntry, identity_of: &IdentityOf) -> Vec<Measurement> {
         if recorded.seq < self.next {
             return Vec::new();
         }
@@ -68,9 +68,9 @@ impl Meter {
         Self { started, began, next: 1, toolset: None, calls, asked: None, turns: 0, has_no_budget: false }
     }
 
-    fn measured(&self, Recorded { event, at, .. }: &Recorded, identity_of: &IdentityOf) -> Vec<Measurement> {
+    fn measured(&self, JournalEntry { event, at, .. }: &JournalEntry, identity_of: &IdentityOf) -> Vec<Measurement> {
         match event {
-            Event::ModelCalled { model, attempt, offer } => self.model_called(model, *attempt, *offer),
+            Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access),
             Event::ModelReplied { reply } => self.model_replied(reply, *at, identity_of),
             Event::ModelFailed { error, usage, .. } => self.model_failed(error, usage, *at, identity_of),
             Event::OutputValidated { verdict: OutputVerdict::Invalid { .. } } => vec![self.invalid("output")],
@@ -121,15 +121,15 @@ impl Meter {
         ]
     }
 
-    fn remember(&mut self, recorded: &Recorded) {
+    fn remember(&mut self, recorded: &JournalEntry) {
         self.next = recorded.seq + 1;
         match &recorded.event {
             Event::ToolsListed { toolset } => self.toolset = Some(toolset.clone()),
             // A fork has a tool budget of its own.
             Event::Resumed { limits: Some(_), .. } => self.has_no_budget = false,
-            Event::ModelCalled { model, offer, .. } => {
-                self.asked = Some(Asked { model: model.clone(), at: recorded.at });
-                self.has_no_budget |= *offer == Offer::NoTools;
+            Event::ModelCalled { model, tool_access, .. } => {
+                self.asked = Some(ModelCall { model: model.clone(), at: recorded.at });
+                self.has_no_budget |= *tool_access == ToolAccess::BudgetExhausted;
             }
             Event::ModelReplied { reply } => {
                 self.turns += u32::from(!self.is_copied(recorded.seq));

@@ -6,22 +6,22 @@ use super::{Meter, seconds};
 use crate::core::chat::{Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::id::ModelName;
-use crate::core::run::Offer;
+use crate::core::run::ToolAccess;
 use crate::telemetry::metrics::measurement::Measurement;
 use crate::telemetry::metrics::names::{self, Metric};
 use crate::telemetry::spans::IdentityOf;
 
 /// The attempt at a model that is in progress or was made last.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ModelCall {
     pub(super) model: ModelName,
     pub(super) at: Timestamp,
 }
 
 impl Meter {
-    pub(super) fn model_called(&self, model: &ModelName, attempt: u32, offer: Offer) -> Vec<Measurement> {
+    pub(super) fn model_called(&self, model: &ModelName, attempt: u32, tool_access: ToolAccess) -> Vec<Measurement> {
         let mut measured = Vec::new();
-        if offer == Offer::NoTools && !self.has_no_budget {
+        if tool_access == ToolAccess::BudgetExhausted && !self.has_no_budget {
             measured.push(self.one(Metric::BudgetExhausted));
         }
         let before = self.asked.as_ref().filter(|asked| attempt > 1 && asked.model != *model);
@@ -68,7 +68,7 @@ impl Meter {
     /// Token counts and cost. A count that the provider does not report is left out instead of recorded as zero.
     fn usage(
         &self,
-        asked: &Asked,
+        asked: &ModelCall,
         usage: &Usage,
         operation: impl Fn(Metric) -> Measurement,
     ) -> impl Iterator<Item = Measurement> {
@@ -97,7 +97,7 @@ impl Meter {
 }
 
 /// The GenAI attributes of the model that was called.
-fn operation(metric: Metric, asked: &Asked, identity_of: &IdentityOf) -> Measurement {
+fn operation(metric: Metric, asked: &ModelCall, identity_of: &IdentityOf) -> Measurement {
     let measurement = Measurement::one(metric).fixed(names::OPERATION, "chat");
     match identity_of(&asked.model) {
         Some(identity) => {
@@ -107,6 +107,6 @@ fn operation(metric: Metric, asked: &Asked, identity_of: &IdentityOf) -> Measure
     }
 }
 
-fn attempt(asked: &Asked, outcome: &'static str) -> Measurement {
+fn attempt(asked: &ModelCall, outcome: &'static str) -> Measurement {
     Measurement::one(Metric::ModelAttempts).name(names::MODEL, asked.model.as_str()).fixed(names::OUTCOME, outcome)
 }

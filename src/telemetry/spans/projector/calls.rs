@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::Projector;
 use super::held::Held;
 use crate::core::id::CallId;
-use crate::core::run::{Call, CallState, Decision, InputGiven, OutputVerdict, labels};
-use crate::core::tool::{Difference, Wire};
+use crate::core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict, labels};
+use crate::core::tool::{CallTransport, Difference};
 use crate::telemetry::spans::attributes::Attributes;
 use crate::telemetry::spans::execution::{Child, OpenCall};
 use crate::telemetry::spans::span::{Kind, Span, Status};
@@ -39,7 +39,7 @@ impl Projector {
         id: &CallId,
         at: Timestamp,
         result: CallResult<'_>,
-        wire: Option<&Wire>,
+        wire: Option<&CallTransport>,
     ) -> Option<Span> {
         let calls = &mut self.execution.as_mut()?.calls;
         let open = match calls.iter().position(|open| open.call.asked.id == *id) {
@@ -80,7 +80,7 @@ impl Projector {
         self.tool_span((held.at, held.at), call)
     }
 
-    fn tool_call<'a>(&self, call: &'a Call, result: CallResult<'a>, wire: Option<&'a Wire>) -> ToolCall<'a> {
+    fn tool_call<'a>(&self, call: &'a Call, result: CallResult<'a>, wire: Option<&'a CallTransport>) -> ToolCall<'a> {
         ToolCall { call, result, wire, waited_ms: None, content: self.content }
     }
 
@@ -113,7 +113,7 @@ impl Projector {
         self.person_span(held, "approval", |to| guardrail::expired(&held.call, content, to))
     }
 
-    pub(super) fn input_span(&mut self, held: &Held, given: &InputGiven) -> Option<Span> {
+    pub(super) fn input_span(&mut self, held: &Held, given: &ElicitationAnswer) -> Option<Span> {
         let content = self.content;
         self.person_span(held, "input_required", |to| guardrail::input_given(&held.call, given, content, to))
     }

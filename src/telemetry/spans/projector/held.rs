@@ -7,7 +7,9 @@ use jiff::Timestamp;
 
 use super::{Projector, milliseconds};
 use crate::core::id::CallId;
-use crate::core::run::{Call, CallState, CallVerdict, Decision, Event, HumanAnswer, InputGiven, Recorded, Settlement};
+use crate::core::run::{
+    Call, CallState, CallVerdict, Decision, ElicitationAnswer, Event, HumanAnswer, JournalEntry, Settlement,
+};
 use crate::core::tool::{Outcome, ToolOutput};
 use crate::telemetry::spans::span::Span;
 use crate::telemetry::spans::tool::CallResult;
@@ -28,13 +30,13 @@ enum What {
     Result(Arc<Outcome>),
     Decision(Decision),
     Answer(HumanAnswer),
-    Input(InputGiven),
+    Input(ElicitationAnswer),
     Expired,
 }
 
 impl Projector {
     /// Holds an outside input for the next execution. Returns whether the fact is one.
-    pub(super) fn hold(&mut self, recorded: &Recorded) -> bool {
+    pub(super) fn hold(&mut self, recorded: &JournalEntry) -> bool {
         let (id, what) = match &recorded.event {
             Event::CallCompleted { call, outcome, .. } => {
                 if !self.call(call).is_some_and(|call| call.is_external()) {
@@ -89,7 +91,7 @@ impl Projector {
             }
             What::Decision(decision) => self.approval_span(held, decision),
             What::Input(given) => self.input_span(held, given),
-            What::Expired => match (&held.call.state, held.call.lapsed()) {
+            What::Expired => match (&held.call.state, held.call.expired_settlement()) {
                 (CallState::Asked { .. }, _) => self.expired_span(held),
                 (_, Settlement::Completed(outcome)) => self.awaited_span(held, CallResult::Outcome(&outcome)),
                 (_, Settlement::Rejected { message, .. }) => self.awaited_span(held, CallResult::Expired(&message)),
@@ -99,7 +101,7 @@ impl Projector {
     }
 
     /// Notes the time of a request.
-    pub(super) fn note_asked(&mut self, recorded: &Recorded) {
+    pub(super) fn note_asked(&mut self, recorded: &JournalEntry) {
         match &recorded.event {
             Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } | Event::InputRequested { call, .. } => {
                 self.asked.insert(call.clone(), recorded.at);

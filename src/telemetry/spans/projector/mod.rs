@@ -24,7 +24,7 @@ use super::{Redaction, SpanContent, Value, names};
 use crate::core::chat::Usage;
 use crate::core::id::{CallId, ModelName, RunId};
 use crate::core::json;
-use crate::core::run::{CallVerdict, Debt, Event, Recorded, Rejection, Run, Started, Trigger, labels};
+use crate::core::run::{CallVerdict, Event, JournalEntry, PendingItem, Rejection, Run, Started, Trigger, labels};
 use crate::core::trace::Trace;
 use crate::ports::ModelIdentity;
 use crate::telemetry::lifecycle::{Content, Lifecycle};
@@ -61,7 +61,7 @@ pub struct Projector {
 }
 
 /// All spans of a journal. A run that has not ended either waits since its last fact or was interrupted.
-pub fn project(run: &RunId, journal: &[Recorded], content: SpanContent, identity_of: IdentityOf) -> Vec<Span> {
+pub fn project(run: &RunId, journal: &[JournalEntry], content: SpanContent, identity_of: IdentityOf) -> Vec<Span> {
     Projector::new(run.clone(), content, identity_of).tell_all(journal)
 }
 
@@ -96,7 +96,7 @@ impl Projector {
     }
 
     /// All spans of a journal; call it on a new projector.
-    pub fn tell_all(mut self, journal: &[Recorded]) -> Vec<Span> {
+    pub fn tell_all(mut self, journal: &[JournalEntry]) -> Vec<Span> {
         let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| self.observe(recorded)).collect();
         if let Some(last) = journal.last() {
             spans.extend(self.stop(last.at));
@@ -105,7 +105,7 @@ impl Projector {
     }
 
     /// The spans that a fact finishes. Facts come in journal order; a fact seen before changes nothing.
-    pub fn observe(&mut self, recorded: &Recorded) -> Vec<Span> {
+    pub fn observe(&mut self, recorded: &JournalEntry) -> Vec<Span> {
         if recorded.seq < self.next_seq {
             return Vec::new();
         }
@@ -127,7 +127,7 @@ impl Projector {
     /// stopped in the middle lost its driver, which cannot report the end: its root and its open spans are reported as
     /// interrupted when the next execution starts. Spans that it finished and did not send are lost, because it is
     /// unknown which were sent.
-    pub fn catch_up(&mut self, history: &[Recorded]) -> Vec<Span> {
+    pub fn catch_up(&mut self, history: &[JournalEntry]) -> Vec<Span> {
         if self.next_seq > 0 {
             return history.iter().flat_map(|recorded| self.observe(recorded)).collect();
         }
@@ -161,7 +161,7 @@ impl Projector {
     }
 
     /// The spans that a fact finishes. The run is still in its state before the fact.
-    fn tell(&mut self, recorded: &Recorded) -> Vec<Span> {
+    fn tell(&mut self, recorded: &JournalEntry) -> Vec<Span> {
         let mut spans = Vec::new();
         let comes_from_outside = self.hold(recorded);
         let goes_on = !comes_from_outside && !matches!(recorded.event, Event::Resumed { .. });
@@ -184,8 +184,8 @@ impl Projector {
         spans
     }
 
-    fn advance(&mut self, recorded: &Recorded) -> Vec<Span> {
-        let Recorded { seq, at, event } = recorded;
+    fn advance(&mut self, recorded: &JournalEntry) -> Vec<Span> {
+        let JournalEntry { seq, at, event } = recorded;
         match event {
             Event::Started(started) => {
                 self.identify(started);
@@ -204,8 +204,8 @@ impl Projector {
                 }
                 spans
             }
-            Event::ModelCalled { model, offer, attempt } => {
-                self.model_called(*seq, *at, model, *offer, *attempt).into_iter().collect()
+            Event::ModelCalled { model, tool_access, attempt } => {
+                self.model_called(*seq, *at, model, *tool_access, *attempt).into_iter().collect()
             }
             Event::ModelReplied { reply } => self.model_replied(*at, reply).into_iter().collect(),
             Event::ModelFailed { error, usage, .. } => {
@@ -310,7 +310,7 @@ impl Projector {
     }
 
     /// Whether the fact was copied from the source run of this fork and was reported there.
-    fn is_copied(&self, recorded: &Recorded) -> bool {
+    fn is_copied(&self, recorded: &JournalEntry) -> bool {
         let trigger = match (&recorded.event, self.lifecycle.run()) {
             (Event::Started(started), _) => &started.trigger,
             (_, Some(run)) => &run.started().trigger,
@@ -323,7 +323,7 @@ impl Projector {
     }
 
     /// Folds a copied fact: the fork links back to the execution that wrote it.
-    fn pass_over(&mut self, recorded: &Recorded) -> Vec<Span> {
+    fn pass_over(&mut self, recorded: &JournalEntry) -> Vec<Span> {
         self.lifecycle.tell(recorded);
         let trace = match &recorded.event {
             Event::Started(started) => {
@@ -406,7 +406,7 @@ fn common(run: &RunId, started: &Started, resumed: bool) -> Vec<Attribute> {
 }
 
 /// The pending items of the run.
-fn pending(lifecycle: &Lifecycle) -> Vec<Debt> {
+fn pending(lifecycle: &Lifecycle) -> Vec<PendingItem> {
     lifecycle.run().map(Run::pending).unwrap_or_default()
 }
 

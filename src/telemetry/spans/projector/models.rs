@@ -9,7 +9,7 @@ use super::Projector;
 use crate::core::chat::{Message, Reply, Role, Usage};
 use crate::core::error::Failure;
 use crate::core::id::ModelName;
-use crate::core::run::{Offer, Run, labels};
+use crate::core::run::{Run, ToolAccess, labels};
 use crate::telemetry::spans::conversation::Conversation;
 use crate::telemetry::spans::execution::{Child, Execution, OpenModelCall};
 use crate::telemetry::spans::llm::ModelCall;
@@ -25,7 +25,7 @@ impl Projector {
         seq: u64,
         at: Timestamp,
         model: &ModelName,
-        offer: Offer,
+        tool_access: ToolAccess,
         attempt: u32,
     ) -> Option<Span> {
         let before = self.lifecycle.run().and_then(Run::model_asked).filter(|before| *before != model).cloned();
@@ -37,7 +37,7 @@ impl Projector {
                 instead_of: before,
                 seq,
                 start: at,
-                offer,
+                tool_access,
                 attempts: 1,
                 usage: Usage::default(),
                 failure: None,
@@ -112,7 +112,7 @@ impl Projector {
             conversation: &self.conversation,
             left_out,
             offered: &self.offered,
-            offer: open.offer,
+            tool_access: open.tool_access,
             reply,
             usage: open.usage,
             attempts: open.attempts,

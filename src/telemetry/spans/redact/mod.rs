@@ -4,7 +4,7 @@
 //! form `name: value` or `name=value`, as in headers, environments and cut JSON. If the end of a value is unclear, the
 //! redaction removes more rather than less. The schemas of tools stay: they show that a password exists, not its value.
 
-mod loose;
+mod plain_text;
 mod values;
 
 use std::collections::BTreeSet;
@@ -143,7 +143,7 @@ impl Redaction {
         {
             return self.json(&mut json, false).then(|| json.to_string());
         }
-        loose::without(text, |name| self.is_secret(name))
+        plain_text::without(text, |name| self.is_secret(name))
     }
 
     /// Redacts a JSON value; returns whether anything was hidden. The members of a schema's `properties` are argument

@@ -17,7 +17,7 @@ async fn new_runs_use_a_reloaded_configuration_if_it_is_valid() {
     let new_run = |agent: &str| json!({"agent": agent, "input": "Hello"});
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("other")).await.0, 422);
 
-    desk.write("toolgate.yaml", &with_agents("desk: { model: nobody }"));
+    desk.write("toolgate.yaml", &with_agents("desk: { model: unknown }"));
     server.send(Signal::HUP);
     server.line("the old one stays in use").await;
     assert_eq!(server.post("/v1/runs", "respond-async", new_run("desk")).await.0, 202);

@@ -160,15 +160,15 @@ async fn two_servers_on_one_store_announce_each_run_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_in_flight_does_not_block_a_hand_over() {
-    let nobody_answers = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/hooks", nobody_answers.local_addr().unwrap());
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hooks", silent.local_addr().unwrap());
     let config = with_agents("desk: {}").replace("gateway: {", "gateway: { webhook_egress: { loopback: true },");
     let desk =
         desk(&config, "turns: [{ latency_ms: 500, calls: [{ name: nothing }] }, { latency_ms: 500, say: Done. }]");
     let server = Server::at(&desk).await;
     let (_, endpoint) = server.post("/v1/webhook-endpoints", "", json!({"url": url})).await;
     server.post(&format!("/v1/webhook-endpoints/{}/test", endpoint["id"].as_str().unwrap()), "", json!({})).await;
-    let (_on_its_way, _) = nobody_answers.accept().await.unwrap();
+    let (_on_its_way, _) = silent.accept().await.unwrap();
     let run = server.start(json!({"input": "Hello"})).await;
 
     server.send(Signal::TERM);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use reqwest::Method;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
-use toolgate::gateway::{Caller, GatewaySettings, NewKey, Outbound, Scope, Scopes, mint};
+use toolgate::gateway::{Caller, GatewaySettings, NewKey, Scope, Scopes, WebhookConfig, mint};
 use toolgate::ports::AccessKeys as _;
 use toolgate::stores::MemoryStore;
 
@@ -89,7 +89,7 @@ async fn a_stored_response_needs_the_same_permissions() {
 #[tokio::test]
 async fn a_secret_that_was_shown_once_is_not_shown_again() {
     let world = given_an_agent().kept(Kept::InMemory).await;
-    let (replies, outbound) = (Arc::new(MemoryStore::new()), Outbound::new(world.webhooks()));
+    let (replies, outbound) = (Arc::new(MemoryStore::new()), WebhookConfig::new(world.webhooks()));
     let served =
         Served::with(world, |builder| builder.anonymous(Caller::local()).replies(replies).webhooks(outbound)).await;
     let new = json!({"url": "https://example.com/hooks"});

@@ -75,7 +75,7 @@ async fn endpoints_are_listed_in_pages_oldest_first() {
     }
     let first = hooked.served.get("/v1/webhook-endpoints?limit=2").await;
     assert_eq!((first.body["data"].as_array().unwrap().len(), &first.body["has_more"]), (2, &json!(true)));
-    assert_eq!(hooked.served.get("/v1/webhook-endpoints?after=hook_of_nobody").await.problem(), "validation");
+    assert_eq!(hooked.served.get("/v1/webhook-endpoints?after=hook_of_unknown").await.problem(), "validation");
     let rest = hooked.served.get(&format!("/v1/webhook-endpoints?after={}", first.text("last_id"))).await;
     assert_eq!((&rest.body["data"][0]["id"], &rest.body["has_more"]), (&json!(ids[2]), &json!(false)));
 }
@@ -178,7 +178,7 @@ async fn a_redelivery_has_the_same_id() {
     let again = receiver.receives(2).await.remove(1);
     assert_eq!((again.id, again.text), (first.id, first.text));
     hooked.delivery(&id, |delivery| delivery["attempts"].as_array().unwrap().len() == 2).await;
-    assert_eq!(hooked.served.post(&path("msg_nobody"), json!({})).await.problem(), "not_found");
+    assert_eq!(hooked.served.post(&path("msg_unknown"), json!({})).await.problem(), "not_found");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use toolgate::gateway::{Caller, Dispatcher, Gateway, Outbound};
+use toolgate::gateway::{Caller, Dispatcher, Gateway, WebhookConfig};
 use toolgate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
 use toolgate::runner::AgentRunner;
 use toolgate::stores::{Durability, SqliteStore};
@@ -28,7 +28,7 @@ impl Process {
         let store = Arc::new(store);
         let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
         let runner = AgentRunner::builder().store(store.clone()).agent(agent).build().unwrap();
-        let outbound = Outbound::new(store.clone()).egress(HERE).look_every(Duration::from_millis(5));
+        let outbound = WebhookConfig::new(store.clone()).egress(HERE).look_every(Duration::from_millis(5));
         let gateway = Gateway::builder(runner.clone()).anonymous(Caller::local()).webhooks(outbound).build();
         Self { store, runner, gateway }
     }

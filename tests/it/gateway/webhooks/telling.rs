@@ -42,10 +42,10 @@ async fn pending_and_ended_runs_are_announced_once_without_content(kept: Kept) {
     let asked: BTreeSet<String> =
         data("approval.requested").iter().map(|data| data["approval_id"].as_str().unwrap().to_owned()).collect();
     let owed = created.body["pending"].as_array().unwrap();
-    assert_eq!(asked, owed.iter().map(|debt| debt["approval_id"].as_str().unwrap().to_owned()).collect());
+    assert_eq!(asked, owed.iter().map(|item| item["approval_id"].as_str().unwrap().to_owned()).collect());
 
     let decisions: Vec<Value> =
-        owed.iter().map(|debt| json!({"call_id": debt["call_id"], "decision": "approve"})).collect();
+        owed.iter().map(|item| json!({"call_id": item["call_id"], "decision": "approve"})).collect();
     let resumed = hooked.served.post(&format!("/v1/runs/{run}/resume"), json!({"decisions": decisions})).await;
     assert_eq!(resumed.text("status"), "completed", "{resumed:?}");
     receiver.receives(4).await;
@@ -121,7 +121,7 @@ async fn every_pending_state_of_a_run_is_announced_later() {
     let created = hooked.served.post("/v1/runs", json!({"input": "Delete it"})).await;
     let owed = created.body["pending"].as_array().unwrap();
     let decisions: Vec<Value> =
-        owed.iter().map(|debt| json!({"call_id": debt["call_id"], "decision": "deny"})).collect();
+        owed.iter().map(|item| json!({"call_id": item["call_id"], "decision": "deny"})).collect();
     let path = format!("/v1/runs/{}/resume", created.text("id"));
     assert_eq!(hooked.served.post(&path, json!({"decisions": decisions})).await.text("status"), "completed");
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolgate::core::id::ServerId;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Answer, Debt, Decision, Status};
+use toolgate::core::run::{Answer, Decision, PendingItem, Status};
 use toolgate::mcp::Recheck;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::McpServers as _;
@@ -61,7 +61,7 @@ async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
         .build()
         .expect("a runner");
     let waiting = runner.execute(Request::new("clerk", "Hello")).await.expect("it runs");
-    assert!(matches!(&waiting.pending[..], [Debt::Approval { .. }]), "{waiting:?}");
+    assert!(matches!(&waiting.pending[..], [PendingItem::Approval { .. }]), "{waiting:?}");
     echo(&servers, "bad", "hello").await;
     let decisions = vec![("double".into(), Decision::new(Answer::Approve, "ann"))];
     let resume = Resume { decisions, ..Resume::default() };
@@ -74,7 +74,7 @@ async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
 async fn a_definition_that_changed_without_an_announcement_does_not_run_on_an_earlier_approval() {
     for recheck in [Recheck::Approved, Recheck::Always] {
         let (report, wire) = approved_after_a_silent_change(recheck).await;
-        let [Debt::Approval { differences, .. }] = &report.pending[..] else { panic!("{report:?}") };
+        let [PendingItem::Approval { differences, .. }] = &report.pending[..] else { panic!("{report:?}") };
         assert!(!differences.is_empty(), "a person is shown what changed");
         assert_eq!(wire.calls(), ["echo"], "the changed tool was not called");
     }

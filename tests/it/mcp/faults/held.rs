@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Debt, Event, Input, InputGiven, Recorded, Refusal, Status};
-use toolgate::core::tool::Reaction;
+use toolgate::core::run::{ElicitationAnswer, Event, Input, JournalEntry, PendingItem, ResumeError, Status};
+use toolgate::core::tool::ElicitationResponse;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::Update;
 use toolgate::runner::{Agent, AgentRunner, ElicitationHold, Execution, Report, Request, Resume, RunnerError};
@@ -66,7 +66,7 @@ async fn started(runner: &AgentRunner) -> Execution {
 /// Waits until the server asks on the open call.
 async fn asked(execution: &mut Execution) {
     while let Some(update) = execution.updates.next().await {
-        if matches!(update, Update::Recorded(Recorded { event: Event::InputRequested { .. }, .. })) {
+        if matches!(update, Update::JournalEntry(JournalEntry { event: Event::InputRequested { .. }, .. })) {
             return;
         }
     }
@@ -74,25 +74,25 @@ async fn asked(execution: &mut Execution) {
 }
 
 /// The same reaction to every open question, and whether a call may be sent a second time.
-async fn given(runner: &AgentRunner, run: &RunId, reaction: &Reaction, repeat: bool) -> Resume {
-    let debts = runner.load(run).await.expect("a run").debts();
-    let input = |debt: &Debt| {
-        let Debt::Input { call_id, questions, .. } = debt else { panic!("{debt:?}") };
+async fn given(runner: &AgentRunner, run: &RunId, reaction: &ElicitationResponse, repeat: bool) -> Resume {
+    let items = runner.load(run).await.expect("a run").pending_items();
+    let input = |item: &PendingItem| {
+        let PendingItem::Input { call_id, questions, .. } = item else { panic!("{item:?}") };
         let reactions = questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-        (call_id.clone(), InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat })
+        (call_id.clone(), ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat })
     };
-    Resume { inputs: debts.iter().map(input).collect(), partial: true, ..Resume::default() }
+    Resume { inputs: items.iter().map(input).collect(), partial: true, ..Resume::default() }
 }
 
-fn ada() -> Reaction {
-    Reaction::accept(json!({"name": "Ada"}).as_object().expect("an object").clone())
+fn ada() -> ElicitationResponse {
+    ElicitationResponse::accept(json!({"name": "Ada"}).as_object().expect("an object").clone())
 }
 
 async fn names(runner: &AgentRunner, run: &RunId) -> Vec<&'static str> {
     runner.journal(run).await.expect("a journal").iter().map(|recorded| recorded.event.name()).collect()
 }
 
-fn refusal(refused: Result<Report, RunnerError>) -> Refusal {
+fn refusal(refused: Result<Report, RunnerError>) -> ResumeError {
     match refused {
         Err(RunnerError::Refused(mut refusals)) if refusals.len() == 1 => refusals.remove(0),
         other => panic!("expected one refusal, got {other:?}"),
@@ -109,7 +109,9 @@ async fn a_call_that_charges_and_then_asks_charges_once_over_either_transport() 
         let mut execution = started(&runner).await;
         let run = execution.run.clone();
         asked(&mut execution).await;
-        let [Debt::Input { held: true, repeats: false, .. }] = &runner.load(&run).await.unwrap().debts()[..] else {
+        let [PendingItem::Input { held: true, repeats: false, .. }] =
+            &runner.load(&run).await.unwrap().pending_items()[..]
+        else {
             panic!("the question is shown while the call is open")
         };
         let report = runner.resume(&run, given(&runner, &run, &ada(), false).await).await.unwrap();
@@ -179,10 +181,10 @@ async fn a_call_that_is_not_held_any_longer_is_sent_a_second_time_only_with_cons
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(Duration::from_millis(50));
     let pending = started(&runner).await.rest().await.unwrap();
-    let [Debt::Input { held: false, repeats: true, .. }] = &pending.pending[..] else { panic!("{pending:?}") };
+    let [PendingItem::Input { held: false, repeats: true, .. }] = &pending.pending[..] else { panic!("{pending:?}") };
 
     let refused = refusal(runner.resume(&pending.run_id, given(&runner, &pending.run_id, &ada(), false).await).await);
-    assert_eq!(refused, Refusal::RepeatUnconfirmed { call_id: "echo".into() });
+    assert_eq!(refused, ResumeError::RepeatUnconfirmed { call_id: "echo".into() });
     let still = runner.report(&pending.run_id).await.unwrap();
     assert_eq!(
         (still.version, wire.calls().len()),
@@ -202,7 +204,7 @@ async fn declining_gives_the_model_an_unknown_outcome_and_sends_nothing() {
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(Duration::ZERO);
     let pending = started(&runner).await.rest().await.unwrap();
-    let declined = given(&runner, &pending.run_id, &Reaction::decline(), false).await;
+    let declined = given(&runner, &pending.run_id, &ElicitationResponse::decline(), false).await;
     let report = runner.resume(&pending.run_id, declined).await.unwrap();
     assert!(report.output.unwrap().text.starts_with("It says: Outcome unknown"), "the model reads that");
     assert_eq!(wire.calls(), ["echo"]);
@@ -229,7 +231,7 @@ async fn questions_of_two_calls_on_one_stream_go_to_no_call_for_sure_and_are_not
     let scene = Scene::of(settings, TWO_ECHOES);
     let runner = scene.process(LONG);
     let pending = started(&runner).await.rest().await.unwrap();
-    let repeats = |debt: &Debt| matches!(debt, Debt::Input { repeats: true, held: false, .. });
+    let repeats = |item: &PendingItem| matches!(item, PendingItem::Input { repeats: true, held: false, .. });
     assert!(pending.pending.len() == 2 && pending.pending.iter().all(repeats), "{:?}", pending.pending);
     assert_eq!(wire.calls(), ["echo", "echo"]);
     scene.servers.close().await;
@@ -244,7 +246,7 @@ async fn a_message_to_a_run_does_not_disturb_its_held_call() {
     let run = execution.run.clone();
     asked(&mut execution).await;
     runner.message(&run, "and be quick").await.unwrap();
-    let joined = runner.take_up(&run, Input::Resume(given(&runner, &run, &ada(), false).await), None).await.unwrap();
+    let joined = runner.resume_run(&run, Input::Resume(given(&runner, &run, &ada(), false).await), None).await.unwrap();
     assert_eq!(joined.rest().await.unwrap().status, Status::Completed);
     assert_eq!(wire.calls(), ["echo"]);
     scene.servers.close().await;

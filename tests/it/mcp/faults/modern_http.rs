@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::run::{Answered, Debt, InputGiven, Status};
-use toolgate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome, Reaction, TaskHandle};
+use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer, PendingItem, Status};
+use toolgate::core::tool::{
+    Action, CallReply, ElicitationRequest, ElicitationResponse, FailureKind, Outcome, TaskHandle,
+};
 use toolgate::ports::{McpCall, McpServers, McpTask, TaskWish};
 
 use super::runs::run;
@@ -16,7 +18,7 @@ async fn with(fault: &str) -> (Servers, Endpoint) {
     (servers([("modern", endpoint.settings())]), endpoint)
 }
 
-async fn send(servers: &Servers, answered: Option<&Answered>) -> CallReply {
+async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("modern"), trace());
     let arguments = json!({"text": "done"});
     let call = McpCall {
@@ -46,7 +48,7 @@ fn task(reply: CallReply) -> TaskHandle {
     }
 }
 
-fn asked(reply: CallReply) -> InputNeeded {
+fn asked(reply: CallReply) -> ElicitationRequest {
     match reply {
         CallReply::NeedsInput(needed) => needed,
         other => panic!("expected a question, got {other:?}"),
@@ -72,12 +74,12 @@ async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
 }
 
 /// The answer with a name.
-fn a_name(needed: InputNeeded) -> Answered {
-    let reaction = Reaction { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
+fn a_name(needed: ElicitationRequest) -> AnsweredElicitation {
+    let reaction = ElicitationResponse { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    Answered {
+    AnsweredElicitation {
         needed: Arc::new(needed),
-        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
+        given: Arc::new(ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
     }
 }
 
@@ -176,7 +178,7 @@ async fn a_tool_that_changes_between_two_turns_is_shown_to_a_person_before_it_is
     ]);
     let ran = run(&servers, &["modern"], turns).await;
     assert_eq!(ran.report.status, Status::Pending);
-    let [Debt::Approval { why, .. }] = &ran.report.pending[..] else { panic!("{:?}", ran.report.pending) };
+    let [PendingItem::Approval { why, .. }] = &ran.report.pending[..] else { panic!("{:?}", ran.report.pending) };
     assert!(why.contains("changed the tool's definition during this run"), "{why}");
     assert_eq!(endpoint.wire.calls(), ["echo", "slow"]);
     servers.close().await;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::run::{Answered, InputGiven};
-use toolgate::core::tool::{Action, CallReply, FailureKind, InputNeeded, Outcome, Question, Reaction};
+use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer};
+use toolgate::core::tool::{
+    Action, CallReply, ElicitationRequest, ElicitationResponse, FailureKind, Outcome, Question,
+};
 use toolgate::ports::{McpCall, McpServers};
 
 use super::*;
@@ -81,7 +83,7 @@ async fn a_server_that_wants_a_completion_is_refused_one() {
 }
 
 /// Makes a call, perhaps the second time, with these answers.
-async fn ask(servers: &Servers, id: &str, answered: Option<&Answered>) -> CallReply {
+async fn ask(servers: &Servers, id: &str, answered: Option<&AnsweredElicitation>) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id), trace());
     let arguments = json!({"text": "goodbye"});
     let call = McpCall {
@@ -99,7 +101,7 @@ async fn ask(servers: &Servers, id: &str, answered: Option<&Answered>) -> CallRe
 }
 
 /// The questions that suspended the call.
-fn asked(reply: CallReply) -> InputNeeded {
+fn asked(reply: CallReply) -> ElicitationRequest {
     match reply {
         CallReply::NeedsInput(needed) => needed,
         other => panic!("expected a question, got {other:?}"),
@@ -114,13 +116,13 @@ fn ended(reply: CallReply) -> Outcome {
 }
 
 /// The same answer to every question.
-fn with_a_name(needed: &InputNeeded) -> Answered {
+fn with_a_name(needed: &ElicitationRequest) -> AnsweredElicitation {
     let content = json!({"name": "Ada"}).as_object().cloned();
-    let reaction = Reaction { action: Action::Accept, content };
+    let reaction = ElicitationResponse { action: Action::Accept, content };
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    Answered {
+    AnsweredElicitation {
         needed: Arc::new(needed.clone()),
-        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
+        given: Arc::new(ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
     }
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::run::{Answered, InputGiven};
-use toolgate::core::tool::{Action, CallReply, FailureKind, Outcome, Reaction, TaskHandle};
+use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer};
+use toolgate::core::tool::{Action, CallReply, ElicitationResponse, FailureKind, Outcome, TaskHandle};
 use toolgate::ports::{McpCall, McpServers, McpTask, TaskWish};
 
 use super::*;
 
-async fn send(servers: &Servers, answered: Option<&Answered>) -> CallReply {
+async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("busy"), trace());
     let arguments = json!({"text": "done"});
     let call = McpCall {
@@ -76,11 +76,11 @@ async fn a_task_that_asks_resumes_with_the_answer() {
     let servers = servers([("busy", settings)]);
     let first = task(send(&servers, None).await);
     let CallReply::NeedsInput(needed) = end_of(&servers, first).await else { panic!("expected a question") };
-    let reaction = Reaction { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
+    let reaction = ElicitationResponse { action: Action::Accept, content: json!({"name": "Ada"}).as_object().cloned() };
     let reactions = needed.questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
-    let answered = Answered {
+    let answered = AnsweredElicitation {
         needed: Arc::new(needed),
-        given: Arc::new(InputGiven { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
+        given: Arc::new(ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false }),
     };
     let again = task(send(&servers, Some(&answered)).await);
     let answer = returned(ended(end_of(&servers, again).await));

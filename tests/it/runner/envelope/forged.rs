@@ -239,7 +239,7 @@ async fn one_in_which_a_member_stands_twice_even_if_the_last_one_is_genuine() {
     let (_world, _node, envelope) = handed_out().await;
     let text = serde_json::to_string(&envelope).unwrap();
     let before = [
-        ("{\"run_id\"", "{\"run_id\":\"run_of_somebody_else\",\"run_id\""),
+        ("{\"run_id\"", "{\"run_id\":\"run_of_someone_else\",\"run_id\""),
         ("\"arguments\":{\"path\"", "\"arguments\":{\"path\":\"harmless\",\"path\""),
     ];
     for (member, twice) in before {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate::core::run::{AskHuman, Channel, Debt, HumanAnswer, Status};
+use toolgate::core::run::{AskHuman, Channel, HumanAnswer, PendingItem, Status};
 use toolgate::core::tool::Choice;
 use toolgate::runner::envelope::{Envelope, EnvelopeKeys};
 use toolgate::runner::{Report, ResultFor, Resume, RunnerError};
@@ -123,21 +123,23 @@ async fn is_carried(world: &World, answers: &[bool]) -> Report {
 }
 
 /// Answers to all pending items, which depend on the call alone.
-fn answered(pending: &[Debt], answers: &[bool]) -> Resume {
+fn answered(pending: &[PendingItem], answers: &[bool]) -> Resume {
     let mut resume = Resume::default();
-    for debt in pending {
-        let call = debt.call_id();
+    for item in pending {
+        let call = item.call_id();
         let says_yes = answers[call.as_str().bytes().map(usize::from).sum::<usize>() % answers.len()];
-        match debt {
-            Debt::ExternalResult { .. } if says_yes => resume.results.push(ResultFor::output(call.clone(), json!(1))),
-            Debt::ExternalResult { .. } => resume.results.push(ResultFor::error(call.clone(), "out of tea")),
-            Debt::Approval { .. } if says_yes => resume.decisions.push((call.clone(), yes())),
-            Debt::Approval { .. } => resume.decisions.push((call.clone(), no("not today"))),
-            Debt::Question { .. } => {
+        match item {
+            PendingItem::ExternalResult { .. } if says_yes => {
+                resume.results.push(ResultFor::output(call.clone(), json!(1)))
+            }
+            PendingItem::ExternalResult { .. } => resume.results.push(ResultFor::error(call.clone(), "out of tea")),
+            PendingItem::Approval { .. } if says_yes => resume.decisions.push((call.clone(), yes())),
+            PendingItem::Approval { .. } => resume.decisions.push((call.clone(), no("not today"))),
+            PendingItem::Question { .. } => {
                 let choice = Choice::text(if says_yes { "this" } else { "that" });
                 resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }));
             }
-            Debt::Input { .. } | Debt::Task { .. } => panic!("unexpected item: {debt:?}"),
+            PendingItem::Input { .. } | PendingItem::Task { .. } => panic!("unexpected item: {item:?}"),
         }
     }
     resume

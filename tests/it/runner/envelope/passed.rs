@@ -1,7 +1,7 @@
 //! Accepted envelopes: elsewhere, later, once.
 
 use serde_json::{Value, json};
-use toolgate::core::run::{Channel, Event, Refusal, Status};
+use toolgate::core::run::{Channel, Event, ResumeError, Status};
 use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::envelope::{EnvelopeError, EnvelopeKeys};
 use toolgate::runner::{Resume, RunnerError};
@@ -234,7 +234,9 @@ async fn a_rejected_answer_leaves_no_trace_on_a_new_node() {
 
     let refused = elsewhere.runner.resume_from(&envelope, decisions([("call_1_1", yes())])).await.unwrap_err();
 
-    assert!(matches!(&refused, RunnerError::Refused(refusals) if matches!(&refusals[..], [Refusal::WrongKind { .. }])));
+    assert!(
+        matches!(&refused, RunnerError::Refused(refusals) if matches!(&refusals[..], [ResumeError::WrongKind { .. }]))
+    );
     assert!(elsewhere.has_never_seen(&envelope).await);
     assert_eq!(elsewhere.resume(&envelope, tea()).await.status, Status::Completed);
 }
@@ -257,7 +259,7 @@ async fn an_approval_is_bound_to_the_tool_that_the_envelope_showed() {
     let world = deletes();
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = world.handed_out(&here).await;
-    world.servers.offer("files", McpTool { description: "sends it away".into(), ..tool("delete") });
+    world.servers.tool_access("files", McpTool { description: "sends it away".into(), ..tool("delete") });
 
     let again = elsewhere.resume(&envelope, decisions([("call_1_1", yes())])).await;
 
@@ -276,7 +278,7 @@ async fn a_late_answer_is_rejected_and_does_not_spend_the_envelope() {
 
     let refused = elsewhere.runner.resume_from(&envelope, tea()).await.unwrap_err();
 
-    assert_eq!(refused, RunnerError::Refused(vec![Refusal::TooLate { call_id: "call_1_1".into() }]));
+    assert_eq!(refused, RunnerError::Refused(vec![ResumeError::TooLate { call_id: "call_1_1".into() }]));
     assert!(elsewhere.has_never_seen(&envelope).await, "nothing goes on here that may still wait elsewhere");
     let report = elsewhere.resume(&envelope, Resume::default()).await;
     assert_eq!(report.status, Status::Completed);

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate::core::run::{Channel, Debt, Event, InputGiven, Status};
-use toolgate::core::tool::{CallReply, InputNeeded, Outcome, Question, Reaction, TaskHandle, ToolOutput};
-use toolgate::runner::{Injected, Resume, RunnerError};
+use toolgate::core::run::{Channel, ElicitationAnswer, Event, PendingItem, Status};
+use toolgate::core::tool::{
+    CallReply, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle, ToolOutput,
+};
+use toolgate::runner::{Resume, RunServers, RunnerError};
 
 use super::super::world::{answer_to, given_an_agent, results, say};
 use super::nodes::{HOUR, World, keys, order, sent};
@@ -25,14 +27,16 @@ fn a_print(replies: impl IntoIterator<Item = CallReply>) -> World {
 async fn a_servers_question_is_answered_on_a_node_that_has_never_seen_the_run() {
     let form = Question::Form { message: "Which size?".into(), schema: json!({"type": "object"}) };
     let questions = [("size".to_owned(), form)].into();
-    let asks = InputNeeded { questions, state: Some("s1".into()), task: None, restarts: false, interrupted: false };
+    let asks =
+        ElicitationRequest { questions, state: Some("s1".into()), task: None, restarts: false, interrupted: false };
     let world = a_print([CallReply::NeedsInput(asks), done("printed")]);
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
     let envelope = sent(&world.handed_out(&here).await);
-    assert!(matches!(&envelope.pending[..], [Debt::Input { .. }]), "{:?}", envelope.pending);
+    assert!(matches!(&envelope.pending[..], [PendingItem::Input { .. }]), "{:?}", envelope.pending);
 
-    let reactions = [("size".to_owned(), Reaction::accept(json!({"size": 7}).as_object().unwrap().clone()))].into();
-    let given = InputGiven { reactions, by: "ann".into(), via: Channel::Api, repeat: false };
+    let reactions =
+        [("size".to_owned(), ElicitationResponse::accept(json!({"size": 7}).as_object().unwrap().clone()))].into();
+    let given = ElicitationAnswer { reactions, by: "ann".into(), via: Channel::Api, repeat: false };
     let answers = || Resume { inputs: vec![("call_1_1".into(), given.clone())], ..Resume::default() };
     let report = elsewhere.resume(&envelope, answers()).await;
     let again = elsewhere.resume(&envelope, answers()).await;
@@ -51,11 +55,11 @@ async fn a_task_is_asked_about_by_the_node_that_takes_the_run() {
     let under_way = TaskHandle { id: "task_7".into(), message: Some("half".into()), poll_ms: None, ttl_ms: None };
     world.servers.say_of_task("task_7", [Ok(CallReply::Task(under_way)), Ok(done("printed"))]);
     let envelope = sent(&world.handed_out(&here).await);
-    assert!(matches!(&envelope.pending[..], [Debt::Task { .. }]), "{:?}", envelope.pending);
+    assert!(matches!(&envelope.pending[..], [PendingItem::Task { .. }]), "{:?}", envelope.pending);
     tokio::time::advance(HOUR).await;
 
     let still = elsewhere.resume(&envelope, Resume::default()).await;
-    assert!(matches!(&still.pending[..], [Debt::Task { .. }]), "{:?}", still.pending);
+    assert!(matches!(&still.pending[..], [PendingItem::Task { .. }]), "{:?}", still.pending);
     let report = elsewhere.resume(&envelope, Resume::default()).await;
 
     assert_eq!((report.status, answer_to(&report, "call_1_1")), (Status::Completed, "printed".into()));
@@ -65,7 +69,7 @@ async fn a_task_is_asked_about_by_the_node_that_takes_the_run() {
 #[tokio::test(start_paused = true)]
 async fn a_run_with_a_server_of_its_own_is_taken_where_that_server_is_brought() {
     let own = Arc::new(FakeServers::default());
-    own.offer("desk", tool("look"));
+    own.tool_access("desk", tool("look"));
     let turns = json!([{"calls": [{"name": "ext_order"}]}, {"calls": [{"name": "mcp_desk_look"}]}, say("Done.")]);
     let world = World::of(given_an_agent().whose_model_says(turns)).with(order());
     let (here, elsewhere) = (world.node(keys(&["k1"])), world.node(keys(&["k1"])));
@@ -79,7 +83,7 @@ async fn a_run_with_a_server_of_its_own_is_taken_where_that_server_is_brought() 
     assert_eq!(refused, missing);
     assert!(elsewhere.has_never_seen(&envelope).await);
 
-    elsewhere.runner.inject(&envelope.run_id, Injected::new().and("desk", own.clone()));
+    elsewhere.runner.inject(&envelope.run_id, RunServers::new().and("desk", own.clone()));
     let report = elsewhere.resume(&envelope, tea()).await;
     assert_eq!((report.status, own.calls().len()), (Status::Completed, 1));
     assert!(elsewhere.facts(&envelope).await.iter().any(|fact| matches!(fact, Event::CallsStarted { .. })));

@@ -48,7 +48,7 @@ pub(crate) fn given_an_agent() -> Given {
 impl Given {
     /// Adds an MCP server with tools of these names.
     pub(crate) fn with_tools(self, server: &str, names: &[&str]) -> Self {
-        names.iter().for_each(|name| self.servers.offer(server, tool(name)));
+        names.iter().for_each(|name| self.servers.tool_access(server, tool(name)));
         self.with_server(server)
     }
 

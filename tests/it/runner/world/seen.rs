@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use toolgate::core::chat::{Message, Part, Role};
-use toolgate::core::run::Recorded;
+use toolgate::core::run::JournalEntry;
 use toolgate::runner::Report;
 
 /// The names of events.
-pub(crate) fn names(journal: &[Recorded]) -> Vec<&'static str> {
+pub(crate) fn names(journal: &[JournalEntry]) -> Vec<&'static str> {
     journal.iter().map(|recorded| recorded.event.name()).collect()
 }
 

@@ -58,7 +58,7 @@ pub(crate) async fn the_last_use_of_a_key_never_goes_back<S: Store>(store: Arc<S
         store.touch(&"key_a".into(), at(used)).await.unwrap();
         assert_eq!(store.by_hash(&hash).await.unwrap().unwrap().used_at, Some(at(known)));
     }
-    store.touch(&"key_of_nobody".into(), at(1)).await.unwrap();
+    store.touch(&"key_of_unknown".into(), at(1)).await.unwrap();
     assert_eq!(store.keys(&KeyFilter::default()).await.unwrap().len(), 1);
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn keys_are_listed_newest_first_and_by_tenant<S: Store>(store: 
     assert_eq!(ids(store.keys(&KeyFilter::default()).await.unwrap()), ["new", "other", "old"]);
     let of = |tenant: &str| KeyFilter { tenant: Some(tenant.into()), ..KeyFilter::default() };
     assert_eq!(ids(store.keys(&of("acme")).await.unwrap()), ["new", "old"]);
-    assert_eq!(ids(store.keys(&of("nobody")).await.unwrap()), [""; 0]);
+    assert_eq!(ids(store.keys(&of("unknown")).await.unwrap()), [""; 0]);
 }
 
 pub(crate) async fn pages_of_keys_have_each_key_once<S: Store>(store: Arc<S>) {
@@ -96,6 +96,6 @@ pub(crate) async fn pages_of_keys_have_each_key_once<S: Store>(store: Arc<S>) {
             assert_eq!(paged, whole, "{tenant:?} in pages of {limit}");
         }
     }
-    let unknown = KeyFilter { after: Some("key_of_nobody".into()), ..KeyFilter::default() };
+    let unknown = KeyFilter { after: Some("key_of_unknown".into()), ..KeyFilter::default() };
     assert_eq!(store.keys(&unknown).await.unwrap(), []);
 }

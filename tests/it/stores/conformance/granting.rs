@@ -154,14 +154,14 @@ pub(crate) async fn grants_are_found_by_id_and_tenant<S: Store>(store: Arc<S>) {
     let given = [
         Grant { created_at: at(1), tenant: "acme".into(), ..grant("of_acme", "h") },
         Grant { created_at: at(3), tenant: "acme".into(), ..grant("also_of_acme", "h") },
-        Grant { created_at: at(4), ..grant("of_nobody", "h") },
+        Grant { created_at: at(4), ..grant("of_unknown", "h") },
     ];
     for grant in &given {
         store.grant(grant).await.unwrap();
     }
     for (filter, found) in [
         (GrantFilter { tenant: Some("acme".into()), ..GrantFilter::default() }, vec!["also_of_acme", "of_acme"]),
-        (GrantFilter { tenant: Some("default".into()), ..GrantFilter::default() }, vec!["of_nobody"]),
+        (GrantFilter { tenant: Some("default".into()), ..GrantFilter::default() }, vec!["of_unknown"]),
         (GrantFilter { id: Some("of_acme".into()), ..GrantFilter::default() }, vec!["of_acme"]),
         (
             GrantFilter { id: Some("of_acme".into()), tenant: Some("default".into()), ..GrantFilter::default() },

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate::core::run::{Owes, Status};
-use toolgate::ports::{Owing, RunFilter, RunRow};
+use toolgate::core::run::{PendingCounts, Status};
+use toolgate::ports::{PendingKind, RunFilter, RunRow};
 
 use super::Store;
 use crate::stores::journals::{Appending, append, run};
@@ -43,7 +43,7 @@ pub(crate) async fn a_listing_filters_by_everything_at_once<S: Store>(store: Arc
         store.append(new).await.unwrap();
     }
     for status in Status::ALL.map(Some).into_iter().chain([None]) {
-        for agent in [Some("clerk"), Some("cook"), Some("nobody"), None] {
+        for agent in [Some("clerk"), Some("cook"), Some("unknown"), None] {
             for (session, tenant) in
                 [(Some("session_0"), None), (Some("session_2"), Some("acme")), (None, Some("dune"))]
             {
@@ -77,13 +77,13 @@ async fn assert_lists<S: Store>(store: &S, rows: &[RunRow]) {
     for (tenant, before) in [("acme", None), ("brim", Some(run(35))), ("acme", Some(run(20))), ("corp", None)] {
         for status in Status::ALL.map(Some).into_iter().chain([None]) {
             for (by_agent, by_session) in either.into_iter().flat_map(|a| either.map(|b| (a, b))) {
-                for (owing, purged) in [(None, false), (Some(Owing::Approval), false), (None, true)] {
+                for (pending_kind, purged) in [(None, false), (Some(PendingKind::Approval), false), (None, true)] {
                     let filter = RunFilter {
                         tenant: Some(tenant.into()),
                         status,
                         agent: by_agent.then(|| "cook".into()),
                         session: by_session.then(|| "session_1".into()),
-                        owing,
+                        pending_kind,
                         purged,
                         before: before.clone(),
                         limit: 12,
@@ -114,8 +114,8 @@ pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>)
         let status = Status::ALL[number % 5];
         let mut next = append(run(number), 1, 1).leaving(status);
         let approvals = u32::from(status == Status::Pending && number % 4 == 1);
-        let owes = Owes { approvals, ..Owes::default() };
-        next.row = RunRow { status, version: 2, owes, updated_at: next.row.updated_at, ..row.clone() };
+        let pending_counts = PendingCounts { approvals, ..PendingCounts::default() };
+        next.row = RunRow { status, version: 2, pending_counts, updated_at: next.row.updated_at, ..row.clone() };
         *row = next.row.clone();
         store.append(next).await.unwrap();
     }
@@ -126,10 +126,16 @@ pub(crate) async fn a_list_of_a_tenant_follows_its_runs<S: Store>(store: Arc<S>)
         store.purge(&row.id, 2, now).await.unwrap();
         *row = RunRow { title: String::new(), purged_at: Some(now), ..row.clone() };
     }
-    for row in rows.iter_mut().filter(|row| row.owes.approvals > 0) {
+    for row in rows.iter_mut().filter(|row| row.pending_counts.approvals > 0) {
         let mut decided = append(row.id.clone(), 2, 1);
         let updated_at = decided.row.updated_at;
-        decided.row = RunRow { status: Status::Running, version: 3, owes: Owes::default(), updated_at, ..row.clone() };
+        decided.row = RunRow {
+            status: Status::Running,
+            version: 3,
+            pending_counts: PendingCounts::default(),
+            updated_at,
+            ..row.clone()
+        };
         *row = decided.row.clone();
         store.append(decided).await.unwrap();
     }
@@ -140,7 +146,7 @@ pub(crate) async fn a_listing_shows_the_row_of_the_last_append<S: Store>(store: 
     store.append(append(run(1), 0, 1).by("node_a")).await.unwrap();
     let mut last = append(run(1), 1, 2).by("node_a").leaving(Status::Pending);
     let (asked_at, due_at) = (Some(last.row.created_at), Some(last.row.updated_at));
-    last.row.owes = Owes { approvals: 2, results: 3, answers: 1, tasks: 4, asked_at, due_at };
+    last.row.pending_counts = PendingCounts { approvals: 2, results: 3, answers: 1, tasks: 4, asked_at, due_at };
     store.append(last.clone()).await.unwrap();
     assert_eq!(store.list(&RunFilter::default()).await.unwrap(), [last.row]);
 
@@ -152,19 +158,24 @@ pub(crate) async fn a_listing_shows_the_row_of_the_last_append<S: Store>(store: 
 pub(crate) async fn a_listing_finds_pending_items_and_deadlines<S: Store>(store: Arc<S>) {
     let second = |second| Timestamp::from_second(second).unwrap();
     let waits = [
-        Owes { approvals: 1, asked_at: Some(second(50)), due_at: Some(second(100)), ..Owes::default() },
-        Owes { tasks: 1, ..Owes::default() },
-        Owes { results: 1, answers: 1, due_at: Some(second(200)), ..Owes::default() },
-        Owes::default(),
+        PendingCounts {
+            approvals: 1,
+            asked_at: Some(second(50)),
+            due_at: Some(second(100)),
+            ..PendingCounts::default()
+        },
+        PendingCounts { tasks: 1, ..PendingCounts::default() },
+        PendingCounts { results: 1, answers: 1, due_at: Some(second(200)), ..PendingCounts::default() },
+        PendingCounts::default(),
     ];
-    for (number, owes) in waits.into_iter().enumerate() {
+    for (number, pending_counts) in waits.into_iter().enumerate() {
         let mut new = append(run(number), 0, 1).leaving(Status::Pending);
-        new.row.owes = owes;
+        new.row.pending_counts = pending_counts;
         store.append(new).await.unwrap();
     }
     let found = async |filter: RunFilter| numbers(&store.list(&filter).await.unwrap());
-    assert_eq!(found(RunFilter { owing: Some(Owing::Approval), ..RunFilter::default() }).await, [0]);
-    assert_eq!(found(RunFilter { owing: Some(Owing::Task), ..RunFilter::default() }).await, [1]);
+    assert_eq!(found(RunFilter { pending_kind: Some(PendingKind::Approval), ..RunFilter::default() }).await, [0]);
+    assert_eq!(found(RunFilter { pending_kind: Some(PendingKind::Task), ..RunFilter::default() }).await, [1]);
     let by = |at| RunFilter { due_by: Some(second(at)), ..RunFilter::default() };
     assert_eq!(found(by(99)).await, [0; 0]);
     assert_eq!(found(by(100)).await, [0]);

@@ -128,7 +128,7 @@ pub(crate) async fn a_renewed_lease_holds<S: Store>(store: Arc<S>) {
     }
     let all = [run(1), run(2), run(3)];
     store.renew(&node("node_a"), &all, LONG).await.unwrap();
-    store.renew(&node("node_nobody"), &all, LONG).await.unwrap();
+    store.renew(&node("node_unknown"), &all, LONG).await.unwrap();
     assert_eq!(store.claim(&any("node_c")).await.unwrap(), [run(3)]);
     let other = store.append(append(run(2), 1, 1).by("node_c")).await;
     assert_eq!(other, Err(AppendError::Owned(node("node_a"))));

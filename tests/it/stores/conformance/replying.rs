@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use jiff::Timestamp;
 use toolgate::core::run::Status;
-use toolgate::ports::{Asked, Begun, Fate, Replies, Reply};
+use toolgate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoredResponse};
 
 use super::Store;
 use crate::stores::journals::{Appending, append, run};
@@ -14,8 +14,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn asked(caller: &str, key: &str) -> Asked {
-    Asked {
+fn asked(caller: &str, key: &str) -> IdempotentRequest {
+    IdempotentRequest {
         tenant: "acme".into(),
         caller: caller.to_owned(),
         key: key.to_owned(),
@@ -26,22 +26,22 @@ fn asked(caller: &str, key: &str) -> Asked {
     }
 }
 
-fn begun(fate: Fate) -> Option<Begun> {
-    Some(Begun { fingerprint: "a hash".to_owned(), run: Some("run_1".into()), fate })
+fn begun(fate: RequestState) -> Option<IdempotencyRecord> {
+    Some(IdempotencyRecord { fingerprint: "a hash".to_owned(), run: Some("run_1".into()), fate })
 }
 
-fn reply() -> Reply {
+fn reply() -> StoredResponse {
     let headers = vec![("location".to_owned(), "/v1/runs/1".to_owned())];
-    Reply { status: 201, run: Some("run_1".into()), headers, body: vec![0, 255, b'"'] }
+    StoredResponse { status: 201, run: Some("run_1".into()), headers, body: vec![0, 255, b'"'] }
 }
 
 pub(crate) async fn a_request_is_recorded_once_with_its_response<S: Store>(store: Arc<S>) {
     let first = asked("ann", "k");
     assert_eq!(store.begin(&first, at(100)).await.unwrap(), None);
-    let again = Asked { run: Some("run_2".into()), fingerprint: "another".to_owned(), ..first.clone() };
-    assert_eq!(store.begin(&again, at(101)).await.unwrap(), begun(Fate::UnderWay { held_until: at(115) }));
-    for fate in [Fate::Answered(reply()), Fate::Unkept, Fate::UnderWay { held_until: at(0) }] {
-        Replies::settle(&*store, &first, &fate).await.unwrap();
+    let again = IdempotentRequest { run: Some("run_2".into()), fingerprint: "another".to_owned(), ..first.clone() };
+    assert_eq!(store.begin(&again, at(101)).await.unwrap(), begun(RequestState::UnderWay { held_until: at(115) }));
+    for fate in [RequestState::Answered(reply()), RequestState::Unkept, RequestState::UnderWay { held_until: at(0) }] {
+        IdempotencyStore::settle(&*store, &first, &fate).await.unwrap();
         assert_eq!(store.begin(&again, at(102)).await.unwrap(), begun(fate));
     }
 }
@@ -53,7 +53,7 @@ pub(crate) async fn of_concurrent_begins_of_one_request_one_wins<S: Store>(store
 }
 
 pub(crate) async fn a_request_belongs_to_its_caller<S: Store>(store: Arc<S>) {
-    let other_tenant = Asked { tenant: "bolt".into(), ..asked("ann", "k") };
+    let other_tenant = IdempotentRequest { tenant: "bolt".into(), ..asked("ann", "k") };
     for request in [asked("ann", "k"), asked("bob", "k"), asked("ann", "l"), other_tenant] {
         assert_eq!(store.begin(&request, at(100)).await.unwrap(), None, "{request:?}");
     }
@@ -62,20 +62,24 @@ pub(crate) async fn a_request_belongs_to_its_caller<S: Store>(store: Arc<S>) {
 pub(crate) async fn a_forgotten_or_expired_request_starts_again<S: Store>(store: Arc<S>) {
     let request = asked("ann", "k");
     store.begin(&request, at(100)).await.unwrap();
-    Replies::forget(&*store, &request).await.unwrap();
+    IdempotencyStore::forget(&*store, &request).await.unwrap();
     assert_eq!(store.begin(&request, at(101)).await.unwrap(), None);
-    Replies::settle(&*store, &request, &Fate::Answered(reply())).await.unwrap();
+    IdempotencyStore::settle(&*store, &request, &RequestState::Answered(reply())).await.unwrap();
     assert!(store.begin(&request, at(999)).await.unwrap().is_some());
-    let later = Asked { fingerprint: "later".to_owned(), held_until: at(1015), expires_at: at(2000), ..request };
+    let later =
+        IdempotentRequest { fingerprint: "later".to_owned(), held_until: at(1015), expires_at: at(2000), ..request };
     assert_eq!(store.begin(&later, at(1000)).await.unwrap(), None);
     let known = store.begin(&later, at(1001)).await.unwrap().unwrap();
-    assert_eq!((known.fingerprint.as_str(), known.fate), ("later", Fate::UnderWay { held_until: at(1015) }));
+    assert_eq!((known.fingerprint.as_str(), known.fate), ("later", RequestState::UnderWay { held_until: at(1015) }));
     // More records than one sweep deletes: requested ones count as expired all the same.
     for number in 0..200 {
-        store.begin(&Asked { expires_at: at(1010), ..asked("ann", &number.to_string()) }, at(1002)).await.unwrap();
+        store
+            .begin(&IdempotentRequest { expires_at: at(1010), ..asked("ann", &number.to_string()) }, at(1002))
+            .await
+            .unwrap();
     }
     for number in (0..200).rev() {
-        let request = Asked { expires_at: at(3000), ..asked("ann", &number.to_string()) };
+        let request = IdempotentRequest { expires_at: at(3000), ..asked("ann", &number.to_string()) };
         assert_eq!(store.begin(&request, at(1010)).await.unwrap(), None, "{number}");
     }
 }
@@ -86,16 +90,16 @@ pub(crate) async fn a_held_request_reports_its_deadline<S: Store>(store: Arc<S>)
     for (until, known) in [(130, 130), (120, 130)] {
         store.prolong(&request, at(until)).await.unwrap();
         let begun = store.begin(&request, at(101)).await.unwrap().unwrap();
-        assert_eq!(begun.fate, Fate::UnderWay { held_until: at(known) });
+        assert_eq!(begun.fate, RequestState::UnderWay { held_until: at(known) });
     }
-    Replies::settle(&*store, &request, &Fate::Answered(reply())).await.unwrap();
+    IdempotencyStore::settle(&*store, &request, &RequestState::Answered(reply())).await.unwrap();
     store.prolong(&request, at(500)).await.unwrap();
-    assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, Fate::Answered(reply()));
+    assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, RequestState::Answered(reply()));
 }
 
 pub(crate) async fn an_abandoned_request_is_taken_over_by_one<S: Store>(store: Arc<S>) {
     let first = asked("ann", "k");
-    let repeat = Asked { held_until: at(130), ..first.clone() };
+    let repeat = IdempotentRequest { held_until: at(130), ..first.clone() };
     assert!(!store.take_over(&repeat, at(200)).await.unwrap(), "it was never noted");
     store.begin(&first, at(100)).await.unwrap();
     assert!(!store.take_over(&repeat, at(114)).await.unwrap(), "it is held");
@@ -103,9 +107,9 @@ pub(crate) async fn an_abandoned_request_is_taken_over_by_one<S: Store>(store: A
     let all = join_all((0..20).map(|_| store.take_over(&repeat, at(115)))).await;
 
     assert_eq!(all.into_iter().filter(|taken| *taken.as_ref().unwrap()).count(), 1);
-    assert_eq!(store.begin(&first, at(116)).await.unwrap(), begun(Fate::UnderWay { held_until: at(130) }));
-    for fate in [Fate::Answered(reply()), Fate::Unkept] {
-        Replies::settle(&*store, &first, &fate).await.unwrap();
+    assert_eq!(store.begin(&first, at(116)).await.unwrap(), begun(RequestState::UnderWay { held_until: at(130) }));
+    for fate in [RequestState::Answered(reply()), RequestState::Unkept] {
+        IdempotencyStore::settle(&*store, &first, &fate).await.unwrap();
         assert!(!store.take_over(&repeat, at(500)).await.unwrap(), "it is settled");
         assert_eq!(store.begin(&first, at(501)).await.unwrap(), begun(fate));
     }
@@ -113,17 +117,17 @@ pub(crate) async fn an_abandoned_request_is_taken_over_by_one<S: Store>(store: A
 
 pub(crate) async fn an_answer_that_quotes_a_purged_run_is_forgotten<S: Store>(store: Arc<S>) {
     store.append(append(run(1), 0, 2).leaving(Status::Completed)).await.unwrap();
-    let quoting = |run| Fate::Answered(Reply { run, ..reply() });
+    let quoting = |run| RequestState::Answered(StoredResponse { run, ..reply() });
     let noted = [(asked("ann", "a"), Some(run(1))), (asked("bob", "b"), Some(run(2))), (asked("bob", "c"), None)];
     for (request, quoted) in &noted {
         store.begin(request, at(100)).await.unwrap();
-        Replies::settle(&*store, request, &quoting(quoted.clone())).await.unwrap();
+        IdempotencyStore::settle(&*store, request, &quoting(quoted.clone())).await.unwrap();
     }
 
     store.purge(&run(1), 2, at(101)).await.unwrap();
 
     for (request, quoted) in noted {
-        let left = if quoted == Some(run(1)) { Fate::Unkept } else { quoting(quoted) };
+        let left = if quoted == Some(run(1)) { RequestState::Unkept } else { quoting(quoted) };
         assert_eq!(store.begin(&request, at(102)).await.unwrap(), begun(left), "{}", request.key);
     }
 }

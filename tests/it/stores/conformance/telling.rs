@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate::core::run::Status;
 use toolgate::ports::{
-    DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointSaved, EndpointSecrets, Settled,
-    Standing, Told, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookOutbox, WebhookSecret,
+    Announcement, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointHealth, EndpointSaved,
+    EndpointSecrets, Settled, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookOutbox,
+    WebhookSecret,
 };
 
 use super::Store;
@@ -137,10 +138,10 @@ pub(crate) async fn an_idle_run_is_unannounced_until_it_is_announced<S: Store>(s
     assert_eq!(untold().await, [(run(1), 4, 0), (run(2), 1, 0)]);
     assert_eq!(store.untold(1).await.unwrap().len(), 1);
 
-    store.tell(Told { run: run(1), up_to: 4, deliveries: Vec::new() }).await.unwrap();
+    store.announce(Announcement { run: run(1), up_to: 4, deliveries: Vec::new() }).await.unwrap();
     assert_eq!(untold().await, [(run(2), 1, 0)]);
     store.append(append(run(1), 4, 1).leaving(Status::Failed)).await.unwrap();
-    store.tell(Told { run: run(1), up_to: 2, deliveries: Vec::new() }).await.unwrap();
+    store.announce(Announcement { run: run(1), up_to: 2, deliveries: Vec::new() }).await.unwrap();
     assert_eq!(untold().await, [(run(1), 5, 4), (run(2), 1, 0)], "the mark never moves back");
 }
 
@@ -176,15 +177,15 @@ pub(crate) async fn an_unannounced_deleted_run_hides_no_other_run<S: Store>(stor
 pub(crate) async fn announcing_twice_creates_one_delivery<S: Store>(store: Arc<S>) {
     store.save(&endpoint("we_a", "default")).await.unwrap();
     store.append(append(run(1), 0, 1).leaving(Status::Pending)).await.unwrap();
-    let tell = |made| Told {
+    let tell = |made| Announcement {
         run: run(1),
         up_to: 1,
-        deliveries: vec![delivery("msg_1", "we_a", made), delivery("msg_2", "we_nobody", made)],
+        deliveries: vec![delivery("msg_1", "we_a", made), delivery("msg_2", "we_unknown", made)],
     };
-    store.tell(tell(1)).await.unwrap();
-    store.tell(tell(2)).await.unwrap();
+    store.announce(tell(1)).await.unwrap();
+    store.announce(tell(2)).await.unwrap();
     assert_eq!(listed(&store, "we_a").await, [delivery("msg_1", "we_a", 1)]);
-    assert_eq!(listed(&store, "we_nobody").await, [], "it has no endpoint");
+    assert_eq!(listed(&store, "we_unknown").await, [], "it has no endpoint");
 }
 
 pub(crate) async fn the_endpoint_that_is_longest_due_comes_first<S: Store>(store: Arc<S>) {
@@ -230,7 +231,8 @@ pub(crate) async fn a_delivery_claimed_by_another_worker_is_not_settled<S: Store
     let first = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
     store.take(&"we_a".into(), second(60), second(120), 1).await.unwrap();
     let arrived = WebhookDelivery { state: DeliveryState::Delivered, tries: 1, ..first };
-    let settled = |until| Settled { delivery: arrived.clone(), taken_until: second(until), standing: Standing::Well };
+    let settled =
+        |until| Settled { delivery: arrived.clone(), taken_until: second(until), standing: EndpointHealth::Well };
     WebhookDeliveries::settle(&*store, &settled(60)).await.unwrap();
     assert_eq!(listed(&store, "we_a").await.remove(0).due_at(), Some(second(120)));
     WebhookDeliveries::settle(&*store, &settled(120)).await.unwrap();
@@ -241,11 +243,15 @@ pub(crate) async fn a_delivery_claimed_by_another_worker_is_not_settled<S: Store
 pub(crate) async fn a_disabled_endpoint_receives_nothing<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
     let settle = async |standing| after(&store, standing).await;
-    assert_eq!(settle(Standing::Failing(second(3))).await.failing_since, Some(second(3)));
-    assert_eq!(settle(Standing::Failing(second(4))).await.failing_since, Some(second(3)), "the first failure counts");
-    assert_eq!(settle(Standing::Well).await.failing_since, None);
+    assert_eq!(settle(EndpointHealth::Failing(second(3))).await.failing_since, Some(second(3)));
+    assert_eq!(
+        settle(EndpointHealth::Failing(second(4))).await.failing_since,
+        Some(second(3)),
+        "the first failure counts"
+    );
+    assert_eq!(settle(EndpointHealth::Well).await.failing_since, None);
     let disabled = Disabled { at: second(5), reason: "it says it is gone".into() };
-    assert_eq!(settle(Standing::Disabled(disabled.clone())).await.disabled, Some(disabled));
+    assert_eq!(settle(EndpointHealth::Disabled(disabled.clone())).await.disabled, Some(disabled));
     assert_eq!(due(&store, 1_000).await, [""; 0]);
     assert_eq!(store.take(&"we_a".into(), second(1_000), second(2_000), 9).await.unwrap(), []);
     let off = all(&store).await.remove(0);
@@ -254,7 +260,7 @@ pub(crate) async fn a_disabled_endpoint_receives_nothing<S: Store>(store: Arc<S>
 }
 
 /// Claims the next message of the only endpoint, settles it like this, and returns the endpoint.
-async fn after<S: Store>(store: &Arc<S>, standing: Standing) -> WebhookEndpoint {
+async fn after<S: Store>(store: &Arc<S>, standing: EndpointHealth) -> WebhookEndpoint {
     let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
     let settled = Settled { delivery: taken, taken_until: second(60), standing };
     WebhookDeliveries::settle(&**store, &settled).await.unwrap();
@@ -271,25 +277,25 @@ async fn one_endpoint_with_messages<S: Store>(store: &Arc<S>) {
 pub(crate) async fn a_stale_attempt_does_not_disable_a_recovered_endpoint<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
     let disabled = Disabled { at: second(9), reason: "nothing has arrived there for days".into() };
-    let given_up = Standing::GivenUp { since: second(3), disabled: disabled.clone() };
-    after(&store, Standing::Failing(second(3))).await;
-    after(&store, Standing::Well).await;
+    let given_up = EndpointHealth::GivenUp { since: second(3), disabled: disabled.clone() };
+    after(&store, EndpointHealth::Failing(second(3))).await;
+    after(&store, EndpointHealth::Well).await;
     let recovered = after(&store, given_up.clone()).await;
     assert_eq!((recovered.disabled, recovered.failing_since), (None, Some(second(9))), "it starts to fail again");
 
-    let given_up = Standing::GivenUp { since: second(9), disabled: disabled.clone() };
+    let given_up = EndpointHealth::GivenUp { since: second(9), disabled: disabled.clone() };
     assert_eq!(after(&store, given_up).await.disabled, Some(disabled));
 }
 
 pub(crate) async fn a_change_of_an_endpoint_keeps_its_failure_state<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
     let read = all(&store).await.remove(0);
-    after(&store, Standing::Failing(second(3))).await;
+    after(&store, EndpointHealth::Failing(second(3))).await;
     assert_eq!(store.save(&WebhookEndpoint { description: None, ..read }).await.unwrap(), EndpointSaved::Saved);
     let changed = all(&store).await.remove(0);
     assert_eq!((changed.description.clone(), changed.failing_since), (None, Some(second(3))));
 
-    after(&store, Standing::Well).await;
+    after(&store, EndpointHealth::Well).await;
     let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
     assert_eq!(store.save(&WebhookEndpoint { disabled, ..changed }).await.unwrap(), EndpointSaved::Saved);
     assert_eq!(all(&store).await.remove(0).failing_since, None, "it had recovered");
@@ -297,7 +303,7 @@ pub(crate) async fn a_change_of_an_endpoint_keeps_its_failure_state<S: Store>(st
 
 pub(crate) async fn a_reenabled_endpoint_has_no_failures<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
-    let failing = after(&store, Standing::Failing(second(3))).await;
+    let failing = after(&store, EndpointHealth::Failing(second(3))).await;
     let disabled = Some(Disabled { at: second(4), reason: "kim switched it off".into() });
     assert_eq!(store.save(&WebhookEndpoint { disabled, ..failing }).await.unwrap(), EndpointSaved::Saved);
     let off = all(&store).await.remove(0);
@@ -334,7 +340,7 @@ pub(crate) async fn deliveries_are_listed_newest_first_in_pages<S: Store>(store:
     assert_eq!(ids(&page(None, Some("msg_c"), 2).await), ["msg_b", "msg_a"]);
     assert_eq!(ids(&page(Some("msg_b"), None, 2).await), ["msg_b"]);
     assert_eq!(ids(&page(Some("msg_e"), None, 2).await), [""; 0]);
-    assert_eq!(ids(&page(None, Some("msg_nobody"), 2).await), [""; 0]);
+    assert_eq!(ids(&page(None, Some("msg_unknown"), 2).await), [""; 0]);
     assert_eq!(ids(&page(None, Some("msg_e"), 2).await), [""; 0], "that of another endpoint is no place");
 }
 

@@ -26,7 +26,7 @@ impl Machine {
     fn whose_model_says(turns: Value) -> Self {
         let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();
         let servers = FakeServers::default();
-        ["read", "break", "delete"].iter().for_each(|name| servers.offer("files", tool(name)));
+        ["read", "break", "delete"].iter().for_each(|name| servers.tool_access("files", tool(name)));
         servers.answer("break", Outcome::Returned(ToolOutput::error("it broke")));
         let guarded = Match { tool: Some("*_delete".into()), ..Match::default() };
         let ask = Rule::new("guard", Verdict::Ask, "it cannot be undone", guarded, Vec::new(), Vec::new()).unwrap();

@@ -33,7 +33,7 @@ fn tell_all(metrics: &Metrics) {
     let sink = metrics.sink(Arc::new(journals::identity));
     for journal in journals::all(Timestamp::UNIX_EPOCH) {
         for recorded in journal.events {
-            sink.observe(&journal.run, &Update::Recorded(recorded));
+            sink.observe(&journal.run, &Update::JournalEntry(recorded));
         }
     }
 }
@@ -142,7 +142,7 @@ async fn store_gauges_are_read_from_the_stores_index() {
     let metrics = readable();
     assert!(!metrics.prometheus().contains("toolgate_approvals_pending"), "unknown is not zero");
 
-    metrics.backlog().refresh(&MemoryStore::new()).await.unwrap();
+    metrics.store_gauges().refresh(&MemoryStore::new()).await.unwrap();
 
     assert_eq!(parsed(&metrics.prometheus())["toolgate_approvals_pending"], 0.0);
 }
@@ -182,7 +182,7 @@ fn an_unknown_model_keeps_its_configured_name() {
     let sink = metrics.sink(Arc::new(unknown));
     let journal = journals::plain_answer(Timestamp::UNIX_EPOCH);
     for recorded in journal.events {
-        sink.observe(&journal.run, &Update::Recorded(recorded));
+        sink.observe(&journal.run, &Update::JournalEntry(recorded));
     }
     assert!(metrics.prometheus().contains(r#"gen_ai_provider_name="_other",gen_ai_request_model="main""#));
 }

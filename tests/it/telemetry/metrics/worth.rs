@@ -12,7 +12,7 @@ use crate::telemetry::journals::{self, Journal};
 
 fn tell(sink: &dyn EventSink, journal: &Journal, from: usize, to: usize) {
     for recorded in &journal.events[from..to] {
-        sink.observe(&journal.run, &Update::Recorded(recorded.clone()));
+        sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
     }
 }
 
@@ -61,7 +61,7 @@ fn facts_are_counted_once_wherever_a_run_is_resumed() {
             let (first, second) = (Records::default(), Records::default());
             let (sink, other) = (first.sink(), second.sink());
             tell(&*sink, &journal, 0, cut);
-            sink.laid_down(&journal.run, Timestamp::UNIX_EPOCH);
+            sink.released(&journal.run, Timestamp::UNIX_EPOCH);
             other.took_up(&journal.run, &journal.events[..cut]);
             tell(&*other, &journal, 0, journal.events.len()); // history is observed again
             let both: Vec<String> = first.lines().into_iter().chain(second.lines()).collect();

@@ -103,7 +103,7 @@ fn names_that_look_like_patterns_mean_themselves() {
     let odd = ["*", "team[1]", "{a,b}", r"a\*", "kim"];
     for name in odd {
         let policy = loaded(&suggested(&past([by(name, approved("a", name, &json!({})))])));
-        for (tool, principal) in odd.iter().chain(&["team1", "a", "b", "anybody"]).map(|other| (other, other)) {
+        for (tool, principal) in odd.iter().chain(&["team1", "a", "b", "anyone"]).map(|other| (other, other)) {
             let expected = if *tool == name { Verdict::Allow } else { Verdict::Ask };
             assert_eq!(judged(&policy, tool, Some(principal), &json!({})), expected, "{name}, {tool}");
         }

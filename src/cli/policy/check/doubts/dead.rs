@@ -3,7 +3,7 @@
 use super::{Part, Warning};
 use crate::core::pattern::Pattern;
 use crate::core::policy::{Match, Policy, Rule, Verdict};
-use crate::core::tool::{Builtin, mcp_name, visible};
+use crate::core::tool::{Builtin, escape_untrusted, mcp_name};
 
 /// Warns about a rule that never decides.
 pub(super) fn of_rule(policy: &Policy, position: usize, rule: &Rule) -> Option<Warning> {
@@ -34,13 +34,13 @@ fn contradiction(wanted: &Match) -> Option<(String, String)> {
             && !Builtin::ALL.iter().any(|own| pattern.fits(own.name()))
         {
             let known: Vec<&str> = Builtin::ALL.iter().map(|own| own.name()).collect();
-            let message = format!("no builtin tool fits `named: {}`", visible(named));
+            let message = format!("no builtin tool fits `named: {}`", escape_untrusted(named));
             return Some((message, format!("builtin tools are {}", known.join(", "))));
         }
     }
     let tool = wanted.tool.as_deref()?;
     let is_from = |prefix: &str| tool.starts_with(prefix);
-    let shown = format!("tool: {}", visible(tool));
+    let shown = format!("tool: {}", escape_untrusted(tool));
     match wanted.origin.as_deref() {
         Some("mcp") if is_from("ext_") => {
             return never(&shown, "origin: mcp", "`ext_…` is the name of an external tool");
@@ -57,12 +57,12 @@ fn contradiction(wanted: &Match) -> Option<(String, String)> {
     let prefix = mcp_name(&server.into(), "x").to_string();
     let prefix = prefix.strip_suffix('x').unwrap_or(&prefix);
     let other_server = is_literal(tool) && is_literal(server) && is_from("mcp_") && !is_from(prefix);
-    other_server.then(|| (format!("`{shown}` is no tool of the server `{}`", visible(server)), one_of_two())).filter(
-        |_| {
+    other_server
+        .then(|| (format!("`{shown}` is no tool of the server `{}`", escape_untrusted(server)), one_of_two()))
+        .filter(|_| {
             // A name that is too long is shortened and then does not contain the server id.
             tool.len() < 60
-        },
-    )
+        })
 }
 
 /// Warns about an `allow` rule that matches hints of tools without trusted hints.
@@ -80,7 +80,7 @@ fn untrusted_allowance(rule: &Rule) -> Option<(String, String)> {
 fn never_true(rule: &Rule) -> Option<Warning> {
     let when = rule.when()?;
     let why = when.why_never()?;
-    let message = format!("it never matches: of `when: {}`, {why}", visible(when.text()));
+    let message = format!("it never matches: of `when: {}`, {why}", escape_untrusted(when.text()));
     Some(Warning::new(Part::When, message, "correct the condition, or remove the rule"))
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Part, Warning};
 use crate::core::policy::{Rule, TextFunction, TextTest, Verdict};
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 
 /// The kind of an argument's content, guessed from its name or its values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -135,10 +135,10 @@ fn is_open(pattern: &str, kind: Kind) -> bool {
 }
 
 fn warning(test: &TextTest, kind: Kind, verdict: Verdict) -> Warning {
-    let argument = visible(&test.argument);
+    let argument = escape_untrusted(&test.argument);
     let shown = match test.text.is_empty() {
         true => format!("`{argument}.{}(…)`", test.function.as_str()),
-        false => format!("`{argument}.{}('{}')`", test.function.as_str(), visible(&test.text)),
+        false => format!("`{argument}.{}('{}')`", test.function.as_str(), escape_untrusted(&test.text)),
     };
     let (why, remedy) = match kind {
         Kind::Command => (of_command(test, verdict), command_remedy(test)),
@@ -177,7 +177,7 @@ fn literal(test: &TextTest) -> &str {
 fn of_command(test: &TextTest, verdict: Verdict) -> String {
     let text = Some(literal(test)).filter(|text| !text.is_empty()).unwrap_or("git diff");
     match verdict {
-        Verdict::Allow => format!("`{}; rm -rf /` passes it, too", visible(text)),
+        Verdict::Allow => format!("`{}; rm -rf /` passes it, too", escape_untrusted(text)),
         Verdict::Ask | Verdict::Deny => {
             "a shell runs the same command written in another way, such as `r\\m` for `rm`".to_owned()
         }
@@ -189,9 +189,13 @@ fn command_remedy(test: &TextTest) -> String {
     let words = if words.is_empty() { "git, [diff, log]".to_owned() } else { words.join(", ") };
     let name = test.argument.strip_prefix("args.").unwrap_or("command");
     match name {
-        "command" | "cmd" | "command_line" => format!("write `command: [{}]` in `match`", visible(&words)),
+        "command" | "cmd" | "command_line" => format!("write `command: [{}]` in `match`", escape_untrusted(&words)),
         other => {
-            format!("write `command: {{ argument: {}, words: [{}] }}` in `match`", visible(other), visible(&words))
+            format!(
+                "write `command: {{ argument: {}, words: [{}] }}` in `match`",
+                escape_untrusted(other),
+                escape_untrusted(&words)
+            )
         }
     }
 }
@@ -210,11 +214,11 @@ fn of_path(test: &TextTest, verdict: Verdict) -> String {
 }
 
 fn path_remedy(test: &TextTest) -> String {
-    format!("write `{}.within('{}')`", visible(&test.argument), root(test))
+    format!("write `{}.within('{}')`", escape_untrusted(&test.argument), root(test))
 }
 
 /// The intended folder.
 fn root(test: &TextTest) -> String {
     let text = literal(test).trim_end_matches('/');
-    if text.starts_with('/') { visible(text) } else { "/srv".to_owned() }
+    if text.starts_with('/') { escape_untrusted(text) } else { "/srv".to_owned() }
 }

@@ -3,7 +3,7 @@
 
 use super::{Part, SIGNS, Warning};
 use crate::core::policy::{Match, Rule, Verdict};
-use crate::core::tool::visible;
+use crate::core::tool::escape_untrusted;
 
 /// Programs that execute their arguments, so the program name limits nothing.
 const RUNNERS: [&str; 32] = [
@@ -48,7 +48,7 @@ fn by_name(rule: &Rule) -> Option<Warning> {
     if !rule.allows_by_name_alone() || is_own || is_everything || is_external {
         return None;
     }
-    let shown: Vec<String> = names.iter().map(|(key, name)| format!("`{key}: {}`", visible(name))).collect();
+    let shown: Vec<String> = names.iter().map(|(key, name)| format!("`{key}: {}`", escape_untrusted(name))).collect();
     let shown = shown.join(" and ");
     Some(match rule.allows_names_of_any_server() {
         true => Warning::new(
@@ -90,11 +90,11 @@ fn any_command(rule: &Rule) -> Option<Warning> {
     let programs = command.words.first()?;
     let name = |program: &String| program.rsplit('/').next().unwrap_or_default().to_owned();
     if let Some(program) = programs.iter().find(|program| RUNNERS.contains(&name(program).as_str())) {
-        let message = format!("`{}` executes its arguments, so the rule allows any command", visible(program));
+        let message = format!("`{}` executes its arguments, so the rule allows any command", escape_untrusted(program));
         return Some(Warning::new(Part::Match, message, "name the intended program instead"));
     }
     let is_alone = command.words.len() == 1;
     let program = programs.iter().find(|program| is_alone && WITH_SUBCOMMANDS.contains(&name(program).as_str()))?;
-    let message = format!("`command: [{}]` allows every subcommand of it", visible(program));
-    Some(Warning::new(Part::Match, message, format!("list the subcommands: `[{}, [A, B]]`", visible(program))))
+    let message = format!("`command: [{}]` allows every subcommand of it", escape_untrusted(program));
+    Some(Warning::new(Part::Match, message, format!("list the subcommands: `[{}, [A, B]]`", escape_untrusted(program))))
 }

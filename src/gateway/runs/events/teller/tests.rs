@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::core::run::{CallVerdict, Recorded, Right};
+use crate::core::run::{Authorization, CallVerdict, JournalEntry};
 
 const RUN: &str = "run_1";
 
 /// A fact at a position, as a journal has it.
-fn fact(seq: u64, mut event: Value) -> Recorded {
+fn fact(seq: u64, mut event: Value) -> JournalEntry {
     event["seq"] = json!(seq);
     event["at"] = json!("2026-01-01T00:00:00Z");
     serde_json::from_value(event).unwrap()
@@ -22,12 +22,14 @@ fn started() -> Value {
 }
 
 /// Facts that yield one event, several, or no event.
-fn journal(turns: &[u8]) -> Vec<Recorded> {
+fn journal(turns: &[u8]) -> Vec<JournalEntry> {
     let mut events = vec![started()];
     for turn in turns {
         let attempts = u32::from(turn % 3) + 1;
         for attempt in 1..=attempts {
-            events.push(json!({"type": "llm.call.started", "model": "large", "attempt": attempt, "offer": "tools"}));
+            events.push(
+                json!({"type": "llm.call.started", "model": "large", "attempt": attempt, "tool_access": "enabled"}),
+            );
         }
         events.push(serde_json::to_value(checked(turn)).unwrap());
     }
@@ -39,12 +41,12 @@ fn journal(turns: &[u8]) -> Vec<Recorded> {
 fn checked(turn: &u8) -> Event {
     let call = "call_1".into();
     match turn % 2 {
-        0 => Event::CallChecked { call, verdict: CallVerdict::Run { by: Right::Person } },
+        0 => Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::Person } },
         _ => Event::MessageAdded { message: crate::core::chat::Message::user("More") },
     }
 }
 
-fn told(journal: &[Recorded], seen: Option<EventId>) -> Vec<EventView> {
+fn told(journal: &[JournalEntry], seen: Option<EventId>) -> Vec<EventView> {
     let mut teller = Teller::new(RUN.into(), Content::Omit, seen);
     let told = journal.iter().flat_map(|fact| teller.tell(fact)).collect();
     assert!(teller.has_ended());
@@ -53,7 +55,7 @@ fn told(journal: &[Recorded], seen: Option<EventId>) -> Vec<EventView> {
 
 /// The events of a teller that released the run after each of the first facts, and read the journal from its beginning
 /// again.
-fn told_with_releases(journal: &[Recorded]) -> Vec<EventView> {
+fn told_with_releases(journal: &[JournalEntry]) -> Vec<EventView> {
     let mut teller = Teller::new(RUN.into(), Content::Omit, None);
     let told = (1..=journal.len()).flat_map(|length| {
         let told: Vec<EventView> = journal[..length].iter().flat_map(|fact| teller.tell(fact)).collect();

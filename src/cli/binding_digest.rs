@@ -1,0 +1,82 @@
+//! Binding digests: the digest with which a decision names the call that was shown, so that the decision cannot apply
+//! to a changed call. People type a prefix of a digest; the runner compares whole digests.
+
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{PendingItem, Resume};
+
+/// The minimum number of hexadecimal digits of a prefix.
+const FEWEST: usize = 12;
+/// The number of digits in a command that the user can copy.
+const OFFERED: usize = 16;
+const PREFIX: &str = "sha256:";
+
+/// A digest, or a prefix of one, as the user typed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen(String);
+
+/// A digest with its call, `CALL_ID=DIGEST`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SeenAt {
+    pub(super) call: CallId,
+    /// The digest of the call as shown.
+    pub(super) seen: Seen,
+}
+
+impl Seen {
+    /// The digest in the runner's form.
+    pub(super) fn into_digest(self) -> String {
+        format!("{PREFIX}{}", self.0)
+    }
+}
+
+/// Parses a digest from a flag.
+pub(super) fn digest(text: &str) -> Result<Seen, String> {
+    let digits = text.strip_prefix(PREFIX).unwrap_or(text);
+    if digits.len() < FEWEST || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        return Err(format!("give at least the first {FEWEST} hexadecimal digits of the digest"));
+    }
+    Ok(Seen(digits.to_ascii_lowercase()))
+}
+
+/// Parses a call and a digest from a flag.
+pub(super) fn at_call(text: &str) -> Result<SeenAt, String> {
+    // An id may contain any character, a digest only hexadecimal digits.
+    match text.rsplit_once('=') {
+        Some((call, seen)) if !call.is_empty() => Ok(SeenAt { call: call.into(), seen: digest(seen)? }),
+        Some(_) | None => Err("write CALL_ID=DIGEST".into()),
+    }
+}
+
+/// The short digest of a pending item, for a command that the user can copy.
+pub(super) fn short(run: &RunId, item: &PendingItem) -> Option<String> {
+    let digest = item.binding()?.digest(run, item.call_id());
+    Some(digest.strip_prefix(PREFIX).unwrap_or(&digest).chars().take(OFFERED).collect())
+}
+
+/// Completes the prefixes that match a pending item. It keeps other prefixes, which the runner rejects.
+pub(super) fn complete(resume: &mut Resume, run: &RunId, waiting: &[PendingItem]) {
+    for (call, seen) in &mut resume.seen {
+        let item = waiting.iter().find(|item| item.call_id() == call);
+        let in_force = item.and_then(PendingItem::binding).map(|binding| binding.digest(run, call));
+        if let Some(whole) = in_force.filter(|whole| whole.starts_with(seen.as_str())) {
+            *seen = whole;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twelve_digits_name_a_digest_with_or_without_the_prefix() {
+        let whole = digest("sha256:0123456789ABCDEF").unwrap().into_digest();
+        assert_eq!(whole, "sha256:0123456789abcdef");
+        assert_eq!(digest("0123456789ab").unwrap().into_digest(), "sha256:0123456789ab");
+        for text in ["", "sha256:", "0123456789a", "sha256:0123456789a", "0123456789xy", "sha256:9f86\u{2026}"] {
+            assert!(digest(text).unwrap_err().contains("first 12"), "{text}");
+        }
+        assert_eq!(at_call("a=b=0123456789ab").unwrap().call.as_str(), "a=b");
+        assert!(at_call("=0123456789ab").is_err() && at_call("0123456789ab").is_err());
+    }
+}

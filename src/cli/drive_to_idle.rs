@@ -1,0 +1,229 @@
+//! Shared final step of `run`, `resume` and `fork`: follows a run until it is idle, and asks the person at the
+//! terminal.
+
+mod waiting;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::blobs;
+use super::error::CliError;
+use super::exit::Exit;
+use super::follow::{Display, Follow};
+use super::held::{self, Answers};
+use super::output::Output;
+use super::refusal;
+use super::text::block;
+use super::view::{Again, Look, Spent, what_is_owed};
+use crate::app::App;
+use crate::core::blob::BlobHandle;
+use crate::core::chat::Media;
+use crate::core::error::Failure;
+use crate::core::id::{RunId, SessionId};
+use crate::core::run::{Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, Status};
+use crate::runner::{Execution, Report, RunnerError};
+
+/// Where a command waits for MCP tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tasks {
+    /// Only at a terminal with a person.
+    InTerminal,
+    /// At a terminal and elsewhere.
+    Everywhere,
+}
+
+impl Tasks {
+    /// Reads the `--wait` flag.
+    pub(super) fn waited_for(wait: bool) -> Self {
+        if wait { Self::Everywhere } else { Self::InTerminal }
+    }
+}
+
+/// Follows an execution until the run ends, or needs an action that is not available here.
+pub(super) async fn settle(
+    app: &App,
+    execution: Execution,
+    known: &[JournalEntry],
+    display: Display,
+    tasks: Tasks,
+    again: &Again,
+    out: &mut Output,
+) -> Result<Exit, CliError> {
+    let run = execution.run.clone();
+    let mut follow = Follow::new(app, &run, known, display);
+    let mut report = follow.until_rest(execution, out).await?;
+    let waits = tasks == Tasks::Everywhere || follow.display.is_live();
+    while report.status == Status::Pending {
+        let answers = match follow.display.is_live() {
+            true => held::answers(&mut follow, &report, out).await?,
+            false => Answers::None,
+        };
+        match answers {
+            Answers::Given(resume) => {
+                report = match app.runner.resume_run(&run, Input::Resume(resume), None).await {
+                    Ok(execution) => follow.until_rest(execution, out).await?,
+                    Err(error) => {
+                        // The person can correct an answer that does not fit, in view of the current state of the run.
+                        let came_too_late = is_too_late(&error);
+                        let error = refusal::told(error, &app.runner.journal(&run).await?);
+                        out.note(format!("error: {}", block(&error.to_string())));
+                        match came_too_late {
+                            // No other process executes the run, and it accepts no more answers for expired items.
+                            true => follow.until_rest(go_on(app, &run).await?, out).await?,
+                            false => app.runner.report(&run).await?,
+                        }
+                    }
+                };
+                continue;
+            }
+            Answers::Elsewhere => {
+                report = follow.until_rest(app.runner.take_up_or_follow(&run).await?, out).await?;
+                continue;
+            }
+            Answers::None => {}
+        }
+        let news = match waits {
+            true => waiting::for_tasks(app, &run, &report.pending, &mut follow, out).await?,
+            false => None,
+        };
+        let Some(execution) = news else { break };
+        report = follow.until_rest(execution, out).await?;
+    }
+    let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
+    conclude(&report, &media, &follow.display, again, out);
+    Ok(Exit::from(report.status))
+}
+
+fn is_too_late(error: &RunnerError) -> bool {
+    let RunnerError::Refused(refusals) = error else { return false };
+    refusals.iter().any(|refusal| matches!(refusal, ResumeError::TooLate { .. }))
+}
+
+/// Resumes the run without an answer.
+async fn go_on(app: &App, run: &RunId) -> Result<Execution, CliError> {
+    Ok(app.runner.resume_run(run, Input::Resume(Resume::default()), None).await?)
+}
+
+/// Reports how the run ended or why it is pending.
+fn conclude(report: &Report, media: &[String], display: &Display, again: &Again, out: &mut Output) {
+    match display {
+        Display::Json => out.json(&ResultLine::of(report)),
+        Display::Live(_) => {
+            media.iter().for_each(|line| out.line(line));
+            how_to_save(report, again, out);
+            owed(report, again, out);
+        }
+        Display::Lines(_) | Display::Quiet => {
+            answer(report, out);
+            media.iter().for_each(|line| out.line(line));
+            match (display, &report.error) {
+                (Display::Quiet, Some(error)) => out.note(format!("error: {}", block(&error.to_string()))),
+                (Display::Quiet, None) => {}
+                (Display::Lines(_) | Display::Live(_) | Display::Json, _) => how_to_save(report, again, out),
+            }
+            owed(report, again, out);
+        }
+    }
+}
+
+fn answer(report: &Report, out: &mut Output) {
+    match &report.output {
+        Some(Answer { value: Some(value), .. }) => out.pretty(value),
+        // An answer of media alone prints no line of text, not even an empty one.
+        Some(Answer { text, media, .. }) if text.is_empty() && !media.is_empty() => {}
+        Some(Answer { text, .. }) => out.verbatim(text.trim_end()),
+        None => {}
+    }
+}
+
+/// Shows the command that writes the first medium to a file.
+fn how_to_save(report: &Report, again: &Again, out: &mut Output) {
+    let media = report.output.iter().flat_map(|output| &output.media);
+    let mut handles = media.filter_map(|media| media.url.as_deref()).filter(|url| BlobHandle::parse(url).is_ok());
+    if let Some(handle) = handles.next() {
+        out.note(format!("save it with:\n  {}", again.elsewhere(&["blobs", "save", handle])));
+    }
+}
+
+fn owed(report: &Report, again: &Again, out: &mut Output) {
+    if report.status == Status::Pending {
+        let look = Look { paint: out.note_paint(), width: out.width() };
+        what_is_owed(&report.run_id, &report.pending, again, look).iter().for_each(|line| out.note(line));
+    }
+}
+
+/// The result line of `--json`.
+#[derive(Serialize)]
+pub(super) struct ResultLine<'a> {
+    r#type: &'static str,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    /// The parsed answer when the run has an output schema, or else its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Value>,
+    #[serde(skip_serializing_if = "<[Media]>::is_empty")]
+    media: &'a [Media],
+    pending: &'a [PendingItem],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Spent>,
+}
+
+impl<'a> ResultLine<'a> {
+    /// The state of a run that ended or is pending.
+    pub(super) fn of(report: &'a Report) -> Self {
+        let output = report.output.as_ref();
+        Self {
+            r#type: "result",
+            status: report.status,
+            run_id: Some(&report.run_id),
+            session_id: Some(&report.session_id),
+            version: Some(report.version),
+            output: output.map(|output| output.value.clone().unwrap_or_else(|| Value::from(output.text.as_str()))),
+            media: output.map_or(&[], |output| &output.media),
+            pending: &report.pending,
+            error: report.error.clone(),
+            usage: Some(report.budget.usage.into()),
+        }
+    }
+
+    /// The state of a run that stored an answer without execution. The result lists the other pending items too,
+    /// although another process may resume the run with its answers.
+    pub(super) fn stored(report: &'a Report, owed: &'a [PendingItem]) -> Self {
+        let waits = report.status == Status::Running && owed.iter().any(PendingItem::wants_answer);
+        let status = if waits { Status::Pending } else { report.status };
+        Self { status, pending: owed, ..Self::of(report) }
+    }
+
+    /// The state of a run that rejected an answer.
+    pub(super) fn refused(report: &'a Report, error: &CliError) -> Self {
+        Self { error: Some(error.failure()), ..Self::of(report) }
+    }
+
+    /// A command that failed before it had a run.
+    pub(super) fn failed(error: &'a CliError) -> Self {
+        let (status, run_id) = match error {
+            // The run itself is unchanged.
+            CliError::Terminated(run) => (Status::Running, Some(run)),
+            CliError::Told { .. } | CliError::Config(_) | CliError::Interrupted => (Status::Failed, None),
+        };
+        Self {
+            r#type: "result",
+            status,
+            run_id,
+            session_id: None,
+            version: None,
+            output: None,
+            media: &[],
+            pending: &[],
+            error: Some(error.failure()),
+            usage: None,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+use super::console::Script;
+use super::*;
+use crate::core::run::Answer;
+use crate::core::tool::{Annotations, Origin, Question, TaskHandle, ToolName};
+use serde_json::json;
+
+fn approval_item(id: &str) -> PendingItem {
+    PendingItem::Approval {
+        call_id: id.into(),
+        summary: "shop: add_note(text: \"late\")".into(),
+        origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
+        name: ToolName::parse("mcp_shop_add_note").unwrap(),
+        arguments: Arguments::from_value(json!({"text": "late"})),
+        annotations: Annotations::default(),
+        trusted: false,
+        definition: "sha256:d".into(),
+        rule: None,
+        why: "it writes".into(),
+        policy: None,
+        differences: Vec::new(),
+        in_doubt: false,
+        event: 7,
+        since: None,
+        until: None,
+    }
+}
+
+fn external_item(id: &str) -> PendingItem {
+    PendingItem::ExternalResult {
+        call_id: id.into(),
+        tool: "refund".into(),
+        name: ToolName::parse("ext_refund").unwrap(),
+        arguments: Arguments::from_value(json!({"cents": 100})),
+        result_schema: None,
+        since: None,
+        until: None,
+    }
+}
+
+fn input_item(id: &str) -> PendingItem {
+    let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]});
+    let question = Question::Form { message: "Are you sure?".into(), schema };
+    PendingItem::Input {
+        call_id: id.into(),
+        origin: Origin::Mcp { server: "shop".into(), tool: "book".into() },
+        name: ToolName::parse("mcp_shop_book").unwrap(),
+        arguments: Arguments::from_value(json!({"flight": "LX 38"})),
+        questions: [("sure".to_owned(), question)].into(),
+        restarts: true,
+        repeats: false,
+        held: false,
+        held_until: None,
+    }
+}
+
+fn ask(items: &[PendingItem], typed: &str) -> (Resume, String) {
+    let mut prompt = Prompt { console: Script::typing(typed) };
+    let resume = prompt.ask(items).unwrap();
+    (resume, prompt.console.shown)
+}
+
+#[test]
+fn each_letter_gives_its_decision() {
+    let items: Vec<PendingItem> = ["1", "2", "3", "4", "5"].into_iter().map(approval_item).collect();
+    let (resume, _) = ask(&items, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
+    let told: Vec<_> = resume
+        .decisions
+        .iter()
+        .map(|(call, d)| (call.as_str(), d.answer, d.scope, d.reason.as_deref(), d.edited_arguments.is_some()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("1", Answer::Approve, Scope::Once, None, false),
+            ("2", Answer::Approve, Scope::Session, None, false),
+            ("3", Answer::Deny, Scope::Once, Some("too early"), false),
+            ("4", Answer::Approve, Scope::Once, None, true),
+        ]
+    );
+    assert!(resume.partial);
+}
+
+#[test]
+fn an_approval_can_cover_more_calls_or_only_these_arguments() {
+    let items: Vec<PendingItem> = ["1", "2", "3"].into_iter().map(approval_item).collect();
+    let (resume, questions) = ask(&items, "w\no\n\no\ns\no\nw\n");
+    let told: Vec<_> = resume.decisions.iter().map(|(call, d)| (call.as_str(), d.scope, d.covers)).collect();
+    let only = Coverage::Arguments;
+    assert_eq!(told, [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]);
+    assert!(questions.contains("because: it writes"), "{questions}");
+}
+
+#[test]
+fn an_unknown_key_shows_the_key_help() {
+    for key in ["?", "yikes", ""] {
+        let (resume, questions) = ask(&[approval_item("1")], &format!("{key}\na\n"));
+        assert!(questions.contains("w  so does every further call of this tool by this agent"), "{key}: {questions}");
+        assert_eq!(resume.decisions.len(), 1, "{key}");
+    }
+    let (_, questions) = ask(&[approval_item("1")], "a\n");
+    assert!(!questions.contains("w  so does"), "{questions}");
+}
+
+fn entry(text: &str) -> Entry {
+    Entry { text: text.into(), ..Entry::default() }
+}
+
+fn pasted(text: &str) -> Entry {
+    Entry { has_paste: true, ..entry(text) }
+}
+
+fn cut(text: &str) -> Entry {
+    Entry { dropped: true, ..entry(text) }
+}
+
+fn ask_with(items: &[PendingItem], entries: Vec<Entry>) -> (Resume, String) {
+    let mut prompt = Prompt { console: Script::of(entries) };
+    let resume = prompt.ask(items).unwrap();
+    (resume, prompt.console.shown)
+}
+
+#[test]
+fn a_paste_never_decides() {
+    for paste in [pasted("a"), cut("a"), cut("w")] {
+        let (resume, shown) = ask_with(&[approval_item("1")], vec![paste, entry("q")]);
+        assert!(resume.decisions.is_empty() && shown.contains("pasted text decides nothing"), "{shown}");
+    }
+    let (resume, _) = ask_with(&[approval_item("1")], vec![entry("o"), pasted("w"), entry("s")]);
+    assert_eq!(resume.decisions[0].1.scope, Scope::Session);
+}
+
+#[test]
+fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
+    let items = [external_item("1")];
+    let (resume, _) = ask_with(&items, vec![pasted("{\n  \"ok\": true\n}\n")]);
+    assert_eq!(resume.results, [ResultFor::output("1", json!({"ok": true}))]);
+    let (resume, shown) = ask_with(&items, vec![cut("{"), entry("")]);
+    assert!(resume.results.is_empty() && shown.contains("nothing was taken"), "{shown}");
+    let (resume, shown) = ask_with(&items, vec![cut("all done")]);
+    assert_eq!(resume.results, [ResultFor::output("1", json!("all done"))]);
+    assert!(shown.contains("only the first is taken"), "{shown}");
+}
+
+#[test]
+fn arguments_that_are_not_an_object_are_asked_again() {
+    let (resume, questions) = ask(&[approval_item("1")], "e\n[1]\ne\n{\"a\":1}\n");
+    assert!(questions.contains("arguments are a JSON object"), "{questions}");
+    assert_eq!(resume.decisions[0].1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
+}
+
+#[test]
+fn a_result_is_json_text_or_an_error_and_empty_input_leaves_it_pending() {
+    let items = [external_item("1"), external_item("2"), external_item("3"), external_item("4")];
+    let (resume, _) = ask(&items, "{\"ok\":true}\nall done\nerror: no money\n\n");
+    let expected = [
+        ResultFor::output("1", json!({"ok": true})),
+        ResultFor::output("2", json!("all done")),
+        ResultFor::error("3", "no money"),
+    ];
+    assert_eq!(resume.results, expected);
+}
+
+#[test]
+fn the_end_of_the_input_leaves_everything_pending() {
+    let (resume, questions) = ask(&[approval_item("1"), external_item("2"), input_item("3")], "");
+    assert!(resume.results.is_empty() && resume.decisions.is_empty() && resume.inputs.is_empty());
+    assert!(questions.contains("\"text\": \"late\""), "{questions}");
+}
+
+#[test]
+fn server_questions_are_asked_and_tasks_are_not() {
+    let task = PendingItem::Task {
+        call_id: "2".into(),
+        origin: Origin::Mcp { server: "shop".into(), tool: "bake".into() },
+        name: ToolName::parse("mcp_shop_bake").unwrap(),
+        arguments: Arguments::from_value(json!({})),
+        task: TaskHandle { id: "t".into(), message: None, poll_ms: None, ttl_ms: None },
+    };
+    let (resume, questions) = ask(&[input_item("1"), task], "a\nyes\n");
+    let told: Vec<_> = resume.inputs.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
+    assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
+    assert!(questions.contains("The server of mcp_shop_book needs input before"), "{questions}");
+    assert!(questions.contains("sent again with the answers"), "{questions}");
+}

@@ -1,0 +1,374 @@
+//! Live view of a run: one or two lines for each lifecycle event, with streamed text between them.
+
+use std::collections::BTreeMap;
+
+use super::Look;
+use super::approval::{by_way_of, clock, marked};
+use super::reach::reach;
+use super::spent::{Gaps, spent, spent_in_vain, total};
+use super::words::{in_words, kept_line, left_out_line, why_rejected};
+use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
+use crate::core::chat::Usage;
+use crate::core::run::{self, Granted, Rejection, ToolAccess};
+use crate::core::tool::{LeftOut, Problem, ToolName, escape_untrusted};
+use crate::ports::Delta;
+use crate::telemetry::LifecycleEvent;
+use crate::telemetry::lifecycle::{CallRef, LifecycleKind};
+
+/// Output to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Shown {
+    /// A whole line.
+    Line(String),
+    /// A part of a line that continues.
+    Fragment(String),
+}
+
+/// The place where the model's final answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Answer {
+    /// In the live view, streamed to the user at a terminal.
+    InStory,
+    /// Alone on standard output; the live view omits it and does not stream.
+    Apart,
+}
+
+/// The live view. It keeps only the state that affects the next line.
+#[derive(Debug)]
+pub(in crate::cli) struct LiveView {
+    look: Look,
+    answer: Answer,
+    /// The kind of the fragments since the last whole line.
+    streaming: Option<Stream>,
+    /// Whether the text of this turn was already streamed.
+    streamed: bool,
+    /// Usage that attempts did not report.
+    gaps: Gaps,
+}
+
+/// The prefix of each line of model text, so that no such line can imitate output of the program.
+const GUTTER: &str = "  | ";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Text,
+    Reasoning,
+}
+
+impl LiveView {
+    /// Creates an empty live view.
+    pub(in crate::cli) fn new(look: Look, answer: Answer) -> Self {
+        Self { look, answer, streaming: None, streamed: false, gaps: Gaps::default() }
+    }
+
+    /// The output for one event.
+    pub(in crate::cli) fn tell(&mut self, event: &LifecycleEvent) -> Vec<Shown> {
+        if let LifecycleKind::Fragment(delta) = &event.fact {
+            return self.fragment(delta);
+        }
+        let mut shown = self.end_of_stream();
+        self.note(event);
+        shown.extend(self.lines(event).into_iter().map(Shown::Line));
+        shown
+    }
+
+    /// Records an event without output, because it was shown before.
+    pub(in crate::cli) fn note(&mut self, event: &LifecycleEvent) {
+        if let LifecycleKind::ModelReplied { usage, .. } = &event.fact {
+            self.gaps.replied(usage);
+        }
+        if let LifecycleKind::ModelFailed { usage, .. } = &event.fact {
+            self.gaps.failed(usage);
+        }
+    }
+
+    /// Ends an unfinished line, if there is one.
+    pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<Shown> {
+        self.streaming.take().map(|_| Shown::Line(String::new())).into_iter().collect()
+    }
+
+    fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
+        let paint = self.look.paint;
+        match &event.fact {
+            LifecycleKind::Started { agent, model, session_id, input, .. } => {
+                let about =
+                    format!("agent {agent} · model {model} · session {}", escape_untrusted(session_id.as_str()));
+                let mut lines = vec![format!("{} {}", paint.bold("run"), paint.bold(&event.run_id))];
+                lines.push(paint.dim(about));
+                lines.extend(input.iter().map(|text| self.said(text)));
+                lines
+            }
+            LifecycleKind::Resumed { .. } => {
+                vec![format!("{} {}", paint.bold("run"), paint.bold(format!("{} resumed", event.run_id)))]
+            }
+            LifecycleKind::ToolsListed { tools, left_out, changed } => {
+                let mut lines = vec![paint.dim(format!("{} available", count(tools.len(), "tool")))];
+                lines.extend(left_out.iter().map(|left| self.left_out(left)));
+                let differs = |tool| paint.yellow(format!("  ! {tool} changed since the run began"));
+                lines.extend(changed.iter().map(differs));
+                lines
+            }
+            LifecycleKind::ApprovalsResolved { granted } if granted.is_empty() => Vec::new(),
+            LifecycleKind::ApprovalsResolved { granted } => {
+                vec![paint.dim(format!("  auto-approved: {}", list(covered(granted))))]
+            }
+            LifecycleKind::ModelCalled { attempt: 1, tool_access, .. } => {
+                self.streamed = false;
+                vec![self.turn(event.iteration, *tool_access)]
+            }
+            LifecycleKind::ModelRetrying { model, attempt, instead_of } => {
+                self.streamed = false;
+                let who = match instead_of {
+                    Some(before) => format!("asking model {model} instead of {before}"),
+                    None => "asking the model again".to_owned(),
+                };
+                vec![paint.yellow(format!("  {who}, attempt {attempt}"))]
+            }
+            LifecycleKind::ModelReplied { .. } => self.replied(&event.fact),
+            LifecycleKind::ModelFailed { error, duration_ms, usage, .. } => {
+                let asked = error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
+                let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(spent_in_vain(usage)).collect();
+                let (about, asked) = (about.join(", "), asked.unwrap_or_default());
+                vec![format!("  {} model: {} ({about}){asked}", paint.red("✗"), block(&error.to_string()))]
+            }
+            LifecycleKind::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
+                let now = count(run.len(), "call");
+                vec![paint.dim(format!("  priority {priority} first: {now} now, {} deferred", deferred.len()))]
+            }
+            LifecycleKind::Completed { tool_interactions, usage, .. } => {
+                vec![self.ending(&paint.green("completed"), *tool_interactions, usage)]
+            }
+            LifecycleKind::Failed { error, tool_interactions, usage, .. } => {
+                vec![
+                    format!("{} {}", paint.red("failed:"), block(&error.to_string())),
+                    self.ending("", *tool_interactions, usage),
+                ]
+            }
+            LifecycleKind::Cancelled { reason, tool_interactions, usage } => {
+                let why = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+                let word = paint.yellow(format!("cancelled{why}"));
+                vec![self.ending(&word, *tool_interactions, usage)]
+            }
+            LifecycleKind::BudgetExhausted { used, max } => {
+                vec![paint.yellow(format!("  ! the tool budget is used up: {used} of {max}"))]
+            }
+            LifecycleKind::ValidationFailed { target: "output", problems, .. } => {
+                problems.iter().map(|problem| self.does_not_fit("the answer", problem)).collect()
+            }
+            LifecycleKind::OutputValidated => vec![format!("  {} the answer is valid", paint.green("✓"))],
+            LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.said(text)).collect(),
+            LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
+                vec![self.asked(&paint.cyan("→"), call, "")]
+            }
+            LifecycleKind::McpCompleted { call, duration_ms, is_error, result, kept, problems, .. } => {
+                let took = duration_ms.map(duration).unwrap_or_default();
+                let mut lines = vec![self.ended(call, *is_error, &took, result.as_deref())];
+                lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
+                lines.extend(problems.iter().map(|problem| self.does_not_fit("the structured result", problem)));
+                lines
+            }
+            LifecycleKind::BuiltinCompleted { call, duration_ms, is_error, result, .. } => {
+                vec![self.ended(call, *is_error, &duration_ms.map(duration).unwrap_or_default(), result.as_deref())]
+            }
+            LifecycleKind::InputRequested { call, messages, .. }
+            | LifecycleKind::InputRequired { call, messages, .. } => {
+                let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server needs input")];
+                let told = messages.iter().flatten().flat_map(|message| gutter(message));
+                lines.extend(told.map(|line| format!("    {line}")));
+                lines
+            }
+            LifecycleKind::ApprovalExpired { call } => {
+                vec![self.asked(&paint.red("✗"), call, ": no decision in time")]
+            }
+            LifecycleKind::PendingExpired { call } => {
+                vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
+            }
+            LifecycleKind::PendingExtended { call, until, by, .. } => {
+                vec![format!(
+                    "  {} {}: deadline extended to {} by {}",
+                    paint.cyan("…"),
+                    call.name,
+                    clock(*until),
+                    escape_untrusted(by)
+                )]
+            }
+            LifecycleKind::Drifted { call, changed, .. } => {
+                let what = format!(" is checked again: {} changed since it was cleared", changed.join(", "));
+                vec![self.asked(&paint.yellow("!"), call, &what)]
+            }
+            LifecycleKind::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you a question")],
+            LifecycleKind::QuestionAnswered { call, by, via, answer } => {
+                let head = format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by));
+                let said = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
+                vec![format!("{head} {}{}", by_way_of(*via), said.unwrap_or_default())]
+            }
+            LifecycleKind::InputGiven { call, by, .. } => {
+                vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by))]
+            }
+            LifecycleKind::TaskStarted { call, task_id, .. } => {
+                vec![self.asked(
+                    &paint.cyan("…"),
+                    call,
+                    &format!(" runs at its server as task {}", escape_untrusted(task_id)),
+                )]
+            }
+            LifecycleKind::ExternalRequested { call } => {
+                vec![self.asked(&paint.yellow("◆"), call, " waits for your application")]
+            }
+            LifecycleKind::ExternalCompleted { call, is_error, result, kept, .. } => {
+                let mut lines = vec![self.ended(call, *is_error, "from the caller", result.as_deref())];
+                lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
+                lines
+            }
+            LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
+            LifecycleKind::ApprovalRequested { call, why, .. } => {
+                let because = paint.dim(format!("    because: {}", escape_untrusted(why)));
+                vec![self.asked(&paint.yellow("?"), call, " requires approval"), because]
+            }
+            LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
+            // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
+            LifecycleKind::Pending { .. }
+            | LifecycleKind::ContextBuildStarted
+            | LifecycleKind::ContextBuildSuccess
+            | LifecycleKind::ModelCalled { .. }
+            | LifecycleKind::TierSelected { .. }
+            | LifecycleKind::ValidationFailed { .. }
+            | LifecycleKind::Fragment(_) => Vec::new(),
+        }
+    }
+
+    fn turn(&self, number: u32, tool_access: ToolAccess) -> String {
+        let restriction = match tool_access {
+            ToolAccess::Enabled => "",
+            ToolAccess::BudgetExhausted => ", without tools",
+            ToolAccess::FinalAnswer => ", final answer, without tools",
+        };
+        self.look.paint.bold(format!("turn {number}{restriction}"))
+    }
+
+    fn replied(&mut self, fact: &LifecycleKind) -> Vec<String> {
+        let LifecycleKind::ModelReplied { model, fallback, text, usage, duration_ms, tool_calls, .. } = fact else {
+            return Vec::new();
+        };
+        let is_answer = tool_calls.is_empty();
+        let told_already = self.streamed || (is_answer && self.answer == Answer::Apart);
+        let text = text.as_deref().unwrap_or_default();
+        let mut lines = Vec::new();
+        if !told_already {
+            lines.extend(gutter(text).iter().map(|line| format!("  {line}")));
+        }
+        let who = if *fallback { format!("model {model}") } else { "model".to_owned() };
+        lines.push(self.look.paint.dim(format!("  {who}: {}, {}", duration(*duration_ms), spent(usage))));
+        lines
+    }
+
+    fn rejected(&self, call: &CallRef, reason: Rejection, message: Option<&str>) -> String {
+        let (paint, name) = (self.look.paint, &call.name);
+        if reason == Rejection::Deferred {
+            return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
+        }
+        let head = format!("{name} rejected, {}", reason.as_str().replace('_', " "));
+        let why = why_rejected(message.unwrap_or_default(), self.look.room(head.chars().count() + 6));
+        format!("  {} {head}: {why}", paint.red("✗"))
+    }
+
+    fn decided(&self, fact: &LifecycleKind) -> Option<String> {
+        let LifecycleKind::ApprovalDecided { call, answer, by, via, scope, covers, expires_at, edited, reason, policy } =
+            fact
+        else {
+            return None;
+        };
+        let (mark, word) = match answer {
+            run::Answer::Approve => (self.look.paint.green("✓"), "approved"),
+            run::Answer::Deny => (self.look.paint.red("✗"), "denied"),
+        };
+        let reach = reach(*scope, *covers, *expires_at);
+        let edited = if *edited { ", arguments edited" } else { "" };
+        let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
+        let how = by_way_of(*via);
+        let why = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+        Some(format!("  {mark} {} {word}{reach} by {} {how}{edited}{policy}{why}", call.name, escape_untrusted(by)))
+    }
+
+    fn asked(&self, mark: &str, call: &CallRef, remark: &str) -> String {
+        let used = call.name.chars().count() + remark.chars().count() + 6;
+        let arguments = call.arguments.as_ref().map(|value| compact(value, self.look.room(used))).unwrap_or_default();
+        format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
+    }
+
+    fn ended(&self, call: &CallRef, is_error: bool, remark: &str, result: Option<&str>) -> String {
+        let paint = self.look.paint;
+        let mark = if is_error { paint.red("✗") } else { paint.green("✓") };
+        let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(COMPACT);
+        let result = one_line(result.unwrap_or_default(), room);
+        format!("  {mark} {} {}  {result}", call.name, paint.dim(remark))
+    }
+
+    fn left_out(&self, left: &LeftOut) -> String {
+        self.look.paint.yellow(format!("  ! {}", left_out_line(left)))
+    }
+
+    fn does_not_fit(&self, what: &str, problem: &Problem) -> String {
+        let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+        let message = one_line(&problem.message, self.look.room(30));
+        format!("  {} {what} does not fit: {place}{message}", self.look.paint.red("✗"))
+    }
+
+    fn said(&self, text: &str) -> String {
+        let mark = self.look.paint.bold(">");
+        text.trim_end().split('\n').map(|line| format!("{mark} {line}")).collect::<Vec<_>>().join("\n")
+    }
+
+    fn ending(&self, word: &str, interactions: u32, usage: &Usage) -> String {
+        let turns =
+            if interactions == 1 { "1 turn with tools".into() } else { format!("{interactions} turns with tools") };
+        let about = format!("{turns}, {}", total(usage, self.gaps));
+        if word.is_empty() { self.look.paint.dim(about) } else { format!("{word}: {}", self.look.paint.dim(about)) }
+    }
+
+    fn fragment(&mut self, delta: &Delta) -> Vec<Shown> {
+        if self.answer == Answer::Apart {
+            return Vec::new();
+        }
+        match delta {
+            Delta::Text { text } => self.stream(Stream::Text, text),
+            Delta::Reasoning { text } => self.stream(Stream::Reasoning, text),
+            Delta::Progress { progress, .. } => {
+                let mut shown = self.end_of_stream();
+                shown.push(Shown::Line(self.look.paint.dim(format!("    … {}", in_words(progress)))));
+                shown
+            }
+        }
+    }
+
+    fn stream(&mut self, stream: Stream, text: &str) -> Vec<Shown> {
+        let mut shown = if self.streaming == Some(stream) { Vec::new() } else { self.end_of_stream() };
+        let mark = if self.streaming.is_none() { GUTTER } else { "" };
+        self.streaming = Some(stream);
+        let text = format!("{mark}{}", text.replace('\n', &format!("\n{GUTTER}")));
+        shown.push(Shown::Fragment(match stream {
+            Stream::Text => {
+                self.streamed = true;
+                text
+            }
+            Stream::Reasoning => self.look.paint.dim(text),
+        }));
+        shown
+    }
+}
+
+/// The tools with grants, each with the calls that the grants cover.
+fn covered(granted: &[Granted]) -> impl Iterator<Item = String> {
+    let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
+    for granted in granted {
+        let (any, some) = tools.entry(&granted.tool).or_default();
+        match granted.arguments {
+            None => *any = true,
+            Some(_) => *some += 1,
+        }
+    }
+    tools.into_iter().map(|(tool, (any, some))| match any {
+        true => format!("{tool} (any arguments)"),
+        false => format!("{tool} (only with the arguments of {})", count(some, "earlier call")),
+    })
+}

@@ -1,0 +1,267 @@
+//! Pending items of a run, with the command that answers them, ready to copy.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Look;
+use super::approval::{circumstances, term, whole};
+use super::asked::{answering, question_lines};
+use crate::cli::binding_digest;
+use crate::cli::terminal_escape;
+use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
+use crate::core::id::RunId;
+use crate::core::run::PendingItem;
+use crate::core::tool::{TaskHandle, escape_untrusted};
+
+/// The flags of this command that a further command on the same run needs too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::cli) struct Again {
+    config: Vec<String>,
+    changes: Vec<String>,
+}
+
+impl Again {
+    /// Creates it from words, one for each flag or value: `config` names the configuration, `changes` overrides it.
+    pub(in crate::cli) fn new(config: Vec<String>, changes: Vec<String>) -> Self {
+        Self { config, changes }
+    }
+
+    /// A command line, quoted for the shell.
+    pub(in crate::cli) fn command(&self, words: &[&str]) -> String {
+        line(words, self.config.iter().chain(&self.changes))
+    }
+
+    /// The command line of a command that executes no run and only needs to find the store.
+    pub(in crate::cli) fn elsewhere(&self, words: &[&str]) -> String {
+        line(words, self.config.iter())
+    }
+}
+
+fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> String {
+    let words = ["toolgate"].iter().chain(words).copied().chain(flags.map(String::as_str));
+    let words: Vec<&str> = words.collect();
+    let is_whole = words.iter().all(|word| escape_untrusted(word) == *word);
+    let remark = if is_whole { "" } else { "  # HIDDEN stands for a word with characters that cannot be seen" };
+    format!("{}{remark}", words.into_iter().map(shell_word).collect::<Vec<_>>().join(" "))
+}
+
+/// The indentation of the details of a pending item.
+const MARGIN: &str = "              ";
+
+/// The pending items, and one command that settles them all.
+pub(in crate::cli) fn what_is_owed(run: &RunId, items: &[PendingItem], again: &Again, look: Look) -> Vec<String> {
+    let (paint, now) = (look.paint, Timestamp::now());
+    let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(items)))];
+    lines.extend(items.iter().flat_map(|item| owed(item, look, now)));
+    let resume = ["resume", run.as_str()];
+    let given: Vec<String> = items.iter().flat_map(|item| settling(run, item)).collect();
+    if given.is_empty() {
+        let words: Vec<&str> = resume.into_iter().chain(["--wait"]).collect();
+        lines.push(format!("no answer is required; wait for it with:\n  {}", again.command(&words)));
+        return lines;
+    }
+    let words: Vec<&str> = resume.into_iter().chain(given.iter().map(String::as_str)).collect();
+    lines.push(format!("answer with:\n  {}", again.command(&words)));
+    lines.extend(otherwise(items).map(|hint| paint.dim(format!("  ({hint})"))));
+    lines.extend(items.iter().find_map(|item| for_longer(run, item, again)).map(|hint| paint.dim(hint)));
+    lines
+}
+
+fn how_many(items: &[PendingItem]) -> String {
+    let answers = items.iter().filter(|item| item.wants_answer()).count();
+    match (answers, items.len() - answers) {
+        (answers, 0) => count(answers, "answer"),
+        (0, tasks) => count(tasks, "task"),
+        (answers, tasks) => format!("{} and {}", count(answers, "answer"), count(tasks, "task")),
+    }
+}
+
+/// Hints for alternative answers, one for each kind of pending item.
+fn otherwise(items: &[PendingItem]) -> impl Iterator<Item = String> {
+    let asked = items.iter().find(|item| matches!(item, PendingItem::Approval { .. }));
+    let denial = asked.map(|item| format!("or --deny {}", shell_word(&format!("{}=REASON", item.call_id()))));
+    let wanted = items.iter().find(|item| matches!(item, PendingItem::Input { .. }));
+    let refusal = wanted.map(|item| format!("or --decline {}", shell_word(item.call_id().as_str())));
+    let task = items.iter().find(|item| matches!(item, PendingItem::Task { .. }));
+    let wait = task.map(|_| "tasks are polled each time; --wait waits for them".to_owned());
+    denial.into_iter().chain(refusal).chain(wait)
+}
+
+/// The command for the narrowest approval that avoids the next question.
+fn for_longer(run: &RunId, item: &PendingItem, again: &Again) -> Option<String> {
+    let seen = binding_digest::short(run, item)?;
+    let words = ["approvals", "approve", run.as_str(), item.call_id().as_str(), "--seen", &seen, "--scope", "session"];
+    Some(format!("or approve it, and the same call for the rest of the session:\n  {}", again.command(&words)))
+}
+
+fn owed(item: &PendingItem, look: Look, now: Timestamp) -> Vec<String> {
+    let call = escape_untrusted(item.call_id().as_str());
+    let shown = |value: &Value, used: usize| look.paint.dim(compact(value, look.room(used)));
+    match item {
+        PendingItem::ExternalResult { name, arguments, .. } => {
+            let head = format!("  result of   {call}  {name}");
+            let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
+            let term = term(item, now).map(|term| format!("{MARGIN}{term}"));
+            [format!("{head} {arguments}")].into_iter().chain(term).collect()
+        }
+        PendingItem::Approval { name, arguments, summary, .. } => {
+            let mut lines = vec![format!("  decision on {call}  {summary}")];
+            lines.push(format!("{MARGIN}{name} {}", whole(arguments)));
+            lines.extend(circumstances(item, now).iter().map(|line| format!("{MARGIN}{line}")));
+            lines
+        }
+        PendingItem::Question { ask, .. } => {
+            let mut lines = vec![format!("  answer to   {call}  {}", hung(&block(&ask.question)))];
+            lines.extend(ask.options.iter().map(|option| format!("{MARGIN}- {}", escape_untrusted(option))));
+            lines.extend(term(item, now).map(|term| format!("{MARGIN}{term}")));
+            lines
+        }
+        PendingItem::Input { name, arguments, questions, restarts, repeats, held, .. } => {
+            let afresh = match (*held, *repeats, *restarts) {
+                (true, _, _) => " (the call is held open for them)",
+                (false, true, _) => " (the call had begun; with them it is sent a second time)",
+                (false, false, true) => " (the call is sent again with them)",
+                (false, false, false) => "",
+            };
+            let mut lines = vec![format!("  answers for {call}  {name} {}{afresh}", whole(arguments))];
+            let asked = questions.iter().flat_map(|(key, question)| question_lines(key, question));
+            lines.extend(asked.map(|line| format!("{MARGIN}{}", hung(&line))));
+            lines
+        }
+        PendingItem::Task { name, arguments, task, .. } => {
+            let head = format!("  task of     {call}  {name}");
+            let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
+            vec![format!("{head} {arguments}"), format!("{MARGIN}{}", told(task))]
+        }
+    }
+}
+
+/// Indents continuation lines.
+fn hung(text: &str) -> String {
+    text.replace('\n', &format!("\n{MARGIN}"))
+}
+
+/// Describes a task in one line.
+fn told(task: &TaskHandle) -> String {
+    let every = task.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
+    let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
+    format!("runs at its server as {}{every}{message}", escape_untrusted(&task.id))
+}
+
+/// The flags and values that settle a pending item.
+fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
+    match item {
+        PendingItem::Approval { call_id, .. } => {
+            // The digest binds the approval to the call shown above, so that it cannot approve a different call.
+            let seen = binding_digest::short(run, item).map(|seen| ["--seen".into(), format!("{call_id}={seen}")]);
+            ["--approve".into(), call_id.to_string()].into_iter().chain(seen.into_iter().flatten()).collect()
+        }
+        PendingItem::ExternalResult { call_id, result_schema, .. } => {
+            let result = result_schema.as_ref().map(|schema| terminal_escape::json_word(&example(schema)));
+            let result = result.unwrap_or_else(|| "RESULT".to_owned());
+            vec!["--result".into(), format!("{call_id}={result}")]
+        }
+        PendingItem::Question { call_id, .. } => vec!["--answer".into(), format!("{call_id}=ANSWER")],
+        PendingItem::Input { call_id, questions, repeats, .. } => {
+            let value = answering(questions)
+                .map(|value| format!("={}", terminal_escape::json_word(&value)))
+                .unwrap_or_default();
+            let answer = ["--answer".into(), format!("{call_id}{value}")];
+            // Sending the call a second time requires explicit consent; the line above warns about it.
+            let repeat = repeats.then(|| ["--repeat".into(), call_id.to_string()]);
+            answer.into_iter().chain(repeat.into_iter().flatten()).collect()
+        }
+        PendingItem::Task { .. } => Vec::new(),
+    }
+}
+
+/// A template value for a schema. It reads only the basic keywords, so the value may not be valid.
+fn example(schema: &Value) -> Value {
+    if let Some(value) = schema.get("const") {
+        return value.clone();
+    }
+    if let Some(value) = schema.get("enum").and_then(Value::as_array).and_then(|values| values.first()) {
+        return value.clone();
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let required = schema.get("required").and_then(Value::as_array);
+            let names = required.into_iter().flatten().filter_map(Value::as_str);
+            let member = |name: &str| {
+                let schema = properties.and_then(|properties| properties.get(name)).unwrap_or(&Value::Null);
+                (name.to_owned(), example(schema))
+            };
+            Value::Object(names.map(member).collect())
+        }
+        Some("array") => json!([]),
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(0)),
+        Some("boolean") => json!(true),
+        Some("null") => Value::Null,
+        _ => json!("RESULT"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::tool::{Arguments, Origin, Question, ToolName};
+
+    #[test]
+    fn the_form_for_a_result_has_what_its_schema_requires() {
+        let schema = json!({
+            "type": "object",
+            "required": ["status", "cents", "lines"],
+            "properties": {"status": {"enum": ["refunded", "refused"]}, "cents": {"type": "integer"},
+                           "lines": {"type": "array"}, "note": {"type": "string"}},
+        });
+        assert_eq!(example(&schema), json!({"status": "refunded", "cents": 0, "lines": []}));
+        assert_eq!(example(&json!({})), json!("RESULT"));
+    }
+
+    #[test]
+    fn questions_show_their_answering_flag_and_tasks_how_to_wait() {
+        let origin = Origin::Mcp { server: "shop".into(), tool: "book".into() };
+        let (name, arguments) =
+            (ToolName::parse("mcp_shop_book").unwrap(), Arguments::from_value(json!({"to": "Oslo"})));
+        let schema = json!({"type": "object", "required": ["seats"], "properties": {"seats": {"type": "integer"}}});
+        let question = Question::Form { message: "How many?".into(), schema };
+        let input = PendingItem::Input {
+            call_id: "c1".into(),
+            origin: origin.clone(),
+            name: name.clone(),
+            arguments: arguments.clone(),
+            questions: [("seats".to_owned(), question)].into(),
+            restarts: false,
+            repeats: false,
+            held: false,
+            held_until: None,
+        };
+        let task =
+            TaskHandle { id: "t7".into(), message: Some("in the oven".into()), poll_ms: Some(5_000), ttl_ms: None };
+        let task = PendingItem::Task { call_id: "c2".into(), origin, name, arguments, task };
+        let look = Look { paint: crate::cli::paint::Paint::Plain, width: 100 };
+        let told = |items: &[PendingItem]| what_is_owed(&"run_1".into(), items, &Again::default(), look);
+        let both = [
+            "pending: the run waits for 1 answer and 1 task",
+            "  answers for c1  mcp_shop_book {\"to\":\"Oslo\"}",
+            "              seats: How many?",
+            "                seats: integer, required",
+            "  task of     c2  mcp_shop_book {\"to\":\"Oslo\"}",
+            "              runs at its server as t7, polled every 5.0 s: in the oven",
+            "answer with:\n  toolgate resume run_1 --answer 'c1={\"seats\":0}'",
+            "  (or --decline c1)",
+            "  (tasks are polled each time; --wait waits for them)",
+        ];
+        assert_eq!(told(&[input, task.clone()]), both);
+        let waiting = told(&[task]);
+        assert_eq!(waiting[0], "pending: the run waits for 1 task");
+        assert_eq!(waiting[3], "no answer is required; wait for it with:\n  toolgate resume run_1 --wait");
+    }
+
+    #[test]
+    fn a_command_repeats_the_flags_that_the_run_was_started_with() {
+        let again = Again::new(vec!["--config".into(), "my file.yaml".into()], Vec::new());
+        assert_eq!(again.command(&["runs", "show", "run_1"]), "toolgate runs show run_1 --config 'my file.yaml'");
+    }
+}

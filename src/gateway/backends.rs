@@ -1,0 +1,150 @@
+//! Adapter information that the gateway shows but does not have itself: only the composition root knows the adapters.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::core::id::{ModelName, ServerId};
+use crate::ports::ModelIdentity;
+
+/// The gateway's view of the adapters.
+#[async_trait]
+pub trait Backends: Send + Sync {
+    /// The configured models, by name.
+    fn models(&self) -> Vec<ModelCard> {
+        Vec::new()
+    }
+
+    /// The last known state of every MCP server, by id; contacts no server.
+    fn servers(&self) -> Vec<ServerHealth> {
+        Vec::new()
+    }
+
+    /// Lists the tools of a server again. The error says why that failed; `None`: there is no such server.
+    async fn refresh(&self, _server: &ServerId) -> Option<Result<ServerHealth, String>> {
+        None
+    }
+
+    /// Replaces the connection to a server, or its process, and lists its tools. The error says why the server is not
+    /// available again; `None`: there is no such server.
+    async fn restart(&self, _server: &ServerId) -> Option<Result<ServerHealth, String>> {
+        None
+    }
+}
+
+/// The adapters of a gateway that has only a runner.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoBackends;
+
+impl Backends for NoBackends {}
+
+/// A configured model.
+#[derive(Clone, Debug)]
+pub struct ModelCard {
+    /// The name under which the model is configured.
+    pub name: ModelName,
+    /// The provider's name of the model.
+    pub identity: ModelIdentity,
+    /// US dollars per million input tokens, and per million output tokens, if known.
+    pub price: Option<(f64, f64)>,
+}
+
+/// The state of an MCP server.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Server)]
+pub struct ServerHealth {
+    /// The configured id.
+    #[schema(value_type = String)]
+    pub id: ServerId,
+    /// The transport: `stdio` or `http`.
+    pub transport: &'static str,
+    /// The connection state.
+    #[serde(flatten)]
+    pub state: ServerState,
+    /// Since when the server is in this state.
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    /// The server's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The server's own version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The negotiated protocol version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    /// How many tools the server listed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<usize>,
+    /// Why the tools are from an earlier list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
+    /// How often the server was restarted or reconnected.
+    pub restarts: u64,
+    /// The last error, even if the server has recovered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<ServerFailure>,
+    /// How many calls were sent to the server.
+    pub calls_made: u64,
+    /// How many of them received no response.
+    pub calls_failed: u64,
+    /// How many calls are in progress.
+    pub calls_in_flight: u64,
+    /// How many calls wait for admission, or for the server.
+    pub calls_waiting: u64,
+    /// Response times; missing before the first response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<ServerLatency>,
+}
+
+/// The connection states of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ServerState {
+    /// Not needed yet, or not for a while.
+    Idle,
+    /// Being started or connected.
+    Starting,
+    /// Connected, and its tools are not known: it has not listed them. It is asked again by itself; `last_error` says
+    /// what went wrong.
+    Listing,
+    /// Connected, and its tools are known.
+    Ready,
+    /// Not available; retried automatically.
+    BackingOff {
+        /// Consecutive failures.
+        failures: u32,
+        /// When the next retry is due.
+        #[schema(value_type = String, format = DateTime)]
+        next_attempt: Timestamp,
+    },
+    /// Not available; retried when it is needed.
+    Failed {
+        /// Consecutive failures.
+        failures: u32,
+    },
+    /// Shut down for good.
+    Closed,
+}
+
+/// An error of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ServerFailure {
+    /// The error, in a sentence.
+    pub message: String,
+    /// When it happened.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+}
+
+/// Response times of a server, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct ServerLatency {
+    /// The last response time.
+    pub last: f64,
+    /// The mean, weighted towards recent responses.
+    pub mean: f64,
+    /// The longest response time.
+    pub longest: f64,
+}

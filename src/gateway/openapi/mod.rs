@@ -1,0 +1,84 @@
+//! OpenAPI description: generated from the handlers and views, served with a page that shows it and with the pages that
+//! problems link to. All of them are public.
+
+mod docs_page;
+mod error_responses;
+mod pages;
+mod postprocess;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use utoipa::Modify;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+
+use super::problem::ProblemView;
+use super::state::{Gateway, api};
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "toolgate",
+        description = "Start runs of agents, resume them, and follow their events.\n\n\
+            A run that waits for you is `pending`, and `pending[]` lists the required actions: results of tools that \
+            you run yourself, decisions, answers. Submit them with *resume*; a run can stay pending for hours.\n\n\
+            Requests with unknown fields are refused. Ignore unknown fields in responses: later versions may add \
+            some. Every error is a problem (RFC 9457) with a stable `code`, and its `type` links to a page \
+            about it.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    components(schemas(ProblemView)),
+    modifiers(&Keys),
+    security(("key" = [])),
+    tags(
+        (name = "runs", description = "Start, resume, follow and cancel runs"),
+        (name = "approvals", description = "Pending approvals, and grants"),
+        (name = "tools", description = "Agents and models, their tools, and the MCP servers that provide tools"),
+        (name = "webhooks", description = "Endpoints that receive webhooks"),
+        (name = "keys", description = "API keys"),
+    ),
+)]
+struct Head;
+
+/// The authentication scheme.
+struct Keys;
+
+impl Modify for Keys {
+    fn modify(&self, description: &mut OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("A key from `toolgate keys create`, or a token of your identity provider"))
+            .build();
+        description.components.get_or_insert_default().add_security_scheme("key", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The document's head, without paths.
+pub(super) fn head() -> OpenApi {
+    Head::openapi()
+}
+
+/// The complete OpenAPI document.
+pub fn description() -> OpenApi {
+    complete(api().into_openapi())
+}
+
+fn complete(mut description: OpenApi) -> OpenApi {
+    error_responses::spell_out(&mut description);
+    postprocess::describe(&mut description);
+    description
+}
+
+/// Serves the document to programs, and a page for people.
+pub(super) fn routes(api: OpenApi) -> Router<Gateway> {
+    let description = Bytes::from(complete(api).to_json().unwrap_or_default());
+    Router::new()
+        .route("/openapi.json", get(|| async move { ([(CONTENT_TYPE, "application/json")], description) }))
+        .route("/docs", get(docs_page::page))
+        .route("/docs/reader.js", get(docs_page::script))
+        .route("/errors", get(pages::index))
+        .route("/errors/{code}", get(pages::page))
+}

@@ -1,0 +1,116 @@
+//! Response mode of a request that drives a run: at once, when the run is pending or has ended, or as a stream until
+//! then.
+
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::http::header::{ETAG, LOCATION};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::events::{self, Include};
+use super::form::Form;
+use super::wait::WaitPreference;
+use crate::core::error::ErrorCode;
+use crate::core::run::Status;
+use crate::core::trace::Trace;
+use crate::gateway::body::Query;
+use crate::gateway::completion::ClientGone;
+use crate::gateway::etag;
+use crate::gateway::problem::Problem;
+use crate::gateway::request_id::traced;
+use crate::gateway::state::Gateway;
+use crate::gateway::tenant::TenantRun;
+use crate::runner::Execution;
+use crate::telemetry::lifecycle::Content;
+
+/// The client's preferences, from the headers and the query.
+#[derive(Clone, Debug)]
+pub(in crate::gateway) struct ResponsePreference {
+    wait: WaitPreference,
+    form: Form,
+    content: Content,
+    gone: ClientGone,
+    /// The trace to continue.
+    pub(super) trace: Option<Trace>,
+}
+
+/// The content of a stream.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct StreamParams {
+    /// Streams only. `content`: include arguments, results, texts and fragments of texts.
+    #[param(inline)]
+    include: Option<Include>,
+}
+
+impl FromRequestParts<Gateway> for ResponsePreference {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        let Query(StreamParams { include }) = Query::from_request_parts(parts, gateway).await?;
+        Ok(Self {
+            wait: WaitPreference::of(&parts.headers, gateway.settings()),
+            form: Form::wanted(&parts.headers, &[Form::Json, Form::Stream])?,
+            content: Include::content(include),
+            gone: ClientGone::of(&parts.extensions),
+            trace: traced(&parts.headers),
+        })
+    }
+}
+
+impl ResponsePreference {
+    /// Whether content is included.
+    pub(super) fn quotes(&self) -> bool {
+        self.content == Content::Include
+    }
+
+    /// The response about a run, which is driven on independently of it. `rested` is the status when the run is pending
+    /// or has ended.
+    pub(super) async fn answer(
+        self,
+        gateway: &Gateway,
+        run: TenantRun,
+        execution: Execution,
+        rested: StatusCode,
+    ) -> Result<Response, Problem> {
+        let location = location(gateway, &run)?;
+        if self.form == Form::Stream {
+            let stream = events::execution(gateway, run, self.content, execution.updates).await?;
+            return Ok((rested, [(LOCATION, location)], stream).into_response());
+        }
+        let rests = self.wait.wait(execution, &self.gone).await?;
+        let status = if rests { rested } else { StatusCode::ACCEPTED };
+        Ok((status, state(&run, location).await?).into_response())
+    }
+
+    /// The response to the request that started a run, once more: the run as it is now, or a stream of all its events
+    /// until it is pending or has ended.
+    pub(super) async fn answer_again(self, gateway: &Gateway, run: TenantRun) -> Result<Response, Problem> {
+        let location = location(gateway, &run)?;
+        if self.form == Form::Stream {
+            let stream = events::whole(gateway, run, self.content);
+            return Ok((StatusCode::CREATED, [(LOCATION, location)], stream).into_response());
+        }
+        let is_going_on = run.row.status == Status::Running;
+        let status = if is_going_on { StatusCode::ACCEPTED } else { StatusCode::CREATED };
+        Ok((status, state(&run, location).await?).into_response())
+    }
+}
+
+async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Problem> {
+    let view = run.view().await?;
+    let tag = HeaderValue::from_str(&etag::of_version(view.version())).ok();
+    let mut response = ([(LOCATION, location)], Json(view)).into_response();
+    response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
+    Ok(response)
+}
+
+fn location(gateway: &Gateway, run: &TenantRun) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(&gateway.address_of(run.id())).map_err(|_| {
+        Problem::new(ErrorCode::Configuration, "the public address of this server is not valid in a header")
+    })
+}

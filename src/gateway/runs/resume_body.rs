@@ -1,0 +1,316 @@
+//! Body of a resume: results, decisions and answers. The names are those of the command line's answers file.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::field_pointers::FieldPointers;
+use crate::core::id::CallId;
+use crate::core::run::{Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, Scope};
+use crate::core::tool::{Arguments, Choice, ElicitationResponses, Outcome};
+use crate::gateway::access::Caller;
+use crate::gateway::problem::Problem;
+use crate::runner::{ResultFor, Resume};
+
+/// How many entries each list of a resume may have.
+const MOST_GIVEN: usize = 1000;
+
+/// Input for a run.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Resume)]
+pub(in crate::gateway) struct Given {
+    /// Results of external tools.
+    #[serde(default)]
+    results: Vec<GivenResult>,
+    /// Decisions about calls that require approval; they need the scope `approvals:decide`.
+    #[serde(default)]
+    pub(super) decisions: Vec<GivenDecision>,
+    /// Answers to the model's questions.
+    #[serde(default)]
+    answers: Vec<GivenAnswer>,
+    /// Answers to elicitation requests of MCP servers.
+    #[serde(default)]
+    inputs: Vec<GivenInput>,
+    /// Whether to allow a resume that leaves required actions open. Otherwise it has to complete them all.
+    #[serde(default)]
+    partial: bool,
+    /// The version of the run that you saw; if the run has changed since, the resume is refused.
+    expected_version: Option<u64>,
+}
+
+/// The result of an external tool: exactly one of `output`, `error` and `abandoned`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Result)]
+struct GivenResult {
+    /// The id of the call.
+    #[schema(value_type = String)]
+    call_id: CallId,
+    /// The tool's output: any JSON value.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Value>)]
+    output: Option<Value>,
+    /// The error, which the model reads.
+    error: Option<String>,
+    /// `true` if you will not run the tool.
+    #[serde(default)]
+    abandoned: bool,
+}
+
+/// A decision about a call.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Decision)]
+pub(super) struct GivenDecision {
+    /// The id of the call.
+    #[schema(value_type = String)]
+    call_id: CallId,
+    /// The decision.
+    decision: AnswerView,
+    /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
+    #[serde(default)]
+    scope: ScopeView,
+    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
+    /// `tool`.
+    covers: Option<CoverageView>,
+    /// When an approval beyond `once` expires.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    /// The reason, which the model reads after a denial.
+    reason: Option<String>,
+    /// Arguments that replace the model's.
+    #[schema(value_type = Option<Object>)]
+    edited_arguments: Option<Map<String, Value>>,
+    /// The `seen` digest of the pending item that you decided about. If the item has changed since, the decision is
+    /// refused.
+    seen: Option<String>,
+}
+
+/// A decision about the approval in the path.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Verdict)]
+pub(in crate::gateway) struct GivenVerdict {
+    /// The decision.
+    decision: AnswerView,
+    /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
+    #[serde(default)]
+    scope: ScopeView,
+    /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
+    /// `tool`.
+    covers: Option<CoverageView>,
+    /// When an approval beyond `once` expires.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    /// The reason, which the model reads after a denial.
+    reason: Option<String>,
+    /// Arguments that replace the model's.
+    #[schema(value_type = Option<Object>)]
+    edited_arguments: Option<Map<String, Value>>,
+    /// The `seen` digest of the approval that you decided about. If the call has changed since, the decision is
+    /// refused.
+    seen: Option<String>,
+}
+
+/// A decision.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Answer)]
+enum AnswerView {
+    /// The call may run.
+    Approve,
+    /// The call may not run.
+    Deny,
+}
+
+/// The scope of an approval.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = GrantScope)]
+enum ScopeView {
+    /// Only this call.
+    #[default]
+    Once,
+    /// Later calls of the same session.
+    Session,
+    /// Later calls of any session of the same agent and principal.
+    Always,
+}
+
+/// Which later calls an approval beyond `once` covers.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Coverage)]
+enum CoverageView {
+    /// Any call of the tool.
+    Tool,
+    /// Calls with the same arguments.
+    Arguments,
+}
+
+/// A person's answer to a question of the model.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = HumanAnswer)]
+struct GivenAnswer {
+    /// The id of the call.
+    #[schema(value_type = String)]
+    call_id: CallId,
+    /// The options that the person chose.
+    #[serde(default)]
+    chosen: Vec<String>,
+    /// The person's answer as text.
+    text: Option<String>,
+}
+
+/// Answers to the elicitation requests of one call.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ElicitationAnswer)]
+struct GivenInput {
+    /// The id of the call.
+    #[schema(value_type = String)]
+    call_id: CallId,
+    /// The answers to all requests of the call, by the server's keys.
+    #[schema(value_type = std::collections::BTreeMap<String, super::reactions::ReactionDescription>)]
+    answers: ElicitationResponses,
+    /// Whether a call that was cancelled in progress (`repeats`) may be sent a second time.
+    #[serde(default)]
+    repeat: bool,
+}
+
+/// `"output": null` is an output; a missing field is no output.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Given {
+    /// Whether it contains nothing for the run, which is then only read or resumed.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.results.is_empty() && self.decisions.is_empty() && self.answers.is_empty() && self.inputs.is_empty()
+    }
+
+    /// Refuses longer lists than any run needs.
+    fn fits(&self) -> Result<(), Problem> {
+        let lists = [
+            ("results", self.results.len()),
+            ("decisions", self.decisions.len()),
+            ("answers", self.answers.len()),
+            ("inputs", self.inputs.len()),
+        ];
+        match lists.into_iter().find(|(_, length)| *length > MOST_GIVEN) {
+            Some((list, _)) => {
+                Err(Problem::invalid(format!("/{list}"), format!("at most {MOST_GIVEN} in one request")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The places in the body that refer to each call.
+    pub(super) fn places(&self) -> FieldPointers {
+        let results = self.results.iter().enumerate().map(|(index, given)| (&given.call_id, "results", index));
+        let decisions = self.decisions.iter().enumerate().map(|(index, given)| (&given.call_id, "decisions", index));
+        let answers = self.answers.iter().enumerate().map(|(index, given)| (&given.call_id, "answers", index));
+        let inputs = self.inputs.iter().enumerate().map(|(index, given)| (&given.call_id, "inputs", index));
+        FieldPointers::of(results.chain(decisions).chain(answers).chain(inputs))
+    }
+
+    /// The input for the runner, in the name of the caller.
+    pub(super) fn resume(self, caller: &Caller) -> Result<Resume, Problem> {
+        self.fits()?;
+        let by = caller.name.as_ref();
+        let mut resume = Resume { partial: self.partial, expected_version: self.expected_version, ..Resume::default() };
+        for (index, result) in self.results.into_iter().enumerate() {
+            resume.results.push(result.outcome(index)?);
+        }
+        for decision in self.decisions {
+            let (call_id, verdict) = decision.parts();
+            resume.seen.extend(verdict.seen().map(|seen| (call_id.clone(), seen.to_owned())));
+            resume.decisions.push((call_id, verdict.decision(by)));
+        }
+        let answer = |GivenAnswer { call_id, chosen, text }| {
+            let choice = Choice { chosen, text };
+            (call_id, HumanAnswer { choice, by: by.to_owned(), via: Channel::Api })
+        };
+        resume.answers = self.answers.into_iter().map(answer).collect();
+        let given = |GivenInput { call_id, answers, repeat }| {
+            (call_id, ElicitationAnswer { reactions: answers, by: by.to_owned(), via: Channel::Api, repeat })
+        };
+        resume.inputs = self.inputs.into_iter().map(given).collect();
+        Ok(resume)
+    }
+}
+
+impl GivenResult {
+    fn outcome(self, index: usize) -> Result<(CallId, Outcome), Problem> {
+        match (self.output, self.error, self.abandoned) {
+            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
+            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
+            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
+            _ => Err(Problem::invalid(
+                format!("/results/{index}"),
+                "give exactly one of `output`, `error` and `abandoned`",
+            )),
+        }
+    }
+}
+
+impl GivenDecision {
+    /// The call, and the decision about it.
+    fn parts(self) -> (CallId, GivenVerdict) {
+        let Self { call_id, decision, scope, covers, expires_at, reason, edited_arguments, seen } = self;
+        (call_id, GivenVerdict { decision, scope, covers, expires_at, reason, edited_arguments, seen })
+    }
+}
+
+impl GivenVerdict {
+    /// The digest of the pending item that the caller saw.
+    pub(in crate::gateway) fn seen(&self) -> Option<&str> {
+        self.seen.as_deref()
+    }
+
+    /// The decision for the runner.
+    pub(in crate::gateway) fn decision(self, by: &str) -> Decision {
+        let (scope, answer) = (self.scope.into(), self.decision.into());
+        let usual = if scope == Scope::Once { Coverage::Tool } else { Coverage::Arguments };
+        Decision {
+            via: Channel::Api,
+            reason: self.reason,
+            scope,
+            covers: self.covers.map_or(usual, Coverage::from),
+            expires_at: self.expires_at,
+            edited_arguments: self.edited_arguments.map(Arguments::Object),
+            ..Decision::new(answer, by)
+        }
+    }
+}
+
+impl From<AnswerView> for Answer {
+    fn from(answer: AnswerView) -> Self {
+        match answer {
+            AnswerView::Approve => Self::Approve,
+            AnswerView::Deny => Self::Deny,
+        }
+    }
+}
+
+impl From<ScopeView> for Scope {
+    fn from(scope: ScopeView) -> Self {
+        match scope {
+            ScopeView::Once => Self::Once,
+            ScopeView::Session => Self::Session,
+            ScopeView::Always => Self::Always,
+        }
+    }
+}
+
+impl From<CoverageView> for Coverage {
+    fn from(coverage: CoverageView) -> Self {
+        match coverage {
+            CoverageView::Tool => Self::Tool,
+            CoverageView::Arguments => Self::Arguments,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Connection state of a server, with the failures that led to it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::link::Link;
+
+/// The state of a server with its history, as one watched value.
+#[derive(Debug)]
+pub(in crate::mcp) struct ConnectionState<L> {
+    pub(in crate::mcp) state: State<L>,
+    /// When it entered this state.
+    pub(in crate::mcp) since: Timestamp,
+    /// Consecutive failures: failed starts, and connections that did not last.
+    pub(in crate::mcp) failures: u32,
+    /// The number of starts or dials.
+    pub(in crate::mcp) starts: u64,
+    /// The most recent failure, kept after a recovery.
+    pub(in crate::mcp) last_error: Option<Trouble>,
+}
+
+/// The states of a server. Only the keeper changes them.
+#[derive(Debug)]
+pub(in crate::mcp) enum State<L> {
+    /// Not needed yet, or not recently.
+    Idle,
+    /// Being started or dialled.
+    Starting,
+    /// Connected.
+    Ready(Arc<L>),
+    /// Waiting for the automatic retry.
+    BackingOff {
+        /// The time of the retry.
+        until: Instant,
+    },
+    /// Retried when a request needs the server, but not before that time.
+    Failed {
+        /// The earliest time of a retry.
+        until: Instant,
+    },
+    /// Shut down for good.
+    Closed,
+}
+
+/// A failure of the server.
+#[derive(Clone, Debug)]
+pub(in crate::mcp) struct Trouble {
+    /// Completes the sentence "the MCP server `x` ...".
+    pub(in crate::mcp) reason: Arc<str>,
+    pub(in crate::mcp) at: Timestamp,
+}
+
+impl<L: Link> ConnectionState<L> {
+    /// The state of a server that is not needed yet.
+    pub(super) fn idle() -> Self {
+        Self { state: State::Idle, since: Timestamp::now(), failures: 0, starts: 0, last_error: None }
+    }
+
+    /// Enters a state.
+    pub(super) fn enter(&mut self, state: State<L>) {
+        self.state = state;
+        self.since = Timestamp::now();
+    }
+
+    pub(super) fn fail(&mut self, reason: &str) {
+        self.failures = self.failures.saturating_add(1);
+        self.last_error = Some(Trouble { reason: reason.into(), at: Timestamp::now() });
+    }
+
+    /// The most recent failure; empty if there is none.
+    pub(super) fn reason(&self) -> &str {
+        self.last_error.as_ref().map(|trouble| &*trouble.reason).unwrap_or_default()
+    }
+
+    /// The most recent failure as the end of a message; empty if there is none.
+    pub(in crate::mcp) fn before(&self) -> String {
+        match self.reason() {
+            "" => String::new(),
+            reason => format!("; before that it {reason}"),
+        }
+    }
+
+    /// The connection, if it is usable.
+    pub(in crate::mcp) fn link(&self) -> Option<Arc<L>> {
+        match &self.state {
+            State::Ready(link) if !link.signals().lost.is_cancelled() => Some(link.clone()),
+            State::Ready(_)
+            | State::Idle
+            | State::Starting
+            | State::BackingOff { .. }
+            | State::Failed { .. }
+            | State::Closed => None,
+        }
+    }
+}
+
+/// Not derived: a derive would require `L: Clone`, but the connection is shared.
+impl<L> Clone for State<L> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Idle => Self::Idle,
+            Self::Starting => Self::Starting,
+            Self::Ready(link) => Self::Ready(link.clone()),
+            Self::BackingOff { until } => Self::BackingOff { until: *until },
+            Self::Failed { until } => Self::Failed { until: *until },
+            Self::Closed => Self::Closed,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Tool list cache: the last good list of a server. It survives the server's absence, marked with the reason, so that
+//! a run keeps its tools while a process restarts; and it saves repeated requests.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::backoff::{delay_after, jitter};
+use crate::core::id::ServerId;
+use crate::core::tool::{LeftOut, McpTool, ServerTools};
+use crate::mcp::listing::Listing;
+
+/// How long a list counts as current when the server announces no changes. Runs that begin together share one request.
+pub(super) const CURRENT: Duration = Duration::from_secs(1);
+/// The upper limit for the lifetime of a list, whatever the server states.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// The cached state of a server's tools.
+#[derive(Debug, Default)]
+pub(super) struct ToolListCache(Mutex<CachedTools>);
+
+#[derive(Debug, Default)]
+struct CachedTools {
+    good: Option<Good>,
+    /// Why the last request failed, as a whole sentence.
+    trouble: Option<String>,
+    /// The time of the last request, successful or not.
+    asked: Option<Instant>,
+    /// Consecutive failed lists, across connections.
+    failed_lists: u32,
+    /// The time of the next retry.
+    retry: Option<Instant>,
+    /// Why a request in flight is overdue, as a whole sentence.
+    overdue: Option<String>,
+    /// When the last list failed or became overdue.
+    list_failed_at: Option<Timestamp>,
+    generation: u64,
+}
+
+#[derive(Debug)]
+struct Good {
+    listing: Listing,
+    current: Current,
+}
+
+/// How long a list stays current.
+#[derive(Clone, Copy, Debug)]
+enum Current {
+    /// Until the server announces a change, as it promised.
+    UntilTold,
+    /// Until the time that the server set (`ttlMs`). Then the list has to be requested again.
+    Until(Instant),
+    /// Until a time that toolgate assumes, because the server promised nothing.
+    Assumed(Instant),
+}
+
+impl ToolListCache {
+    /// Stores a list that was requested at that time.
+    pub(super) fn keep(&self, server: &ServerId, listing: Listing, asked: Instant, is_announced: bool) {
+        let mut kept = self.lock();
+        let current = match listing.time_to_live {
+            Some(time_to_live) => Current::Until(asked + time_to_live.clamp(CURRENT, LONGEST)),
+            None if is_announced => Current::UntilTold,
+            None => Current::Assumed(asked + CURRENT),
+        };
+        let outdated = kept.is_outdated();
+        let is_other = kept.good.as_ref().is_none_or(|good| good.listing != listing);
+        if let (true, Some(good)) = (is_other, &kept.good) {
+            let difference = Difference::between(&good.listing.tools, &listing.tools);
+            tracing::info!(%server, ?difference, "tools of an MCP server changed");
+        }
+        // The expiry of the old list already counted as one generation. A difference found now needs its own.
+        kept.generation += u64::from(outdated) + u64::from(is_other || kept.trouble.is_some());
+        kept.good = Some(Good { listing, current });
+        kept.trouble = None;
+        kept.asked = Some(asked);
+        (kept.failed_lists, kept.retry, kept.overdue) = (0, None, None);
+    }
+
+    /// Records that the server is away, so that the last request no longer counts.
+    pub(super) fn away(&self, reason: String) {
+        let mut kept = self.lock();
+        kept.trouble(reason);
+        (kept.asked, kept.overdue) = (None, None);
+    }
+
+    /// Records that the request at that time failed. It is retried automatically, with growing pauses.
+    pub(super) fn list_failed(&self, reason: String, asked: Instant) {
+        let mut kept = self.lock();
+        kept.trouble(reason);
+        (kept.asked, kept.overdue) = (Some(asked), None);
+        kept.list_failed_at = Some(Timestamp::now());
+        kept.failed_lists = kept.failed_lists.saturating_add(1);
+        kept.retry = Some(Instant::now() + delay_after(kept.failed_lists, jitter()));
+    }
+
+    /// Records that a request in flight exceeded the waiting time.
+    pub(super) fn is_overdue(&self, reason: String) {
+        let mut kept = self.lock();
+        kept.overdue = Some(reason);
+        kept.list_failed_at = Some(Timestamp::now());
+    }
+
+    /// Why the last list failed, and since when, as a whole sentence.
+    pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
+        let kept = self.lock();
+        kept.unlisted().zip(kept.list_failed_at)
+    }
+
+    /// Why another wait for the list is useless: a request has already waited for it. A whole sentence.
+    pub(super) fn not_worth_waiting(&self) -> Option<String> {
+        self.lock().unlisted()
+    }
+
+    /// When to retry a failed list.
+    pub(super) fn retry(&self) -> Option<Instant> {
+        self.lock().retry
+    }
+
+    /// Whether there is a list to fall back on.
+    pub(super) fn has_any(&self) -> bool {
+        self.lock().good.is_some()
+    }
+
+    /// Whether the list is current, so that a request is unnecessary.
+    pub(super) fn is_current(&self) -> bool {
+        let kept = self.lock();
+        let is_current = |good: &Good| match good.current {
+            Current::UntilTold => true,
+            Current::Until(time) | Current::Assumed(time) => Instant::now() < time,
+        };
+        kept.trouble.is_none() && kept.good.as_ref().is_some_and(is_current)
+    }
+
+    /// Whether a request was made at that time or later.
+    pub(super) fn was_asked_since(&self, time: Instant) -> bool {
+        self.lock().asked.is_some_and(|asked| asked >= time)
+    }
+
+    /// A number that changes when [`offer`](Self::offer) may return something else.
+    pub(super) fn generation(&self) -> u64 {
+        let kept = self.lock();
+        kept.generation + u64::from(kept.is_outdated())
+    }
+
+    /// The server's tools, as far as they are known. `trouble` is the error that the caller met just now.
+    pub(super) fn offer(&self, server: &ServerId, trusted: bool, trouble: Option<String>) -> ServerTools {
+        let kept = self.lock();
+        let trouble = trouble.or_else(|| kept.trouble.clone());
+        let left_out = |(tool, reason)| LeftOut { server: Some(server.clone()), tool, reason };
+        let (tools, missing, stale) = match (&kept.good, trouble) {
+            (Some(good), trouble) => (good.listing.tools.clone(), good.listing.left_out.clone(), trouble),
+            (None, Some(trouble)) => (Vec::new(), vec![(None, trouble)], None),
+            (None, None) => (Vec::new(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None),
+        };
+        let left_out = missing.into_iter().map(left_out).collect();
+        ServerTools { server: server.clone(), trusted, endpoint: None, tools, left_out, stale }
+    }
+
+    /// Why the last request failed.
+    pub(super) fn complaint(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
+    /// The number of tools, and why they are stale.
+    pub(super) fn summary(&self) -> (Option<usize>, Option<String>) {
+        let kept = self.lock();
+        let count = kept.good.as_ref().map(|good| good.listing.tools.len());
+        (count, count.and(kept.trouble.clone()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CachedTools> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CachedTools {
+    /// Why the last list failed.
+    fn unlisted(&self) -> Option<String> {
+        self.overdue.clone().or_else(|| self.trouble.clone().filter(|_| self.failed_lists > 0))
+    }
+
+    /// Records an error. A different wording does not change the generation.
+    fn trouble(&mut self, reason: String) {
+        self.generation += u64::from(self.trouble.is_none());
+        self.trouble = Some(reason);
+    }
+
+    /// Whether the lifetime that the server set has expired.
+    fn is_outdated(&self) -> bool {
+        match self.good.as_ref().map(|good| good.current) {
+            Some(Current::Until(time)) => time <= Instant::now(),
+            Some(Current::UntilTold | Current::Assumed(_)) | None => false,
+        }
+    }
+}
+
+/// The difference between two lists, by name.
+#[derive(Debug, PartialEq, Eq)]
+struct Difference<'a> {
+    added: Vec<&'a str>,
+    removed: Vec<&'a str>,
+    changed: Vec<&'a str>,
+}
+
+impl<'a> Difference<'a> {
+    fn between(before: &'a [McpTool], after: &'a [McpTool]) -> Self {
+        let by_name = |tools: &'a [McpTool]| -> BTreeMap<&'a str, &'a McpTool> {
+            tools.iter().map(|tool| (tool.name.as_str(), tool)).collect()
+        };
+        let (before, after) = (by_name(before), by_name(after));
+        let without = |these: &BTreeMap<&'a str, &McpTool>, those: &BTreeMap<&'a str, &McpTool>| {
+            these.keys().filter(|name| !those.contains_key(*name)).copied().collect()
+        };
+        let differs = |(name, tool): (&&'a str, &&McpTool)| {
+            before.get(name).is_some_and(|earlier| earlier != tool).then_some(*name)
+        };
+        Self {
+            added: without(&after, &before),
+            removed: without(&before, &after),
+            changed: after.iter().filter_map(differs).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::tool::Annotations;
+
+    fn tool(name: &str, description: &str) -> McpTool {
+        McpTool {
+            name: name.into(),
+            description: description.into(),
+            input_schema: json!({}),
+            output_schema: None,
+            annotations: Annotations::default(),
+        }
+    }
+
+    fn listing(names: &[&str], time_to_live: Option<Duration>) -> Listing {
+        Listing { tools: names.iter().map(|name| tool(name, "")).collect(), time_to_live, ..Listing::default() }
+    }
+
+    fn keep(cache: &ToolListCache, listing: Listing, is_announced: bool) {
+        cache.keep(&ServerId::from("shop"), listing, Instant::now(), is_announced);
+    }
+
+    #[test]
+    fn a_difference_names_added_removed_and_changed_tools() {
+        let before = [tool("gone", ""), tool("kept", ""), tool("other", "once")];
+        let after = [tool("kept", ""), tool("new", ""), tool("other", "now")];
+        let expected = Difference { added: vec!["new"], removed: vec!["gone"], changed: vec!["other"] };
+        assert_eq!(Difference::between(&before, &after), expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_generation_moves_with_the_offer_and_only_with_it() {
+        let cache = ToolListCache::default();
+        let mut seen = vec![cache.generation()];
+        let mut moved = |what: &str, expected: bool| {
+            let now = cache.generation();
+            assert_eq!(Some(&now) != seen.last(), expected, "{what}");
+            assert!(seen.iter().all(|before| *before <= now), "it never decreases");
+            seen.push(now);
+        };
+        keep(&cache, listing(&["a"], None), true);
+        moved("the first list", true);
+        keep(&cache, listing(&["a"], None), true);
+        moved("the same list", false);
+        keep(&cache, listing(&["a", "b"], None), true);
+        moved("another list", true);
+        cache.away("away".into());
+        moved("it is away", true);
+        cache.away("away, in other words".into());
+        moved("it is still away", false);
+        cache.list_failed("it listed nothing".into(), Instant::now());
+        moved("the error changed, the tools did not", false);
+        keep(&cache, listing(&["a", "b"], None), true);
+        moved("it is back", true);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_current_as_long_as_its_server_says_and_a_moment_if_it_says_nothing() {
+        let cache = ToolListCache::default();
+        let minute = Duration::from_secs(60);
+        keep(&cache, listing(&["a"], None), true);
+        tokio::time::advance(minute).await;
+        assert!(cache.is_current(), "the server announces changes");
+
+        keep(&cache, listing(&["a"], None), false);
+        assert!(cache.is_current());
+        let before = cache.generation();
+        tokio::time::advance(CURRENT).await;
+        assert!(!cache.is_current());
+        assert_eq!(cache.generation(), before, "nothing suggests a change");
+
+        keep(&cache, listing(&["a"], Some(minute)), true);
+        tokio::time::advance(minute / 2).await;
+        assert!(cache.is_current());
+        let before = cache.generation();
+        tokio::time::advance(minute / 2).await;
+        assert!(!cache.is_current(), "its lifetime expired, even with announcements");
+        let outdated = cache.generation();
+        assert!(outdated > before, "so that runs ask again");
+        keep(&cache, listing(&["a"], Some(minute)), true);
+        assert!(
+            cache.is_current() && cache.generation() == outdated,
+            "the tools that runs received meanwhile are still valid"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_after_an_expiry_is_a_generation_of_its_own() {
+        let (cache, minute) = (ToolListCache::default(), Duration::from_secs(60));
+        keep(&cache, listing(&["a"], Some(minute)), true);
+        tokio::time::advance(minute).await;
+        let outdated = cache.generation();
+        keep(&cache, listing(&["b"], Some(minute)), true);
+        assert!(cache.generation() > outdated, "another list");
+
+        tokio::time::advance(minute).await;
+        let outdated = cache.generation();
+        cache.away("away".into());
+        let away = cache.generation();
+        assert!(away > outdated);
+        keep(&cache, listing(&["b"], Some(minute)), true);
+        assert!(cache.generation() > away, "it is back");
+    }
+
+    #[test]
+    fn a_list_is_kept_through_trouble_and_marked() {
+        let (cache, shop) = (ToolListCache::default(), ServerId::from("shop"));
+        cache.away("the MCP server `shop` is on fire".into());
+        let offer = cache.offer(&shop, true, None);
+        assert_eq!((offer.tools.len(), offer.stale), (0, None));
+        assert_eq!(offer.left_out[0].reason, "the MCP server `shop` is on fire");
+        keep(&cache, listing(&["a"], None), true);
+        assert_eq!(cache.offer(&shop, true, None).stale, None);
+        cache.away("the MCP server `shop` is on fire".into());
+        let offer = cache.offer(&shop, true, None);
+        assert_eq!((offer.tools.len(), offer.left_out.len(), offer.trusted), (1, 0, true));
+        assert_eq!(offer.stale.as_deref(), Some("the MCP server `shop` is on fire"));
+    }
+}

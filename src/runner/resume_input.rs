@@ -1,0 +1,208 @@
+//! Validation of an input before it is recorded, and the blobs that are stored with it.
+
+use super::run_servers::RunServers;
+use super::{AgentRunner, RunnerError};
+use crate::core::id::{CallId, RunId, ServerId};
+use crate::core::run::{Call, Event, Input, Resume, ResumeError, Run, Spec};
+use crate::core::tool::result::{Whole, bounded, bounded_message};
+use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
+use crate::driver::{Agent, DriveError, Journal};
+use crate::ports::{BlobError, InputFindings, StoreError};
+
+/// The validated form of an input for one state of the journal. If the journal has grown, the input must be validated
+/// again: a result that matched one definition of a tool may not match another.
+pub(super) struct Given {
+    /// The events.
+    pub(super) events: Vec<Event>,
+    /// The blobs to store before the events are written.
+    pub(super) wholes: Vec<Whole>,
+}
+
+impl AgentRunner {
+    /// Validates everything about an input that can be validated before it is written, against the current state of the
+    /// run.
+    pub(super) async fn examined(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Given, RunnerError> {
+        let (fit, wholes) = self.fit(journal, input);
+        // Content is validated only if the call waits for it, so the pending items come first.
+        let bound = bound(journal, by_now, &fit).map_err(RunnerError::Refused)?;
+        if let Input::Resume(resume) = &bound {
+            let misdirected = by_now.misdirected(resume);
+            if !misdirected.is_empty() {
+                return Err(RunnerError::Refused(misdirected));
+            }
+        }
+        if let Input::Resume(resume) = input {
+            self.check(by_now, resume).await?;
+        }
+        let events = self.received(journal, by_now, &fit)?;
+        Ok(Given { events, wholes })
+    }
+
+    /// Results must match their tool's result schema, edited arguments the tool's input schema, and answers to a server
+    /// the schema of its form. Entries for calls that do not wait for them repeat an earlier input.
+    async fn check(&self, run: &Run, resume: &Resume) -> Result<(), RunnerError> {
+        let owed = run.pending_items();
+        let is_owed = |id: &CallId, kind: &str| owed.iter().any(|item| item.call_id() == id && item.kind() == kind);
+        let mut refusals = Vec::new();
+        for (id, outcome) in resume.results.iter().filter(|(id, _)| is_owed(id, "external_result")) {
+            let (Some(call), Outcome::Returned(output)) = (run.call(id), outcome) else { continue };
+            let (Some(tool), false) = (&call.tool, output.is_error) else { continue };
+            let value = output.structured.clone().unwrap_or_else(|| output.joined_text().into());
+            if tool.output_schema.is_some()
+                && let InputFindings::Invalid(problems) = self.inner.ports.inputs.check_result(tool, &value).await
+            {
+                refusals.push(invalid(id, "the result", &problems));
+            }
+        }
+        for (id, decision) in resume.decisions.iter().filter(|(id, _)| is_owed(id, "approval")) {
+            let Some(edited) = &decision.edited_arguments else { continue };
+            let Some(tool) = run.call(id).and_then(|call| call.tool.clone()) else { continue };
+            let problems = match edited {
+                Arguments::Malformed(_) => vec![Problem::whole("json", "not a JSON object")],
+                Arguments::Object(object) => match self.inner.ports.inputs.check(&tool, object, run.budget()).await {
+                    InputFindings::Valid => continue,
+                    InputFindings::Invalid(problems) => problems,
+                },
+            };
+            refusals.push(invalid(id, "the edited arguments", &problems));
+        }
+        for (id, given) in &resume.inputs {
+            let Some(needed) = run.call(id).and_then(Call::elicitation) else { continue };
+            for (key, question) in &needed.questions {
+                let (Question::Form { schema, .. }, Some(reaction)) = (question, given.reactions.get(key)) else {
+                    continue;
+                };
+                let Some(form) = question.with_defaults(reaction.clone()).content else { continue };
+                let findings = self.inner.ports.inputs.check_form(schema, &form.into()).await;
+                if let (InputFindings::Invalid(problems), Action::Accept) = (findings, reaction.action) {
+                    refusals.push(invalid(id, &format!("the answer to `{key}`"), &problems));
+                }
+            }
+        }
+        if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
+    }
+
+    /// The events that an input becomes.
+    pub(super) fn received(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Vec<Event>, RunnerError> {
+        let input = bound(journal, by_now, input).map_err(RunnerError::Refused)?;
+        let events = by_now.accept(&input).map_err(RunnerError::Refused)?;
+        match &input {
+            Input::Extend { call, until, .. } if !events.is_empty() && *until <= self.inner.ports.clock.now() => {
+                Err(RunnerError::Refused(vec![ResumeError::InThePast { call_id: call.clone(), until: *until }]))
+            }
+            Input::Resume(_) => self.none_expired(events),
+            Input::Extend { .. } | Input::Message(_) | Input::Cancel { .. } => Ok(events),
+        }
+    }
+
+    /// Rejects decisions with a grant that expires before it starts. A repeated decision becomes no event and is
+    /// accepted.
+    fn none_expired(&self, events: Vec<Event>) -> Result<Vec<Event>, RunnerError> {
+        let now = self.inner.ports.clock.now();
+        let expired = |event: &Event| {
+            let Event::ApprovalDecided { call, decision } = event else { return None };
+            let until = decision.expires_at.filter(|until| *until <= now)?;
+            Some(ResumeError::InThePast { call_id: call.clone(), until })
+        };
+        let refusals: Vec<ResumeError> = events.iter().filter_map(expired).collect();
+        if refusals.is_empty() { Ok(events) } else { Err(RunnerError::Refused(refusals)) }
+    }
+
+    /// The input with results that are ready to be recorded, and the blobs to store first. Equal inputs give equal
+    /// results, so that a repeated input is recognized.
+    pub(super) fn fit(&self, journal: &Journal, input: &Input) -> (Input, Vec<Whole>) {
+        let Input::Resume(resume) = input else { return (input.clone(), Vec::new()) };
+        let limit = journal.run().started().spec.limits.result_bytes();
+        let (mut resume, mut wholes) = (resume.clone(), Vec::new());
+        for (_, outcome) in &mut resume.results {
+            match outcome {
+                Outcome::Returned(output) => {
+                    output.problems.clear();
+                    let (fit, more) = bounded(std::mem::take(output), limit, self.inner.ports.keeping());
+                    *output = fit;
+                    wholes.extend(more);
+                }
+                Outcome::Failed(failure) => {
+                    failure.message = bounded_message(std::mem::take(&mut failure.message), limit);
+                }
+                Outcome::Unknown => {}
+            }
+        }
+        (Input::Resume(resume), wholes)
+    }
+
+    /// Stores the blobs that the events refer to. Unlike the result of a call, an input can be sent again: if its blobs
+    /// cannot be stored, the input is rejected.
+    pub(super) async fn keep(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), RunnerError> {
+        let kept = self.inner.ports.keep_all(run, wholes).await;
+        kept.map_err(|error| match error {
+            BlobError::Store(error) => DriveError::from(error).into(),
+            // Larger content is never among these blobs.
+            BlobError::TooLarge { .. } => DriveError::from(StoreError::Unavailable(error.to_string())).into(),
+        })
+    }
+}
+
+/// Rejects a run whose servers are not configured in this process, because it would continue without their tools.
+pub(super) fn require_servers(
+    run: &RunId,
+    spec: &Spec,
+    agent: &Agent,
+    brought: &RunServers,
+) -> Result<(), RunnerError> {
+    let is_here = |server: &ServerId| agent.servers.contains(server) || brought.ids().any(|id| id == server);
+    match spec.servers.iter().find(|server| !is_here(server)) {
+        None => Ok(()),
+        Some(server) if spec.injected.contains(server) => {
+            Err(RunnerError::InjectionMissing { run: run.clone(), server: server.clone() })
+        }
+        Some(server) => {
+            Err(RunnerError::ServerMissing { run: run.clone(), agent: agent.name.clone(), server: server.clone() })
+        }
+    }
+}
+
+/// Whether the input contains anything to record.
+pub(super) fn gives(input: &Input) -> bool {
+    match input {
+        Input::Resume(resume) => {
+            !resume.results.is_empty()
+                || !resume.decisions.is_empty()
+                || !resume.answers.is_empty()
+                || !resume.inputs.is_empty()
+        }
+        Input::Message(_) | Input::Extend { .. } | Input::Cancel { .. } => true,
+    }
+}
+
+fn invalid(call: &CallId, what: &str, problems: &[Problem]) -> ResumeError {
+    let at = problems.first().map(|problem| problem.path.clone()).unwrap_or_default();
+    let problems = Problem::feedback("cannot be used:", problems).replace('\n', " ");
+    ResumeError::Invalid { call_id: call.clone(), what: what.into(), at, problems }
+}
+
+/// The input with each decision bound to the current call. Rejects a decision whose approver saw another binding. An
+/// expected version that matches the journal becomes the version of the current state.
+fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<ResumeError>> {
+    let (id, mut input) = (journal.id(), input.clone());
+    if let Input::Resume(Resume { expected_version: Some(version), .. })
+    | Input::Cancel { expected_version: Some(version), .. } = &mut input
+        && *version == journal.run().length()
+    {
+        // A caller that saw everything need not have seen expiry events.
+        *version = run.length();
+    }
+    let Input::Resume(mut resume) = input else { return Ok(input) };
+    let drifted = resume.seen.iter().filter(|(call, seen)| {
+        let in_force = run.binding(call, None).map(|binding| binding.digest(id, call));
+        in_force.is_some_and(|digest| digest != *seen)
+    });
+    let drifted: Vec<ResumeError> = drifted.map(|(call, _)| ResumeError::Drifted { call_id: call.clone() }).collect();
+    if !drifted.is_empty() {
+        return Err(drifted);
+    }
+    for (call, decision) in &mut resume.decisions {
+        decision.binding = run.binding(call, decision.edited_arguments.as_ref()).map(Box::new);
+    }
+    Ok(Input::Resume(resume))
+}

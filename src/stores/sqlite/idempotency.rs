@@ -1,0 +1,141 @@
+//! Idempotency records. Each insert deletes a few expired records, so no separate sweep is needed.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteConnection;
+
+use super::SqliteStore;
+use super::writer::Write;
+use crate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError, StoredResponse};
+
+const SWEEP: &str =
+    "DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 64)";
+/// Overwrites a record that has expired and was not deleted yet.
+const BEGIN: &str = "INSERT INTO reply (tenant, caller, key, fingerprint, run, held_until, expires_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT (tenant, caller, key) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run,
+        held_until = excluded.held_until, head = NULL, body = NULL, expires_at = excluded.expires_at
+    WHERE reply.expires_at <= ?8";
+const KNOWN: &str = "SELECT fingerprint, run, held_until, head, body FROM reply
+    WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+const HOLD: &str = "UPDATE reply SET held_until = max(held_until, ?4)
+    WHERE tenant = ?1 AND caller = ?2 AND key = ?3 AND held_until IS NOT NULL";
+const TAKE_OVER: &str = "UPDATE reply SET held_until = ?4
+    WHERE tenant = ?1 AND caller = ?2 AND key = ?3 AND held_until <= ?5";
+const SETTLE: &str =
+    "UPDATE reply SET held_until = ?4, head = ?5, body = ?6 WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+const FORGET: &str = "DELETE FROM reply WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+
+type Row = (String, Option<String>, Option<i64>, Option<String>, Option<Vec<u8>>);
+
+#[async_trait]
+impl IdempotencyStore for SqliteStore {
+    async fn begin(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<Option<IdempotencyRecord>, StoreError> {
+        self.writer.make(Beginning { asked: asked.clone(), now }).await?.map(read).transpose()
+    }
+
+    async fn prolong(&self, asked: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
+        self.change(asked, Change::Hold(until)).await.map(drop)
+    }
+
+    async fn take_over(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError> {
+        self.change(asked, Change::TakeOver { now }).await
+    }
+
+    async fn settle(&self, asked: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
+        self.change(asked, Change::Settle(fate.clone())).await.map(drop)
+    }
+
+    async fn forget(&self, asked: &IdempotentRequest) -> Result<(), StoreError> {
+        self.change(asked, Change::Forget).await.map(drop)
+    }
+}
+
+impl SqliteStore {
+    /// Whether the record existed.
+    async fn change(&self, asked: &IdempotentRequest, change: Change) -> Result<bool, StoreError> {
+        self.writer.make(Changing { asked: asked.clone(), change }).await
+    }
+}
+
+struct Beginning {
+    asked: IdempotentRequest,
+    now: Timestamp,
+}
+
+#[async_trait]
+impl Write for Beginning {
+    type Answer = Option<Row>;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
+        let (asked, now) = (&self.asked, self.now.as_millisecond());
+        sqlx::query(SWEEP).bind(now).execute(&mut *db).await?;
+        let query = sqlx::query(BEGIN).bind(asked.tenant.as_str()).bind(&asked.caller).bind(&asked.key);
+        let query = query.bind(&asked.fingerprint).bind(asked.run.as_ref().map(|run| run.as_str()));
+        let query = query.bind(asked.held_until.as_millisecond()).bind(asked.expires_at.as_millisecond());
+        if query.bind(now).execute(&mut *db).await?.rows_affected() > 0 {
+            return Ok(None);
+        }
+        let query = sqlx::query_as(KNOWN).bind(asked.tenant.as_str()).bind(&asked.caller).bind(&asked.key);
+        Ok(Some(query.fetch_one(db).await?))
+    }
+}
+
+struct Changing {
+    asked: IdempotentRequest,
+    change: Change,
+}
+
+enum Change {
+    Hold(Timestamp),
+    TakeOver { now: Timestamp },
+    Settle(RequestState),
+    Forget,
+}
+
+#[async_trait]
+impl Write for Changing {
+    type Answer = bool;
+
+    async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+        let sql = match &self.change {
+            Change::Hold(_) => HOLD,
+            Change::TakeOver { .. } => TAKE_OVER,
+            Change::Settle(_) => SETTLE,
+            Change::Forget => FORGET,
+        };
+        let IdempotentRequest { tenant, caller, key, held_until, .. } = &self.asked;
+        let query = sqlx::query(sql).bind(tenant.as_str()).bind(caller).bind(key);
+        let query = match &self.change {
+            Change::Hold(until) => query.bind(until.as_millisecond()),
+            Change::TakeOver { now } => query.bind(held_until.as_millisecond()).bind(now.as_millisecond()),
+            Change::Settle(RequestState::UnderWay { held_until }) => {
+                query.bind(held_until.as_millisecond()).bind(None::<String>).bind(None::<Vec<u8>>)
+            }
+            Change::Settle(RequestState::Answered(reply)) => {
+                let head = serde_json::to_string(reply).map_err(|error| sqlx::Error::Encode(error.into()))?;
+                query.bind(None::<i64>).bind(head).bind(reply.body.as_slice())
+            }
+            Change::Settle(RequestState::Unkept) => query.bind(None::<i64>).bind(None::<String>).bind(None::<Vec<u8>>),
+            Change::Forget => query,
+        };
+        Ok(query.execute(db).await?.rows_affected() > 0)
+    }
+}
+
+/// Parses a row.
+fn read((fingerprint, run, held_until, head, body): Row) -> Result<IdempotencyRecord, StoreError> {
+    let unreadable = |error: String| StoreError::Corrupt(format!("a stored response is unreadable: {error}"));
+    let fate = match (held_until, head) {
+        (Some(at), _) => {
+            let held_until = Timestamp::from_millisecond(at).map_err(|error| unreadable(error.to_string()))?;
+            RequestState::UnderWay { held_until }
+        }
+        (None, Some(head)) => {
+            let reply: StoredResponse = serde_json::from_str(&head).map_err(|error| unreadable(error.to_string()))?;
+            RequestState::Answered(StoredResponse { body: body.unwrap_or_default(), ..reply })
+        }
+        (None, None) => RequestState::Unkept,
+    };
+    Ok(IdempotencyRecord { fingerprint, run: run.map(Into::into), fate })
+}

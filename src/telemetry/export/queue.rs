@@ -1,0 +1,168 @@
+//! Bounded span queue: holds spans until they are sent, and counts every one.
+//!
+//! The queue is bounded by spans and by bytes. A span occupies its place until it is sent or given up, retries
+//! included. Adding a span never waits: a span that finds no place is dropped and counted.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use opentelemetry_sdk::trace::SpanData;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::batching::Batching;
+use super::size::size_of;
+
+/// The outcomes of the spans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Spans that wait or are in flight.
+    pub queued: u64,
+    /// Their size in bytes, approximately.
+    pub queued_bytes: u64,
+    /// Spans that a receiver accepted.
+    pub exported: u64,
+    /// Spans dropped because the queue was full.
+    pub dropped: u64,
+    /// Spans that no receiver accepted, after all retries.
+    pub failed: u64,
+}
+
+impl Tally {
+    /// Spans that no receiver will get.
+    pub fn lost(&self) -> u64 {
+        self.dropped + self.failed
+    }
+}
+
+/// The queue between the threads that produce spans and the sender.
+#[derive(Debug)]
+pub(super) struct SpanQueue {
+    waiting: Mutex<Waiting>,
+    bounds: Batching,
+    wake: Notify,
+    closed: watch::Sender<Option<Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    spans: VecDeque<(SpanData, usize)>,
+    tally: Tally,
+}
+
+/// The spans of one request.
+pub(super) struct Batch {
+    pub(super) spans: Vec<SpanData>,
+    pub(super) size: Size,
+}
+
+/// The space that a batch occupies in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) spans: u64,
+    bytes: u64,
+}
+
+/// The outcome of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    Taken,
+    /// Taken, except for that many spans.
+    TakenInPart(u64),
+    Failed,
+}
+
+impl SpanQueue {
+    pub(super) fn new(bounds: Batching) -> Self {
+        Self { waiting: Mutex::default(), bounds, wake: Notify::new(), closed: watch::Sender::new(None) }
+    }
+
+    /// Puts a span into the queue, or drops it.
+    pub(super) fn offer(&self, span: SpanData) {
+        let bytes = size_of(&span);
+        let closed = self.closed.borrow().is_some();
+        let mut waiting = self.waiting();
+        let tally = &mut waiting.tally;
+        let full = tally.queued >= self.bounds.queue as u64
+            || tally.queued_bytes.saturating_add(bytes as u64) > self.bounds.queue_bytes as u64;
+        if closed || full {
+            tally.dropped += 1;
+            return;
+        }
+        tally.queued += 1;
+        tally.queued_bytes += bytes as u64;
+        waiting.spans.push_back((span, bytes));
+        let enough = self.bounds.batch_bytes.min(self.bounds.queue_bytes / 2) as u64;
+        if waiting.spans.len() >= self.bounds.batch || waiting.tally.queued_bytes >= enough {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Waits until a batch is full, until its spans have waited for `delay`, or until the queue is closed.
+    pub(super) async fn ready(&self, delay: Duration) {
+        let _ = tokio::time::timeout(delay, self.wake.notified()).await;
+    }
+
+    /// The next spans that fit into one request, in order; a larger span is sent alone.
+    pub(super) fn take(&self) -> Option<Batch> {
+        let mut waiting = self.waiting();
+        let (first, size) = waiting.spans.pop_front()?;
+        let (mut spans, mut bytes) = (vec![first], size);
+        while spans.len() < self.bounds.batch {
+            let Some((span, size)) = waiting.spans.pop_front_if(|(_, size)| bytes + *size <= self.bounds.batch_bytes)
+            else {
+                break;
+            };
+            bytes += size;
+            spans.push(span);
+        }
+        let size = Size { spans: spans.len() as u64, bytes: bytes as u64 };
+        Some(Batch { spans, size })
+    }
+
+    /// Frees the space of a batch and counts its spans by outcome.
+    pub(super) fn settle(&self, size: Size, delivery: Delivery) {
+        let tally = &mut self.waiting().tally;
+        tally.queued -= size.spans;
+        tally.queued_bytes -= size.bytes;
+        match delivery {
+            Delivery::Taken => tally.exported += size.spans,
+            Delivery::TakenInPart(rejected) => {
+                let rejected = rejected.min(size.spans);
+                tally.exported += size.spans - rejected;
+                tally.failed += rejected;
+            }
+            Delivery::Failed => tally.failed += size.spans,
+        }
+    }
+
+    /// Closes the queue: it accepts no more spans.
+    pub(super) fn close(&self) {
+        self.closed.send_if_modified(|closed| closed.is_none() && closed.replace(Instant::now()).is_none());
+        self.wake.notify_one();
+    }
+
+    /// Whether the queue is closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.borrow().is_some()
+    }
+
+    /// Waits until the queue is closed, and returns the time at which it was.
+    pub(super) async fn closed(&self) -> Instant {
+        let mut closed = self.closed.subscribe();
+        let since = closed.wait_for(Option::is_some).await.ok().and_then(|since| *since);
+        since.unwrap_or_else(Instant::now) // `self` owns the channel, so it is open
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        self.waiting().tally
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

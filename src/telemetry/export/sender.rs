@@ -1,0 +1,192 @@
+//! Span sender: sends spans from the queue to one receiver, on the export thread.
+//!
+//! While the process runs, each batch is tried for the time limit of an export. When the process ends, the remaining
+//! spans are sent as long as the receiver accepts any. The sender gives up a receiver that accepts no spans after a few
+//! seconds, and a receiver that was never reachable (`reachability`) almost immediately.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::ExportError;
+use super::batching::Batching;
+use super::queue::{Batch, Delivery, SpanQueue, Tally};
+use super::reachability::Reachability;
+use super::rejections::{Rejected, Rejections};
+use super::runtime::ExportRuntime;
+
+/// How long the sender waits at the end for a receiver that accepts no spans: a receiver that restarts is back in that
+/// time.
+const PATIENCE: Duration = Duration::from_secs(7);
+
+/// The time limit for the last spans.
+const SHUTDOWN: Duration = Duration::from_secs(30);
+
+/// Sends spans to one receiver.
+pub(super) struct SpanSender {
+    queue: Arc<SpanQueue>,
+    address: String,
+    reason: Arc<Mutex<Option<String>>>,
+    ended: Mutex<Receiver<()>>,
+    _runtime: ExportRuntime,
+}
+
+impl SpanSender {
+    /// Starts the sender. `address` names the receiver in errors.
+    pub(super) fn start<E>(
+        (exporter, reachability): (E, Reachability),
+        address: String,
+        batching: Batching,
+        runtime: ExportRuntime,
+    ) -> Self
+    where
+        E: SpanExporter + 'static,
+    {
+        let queue = Arc::new(SpanQueue::new(batching));
+        let reason = Arc::new(Mutex::new(None));
+        let (end, ended) = channel();
+        let round = Round {
+            exporter,
+            reachability,
+            rejections: Rejections::listen(),
+            queue: queue.clone(),
+            batching,
+            reason: reason.clone(),
+            last_taken: Instant::now(),
+            given_up: false,
+            has_complained: false,
+        };
+        runtime.spawn(round.carry(end));
+        Self { queue, address, reason, ended: Mutex::new(ended), _runtime: runtime }
+    }
+
+    /// Queues a span. Never waits.
+    pub(super) fn offer(&self, span: SpanData) {
+        self.queue.offer(span);
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        self.queue.tally()
+    }
+
+    /// Sends the remaining spans. Blocks, on any thread; an error reports the spans lost since the start.
+    pub(super) fn finish(&self) -> Result<(), ExportError> {
+        self.queue.close();
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(SHUTDOWN + PATIENCE); // the sender ends by itself well before that
+        let tally = self.queue.tally();
+        let lost = tally.lost() + tally.queued;
+        if lost == 0 {
+            return Ok(());
+        }
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = reason.unwrap_or_else(|| "they were produced faster than they could be sent".to_owned());
+        Err(ExportError::Lost { spans: lost, address: self.address.clone(), reason })
+    }
+}
+
+struct Round<E> {
+    exporter: E,
+    reachability: Reachability,
+    rejections: Rejections,
+    queue: Arc<SpanQueue>,
+    batching: Batching,
+    reason: Arc<Mutex<Option<String>>>,
+    last_taken: Instant,
+    given_up: bool,
+    has_complained: bool,
+}
+
+impl<E: SpanExporter> Round<E> {
+    async fn carry(mut self, end: Sender<()>) {
+        loop {
+            self.queue.ready(self.batching.delay).await;
+            let last = self.queue.is_closed();
+            while let Some(batch) = self.queue.take() {
+                self.deliver(batch).await;
+            }
+            if last {
+                break;
+            }
+        }
+        let _ = end.send(());
+    }
+
+    async fn deliver(&mut self, batch: Batch) {
+        let size = batch.size;
+        let delivery = match self.export(batch.spans).await {
+            Ok(rejected) => {
+                self.reachability.answered();
+                self.last_taken = Instant::now();
+                rejected.map_or(Delivery::Taken, |Rejected { spans, message }| {
+                    self.lost(spans, format!("the receiver rejected some: {message}"));
+                    Delivery::TakenInPart(spans)
+                })
+            }
+            Err(Undelivered::GivenUp) => Delivery::Failed,
+            Err(Undelivered::Because(reason)) => {
+                self.lost(size.spans, reason);
+                Delivery::Failed
+            }
+        };
+        self.queue.settle(size, delivery);
+    }
+
+    /// Logs the loss once while the process runs; the end of the process reports the total.
+    fn lost(&mut self, spans: u64, reason: String) {
+        if !self.queue.is_closed() && !std::mem::replace(&mut self.has_complained, true) {
+            tracing::warn!(spans, reason, "spans lost; further losses are not logged");
+        }
+        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
+
+    async fn export(&mut self, spans: Vec<SpanData>) -> Result<Option<Rejected>, Undelivered> {
+        if self.given_up {
+            return Err(Undelivered::GivenUp);
+        }
+        let export = self.rejections.during(self.exporter.export(spans));
+        let exported = tokio::select! {
+            exported = timeout(self.batching.timeout, export) => exported,
+            reason = out_of_patience(&self.queue, &self.reachability, self.last_taken) => {
+                self.given_up = true;
+                return Err(Undelivered::because(reason));
+            }
+        };
+        match exported {
+            Ok((Ok(()), rejected)) => Ok(rejected),
+            Ok((Err(error), _)) => Err(Undelivered::because(&error.to_string())),
+            Err(_) => Err(Undelivered::because("an export took longer than OTEL_BSP_EXPORT_TIMEOUT allows")),
+        }
+    }
+}
+
+/// Why a batch was not accepted.
+enum Undelivered {
+    /// The receiver was given up.
+    GivenUp,
+    Because(String),
+}
+
+impl Undelivered {
+    fn because(reason: &str) -> Self {
+        Self::Because(reason.to_owned())
+    }
+}
+
+/// Completes when an ending process has waited long enough, with the reason. `last_taken` is the time at which the
+/// receiver last accepted spans.
+async fn out_of_patience(queue: &SpanQueue, reachability: &Reachability, last_taken: Instant) -> &'static str {
+    let closed = queue.closed().await;
+    tokio::select! {
+        () = sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)) => {
+            "it accepted no spans for several seconds at the end"
+        }
+        () = reachability.hopeless(closed) => "it was never reachable",
+    }
+}
+
+#[cfg(test)]
+mod tests;

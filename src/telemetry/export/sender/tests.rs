@@ -1,0 +1,121 @@
+use std::future::pending;
+
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+
+use super::super::queue::tests::{bounds, span};
+use super::*;
+
+/// A receiver as the SDK's exporter presents it.
+#[derive(Clone, Copy, Debug)]
+enum Receives {
+    Everything,
+    Nothing,
+    /// It neither accepts nor rejects.
+    Silence,
+}
+
+impl SpanExporter for Receives {
+    async fn export(&self, _batch: Vec<SpanData>) -> OTelSdkResult {
+        match self {
+            Self::Everything => Ok(()),
+            Self::Nothing => Err(OTelSdkError::InternalFailure("status 401".into())),
+            Self::Silence => pending().await,
+        }
+    }
+}
+
+/// The reachability of an unknown receiver.
+fn reachability() -> Reachability {
+    Reachability::noted(&reqwest::Url::parse("http://carried.test:4318").unwrap())
+}
+
+fn round(exporter: Receives, batching: Batching, spans: usize) -> Round<Receives> {
+    let queue = Arc::new(SpanQueue::new(batching));
+    (0..spans).for_each(|_| queue.offer(span(1)));
+    Round {
+        exporter,
+        reachability: reachability(),
+        rejections: Rejections::listen(),
+        queue,
+        batching,
+        reason: Arc::default(),
+        last_taken: Instant::now(),
+        given_up: false,
+        has_complained: false,
+    }
+}
+
+/// Sends until everything is settled, on paused time. Returns the time that took, the tally and the reason of losses.
+async fn carried(round: Round<Receives>) -> (Duration, Tally, Option<String>) {
+    let (queue, reason, began) = (round.queue.clone(), round.reason.clone(), Instant::now());
+    round.carry(channel().0).await;
+    let reason = reason.lock().unwrap().clone();
+    (began.elapsed(), queue.tally(), reason)
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_waiting_spans_are_sent_before_the_end() {
+    let round = round(Receives::Everything, bounds(1_000, 10), 95);
+    round.queue.close();
+    let (took, tally, _) = carried(round).await;
+    assert_eq!((took, tally), (Duration::ZERO, Tally { exported: 95, ..Tally::default() }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_receiver_is_given_up_after_a_few_seconds() {
+    let round = round(Receives::Silence, bounds(1_000, 10), 95);
+    round.queue.close();
+    let (took, tally, reason) = carried(round).await;
+    assert_eq!((took, tally.failed, tally.queued), (PATIENCE, 95, 0));
+    assert!(reason.is_some_and(|reason| reason.contains("accepted no spans")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_export_in_flight_is_cut_short_when_the_process_ends() {
+    let round = round(Receives::Silence, bounds(1_000, 10), 10);
+    let queue = round.queue.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        queue.close();
+    });
+    let (took, tally, _) = carried(round).await;
+    assert_eq!((took, tally.failed), (Duration::from_secs(20) + PATIENCE, 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_process_gives_an_export_its_configured_time() {
+    let round = round(Receives::Silence, Batching { timeout: Duration::from_secs(3), ..bounds(1_000, 10) }, 20);
+    let queue = round.queue.clone();
+    tokio::spawn(round.carry(channel().0));
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(
+        (queue.tally().failed, queue.tally().queued),
+        (10, 10),
+        "the first batch failed, the second is in flight"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_spans_are_counted_with_the_reason() {
+    let round = round(Receives::Nothing, bounds(1_000, 10), 25);
+    round.queue.close();
+    let (_, tally, reason) = carried(round).await;
+    assert_eq!((tally.failed, tally.queued), (25, 0));
+    assert!(reason.is_some_and(|reason| reason.contains("status 401")));
+}
+
+#[test]
+fn the_error_names_the_count_the_receiver_and_the_reason() {
+    let runtime = ExportRuntime::start().unwrap();
+    let sender = SpanSender::start(
+        (Receives::Nothing, reachability()),
+        "http://there:4318/v1/traces".into(),
+        bounds(10, 10),
+        runtime,
+    );
+    (0..3).for_each(|_| sender.offer(span(1)));
+    let complaint = sender.finish().expect_err("lost").to_string();
+    for said in ["3 spans", "http://there:4318/v1/traces", "status 401", "OTEL_EXPORTER_OTLP_ENDPOINT"] {
+        assert!(complaint.contains(said), "{said}: {complaint}");
+    }
+}

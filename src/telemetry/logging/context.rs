@@ -1,0 +1,95 @@
+//! Trace context of a log record: the run, and the span that represents the event.
+
+use crate::core::id::RunId;
+use crate::core::run::{Event, JournalEntry, Run, Status};
+use crate::core::trace::SpanContext;
+use crate::telemetry::lifecycle::{Lifecycle, LifecycleEvent, LifecycleKind};
+
+/// The trace context of a record.
+#[derive(Clone, Debug)]
+pub(super) struct LogContext<'a> {
+    pub(super) run: &'a RunId,
+    /// `None` for a run that is unknown here.
+    span: Option<SpanContext>,
+}
+
+impl<'a> LogContext<'a> {
+    pub(super) fn of(run: &'a RunId, span: Option<SpanContext>) -> Self {
+        Self { run, span }
+    }
+
+    pub(super) fn trace_id(&self) -> Option<tracing::field::DisplayValue<String>> {
+        self.span.as_ref().map(|span| tracing::field::display(span.trace.to_string()))
+    }
+
+    pub(super) fn span_id(&self) -> Option<tracing::field::DisplayValue<String>> {
+        self.span.as_ref().map(|span| tracing::field::display(span.span.to_string()))
+    }
+}
+
+/// The events of a fact, each with its trace context; folds the fact. A fact that opens a span belongs to that span, so
+/// it is folded first. Any other fact belongs to a span that is already open and that it may close, so it is folded
+/// last.
+pub(super) fn places<'a>(
+    lifecycle: &mut Lifecycle,
+    run: &'a RunId,
+    recorded: &JournalEntry,
+) -> Vec<(LogContext<'a>, LifecycleEvent)> {
+    let events = lifecycle.tell(recorded);
+    let begins = matches!(recorded.event, Event::Started(_) | Event::Resumed { .. } | Event::ModelCalled { .. });
+    if begins {
+        lifecycle.take_in(recorded);
+    }
+    let place = |event: &LifecycleEvent| LogContext::of(run, lifecycle.run().map(|state| span_of(state, &event.fact)));
+    let placed = events.into_iter().map(|event| (place(&event), event)).collect();
+    if !begins {
+        lifecycle.take_in(recorded);
+    }
+    placed
+}
+
+fn span_of(run: &Run, fact: &LifecycleKind) -> SpanContext {
+    match fact {
+        LifecycleKind::ModelCalled { .. }
+        | LifecycleKind::ModelRetrying { .. }
+        | LifecycleKind::ModelReplied { .. }
+        | LifecycleKind::ModelFailed { .. } => run.model_context(),
+        LifecycleKind::McpExecuting { call }
+        | LifecycleKind::McpCompleted { call, .. }
+        | LifecycleKind::BuiltinExecuting { call }
+        | LifecycleKind::BuiltinCompleted { call, .. }
+        | LifecycleKind::InputRequested { call, .. }
+        | LifecycleKind::InputRequired { call, .. }
+        | LifecycleKind::TaskStarted { call, .. } => run.call_context(&call.call_id),
+        // A result that comes while the run is idle belongs to a span of the next execution, which is not known yet.
+        LifecycleKind::ExternalCompleted { .. } if run.status() == Status::Pending => run.execution_context(),
+        LifecycleKind::ExternalCompleted { call, .. } => run.call_context(&call.call_id),
+        LifecycleKind::Started { .. }
+        | LifecycleKind::Resumed { .. }
+        | LifecycleKind::Pending { .. }
+        | LifecycleKind::Completed { .. }
+        | LifecycleKind::Failed { .. }
+        | LifecycleKind::Cancelled { .. }
+        | LifecycleKind::ContextBuildStarted
+        | LifecycleKind::ContextBuildSuccess
+        | LifecycleKind::ToolsListed { .. }
+        | LifecycleKind::ApprovalsResolved { .. }
+        | LifecycleKind::TierSelected { .. }
+        | LifecycleKind::InputGiven { .. }
+        | LifecycleKind::ExternalRequested { .. }
+        | LifecycleKind::Rejected { .. }
+        | LifecycleKind::BudgetExhausted { .. }
+        | LifecycleKind::ApprovalRequested { .. }
+        | LifecycleKind::ApprovalDecided { .. }
+        | LifecycleKind::ApprovalExpired { .. }
+        | LifecycleKind::PendingExpired { .. }
+        | LifecycleKind::PendingExtended { .. }
+        | LifecycleKind::Drifted { .. }
+        | LifecycleKind::QuestionAsked { .. }
+        | LifecycleKind::QuestionAnswered { .. }
+        | LifecycleKind::ValidationFailed { .. }
+        | LifecycleKind::OutputValidated
+        | LifecycleKind::MessageAdded { .. }
+        | LifecycleKind::Fragment(_) => run.execution_context(),
+    }
+}
