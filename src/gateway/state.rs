@@ -109,7 +109,7 @@ impl Gateway {
         &self.inner.requests
     }
 
-    /// Replaces the runner with the same one under [another configuration](AgentRunner::renewed), together with its
+    /// Replaces the runner with the same one under [another configuration](AgentRunner::reconfigured), together with its
     /// adapters.
     pub fn replace(&self, runner: AgentRunner, backends: Arc<dyn Backends>) {
         self.inner.runner.store(Arc::new(runner));
