@@ -5,19 +5,23 @@
 //! system's queue. This module does not depend on the content of requests.
 
 mod access_log;
+mod event_stream;
 mod idle_tracker;
 mod panic;
 mod write_timeout;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{ConnectInfo, Request};
+use axum::response::Response;
+use axum::{BoxError, Router};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -29,9 +33,10 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(super) use access_log::{RequestMetrics, access_log};
+use event_stream::Handover;
 use idle_tracker::IdleTracker;
 pub(super) use panic::caught;
-use write_timeout::WriteTimeout;
+use write_timeout::{Flushed, WriteTimeout};
 
 use super::guarded_body::holding;
 
@@ -134,24 +139,70 @@ async fn converse(
     settings: ServeSettings,
     closing: CancellationToken,
 ) {
-    let occupancy = IdleTracker::default();
-    let counted = occupancy.clone();
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        // Failed authentications are counted by address.
-        request.extensions_mut().insert(ConnectInfo(address));
-        let (mut router, occupied) = (router.clone(), counted.one_more());
-        async move { router.call(request).await.map(|response| holding(response, occupied)) }
-    });
+    let (occupancy, handover) = (IdleTracker::default(), Handover::default());
     let mut unused = pin!(occupancy.unused(settings.first_request));
     let is_http1 = tokio::select! {
         is_http1 = is_http1(&stream) => is_http1,
         () = unused.as_mut() => return,
         () = closing.cancelled() => return,
     };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    if is_http1 {
-        builder = builder.http1_only();
+    let (counted, diverted) = (occupancy.clone(), handover.clone());
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        // Failed authentications are counted by address.
+        request.extensions_mut().insert(ConnectInfo(address));
+        let (mut router, occupied) = (router.clone(), counted.one_more());
+        let handover = (is_http1 && Handover::is_possible(&request)).then(|| diverted.clone());
+        async move {
+            let response = holding(router.call(request).await?, occupied);
+            Ok::<_, Infallible>(match handover {
+                Some(handover) => handover.divert(response).await,
+                None => response,
+            })
+        }
+    });
+    let idle = occupancy.idle(settings.idle);
+    let stop = async {
+        tokio::select! {
+            () = unused => Stop::Abort,
+            () = idle => Stop::Finish,
+            () = closing.cancelled() => Stop::Finish,
+        }
+    };
+    let socket = WriteTimeout::new(stream, settings.stalled_write);
+    let flushed = socket.flushed();
+    let ended = if is_http1 {
+        // Boxed, so that its memory is free while its event stream is written.
+        let mut connection = Box::new(http1(&settings).serve_connection(TokioIo::new(socket), service));
+        let taken = driven(&mut connection, &handover, &flushed, stop, |connection| {
+            Pin::new(&mut **connection).graceful_shutdown();
+        });
+        match taken.await {
+            Ok(Some(response)) => {
+                event_stream::send(connection.into_parts().io.into_inner(), response).await.map_err(Into::into)
+            }
+            ended => ended.map(drop).map_err(BoxError::from),
+        }
+    } else {
+        let builder = any_version(&settings);
+        let mut connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+        let ended =
+            driven(&mut connection, &handover, &flushed, stop, |connection| connection.as_mut().graceful_shutdown());
+        ended.await.map(drop)
+    };
+    if let Err(error) = ended {
+        tracing::debug!(error, "connection failed");
     }
+}
+
+fn http1(settings: &ServeSettings) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(settings.idle);
+    builder
+}
+
+/// The version of the connection is detected.
+fn any_version(settings: &ServeSettings) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(settings.idle);
     builder
         .http2()
@@ -159,22 +210,34 @@ async fn converse(
         .keep_alive_interval(settings.idle)
         .keep_alive_timeout(settings.first_request)
         .max_concurrent_streams(250);
-    let stream = TokioIo::new(WriteTimeout::new(stream, settings.stalled_write));
-    let mut connection = pin!(builder.serve_connection(stream, service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => Some(ended),
-        () = unused => return,
-        () = occupancy.idle(settings.idle) => None,
-        () = closing.cancelled() => None,
+    builder
+}
+
+/// How a connection stops.
+enum Stop {
+    /// At once: it never had a request.
+    Abort,
+    /// After the requests in progress.
+    Finish,
+}
+
+/// Drives a connection of hyper until it has ended or stopped, or an event stream was handed over.
+async fn driven<C: Future<Output = Result<(), E>> + Unpin, E>(
+    connection: &mut C,
+    handover: &Handover,
+    flushed: &Flushed,
+    stop: impl Future<Output = Stop>,
+    finish: impl FnOnce(&mut C),
+) -> Result<Option<Response>, E> {
+    let stop = tokio::select! {
+        taken = handover.taken(connection, flushed) => return taken,
+        stop = stop => stop,
     };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    match stop {
+        Stop::Abort => Ok(None),
+        Stop::Finish => {
+            finish(connection);
+            handover.taken(connection, flushed).await
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(error, "connection failed");
     }
 }

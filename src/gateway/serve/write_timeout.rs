@@ -4,6 +4,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,12 +18,33 @@ pub(super) struct WriteTimeout<S> {
     longest: Duration,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
+    flushed: Flushed,
+}
+
+/// Whether the last write to a socket was followed by a complete flush. Hyper flushes the socket only after it has written
+/// its whole buffer.
+#[derive(Clone)]
+pub(super) struct Flushed(Arc<AtomicBool>);
+
+impl Flushed {
+    pub(super) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, is_flushed: bool) {
+        self.0.store(is_flushed, Ordering::Relaxed);
+    }
 }
 
 impl<S> WriteTimeout<S> {
     /// A socket on which a write that waits for `longest` fails.
     pub(super) fn new(socket: S, longest: Duration) -> Self {
-        Self { socket, longest, stalled: None }
+        Self { socket, longest, stalled: None, flushed: Flushed(Arc::new(AtomicBool::new(true))) }
+    }
+
+    /// Follows the state of the socket.
+    pub(super) fn flushed(&self) -> Flushed {
+        self.flushed.clone()
     }
 
     fn watched<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -43,6 +66,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.flushed.set(false);
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.watched(cx, written)
     }
@@ -52,6 +76,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.flushed.set(false);
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
         self.watched(cx, written)
     }
@@ -62,6 +87,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        self.flushed.set(matches!(flushed, Poll::Ready(Ok(()))));
         self.watched(cx, flushed)
     }
 

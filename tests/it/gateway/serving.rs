@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -90,6 +91,26 @@ async fn an_http_2_connection_stays_open_during_requests_only() {
     let hung_up = tokio::time::timeout(Duration::from_secs(10), connections.join_next()).await;
     hung_up.expect("the server disconnects");
     assert!(asking.is_closed());
+}
+
+#[tokio::test]
+async fn an_event_stream_is_the_last_response_of_a_connection() {
+    let stream = || async { ([(CONTENT_TYPE, "text/event-stream")], "data: x\n\n") };
+    let route = Router::new().route("/stream", get(stream));
+    let site = Site::with(runner(), ServeSettings::default(), |router| router.merge(route)).await;
+    let requests = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /stream HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    let (answers, _) = said(&site, requests.as_bytes()).await;
+
+    let answers = String::from_utf8(answers).unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{answers}");
+    let end = "connection: close\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: x\n\n\r\n0\r\n\r\n";
+    assert!(answers.ends_with(end), "{answers}");
+    let (older, _) = said(&site, b"GET /stream HTTP/1.0\r\n\r\n").await;
+    let older = String::from_utf8(older).unwrap();
+    assert!(older.ends_with("\r\n\r\ndata: x\n\n") && !older.contains("chunked"), "{older}");
+    let (head, _) = said(&site, b"HEAD /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(head.ends_with(b"\r\n\r\n") && !head.ends_with(b"\r\n0\r\n\r\n"), "{head:?}");
 }
 
 #[tokio::test]
