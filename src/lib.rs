@@ -43,8 +43,8 @@
 //! assert_eq!(report.status, Status::Pending);
 //!
 //! // Run the pending calls, and resume. Any process that opens the same store could do this.
-//! let results = report.pending.iter().map(|debt: &PendingItem| {
-//!     ResultFor::output(debt.call_id().clone(), json!({"status": "paid"}))
+//! let results = report.pending.iter().map(|item: &PendingItem| {
+//!     ResultFor::output(item.call_id().clone(), json!({"status": "paid"}))
 //! });
 //! let resume = Resume { results: results.collect(), ..Resume::default() };
 //! let report = runner.resume(&report.run_id, resume).await?;

@@ -13,7 +13,7 @@ use super::{Driver, Journal};
 use crate::core::id::CallId;
 use crate::core::run::{Event, JournalEntry};
 
-/// WebhookWakeSignal signal for the driver of a run, from within this process: its journal was written to, and how long its calls
+/// Wake signal for the driver of a run, from within this process: its journal was written to, and how long its calls
 /// are to be held open. Polling guarantees delivery; the signal only reduces latency.
 #[derive(Clone, Debug, Default)]
 pub struct WakeSignal {

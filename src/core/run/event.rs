@@ -313,7 +313,7 @@ pub enum Authorization {
         /// The grant.
         grant: GrantId,
     },
-    /// A person approved it, and it is unchanged since then. JournalEntry for calls that are answered outside; for calls
+    /// A person approved it, and it is unchanged since then. Recorded for calls that are answered outside; for calls
     /// that are sent, `tool.started` implies it.
     Person,
 }

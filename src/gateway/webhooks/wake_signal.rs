@@ -1,4 +1,5 @@
-//! WebhookWakeSignal signal: reports runs that become pending or end, so that the dispatcher need not wait for its next poll.
+//! Wake signal of the webhook dispatcher: reports runs that become pending or end, so that the dispatcher need not wait
+//! for its next poll.
 
 use std::sync::Arc;
 

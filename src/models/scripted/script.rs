@@ -11,7 +11,7 @@ use crate::core::tool::Arguments;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The replies, in order. ScriptedTurn `n` answers a transcript with `n` assistant messages.
+    /// The replies, in order. Turn `n` answers a transcript with `n` assistant messages.
     pub turns: Vec<ScriptedTurn>,
 }
 

@@ -184,4 +184,4 @@ pub(super) const OUTCOME: &str = "toolgate.outcome";
 pub(super) const REASON: &str = "toolgate.rejection.reason";
 pub(super) const ANSWER: &str = "toolgate.approval.answer";
 pub(super) const TARGET: &str = "toolgate.validation.target";
-pub(super) const DEBT: &str = "toolgate.pending.kind";
+pub(super) const PENDING_KIND: &str = "toolgate.pending.kind";

@@ -1,4 +1,4 @@
-//! JournalEntry provider answers, and the replies that a correct client reads from them.
+//! Recorded provider answers, and the replies that a correct client reads from them.
 
 use std::path::PathBuf;
 

@@ -14,7 +14,7 @@ use toolgate::models::{
 use super::asking::{ask, result, user};
 use super::fixtures::{Fixture, of};
 
-/// JournalEntry answers, and the model that reads them.
+/// Recorded answers, and the model that reads them.
 struct JournalEntry {
     wire: &'static str,
     model: HttpModel,

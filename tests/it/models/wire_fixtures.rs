@@ -1,4 +1,4 @@
-//! JournalEntry answers of every provider, at three depths: as pure bytes, cut at every byte, and over HTTP.
+//! Recorded answers of every provider, at three depths: as pure bytes, cut at every byte, and over HTTP.
 
 use std::sync::Mutex;
 

@@ -83,7 +83,7 @@ impl Meter {
             Some(Origin::Builtin { .. }) => "question",
             Some(Origin::Mcp { .. }) | None => "approval",
         };
-        let mut measured = vec![self.one(Metric::Expired).fixed(names::DEBT, kind)];
+        let mut measured = vec![self.one(Metric::Expired).fixed(names::PENDING_KIND, kind)];
         if kind == "approval" {
             measured.extend(self.approval(id, "expired", at));
         }

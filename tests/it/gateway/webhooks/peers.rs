@@ -1,4 +1,4 @@
-//! JournalEntry requests, verified by the library that Standard Webhooks publishes for Python, and by OpenAI's.
+//! Recorded requests, verified by the library that Standard Webhooks publishes for Python, and by OpenAI's.
 
 use std::path::Path;
 use std::process::Command;
