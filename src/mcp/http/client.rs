@@ -1,25 +1,120 @@
-//! Pooled HTTP client of the transport. It keeps connections open between calls, which the SDK's own client does not.
+//! HTTP client of the transport: pooled connections, and a new connection for each request that must arrive at most
+//! once.
+//!
+//! A server may close a kept connection at any time. A request that meets the closing is lost, and the client cannot
+//! know whether the server read it: hyper repeats only requests of which it has written nothing (decision 0023). So:
+//! - A request without an effect uses a pooled connection. If the connection ends before the head of the answer, the
+//!   request is sent once more, on a new connection.
+//! - Every other request, such as `tools/call`, is sent once, and over HTTP/1.1 on a new connection. HTTP/2 connections
+//!   are shared: a server that closes one names the last request that it took, and only later ones are repeated.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode, redirect};
+use http::Version;
+use reqwest::{ClientBuilder, Error, Request, RequestBuilder, Response, StatusCode, redirect};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 
 use super::egress::Reach;
 
 /// The time limit for connecting. A call that fails here was certainly not sent.
 const DIAL: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
-/// How long an idle connection is kept. Node and uvicorn close theirs after five seconds, and a request that crosses
-/// the closing is lost with an unknown outcome.
+/// How long an idle connection is kept. Node and uvicorn close theirs after five seconds.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// A client with a connection pool, for a server within this reach.
-pub(super) fn pooled(reach: &Reach) -> Result<Client, reqwest::Error> {
-    let client =
-        Client::builder().tcp_nodelay(true).connect_timeout(DIAL).pool_idle_timeout(IDLE).redirect(within_the_origin());
+/// A client for one server. Clones share its connections.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    reach: Reach,
+    pooled: reqwest::Client,
+    /// Created when it is first needed: it takes 130 KiB.
+    unpooled: Arc<OnceLock<reqwest::Client>>,
+    /// Whether the last answer on a pooled connection came over HTTP/2.
+    speaks_http2: Arc<AtomicBool>,
+}
+
+/// How often a request may reach its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// It may have an effect.
+    AtMostOnce,
+    /// It has no effect, or the same effect however often it arrives.
+    AtLeastOnce,
+}
+
+impl Client {
+    /// A client for a server within this reach. Connects later.
+    pub(super) fn within(reach: Reach) -> Result<Self, Error> {
+        let pooled = builder(&reach).pool_idle_timeout(IDLE).build()?;
+        Ok(Self { reach, pooled, unpooled: Arc::default(), speaks_http2: Arc::default() })
+    }
+
+    /// The client with the pool, to build requests.
+    pub(super) fn pooled(&self) -> &reqwest::Client {
+        &self.pooled
+    }
+
+    /// Sends a request and returns when the head of the answer has arrived.
+    pub(super) async fn send(&self, request: RequestBuilder, delivery: Delivery) -> Result<Response, Error> {
+        let request = request.build()?;
+        match delivery {
+            Delivery::AtMostOnce if self.speaks_http2.load(Ordering::Relaxed) => self.pooled.execute(request).await,
+            Delivery::AtMostOnce => self.unpooled()?.execute(request).await,
+            Delivery::AtLeastOnce => self.send_again_if_lost(request).await,
+        }
+    }
+
+    async fn send_again_if_lost(&self, request: Request) -> Result<Response, Error> {
+        let again = request.try_clone();
+        let answered = match (self.pooled.execute(request).await, again) {
+            (Err(error), Some(again)) if was_sent_in_vain(&error) => self.unpooled()?.execute(again).await,
+            (answered, _) => answered,
+        };
+        answered.inspect(|response| {
+            self.speaks_http2.store(response.version() == Version::HTTP_2, Ordering::Relaxed);
+        })
+    }
+
+    fn unpooled(&self) -> Result<&reqwest::Client, Error> {
+        match self.unpooled.get() {
+            Some(unpooled) => Ok(unpooled),
+            None => {
+                let unpooled = builder(&self.reach).pool_max_idle_per_host(0).build()?;
+                Ok(self.unpooled.get_or_init(|| unpooled))
+            }
+        }
+    }
+}
+
+fn builder(reach: &Reach) -> ClientBuilder {
+    let builder = reqwest::Client::builder().tcp_nodelay(true).connect_timeout(DIAL).redirect(within_the_origin());
     match reach.resolver() {
-        Some(guard) => client.dns_resolver(guard).build(),
-        None => client.build(),
+        Some(guard) => builder.dns_resolver(guard),
+        None => builder,
+    }
+}
+
+/// Whether a connection ended before the head of the answer.
+fn was_sent_in_vain(error: &Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout()
+}
+
+impl Delivery {
+    /// The delivery of a message. Notifications and replies name what they are about, so a second one changes nothing.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; what it adds may have an effect")]
+    pub(super) fn of(message: &ClientJsonRpcMessage) -> Self {
+        let ClientJsonRpcMessage::Request(request) = message else { return Self::AtLeastOnce };
+        match &request.request {
+            ClientRequest::InitializeRequest(_)
+            | ClientRequest::DiscoverRequest(_)
+            | ClientRequest::PingRequest(_)
+            | ClientRequest::ListToolsRequest(_)
+            | ClientRequest::GetTaskRequest(_)
+            | ClientRequest::SubscriptionsListenRequest(_) => Self::AtLeastOnce,
+            _ => Self::AtMostOnce,
+        }
     }
 }
 
@@ -36,4 +131,29 @@ fn within_the_origin() -> redirect::Policy {
             false => attempt.stop(),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn only_messages_without_an_effect_are_repeated() {
+        let delivery = |message: Value| Delivery::of(&serde_json::from_value(message).expect("a message"));
+        let request = |method: &str, params: Value| {
+            delivery(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+        };
+        let task = json!({"taskId": "t"});
+        for (method, params) in [("ping", json!({})), ("tools/list", json!({})), ("tasks/get", task.clone())] {
+            assert_eq!(request(method, params), Delivery::AtLeastOnce, "{method}");
+        }
+        for (method, params) in [("tools/call", json!({"name": "pay"})), ("tasks/cancel", task), ("x/pay", json!({}))] {
+            assert_eq!(request(method, params), Delivery::AtMostOnce, "{method}");
+        }
+        let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let reply = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+        assert_eq!([notification, reply].map(delivery), [Delivery::AtLeastOnce; 2]);
+    }
 }

@@ -20,6 +20,7 @@ use ::http::{HeaderName, HeaderValue};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
+use client::Client;
 use dialled::Dialled;
 pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 use reader::Resumable;
@@ -97,7 +98,7 @@ pub(super) fn transport(settings: &HttpSettings, max_concurrency: usize, seen: S
         .max_sse_event_size(MAX_TEXT)
         .custom_headers(headers(settings)?);
     let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
-    let client = Authorized::new(Traced::over(client::pooled(&reach)?, seen), access);
+    let client = Authorized::new(Traced::over(Client::within(reach)?, seen), access);
     Ok(Dialled::new(client, config))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER, WWW_AUTHENTICATE};
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpError, StreamableHttpPostResponse,
@@ -13,6 +13,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::Value;
 
 use super::answered::NoMcp;
+use super::client::{Client, Delivery};
 use super::confidential::Confidential;
 use super::reader::{Events, Reader, events_of};
 use super::traced::{Failure, Headers};
@@ -76,12 +77,12 @@ pub(super) async fn get(
     seen: &Seen,
 ) -> Result<Events, Failure> {
     let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
-    let mut request = with_headers(client.get(&*target.uri), &target)?;
+    let mut request = with_headers(client.pooled().get(&*target.uri), &target)?;
     let resumed = last_event.as_ref().and_then(|last_event| seen.resumable.request(last_event));
     if let Some(last_event) = last_event {
         request = request.header("last-event-id", last_event);
     }
-    let response = request.send().await?;
+    let response = client.send(request, Delivery::AtLeastOnce).await?;
     access(&response)?;
     match response.status() {
         StatusCode::METHOD_NOT_ALLOWED => return Err(StreamableHttpError::ServerDoesNotSupportSse),
@@ -110,8 +111,8 @@ struct Posted<'a> {
 
 impl Posted<'_> {
     async fn send(&self, client: &Client, target: Target) -> Result<StreamableHttpPostResponse, Failure> {
-        let request = with_headers(client.post(&*target.uri), &target)?.json(self.message);
-        let response = request.send().await?;
+        let request = with_headers(client.pooled().post(&*target.uri), &target)?.json(self.message);
+        let response = client.send(request, Delivery::of(self.message)).await?;
         access(&response)?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && self.has_session {

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
-use reqwest::Client;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde_json::Value;
 
 use super::Seen;
+use super::client::Client;
 use super::post::{self, Target};
 use super::reader::Events;
 use crate::mcp::transport::MAX_TEXT;
@@ -97,7 +97,7 @@ impl StreamableHttpClient for Traced {
         auth_header: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        self.client.delete_session(uri, session_id, auth_header, headers).await
+        self.client.pooled().delete_session(uri, session_id, auth_header, headers).await
     }
 
     async fn get_stream(

@@ -1,4 +1,4 @@
-//! HTTP servers that close an idle keep-alive connection, with and without an announcement.
+//! HTTP servers that close a keep-alive connection: idle, with and without an announcement, and under a request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+use toolgate::core::id::ServerId;
+use toolgate::core::tool::FailureKind;
 use toolgate::mcp::ServerSettings;
 
 use super::support::*;
@@ -20,6 +22,10 @@ enum Closes {
     AtOnce,
     /// When the test requests it.
     WhenTold,
+    /// When the next request arrives, without reading it.
+    OnReuse,
+    /// When it has read a request with this method, instead of answering it.
+    Unanswered(&'static str),
 }
 
 #[derive(Clone)]
@@ -30,6 +36,7 @@ struct Till {
     opened: Arc<AtomicUsize>,
     closed: Arc<AtomicUsize>,
     calls: Arc<AtomicUsize>,
+    lists: Arc<AtomicUsize>,
 }
 
 impl Till {
@@ -37,7 +44,8 @@ impl Till {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let count = || Arc::new(AtomicUsize::new(0));
-        let till = Self { closes, told: Arc::default(), opened: count(), closed: count(), calls: count() };
+        let till =
+            Self { closes, told: Arc::default(), opened: count(), closed: count(), calls: count(), lists: count() };
         let served = till.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -74,13 +82,22 @@ impl Till {
             }
             let mut body = vec![0; length];
             stream.read_exact(&mut body).await.ok()?;
-            let (status, answer) = self.answer(&first, &serde_json::from_slice(&body).unwrap_or_default());
+            let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let (status, answer) = self.answer(&first, &message);
+            if matches!(self.closes, Closes::Unanswered(method) if message["method"] == method) {
+                return None;
+            }
             let word = if self.closes == Closes::Announced { "connection: close\r\n" } else { "" };
             let kind = if answer.is_empty() { "" } else { "content-type: application/json\r\n" };
             let head = format!("HTTP/1.1 {status}\r\n{kind}{word}content-length: {}\r\n\r\n", answer.len());
             stream.write_all((head + &answer).as_bytes()).await.ok()?;
-            if self.closes != Closes::WhenTold {
-                return None;
+            match self.closes {
+                Closes::Announced | Closes::AtOnce => return None,
+                Closes::WhenTold | Closes::Unanswered(_) => {}
+                Closes::OnReuse => {
+                    stream.get_ref().peek(&mut [0]).await.ok()?;
+                    return None;
+                }
             }
         }
     }
@@ -95,7 +112,10 @@ impl Till {
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "till", "version": "1"},
             }),
-            Some("tools/list") => json!({"tools": [{"name": "pay", "inputSchema": {"type": "object"}}]}),
+            Some("tools/list") => {
+                self.lists.fetch_add(1, Ordering::SeqCst);
+                json!({"tools": [{"name": "pay", "inputSchema": {"type": "object"}}]})
+            }
             Some("tools/call") => {
                 self.calls.fetch_add(1, Ordering::SeqCst);
                 json!({"content": [{"type": "text", "text": "paid"}]})
@@ -116,7 +136,7 @@ impl Till {
 
 #[tokio::test]
 async fn connections_that_close_behind_each_answer_cost_no_call() {
-    for closes in [Closes::Announced, Closes::AtOnce] {
+    for closes in [Closes::Announced, Closes::AtOnce, Closes::OnReuse] {
         let (till, settings) = Till::open(closes).await;
         let servers = servers([("till", settings)]);
         for _ in 0..50 {
@@ -140,5 +160,39 @@ async fn a_connection_that_closed_while_it_was_idle_is_not_used_again() {
         eventually("the idle connections are closed", all_closed).await;
     }
     assert_eq!(till.calls(), 50, "each was made once");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_list_whose_connection_closed_is_requested_once_more() {
+    let (till, settings) = Till::open(Closes::OnReuse).await;
+    let servers = servers([("till", settings)]);
+    assert_eq!(names(&servers, "till").await, ["pay"]);
+    for _ in 0..20 {
+        let refreshed = servers.refresh(&ServerId::from("till")).await;
+        assert_eq!(refreshed, Some(Ok(())));
+    }
+    assert_eq!(till.lists.load(Ordering::SeqCst), 21, "each list was answered once");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_list_that_is_never_answered_is_requested_twice() {
+    let (till, settings) = Till::open(Closes::Unanswered("tools/list")).await;
+    let servers = servers([("till", settings)]);
+    let reason = missing(&servers, "till").await;
+    assert!(reason.contains("broke off the connection"), "{reason}");
+    assert_eq!(till.lists.load(Ordering::SeqCst), 2);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_whose_connection_closed_is_not_repeated() {
+    let (till, settings) = Till::open(Closes::Unanswered("tools/call")).await;
+    let servers = servers([("till", settings)]);
+    for round in 1..=20 {
+        let (kind, why) = failed(call(&servers, "till", "pay", json!({})).await);
+        assert_eq!((kind, till.calls()), (FailureKind::Disconnected, round), "{why}");
+    }
     servers.close().await;
 }
