@@ -1,5 +1,5 @@
-//! Paginated `tools/list`. A broken tool is left out alone, with the reason; the rest is kept. Schemas are passed on
-//! unchanged.
+//! Paginated `tools/list`. A broken tool is left out alone, with the reason; the rest is kept. So are the pages of a
+//! list that takes too long. Schemas are passed on unchanged.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::call_transport::Sent;
 use super::connection::Connection;
 use super::era::Era;
 use super::exchange::Limits;
-use super::fault::Fault;
+use super::fault::{Fault, seconds};
 use super::measure::{depth, shortened, size};
 use super::transport::Flaw;
 use crate::core::tool::{Annotations, McpTool};
@@ -47,6 +47,8 @@ pub(super) struct Listing {
     pub(super) time_to_live: Option<Duration>,
     /// The size of the kept tools, in bytes.
     pub(super) kept: usize,
+    /// Why the server was not asked for the rest of its pages in time; completes the sentence "the MCP server `x` ...".
+    pub(super) incomplete: Option<String>,
 }
 
 /// Requests all pages. The result is sorted, because prompts and comparisons depend on a stable order.
@@ -75,7 +77,13 @@ async fn all_pages(
         let before = listing.seen();
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        let (page, flaws) = connection.exchange_leniently(request, meta.clone(), limits, &Sent::default()).await?;
+        let (page, flaws) = match connection.exchange_leniently(request, meta.clone(), limits, &Sent::default()).await {
+            Err(Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_)) if !listing.tools.is_empty() => {
+                listing.is_late(limits.total);
+                return Ok(listing);
+            }
+            answered => answered?,
+        };
         read += size(&page);
         if let (Era::Modern, Some(wrong)) = (connection.era(), objection_to_type(&page)) {
             return Err(Fault::Unreadable(wrong));
@@ -171,6 +179,19 @@ impl Listing {
         };
         self.left_out.push((None, reason));
         true
+    }
+
+    fn is_late(&mut self, within: Duration) {
+        let (kept, within) = (self.tools.len(), seconds(within));
+        self.incomplete = Some(format!(
+            "did not complete its list of tools within {within} s; raise its `start_timeout_s`, which this is a part of, \
+             if it needs longer"
+        ));
+        let reason = format!(
+            "its list of tools was not complete within {within} s; the {kept} tools up to there are used. Raise its \
+             `start_timeout_s` if it needs longer"
+        );
+        self.left_out.push((None, reason));
     }
 
     fn is_endless(&mut self, why: &str) {

@@ -11,7 +11,7 @@
 //! - A request waits only once for a server that does not list its tools. After that the server is left out, with the
 //!   reason, and asked again in the background with growing pauses: neither a turn nor another run waits for it a
 //!   second time.
-//! - The tools are those of the last good list. The supervisor requests a new list after every start, when the server
+//! - The tools are those of the last complete list, or of the pages that were read in time while there is none. The supervisor requests a new list after every start, when the server
 //!   announces a change, and when a run begins and the server promises no announcements. While that is impossible it
 //!   returns the previous list, marked with the reason.
 //! - The supervisor never repeats a call. It repairs a connection; calls that were in flight on it have ended.
@@ -298,9 +298,17 @@ impl<D: Dial> Supervisor<D> {
         }
         let asked = Instant::now();
         let listed = link.list(&meta, budget).await;
-        self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), listed.is_err());
+        let is_failure = listed.as_ref().map_or(true, |listing| listing.incomplete.is_some());
+        self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), is_failure);
         match listed {
-            Ok(listing) => self.cache.keep(&self.server, listing, asked, link.announces_changes()),
+            Ok(listing) => match listing.incomplete.as_deref().map(|reason| self.sentence(reason)) {
+                None => self.cache.keep(&self.server, listing, asked, link.announces_changes()),
+                Some(reason) => {
+                    tracing::warn!(server = %self.server, reason, "tool list of an MCP server incomplete");
+                    self.cache.keep_part(listing, reason, asked);
+                    self.list_failed.notify_one();
+                }
+            },
             // The connection was lost during the request. That does not count as a failed list: the next connection is
             // asked again.
             Err(reason) if link.signals().lost.is_cancelled() => self.cache.away(self.sentence(&reason)),

@@ -44,6 +44,8 @@ struct CachedTools {
 struct Good {
     listing: Listing,
     current: Current,
+    /// Why it is only the first part of a list, as a whole sentence.
+    incomplete: Option<String>,
 }
 
 /// How long a list stays current.
@@ -74,10 +76,28 @@ impl ToolListCache {
         }
         // The expiry of the old list already counted as one generation. A difference found now needs its own.
         kept.generation += u64::from(outdated) + u64::from(is_other || kept.trouble.is_some());
-        kept.good = Some(Good { listing, current });
+        kept.good = Some(Good { listing, current, incomplete: None });
         kept.trouble = None;
         kept.asked = Some(asked);
         (kept.failed_lists, kept.retry, kept.overdue) = (0, None, None);
+    }
+
+    /// Records that a list was not completed. It is retried like a failed one. Its first part is used only as long as
+    /// no other list is known: a part that differs each time would change the tools of a run with the server's speed.
+    pub(super) fn keep_part(&self, listing: Listing, reason: String, asked: Instant) {
+        let reason = {
+            let mut kept = self.lock();
+            match &kept.good {
+                Some(good) => good.incomplete.clone().unwrap_or(reason),
+                None => {
+                    let incomplete = Some(reason.clone());
+                    kept.good = Some(Good { listing, current: Current::Assumed(asked), incomplete });
+                    kept.generation += 1;
+                    reason
+                }
+            }
+        };
+        self.list_failed(reason, asked);
     }
 
     /// Records that the server is away, so that the last request no longer counts.
@@ -152,7 +172,9 @@ impl ToolListCache {
         let trouble = trouble.or_else(|| kept.trouble.clone());
         let left_out = |(tool, reason)| LeftOut { server: Some(server.clone()), tool, reason };
         let (tools, missing, stale) = match (&kept.good, trouble) {
-            (Some(good), trouble) => (good.listing.tools.clone(), good.listing.left_out.clone(), trouble),
+            (Some(good), trouble) => {
+                (good.listing.tools.clone(), good.listing.left_out.clone(), trouble.filter(|why| good.is_stale(why)))
+            }
             (None, Some(trouble)) => (Vec::new(), vec![(None, trouble)], None),
             (None, None) => (Vec::new(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None),
         };
@@ -168,12 +190,19 @@ impl ToolListCache {
     /// The number of tools, and why they are stale.
     pub(super) fn summary(&self) -> (Option<usize>, Option<String>) {
         let kept = self.lock();
-        let count = kept.good.as_ref().map(|good| good.listing.tools.len());
-        (count, count.and(kept.trouble.clone()))
+        let Some(good) = &kept.good else { return (None, None) };
+        (Some(good.listing.tools.len()), kept.trouble.clone().filter(|why| good.is_stale(why)))
     }
 
     fn lock(&self) -> MutexGuard<'_, CachedTools> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Good {
+    /// Whether an error makes the tools stale. That they are only a part is reported among the tools left out.
+    fn is_stale(&self, why: &str) -> bool {
+        self.incomplete.as_deref() != Some(why)
     }
 }
 
@@ -331,6 +360,28 @@ mod tests {
         assert!(away > outdated);
         keep(&cache, listing(&["b"], Some(minute)), true);
         assert!(cache.generation() > away, "it is back");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_of_a_list_is_used_while_no_other_is_known() {
+        let (cache, shop) = (ToolListCache::default(), ServerId::from("shop"));
+        let part = |names: &[&str], why: &str| cache.keep_part(listing(names, None), why.into(), Instant::now());
+        let offered = || {
+            let offer = cache.offer(&shop, true, cache.not_worth_waiting());
+            (offer.tools.len(), offer.stale)
+        };
+        part(&["a"], "it was late");
+        assert_eq!((offered(), cache.summary()), ((1, None), (Some(1), None)));
+        assert_eq!(cache.list_trouble().map(|(why, _)| why).as_deref(), Some("it was late"));
+        assert!(cache.retry().is_some() && !cache.is_current());
+        let before = cache.generation();
+        part(&["a", "b"], "it was late again");
+        assert_eq!((offered(), cache.generation()), ((1, None), before), "the tools stay");
+        keep(&cache, listing(&["a", "b", "c"], None), true);
+        assert!(cache.generation() > before);
+        assert_eq!((offered(), cache.list_trouble()), ((3, None), None));
+        part(&["a"], "it was late");
+        assert_eq!(offered(), (3, Some("it was late".to_owned())), "the complete list stays");
     }
 
     #[test]

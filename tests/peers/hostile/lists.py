@@ -116,7 +116,8 @@ def rows():
     yield row("5,000 tools on one page", "stdio", {}, ECHO_LISTED, tools=many, check=all_listed, source=source)
     yield row("5,000 tools on one page over HTTP", "json", {}, ECHO_LISTED, tools=many, check=all_listed, source=source)
     fifty = [(many[n * 100:(n + 1) * 100], str(n + 1) if n < 49 else None) for n in range(50)]
-    yield row("5,000 tools on 50 pages", "stdio", {"tools/list": pages(*fifty)}, ECHO_LISTED, check=all_listed, source=source)
+    # No fault: the time since the last page is that of printing 5,000 tools.
+    yield row("5,000 tools on 50 pages", "stdio", {"tools/list": pages(*fifty)}, ECHO_LISTED, check=all_listed, slack=10, source=source)
     single = [([tool(f"tool-{n:04}")], str(n + 1) if n < 499 else None) for n in range(500)]
     yield row("500 pages of one tool", "stdio", {"tools/list": pages(*single)}, lists("tool-0499|page"), source="listed, or the bound is reported")
     yield row("one of 5,000 tools is called", "stdio", {}, FINE, tools=[*many[1:], tool("zebra")], command="call", tool="zebra", source=source)

@@ -1,7 +1,10 @@
 //! Faults of the tool list.
 
+use std::time::Instant;
+
 use toolgate::core::id::ServerId;
 use toolgate::core::tool::LeftOut;
+use toolgate::mcp::ServerState;
 
 use super::*;
 
@@ -76,6 +79,35 @@ async fn pages_without_end_are_cut_at_the_most_tools_of_the_server_by_the_name_o
     assert_eq!((listed.tools.len(), listed.left_out), (40, vec![left_out(None, reason)]), "one more tool on each page");
     assert_eq!(wire.received("tools/list").len(), 1 + 40 - TOOLS.len());
     servers.close().await;
+}
+
+#[tokio::test]
+async fn a_list_that_takes_too_long_is_used_as_far_as_it_was_read() {
+    let endpoint = Endpoint::with(&["growing-cursor"]).await;
+    for settings in [fault(&["growing-cursor"]), endpoint.settings()] {
+        let mut settings = within(Duration::from_secs(2), settings);
+        settings.max_tools = usize::MAX;
+        let servers = servers([("bad", settings)]);
+        let listed = list(&servers, &["bad"]).await.remove(0);
+        let kept = listed.tools.len();
+        let reason = &listed.left_out.first().expect("a reason").reason;
+        assert!(kept > TOOLS.len() && reason.contains(&format!("; the {kept} tools up to there are used")), "{reason}");
+        assert!(reason.starts_with("its list of tools was not complete within "), "{reason}");
+        assert_eq!(text(call(&servers, "bad", "echo", json!({"text": "hi"})).await), "hi");
+
+        let again = Instant::now();
+        assert_eq!(list(&servers, &["bad"]).await.remove(0).tools.len(), kept, "no run waits for it a second time");
+        assert!(again.elapsed() < Duration::from_secs(1));
+        let refreshed = servers.refresh(&ServerId::from("bad")).await.expect("a server").expect_err("it is late again");
+        assert!(
+            refreshed.starts_with("the MCP server `bad` did not complete its list of tools within "),
+            "{refreshed}"
+        );
+        let status = status(&servers, "bad");
+        assert_eq!((status.state, status.tools, status.stale), (ServerState::Ready, Some(kept), None));
+        assert_eq!(status.last_error.map(|error| error.message), Some(refreshed));
+        servers.close().await;
+    }
 }
 
 #[tokio::test]
