@@ -24,7 +24,7 @@ const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) struct Server {
     era: Era,
     pub(crate) faults: Faults,
-    has_heard: bool,
+    heard: u64,
     /// Executed calls, without those of the witness.
     pub(crate) executed: u64,
     /// The number of failed requests for its tools.
@@ -63,7 +63,7 @@ impl Server {
         Self {
             era,
             faults,
-            has_heard: false,
+            heard: 0,
             executed: 0,
             listings: 0,
             has_lost_session: false,
@@ -113,12 +113,15 @@ impl Server {
     }
 
     fn react(&mut self, origin: &Origin, message: &Value) -> Vec<Script> {
-        let is_first = !std::mem::replace(&mut self.has_heard, true);
+        self.heard += 1;
+        let is_first = self.heard == 1;
         if is_first && self.faults.has(&Fault::DieAtDiscover) && text(message, "method") != "initialize" {
             let why = format!("fatal: expected initialize, got {}", text(message, "method"));
             return self.scripts(origin.exchange, vec![Action::Complain(why), Action::Exit(1)]);
         }
-        if is_first && self.faults.has(&Fault::DiscoverBreaksOnce) {
+        let broken =
+            self.faults.find(|fault| if let Fault::DiscoverBreaks(count) = fault { Some(count) } else { None });
+        if broken.is_some_and(|count| self.heard <= count) {
             return self.scripts(origin.exchange, vec![Action::BreakConnection]);
         }
         if self.faults.has(&Fault::Hang(Moment::Start)) {
