@@ -4,7 +4,7 @@ import re
 
 from answers import FINE
 from peer import ECHO, LEGACY, MODERN, encoded
-from situation import Situation, fails, lists, refuses, times_out
+from situation import Ending, Situation, fails, lists, refuses, times_out
 
 
 def tool(name, **more):
@@ -149,7 +149,7 @@ def rows():
             ("a second page that refuses the cursor", lambda exchange: exchange.raw(encoded(exchange.refusal(-32602, "bad cursor"))) if exchange.params.get("cursor") else
              exchange.raw(encoded(exchange.answer(exchange.dressed({"tools": [ECHO], "nextCursor": "x"})))), (ECHO_LISTED, fails("bad cursor"))),
             ("a second page that is never answered", lambda exchange: exchange.hang() if exchange.params.get("cursor") else
-             exchange.raw(encoded(exchange.answer(exchange.dressed({"tools": [ECHO], "nextCursor": "x"})))), times_out("list")),
+             exchange.raw(encoded(exchange.answer(exchange.dressed({"tools": [ECHO], "nextCursor": "x"})))), Ending("lists its first page", {0}, "its list of tools was not complete within", at_once=False, where="output")),
             ("an error", lambda exchange: exchange.raw(encoded(exchange.refusal(-32000, "no list today"))), fails("no list today")),
             ("method not found", lambda exchange: exchange.raw(encoded(exchange.refusal(-32601, "Method not found"))), (lists(), fails("not found"))),
             ("silence", lambda exchange: exchange.hang(), times_out("list")),
