@@ -20,9 +20,10 @@ class Timeouts:
 # Where toolgate has to detect the misbehaviour at once, the timeouts are so long that a loaded machine does not reach
 # them. Where only a timeout ends the call, they are short. A run shows that a hostile server costs one start timeout
 # and not two, and that no other call waits for it.
-DETECTED, AWAITED, IN_A_RUN = Timeouts(24, 20, 24), Timeouts(5, 3, 5), Timeouts(10, 5, 8)
-# Seconds from the misbehaviour to the end of the process where toolgate can detect it at once.
-AT_ONCE = 12
+DETECTED, AWAITED, IN_A_RUN = Timeouts(40, 40, 48), Timeouts(5, 3, 5), Timeouts(10, 5, 8)
+# Seconds from the misbehaviour to the end of the process where toolgate can detect it at once: the shortest timeout,
+# with a margin.
+AT_ONCE = 30
 MEMORY_MB = 300
 # The texts of toolgate's own timeouts: an ending "at once" contains none of them.
 TIMED_OUT = re.compile(r"neither an answer nor progress for|gave no answer within|did not answer the handshake within"
