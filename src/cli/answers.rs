@@ -6,6 +6,7 @@ mod questions;
 
 use std::collections::BTreeSet;
 
+use clap::ValueEnum;
 use serde_json::Value;
 
 use super::error::CliError;
@@ -60,14 +61,31 @@ pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
     }
 }
 
+/// The values of `--covers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Covers {
+    Arguments,
+    Tool,
+}
+
+impl From<Covers> for Coverage {
+    fn from(covers: Covers) -> Self {
+        match covers {
+            Covers::Arguments => Self::Arguments,
+            Covers::Tool => Self::Tool,
+        }
+    }
+}
+
 /// An approval by the user of this terminal.
-pub(super) fn approval(scope: Scope, edited_arguments: Option<Arguments>) -> Decision {
-    Decision { scope, edited_arguments, via: Channel::CommandLine, ..Decision::new(Answer::Approve, who()) }
+pub(super) fn approval(scope: Scope, covers: Option<Coverage>, edited_arguments: Option<Arguments>) -> Decision {
+    let covers = coverage(scope, covers);
+    Decision { scope, covers, edited_arguments, via: Channel::CommandLine, ..Decision::new(Answer::Approve, who()) }
 }
 
 /// The coverage of an approval beyond its call. Session and permanent approvals cover the same arguments unless the
 /// user asks for any arguments: the widest choice must be explicit.
-pub(super) fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
+fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
     said.unwrap_or(match scope {
         Scope::Once => Coverage::Tool,
         Scope::Session | Scope::Always => Coverage::Arguments,
@@ -105,6 +123,7 @@ pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
 /// Decisions with the arguments that `--edit` sets; an edit alone approves once.
 pub(super) fn decisions(
     approved_for: [(&[String], Scope); 3],
+    covers: Option<Coverage>,
     denied: &[Addressed],
     edits: &[Addressed],
 ) -> Result<Vec<(CallId, Decision)>, CliError> {
@@ -117,13 +136,13 @@ pub(super) fn decisions(
     let mut approved = BTreeSet::new();
     for (calls, scope) in approved_for {
         for call in calls.iter().map(|call| CallId::from(call.as_str())) {
-            let decision = approval(scope, edited(&call)?);
+            let decision = approval(scope, covers, edited(&call)?);
             approved.insert(call.clone());
             decisions.push((call, decision));
         }
     }
     for edit in edits.iter().filter(|edit| !approved.contains(&edit.call)) {
-        decisions.push((edit.call.clone(), approval(Scope::Once, edited(&edit.call)?)));
+        decisions.push((edit.call.clone(), approval(Scope::Once, None, edited(&edit.call)?)));
     }
     decisions.extend(denied.iter().map(|denied| (denied.call.clone(), denial(denied.value.clone()))));
     Ok(decisions)
@@ -152,7 +171,7 @@ mod tests {
     fn an_edit_alone_approves_and_beside_an_approval_changes_it() {
         let edits = [with_value("a={\"x\":1}").unwrap(), with_value("b={\"x\":2}").unwrap()];
         let decisions =
-            decisions([(&["a".into()], Scope::Session), (&[], Scope::Once), (&[], Scope::Always)], &[], &edits)
+            decisions([(&["a".into()], Scope::Session), (&[], Scope::Once), (&[], Scope::Always)], None, &[], &edits)
                 .unwrap();
         let told: Vec<_> = decisions
             .iter()
@@ -167,6 +186,7 @@ mod tests {
     fn an_edit_that_is_not_an_object_names_the_call() {
         let error = decisions(
             [Scope::Once, Scope::Session, Scope::Always].map(|scope| (&[][..], scope)),
+            None,
             &[],
             &[with_value("a=[1]").unwrap()],
         )

@@ -140,7 +140,7 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
             PendingItem::Approval { call_id, name, why, .. } => {
                 narrate(out, &format!("The run is pending: {name} requires approval. ({why})"));
                 narrate(out, "The demo plays the person at the desk, and approves.");
-                let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None) };
+                let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None, None) };
                 resume.decisions.push((call_id.clone(), decision));
             }
             PendingItem::ExternalResult { call_id, name, .. } => {

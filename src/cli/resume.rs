@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::answers::{self, Addressed};
+use super::answers::{self, Addressed, Covers};
 use super::binding_digest::{self, SeenAt};
 use super::caller::Caller;
 use super::drive_to_idle::{ResultLine, Tasks, settle};
@@ -35,6 +35,7 @@ const LEASE_MARGIN: Duration = Duration::from_secs(1);
 const EXAMPLES: &str = "\
 Examples:
   toolgate resume last --approve call_2
+  toolgate resume last --approve-session call_2 --covers tool
   toolgate resume run_0199… --result call_3='{\"status\": \"refunded\"}'
   toolgate resume last --deny call_2='not before Friday' --result call_3='done'
   toolgate resume last --answer call_4='{\"seats\": 2}'
@@ -129,13 +130,18 @@ struct Answers {
     #[arg(long, value_name = "CALL_ID")]
     approve: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool in this session, with any arguments
+    /// A call may run, and so may further calls of its tool in this session with the same arguments
     #[arg(long, value_name = "CALL_ID")]
     approve_session: Vec<String>,
 
-    /// A call may run, and so may every further call of its tool by this agent, with any arguments in any session
+    /// A call may run, and so may further calls of its tool by this agent with the same arguments, in any session
     #[arg(long, value_name = "CALL_ID")]
     approve_always: Vec<String>,
+
+    /// Which later calls --approve-session and --approve-always cover: those with exactly the same arguments, or all of
+    /// the tool [default: arguments]
+    #[arg(long, value_enum)]
+    covers: Option<Covers>,
 
     /// A call may not run; the model reads why
     #[arg(long, value_name = "CALL_ID[=REASON]", value_parser = answers::addressed)]
@@ -319,6 +325,12 @@ impl ResumeRun {
 
 impl Answers {
     fn read(&self) -> Result<Resume, CliError> {
+        if self.covers.is_some() && self.approve_session.is_empty() && self.approve_always.is_empty() {
+            let message = "an approval of one call covers nothing else";
+            return Err(
+                CliError::usage(message).with_remedy("--covers goes with --approve-session or --approve-always")
+            );
+        }
         let value = |given: &Addressed| given.value.clone().unwrap_or_default();
         let outputs = self.result.iter().map(|r| ResultFor::output(r.call.clone(), answers::json_or_text(&value(r))));
         let errors = self.error.iter().map(|error| ResultFor::error(error.call.clone(), value(error)));
@@ -331,6 +343,7 @@ impl Answers {
                     (&self.approve_session, Scope::Session),
                     (&self.approve_always, Scope::Always),
                 ],
+                self.covers.map(Into::into),
                 &self.deny,
                 &self.edit,
             )?,

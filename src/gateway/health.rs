@@ -1,5 +1,5 @@
 //! Health and readiness probes: `/healthz` and `/readyz`. They need no credentials, because a process supervisor has
-//! none, and they disclose nothing about runs. They are for operators, so the OpenAPI description leaves them out.
+//! none, and they disclose nothing about runs but the number of blocked ones. They are for operators, so the OpenAPI description leaves them out.
 
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ struct ReadinessView {
     status: &'static str,
     /// The checks that decide the status.
     checks: ChecksView,
+    /// The blocked runs that this process found. They do not affect the status: other runs are executed.
+    blocked_runs: usize,
 }
 
 /// The readiness checks.
@@ -71,7 +73,7 @@ async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<ReadinessVi
     let is_ready = [checks.store, checks.store_writes, checks.takes_runs] == [Check::Ok; 3];
     let (code, status) =
         if is_ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not_ready") };
-    (code, Json(ReadinessView { status, checks }))
+    (code, Json(ReadinessView { status, checks, blocked_runs: gateway.blocked_runs() }))
 }
 
 impl Check {

@@ -126,6 +126,11 @@ impl Gateway {
         self.inner.runner.load().activity()
     }
 
+    /// How many runs this process found that it cannot execute, because its configuration lacks their agent or server.
+    pub fn blocked_runs(&self) -> usize {
+        self.inner.runner.load().blocked_runs()
+    }
+
     /// The settings that apply to every request.
     pub(super) fn settings(&self) -> &GatewaySettings {
         &self.inner.settings

@@ -259,6 +259,7 @@ impl AgentRunner {
         let claim = Claim { owner: store.node.clone(), run: None, lease: store.lease, limit: RECOVERED_AT_ONCE };
         let (mut taken, mut refused, mut blocked) = (Vec::new(), BTreeSet::new(), Vec::new());
         let mut is_closed = false;
+        self.forget_moved_runs().await?;
         while taken.is_empty() && !is_closed {
             let mut claimed = store.runs.claim(&claim).await.map_err(DriveError::from)?;
             claimed.retain(|run| !refused.contains(run));
@@ -276,7 +277,7 @@ impl AgentRunner {
                     // This process lacks the agent, or the journal is unreadable. The lease is not renewed, so another
                     // process can claim the run soon. Runs later in the queue are next.
                     Err(error) => {
-                        if self.report_undriven(&run, &error) {
+                        if self.report_undriven(&run, &error).await {
                             blocked.push(run.clone());
                         }
                         if error.is_blocking()

@@ -111,6 +111,7 @@ impl Measured {
         self.metrics.observe(Metric::LogLinesDropped, || Some(logging::dropped()));
         look_up(Metric::RunsDriven, |gateway| gateway.activity().driven as u64);
         look_up(Metric::RunsQueued, |gateway| gateway.activity().waiting as u64);
+        look_up(Metric::RunsBlocked, |gateway| gateway.blocked_runs() as u64);
     }
 
     /// The watcher of the MCP servers.

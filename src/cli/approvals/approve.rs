@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use super::calls::Calls;
 use super::continue_run::GoingOn;
 use crate::app::App;
-use crate::cli::answers::{approval, coverage, edited_arguments};
+use crate::cli::answers::{Covers, approval, edited_arguments};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::time_arg::Moment;
-use crate::core::run::{Coverage, Decision, Resume, Scope};
+use crate::core::run::{Decision, Resume, Scope};
 use crate::core::tool::Arguments;
 
 const EXAMPLES: &str = "\
@@ -66,12 +66,6 @@ enum Reach {
     Always,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Covers {
-    Arguments,
-    Tool,
-}
-
 impl Approve {
     /// Whether the last output line must be a result, even after an error.
     pub(super) fn ends_with_result(&self) -> bool {
@@ -101,10 +95,6 @@ impl Approve {
             Reach::Session => Scope::Session,
             Reach::Always => Scope::Always,
         };
-        let covers = self.covers.map(|covers| match covers {
-            Covers::Arguments => Coverage::Arguments,
-            Covers::Tool => Coverage::Tool,
-        });
         if scope == Scope::Once && (self.covers.is_some() || self.expires.is_some()) {
             let message = "an approval of one call covers nothing else and does not expire";
             return Err(CliError::usage(message)
@@ -115,9 +105,8 @@ impl Approve {
         Ok(Decision {
             by: self.on.by(),
             reason: self.reason.clone(),
-            covers: coverage(scope, covers),
             expires_at,
-            ..approval(scope, self.edited()?)
+            ..approval(scope, self.covers.map(Into::into), self.edited()?)
         })
     }
 

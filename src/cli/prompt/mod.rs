@@ -141,16 +141,16 @@ impl<C: Console> Prompt<C> {
             let answer = self.key(CHOICES)?;
             let decision = match answer.as_deref().map(str::trim) {
                 None | Some("q" | "quit") => return Ok(Said::Later),
-                Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None),
-                Some("s" | "session") => approval(Scope::Session, None),
-                Some("w" | "always") => approval(Scope::Always, None),
+                Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None, None),
+                Some("s" | "session") => approval(Scope::Session, Some(Coverage::Tool), None),
+                Some("w" | "always") => approval(Scope::Always, Some(Coverage::Tool), None),
                 Some("o" | "only") => match self.reach()? {
-                    Some(scope) => Decision { covers: Coverage::Arguments, ..approval(scope, None) },
+                    Some(scope) => approval(scope, Some(Coverage::Arguments), None),
                     None => continue,
                 },
                 Some("d" | "n" | "no" | "deny") => denial(self.text("  why (the model reads it): ")?),
                 Some("e" | "edit") => match self.edited()? {
-                    Some(edited) => approval(Scope::Once, Some(edited)),
+                    Some(edited) => approval(Scope::Once, None, Some(edited)),
                     None => continue,
                 },
                 Some(_) => {

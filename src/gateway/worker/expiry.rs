@@ -72,7 +72,7 @@ async fn expire(gateway: &Gateway, run: &RunId) -> bool {
     match gateway.runner().resume_run(run, Input::Resume(Resume::default()), None).await {
         Ok(_) | Err(RunnerError::NoSuchRun(_) | RunnerError::DrivenElsewhere { .. } | RunnerError::Closed) => true,
         Err(error) => {
-            gateway.runner().report_undriven(run, &error);
+            gateway.runner().report_undriven(run, &error).await;
             false
         }
     }

@@ -111,7 +111,7 @@ async fn poll(gateway: Gateway, run: RunId) -> (RunId, Option<Instant>) {
         Ok(Polled::StillWaits { again_in, .. }) => Some(Instant::now() + again_in),
         Ok(Polled::GoesOn(_) | Polled::NoTasks(_)) | Err(RunnerError::NoSuchRun(_) | RunnerError::Closed) => None,
         Err(error) => {
-            gateway.runner().report_undriven(&run, &error);
+            gateway.runner().report_undriven(&run, &error).await;
             Some(Instant::now() + LATER)
         }
     };

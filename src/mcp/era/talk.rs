@@ -11,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::transport::{DynamicTransportError, Transport};
 use serde_json::{Map, Value};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Era, introduction};
@@ -22,6 +23,9 @@ const FIRST_ID: i64 = 2_147_000_000;
 /// How long the rest of a stream is read. A descendant process may keep it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// How many replies to pings may be on their way. A server that does not take them gets no further ones.
+const MAX_PONGS: usize = 64;
+
 /// A transport that carries only the handshake.
 pub(super) struct Talk<T> {
     transport: T,
@@ -29,6 +33,7 @@ pub(super) struct Talk<T> {
     /// Metadata that is sent with every request, besides the protocol's own.
     meta: Map<String, Value>,
     asked: Vec<Question>,
+    pongs: JoinSet<()>,
 }
 
 /// A handshake request.
@@ -59,7 +64,7 @@ pub(in crate::mcp) enum Broken {
 impl<T: Transport<RoleClient> + 'static> Talk<T> {
     /// Wraps a transport.
     pub(super) fn over(transport: T, elicitation: bool, meta: Map<String, Value>) -> Self {
-        Self { transport, elicitation, meta, asked: Vec::new() }
+        Self { transport, elicitation, meta, asked: Vec::new(), pongs: JoinSet::new() }
     }
 
     /// Sends a request. Over HTTP this returns when the answer begins.
@@ -93,8 +98,7 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
                     }
                 }
                 ServerJsonRpcMessage::Request(request) if matches!(request.request, ServerRequest::PingRequest(_)) => {
-                    let pong = ClientJsonRpcMessage::response(ClientResult::empty(()), request.id);
-                    tokio::spawn(self.transport.send(pong));
+                    self.pong(request.id);
                 }
                 _ => {}
             }
@@ -113,8 +117,18 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
     }
 
     /// The transport, for the SDK.
-    pub(super) fn into_transport(self) -> T {
+    pub(super) fn into_transport(mut self) -> T {
+        self.pongs.detach_all();
         self.transport
+    }
+
+    /// Replies to a ping. The send is not awaited here: its transport may need to be read for it.
+    fn pong(&mut self, id: RequestId) {
+        while self.pongs.try_join_next().is_some() {}
+        if self.pongs.len() < MAX_PONGS {
+            let sending = self.transport.send(ClientJsonRpcMessage::response(ClientResult::empty(()), id));
+            self.pongs.spawn(async move { drop(sending.await) });
+        }
     }
 
     async fn send(&mut self, message: ClientJsonRpcMessage) -> Result<(), Broken> {
@@ -156,10 +170,58 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use serde_json::json;
     use tokio::io::{AsyncWriteExt as _, duplex};
 
     use super::*;
     use crate::mcp::transport::{Cut, LineTransport, Requests, Taps};
+
+    /// A server that sends pings and then the answer, and takes no reply.
+    struct Pings {
+        left: usize,
+        /// The replies that wait to be taken.
+        replies: Arc<()>,
+    }
+
+    impl Transport<RoleClient> for Pings {
+        type Error = std::io::Error;
+
+        fn send(
+            &mut self,
+            message: ClientJsonRpcMessage,
+        ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+            let is_reply = matches!(message, ClientJsonRpcMessage::Response(_));
+            let reply = is_reply.then(|| self.replies.clone());
+            async move {
+                if reply.is_some() {
+                    std::future::pending::<()>().await;
+                }
+                Ok(())
+            }
+        }
+
+        async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+            let message = match self.left {
+                0 => json!({"jsonrpc": "2.0", "id": FIRST_ID, "result": {}}),
+                left => json!({"jsonrpc": "2.0", "id": left, "method": "ping"}),
+            };
+            self.left = self.left.saturating_sub(1);
+            serde_json::from_value(message).ok()
+        }
+
+        async fn close(&mut self) -> Result<(), Self::Error> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn few_replies_to_pings_wait_at_a_time() {
+        let replies = Arc::new(());
+        let mut talk = Talk::over(Pings { left: 10_000, replies: replies.clone() }, false, Map::new());
+        talk.ask(Question::Initialize).await.expect("it is sent");
+        talk.answer().await.expect("an answer");
+        assert_eq!(Arc::strong_count(&replies), 2 + MAX_PONGS);
+    }
 
     #[tokio::test]
     async fn the_last_output_of_an_exited_process_is_read() {

@@ -26,6 +26,8 @@ use super::requests::{Admitted, Requests, Stream};
 pub(in crate::mcp) const MAX_TEXT: usize = 64 * 1024 * 1024;
 /// How long to wait for the next line of a text that spans several.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait for the end of such a text in all. Log lines can follow a text that its server never finishes.
+const LONGEST_TEXT: Duration = Duration::from_secs(10);
 /// How many requests of a server are answered at a time, except pings. Further requests are refused.
 const MAX_ASKED: usize = 64;
 /// How many messages are passed on before other tasks get a turn.
@@ -59,6 +61,8 @@ impl Default for Taps {
 pub(in crate::mcp) struct LineTransport<R, W> {
     reading: BufReader<R>,
     frames: Frames,
+    /// When the text that spans several lines began.
+    unfinished_since: Option<Instant>,
     ready: VecDeque<ServerJsonRpcMessage>,
     requests: Requests,
     asked: PendingIds,
@@ -87,6 +91,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
         Self {
             reading: BufReader::with_capacity(16 * 1024, reading),
             frames: Frames::up_to(MAX_TEXT),
+            unfinished_since: None,
             ready: VecDeque::new(),
             requests,
             asked: PendingIds::default(),
@@ -111,15 +116,20 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                 self.deliver(failure);
                 return;
             }
-            let goes_on_until = self.frames.is_unfinished().then(|| Instant::now() + PAUSE);
+            let goes_on_until = self.goes_on_until();
             let read = match goes_on_until.into_iter().chain(self.requests.due()).min() {
                 Some(end) => timeout_at(end, self.reading.fill_buf()).await,
                 None => Ok(self.reading.fill_buf().await),
             };
             let frames = match read {
                 Ok(Ok(bytes)) if !bytes.is_empty() => {
-                    let (length, frames) = (bytes.len(), self.frames.push(bytes));
+                    let (length, mut frames) = (bytes.len(), self.frames.push(bytes));
                     self.reading.consume(length);
+                    if !frames.is_empty() {
+                        self.unfinished_since = None;
+                    } else if self.unfinished_since.is_some_and(|since| since.elapsed() >= LONGEST_TEXT) {
+                        frames.extend(self.frames.give_up());
+                    }
                     frames
                 }
                 Ok(_) => {
@@ -140,6 +150,17 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
         {
             self.deliver(failure);
         }
+    }
+
+    /// The end of the wait for the rest of an unfinished text; `None` without one.
+    fn goes_on_until(&mut self) -> Option<Instant> {
+        if !self.frames.is_unfinished() {
+            self.unfinished_since = None;
+            return None;
+        }
+        let now = Instant::now();
+        let since = *self.unfinished_since.get_or_insert(now);
+        Some((now + PAUSE).min(since + LONGEST_TEXT))
     }
 
     fn take(&mut self, frame: Frame) {
@@ -400,6 +421,25 @@ mod tests {
         let why = failure["error"]["message"].as_str().expect("words");
         assert!(failure["id"] == 1 && why.contains("it ends in the middle"), "{failure}");
         assert!((PAUSE..PAUSE * 2).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn log_lines_do_not_extend_a_text_that_breaks_off() {
+        let (mut client, server) = connected();
+        calls(&mut client, 1).await;
+        let begun = Instant::now();
+        let Server { mut stdout, stdin: _stdin, cut: _cut, seen: _seen } = server;
+        let logging = tokio::spawn(async move {
+            stdout.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\n").await.expect("there is room");
+            loop {
+                tokio::time::sleep(PAUSE / 2).await;
+                stdout.write_all(b"still working\n").await.expect("there is room");
+            }
+        });
+        let failure = received(&mut client).await;
+        logging.abort();
+        assert_eq!(failure["id"], 1, "{failure}");
+        assert!((LONGEST_TEXT..LONGEST_TEXT + PAUSE * 2).contains(&begun.elapsed()), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

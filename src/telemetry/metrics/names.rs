@@ -106,6 +106,8 @@ metrics! {
     HttpStreams: "toolgate.http.streams", Level, "{stream}", NONE, "Open event streams.";
     RunsDriven: "toolgate.runs.driven", Level, "{run}", NONE, "Runs that this process executes.";
     RunsQueued: "toolgate.runs.queued", Level, "{run}", NONE, "Runs of this process that wait for a slot.";
+    RunsBlocked: "toolgate.runs.blocked", Level, "{run}", NONE,
+        "Runs that this process cannot execute, because its configuration lacks their agent or server.";
 
     Runs: "toolgate.runs", Count, "{run}", NONE, "Runs that ended.";
     RunDuration: "toolgate.run.duration", Distribution, "s", SECONDS_OF_RUNS,

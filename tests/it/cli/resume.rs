@@ -48,17 +48,33 @@ fn edited_arguments_are_checked_and_then_sent() {
     assert!(ended.out.contains("Bruno Okafor"), "{}", ended.out);
 }
 
-#[test]
-fn an_approval_for_the_session_is_not_asked_for_again() {
-    let turns = "
+/// A run of two calls of the same tool, the second with this text.
+fn two_notes(second: &str) -> Desk {
+    pending(&format!(
+        "
 turns:
-  - { calls: [{ id: one, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: a } }] }
-  - { calls: [{ id: two, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: b } }] }
-  - { say: done }";
-    let once = pending(turns);
-    once.toolgate(&["resume", "last", "--approve", "one"]).expect(10);
-    let session = pending(turns);
-    session.toolgate(&["resume", "last", "--approve-session", "one"]).expect(0);
+  - {{ calls: [{{ id: one, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: a }} }}] }}
+  - {{ calls: [{{ id: two, name: mcp_shop_add_note, arguments: {{ customer_id: C-1001, text: {second} }} }}] }}
+  - {{ say: done }}"
+    ))
+}
+
+#[test]
+fn an_approval_for_the_session_covers_the_same_arguments() {
+    two_notes("a").toolgate(&["resume", "last", "--approve", "one"]).expect(10);
+    for flag in ["--approve-session", "--approve-always"] {
+        two_notes("a").toolgate(&["resume", "last", flag, "one"]).expect(0);
+        two_notes("b").toolgate(&["resume", "last", flag, "one"]).expect(10);
+    }
+}
+
+#[test]
+fn an_approval_covers_other_arguments_only_if_the_user_says_so() {
+    for flag in ["--approve-session", "--approve-always"] {
+        two_notes("b").toolgate(&["resume", "last", flag, "one", "--covers", "tool"]).expect(0);
+    }
+    let refused = two_notes("b").toolgate(&["resume", "last", "--approve", "one", "--covers", "tool"]).expect(2);
+    assert!(refused.err.contains("covers nothing else"), "{}", refused.err);
 }
 
 #[test]

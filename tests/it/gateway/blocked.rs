@@ -73,3 +73,16 @@ async fn a_blocked_run_ends_at_its_deadline() {
     until(async || site.get(&format!("/v1/runs/{run}")).await.text("status") == "failed").await;
     assert_eq!(site.get(&format!("/v1/runs/{run}")).await.body["error"]["code"], "deadline_exceeded");
 }
+
+#[tokio::test]
+async fn a_run_that_another_process_resumed_is_no_longer_counted_as_blocked() {
+    let store = Arc::new(MemoryStore::new());
+    orphan(&store, Limits::default()).await;
+    let site = Site::over(process(&store, "here", another_agent())).await;
+    until(async || site.get("/readyz").await.body["blocked_runs"] == 1).await;
+    assert_eq!(site.get("/readyz").await.text("status"), "ready");
+
+    let _knowing = Site::over(process(&store, "knowing", agent(&json!([{"say": "Done."}])))).await;
+
+    until(async || site.get("/readyz").await.body["blocked_runs"] == 0).await;
+}

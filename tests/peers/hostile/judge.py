@@ -11,7 +11,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 PANIC = re.compile(rb"panicked at|RUST_BACKTRACE|has overflowed its stack|fatal runtime error|internal error: entered unreachable")
 # Seconds after the end of toolgate until every process that it started has to be gone.
-GONE = 2
+GONE = 5
 # The size of the beginning and of the end that is read of longer output: a result of 40 MB is judged by these.
 READ = 4 * 1024 * 1024
 
@@ -22,23 +22,22 @@ class Seen:
     def __init__(self):
         self.exit = self.status = self.since_strike = None
         self.error = self.output = ""
-        self.seconds = self.memory_mb = self.calls = self.slack = 0
+        self.seconds = self.cpu_seconds = self.memory_mb = self.calls = self.slack = 0
         self.left, self.raw, self.events, self.log = [], b"", [], []
 
 
 def configuration(situation, folder, port, pycache, mark):
-    from situation import CALL_TIMEOUT, START_TIMEOUT, TOTAL_TIMEOUT
-
-    settings = {"start_timeout_s": START_TIMEOUT, "call_timeout_s": CALL_TIMEOUT, "total_timeout_s": TOTAL_TIMEOUT}
+    limits = situation.timeouts
+    settings = {"start_timeout_s": limits.start, "call_timeout_s": limits.call, "total_timeout_s": limits.total}
     if situation.era != "auto":
         settings["era"] = situation.era
     if port is None:
-        settings["stdio"] = program(situation, situation.name, os.path.join(folder, "log"), pycache, mark)
+        settings["stdio"] = program(situation, situation.table, situation.name, os.path.join(folder, "log"), pycache, mark)
     else:
         settings["http"] = {"url": f"http://127.0.0.1:{port}/mcp"}
     config = {"servers": {"hostile": {**settings, **situation.settings}}}
     if situation.command == "run":
-        healthy = program(None, "a healthy server", os.path.join(folder, "healthy"), pycache, mark)
+        healthy = program(None, "healthy", "a healthy server", os.path.join(folder, "healthy"), pycache, mark)
         config["servers"]["healthy"] = {"stdio": healthy, "era": "legacy"}
         config["models"] = {"played": {"scripted": {"file": "conversation.yaml"}}}
         config["agents"] = {"worker": {"model": "played", "servers": ["hostile", "healthy"], "policy": "bypass"}}
@@ -47,12 +46,12 @@ def configuration(situation, folder, port, pycache, mark):
     write(os.path.join(folder, "toolgate.yaml"), json.dumps(config, indent=1))
 
 
-def program(situation, name, log, pycache, mark):
+def program(situation, table, name, log, pycache, mark):
     environment = {"HOSTILE_LOG": log, "HOSTILE_MARK": mark}
     if situation and situation.program:
         command, *arguments = situation.program
         return {"command": command, "args": arguments, "env": environment}
-    arguments = ["-S", "-E", "-X", f"pycache_prefix={pycache}", os.path.join(HERE, "peer.py"), name, "--stdio"]
+    arguments = ["-S", "-E", "-X", f"pycache_prefix={pycache}", os.path.join(HERE, "peer.py"), table, name, "--stdio"]
     return {"command": sys.executable, "args": arguments, "env": environment}
 
 
@@ -77,14 +76,18 @@ def play(binary, situation, folder, pycache):
     server = port = None
     try:
         if situation.transport != "stdio":
-            words = program(None, situation.name, "", pycache, mark)["args"][:-1]
+            words = program(None, situation.table, situation.name, "", pycache, mark)["args"][:-1]
             server = subprocess.Popen([sys.executable, *words, "--http"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       env={**os.environ, "HOSTILE_LOG": os.path.join(folder, "log")})
             port = int(server.stdout.readline())
         configuration(situation, folder, port, pycache, mark)
-        return run(command(binary, situation), situation, folder, mark)
-    finally:
+        seen = run(command(binary, situation), situation, folder, mark)
         if server:
+            server.kill()
+            seen.cpu_seconds += reap(server)
+        return seen
+    finally:
+        if server and server.returncode is None:
             server.kill()
             server.wait()
         for pid in marked(mark):
@@ -98,14 +101,15 @@ def run(words, situation, folder, mark):
     began = time.time()
     with open(out, "wb") as stdout, open(err, "wb") as stderr:
         process = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
-        while process.poll() is None:
+        while (cpu_seconds := reap(process, os.WNOHANG)) is None:
             seen.memory_mb = max(seen.memory_mb, peak_mb(process.pid))
             if time.time() - began > situation.bound:
                 process.send_signal(signal.SIGKILL)
-                process.wait()
+                cpu_seconds = reap(process)
                 break
             time.sleep(0.03)
     ended = time.time()
+    seen.cpu_seconds = cpu_seconds
     seen.exit, seen.seconds, seen.slack = process.returncode, ended - began, situation.slack
     seen.left = left_behind(mark, ended)
     stdout, stderr = head(out), head(err)
@@ -121,6 +125,15 @@ def run(words, situation, folder, mark):
     struck = [line["at"] for line in seen.log if line["event"] == "struck"]
     seen.since_strike = ended - struck[-1] if struck else None
     return seen
+
+
+def reap(process, options=0):
+    """The processor seconds of an ended process and of the children that it waited for; None while it runs."""
+    pid, status, usage = os.wait4(process.pid, options)
+    if not pid:
+        return None
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
 
 
 def peak_mb(pid):

@@ -1,5 +1,6 @@
 """Hostile tool lists and malformed handshakes."""
 
+import functools
 import re
 
 from answers import FINE
@@ -38,6 +39,7 @@ SCHEMAS = {
 }
 
 
+@functools.cache
 def schemas():
     deep = {"type": "object"}
     for _ in range(500):
@@ -121,7 +123,7 @@ def rows():
     single = [([tool(f"tool-{n:04}")], str(n + 1) if n < 499 else None) for n in range(500)]
     yield row("500 pages of one tool", "stdio", {"tools/list": pages(*single)}, lists("tool-0499|page"), source="listed, or the bound is reported")
     yield row("one of 5,000 tools is called", "stdio", {}, FINE, tools=[*many[1:], tool("zebra")], command="call", tool="zebra", source=source)
-    yield row("100,000 tools", "stdio", {}, lists("echo|tool"), tools=[tool(f"t{n}") for n in range(100_000)], memory=500, slack=10, source="everything is bounded")
+    yield row("100,000 tools", "stdio", {}, lists("echo|tool"), tools=lambda: [tool(f"t{n}") for n in range(100_000)], memory=500, slack=10, source="everything is bounded")
     yield row("no tools", "stdio", {}, lists(), tools=[])
     yield row("duplicate names", "stdio", {}, ECHO_LISTED, tools=[ECHO, {**ECHO, "description": "Another."}], check=lambda seen: None if re.search("twice|duplicate|more than once", seen.output) else "the second is not reported",
               source="docs/mcp-servers.md: names listed twice are reported")
@@ -133,7 +135,9 @@ def rows():
         cursors = [
             ("the same cursor on each page", endless(lambda n: {"tools": [ECHO], "nextCursor": "x"}), ECHO_LISTED),
             ("cursors in a circle", endless(lambda n: {"tools": [ECHO], "nextCursor": "ab"[n % 2]}), ECHO_LISTED),
-            ("pages without end", endless(lambda n: {"tools": [tool(f"t{n}")], "nextCursor": str(n)}), lists("t1|page")),
+            ("pages without end", endless(lambda n: {"tools": [tool(f"t{n}")], "nextCursor": str(n)}),
+             # Two bounds: over stdio a lower `max_tools` ends the list, over HTTP perhaps the start timeout.
+             lists("t1|page", at_once=transport == "stdio")),
             ("empty pages without end", endless(lambda n: {"tools": [], "nextCursor": str(n)}), (lists("page"), fails("page"))),
             ("pages of 1 MB without end", endless(lambda n: {"tools": [tool(f"t{n}", description="x" * 1_000_000)], "nextCursor": str(n)}), (lists(), times_out("list"))),
             ("a cursor that is a number", page(tools=[ECHO], nextCursor=7), (ECHO_LISTED, fails("cursor"))),
@@ -156,7 +160,8 @@ def rows():
             ("another tool each time", endless(lambda n: {"tools": [ECHO, tool(f"t{n}")]}), ECHO_LISTED),
         ]
         for name, act, good in cursors:
-            yield row(f"the list has {name} {how}", transport, {"tools/list": act}, good, era="legacy" if transport == "stdio" else "modern")
+            settings = {"max_tools": 1000} if name == "pages without end" and transport == "stdio" else None
+            yield row(f"the list has {name} {how}", transport, {"tools/list": act}, good, era="legacy" if transport == "stdio" else "modern", settings=settings)
         yield row(f"the list has an unknown resultType {how}", transport, {"tools/list": untyped}, fails("resultType"), era="modern",
                   source="MCP 2026-07-28: an unrecognized resultType is invalid")
     yield row("a tool that is not listed is called", "stdio", {}, refuses("no tool|echo"), command="call", tool="nothing", calls=0)

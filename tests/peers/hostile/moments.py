@@ -4,7 +4,7 @@ import time
 
 from answers import EITHER, FINE
 from peer import encoded
-from situation import Situation, answers, asks, fails, times_out
+from situation import AWAITED, Situation, answers, asks, fails, times_out
 
 
 def asked(method, params=None, key="server-1", wants=None):
@@ -166,11 +166,15 @@ def rows():
     for name in ("log messages", "pings", "changes of the list", "answers to nothing"):
         yield Situation(f"the stream of the server has {name} without end", "json", {"GET": flood(FLOODS[name], seconds=6), "tools/call": lambda exchange: (exchange.pause(2), exchange.well())},
                         (FINE, fails()), group="floods", source="issue 17, item 9: memory is bounded", slack=10)
+    yield Situation("initialize gets pings without end in an event stream", "sse", {"initialize": flood(FLOODS["pings"], seconds=60)}, (fails(), times_out()), group="floods", command="list",
+                    source="issue 17, item 9: memory is bounded")
+    yield Situation("half an answer and then log lines without end over stdio", "stdio", {"tools/call": logging}, fails(), group="floods", slack=6,
+                    source="decision 0018: a text of several lines is given up ten seconds after it began")
     yield Situation("an event of 200 MB in an event stream", "sse", {"tools/call": endless_event(200)}, (fails("long|MiB|large"), FINE), group="floods", slack=10, source="everything is bounded")
     yield Situation("an event of 200 MB in a resumed event stream", "sse", {"tools/call": primed, "GET": endless_rest(200)}, fails("long|MiB|large"), group="floods", slack=10,
                     source="everything is bounded")
     yield Situation("a JSON body of 200 MB", "json", {"tools/call": endless_body(200)}, (fails("long|MiB|large"), FINE), group="floods", slack=10, source="everything is bounded")
-    yield Situation("progress without end beyond the total time", "stdio", {"tools/call": steady}, times_out("8 s|within"), group="floods", slack=10,
+    yield Situation("progress without end beyond the total time", "stdio", {"tools/call": steady}, times_out(f"{AWAITED.total} s|within"), group="floods", slack=10,
                     source="docs/configuration.md: total_timeout_s holds however much it progresses")
     for name, act in [("a ping", asked("ping")), ("a request for roots", asked("roots/list")), ("an unknown notification", noted("notifications/x")), ("a log message", noted("notifications/message", {"level": "info", "data": "x"})),
                       ("a change of the list", noted("notifications/tools/list_changed"))]:
@@ -200,6 +204,14 @@ def unread(make):
         flood(make)(exchange)
 
     return act
+
+
+def logging(exchange):
+    """The first line of an answer, and then log lines that come faster than the pause after which a text is given up."""
+    exchange.bytes(b'{"jsonrpc":"2.0","id":%d,\n' % exchange.id)
+    while True:
+        exchange.bytes(b"still working\n")
+        time.sleep(0.3)
 
 
 def endless_event(megabytes):

@@ -1,6 +1,6 @@
 """Hostile MCP server: speaks correct MCP over stdio or HTTP, except for the fault of its situation.
 
-`peer.py SITUATION --stdio` speaks on stdin and stdout; `peer.py SITUATION --http` prints the port it listens on. Sockets and
+`peer.py TABLE SITUATION --stdio` speaks on stdin and stdout; `peer.py TABLE SITUATION --http` prints the port it listens on. Sockets and
 lines are written by hand, because a library would correct the faults. HOSTILE_LOG names a file that gets a JSON
 line for each request and for the moment of the misbehaviour. Standard library only.
 """
@@ -70,7 +70,7 @@ class Peer:
             return act(exchange)
         return exchange.well()
 
-    def reply_to(self, key, seconds=3):
+    def reply_to(self, key, seconds=6):
         with self.arrived:
             self.arrived.wait_for(lambda: str(key) in self.replies, seconds)
             return self.replies.get(str(key))
@@ -344,9 +344,11 @@ def serve_connection(peer, connection):
 
 
 if __name__ == "__main__":
+    # The tables import this module. They have to raise the same `Closed` that is caught here.
+    sys.modules["peer"] = sys.modules["__main__"]
     import matrix
 
     sys.setrecursionlimit(20_000)  # Some schemas are nested deeper than the default limit of the encoder.
-    name, transport = sys.argv[1:3]
-    peer = Peer(matrix.find(name))
+    table, name, transport = sys.argv[1:4]
+    peer = Peer(matrix.find(table, name))
     serve_stdio(peer) if transport == "--stdio" else serve_http(peer)

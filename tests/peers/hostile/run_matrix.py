@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import judge
 import matrix
@@ -24,7 +24,8 @@ def options():
     parser.add_argument("--all", action="store_true",
                         help="plays each misbehaviour in every way: each transport, era and moment (default: the ways take turns)")
     parser.add_argument("--json", metavar="FILE", help="writes a report of each situation")
-    parser.add_argument("--jobs", type=int, default=4, metavar="N", help="situations at the same time (4)")
+    parser.add_argument("--jobs", type=int, default=4, metavar="N",
+                        help="situations at the same time, and as many more that only wait (4)")
     parser.add_argument("--list", action="store_true", help="prints the names and plays nothing")
     parser.add_argument("--verbose", action="store_true", help="prints what toolgate printed, also where it was good")
     return parser.parse_args()
@@ -72,7 +73,8 @@ def main():
         print(f"no situation has {' or '.join(asked.only)} in its name; --list prints all names", file=sys.stderr)
         return 2
     began, progress, report = time.time(), Progress(len(rows)), []
-    with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(asked.jobs) as pool:
+    with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(asked.jobs) as busy, \
+            ThreadPoolExecutor(asked.jobs) as idle:
         pycache = os.path.join(work, "pycache")
 
         def one(numbered):
@@ -92,7 +94,8 @@ def main():
             progress.add(bool(wrong))
             return row, seen, wrong
 
-        for row, seen, wrong in pool.map(one, enumerate(rows)):
+        played = [(idle if row.is_idle() else busy).submit(one, (number, row)) for number, row in enumerate(rows)]
+        for row, seen, wrong in map(Future.result, played):
             report.append((row, seen, wrong))
             describe(asked, row, seen, wrong)
     if progress.live:
@@ -128,7 +131,7 @@ def summary(asked, report, seconds):
                 "name": row.name, "class": row.group, "transport": row.transport, "era": row.era,
                 "verdict": verdict(seen, wrong),
                 "expected": [str(ending) for ending in row.good], "source": row.source, "wrong": wrong,
-                **({} if seen is None else {"exit": seen.exit, "status": seen.status, "seconds": round(seen.seconds, 2),
+                **({} if seen is None else {"exit": seen.exit, "status": seen.status, "seconds": round(seen.seconds, 2), "cpu_seconds": round(seen.cpu_seconds, 2),
                                             "memory_mb": round(seen.memory_mb), "calls": seen.calls, "printed": excerpt(seen, 4000)}),
             } for row, seen, wrong in report], file, indent=1)
     print()

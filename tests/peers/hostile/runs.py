@@ -1,16 +1,17 @@
 """Whole runs of an agent with a hostile and a healthy server: the run completes, and the healthy call is not delayed."""
 
 import json
+from datetime import datetime
 
 from answers import WIRE, ERRORS, raw
 from http_rows import CONNECTIONS, status
 from moments import FLOODS, NOTES, flood
-from situation import AT_ONCE, START_TIMEOUT, Situation, completes
+from situation import IN_A_RUN, Situation, completes
 from stdio_rows import PYTHON_TRACE, die
 
-# Milliseconds that a call of the healthy server may take on a loaded machine, and a run beyond its configured
-# timeouts.
-HEALTHY_MS, SPARE_S = 2500, 8
+# Milliseconds that a call may take that waits for no timeout of the hostile call, seconds of a run that waits for one
+# start timeout and not for two, and seconds from its end to the end of the process.
+UNDELAYED_MS, ONE_START_S, CLOSING_S = (IN_A_RUN.call - 0.5) * 1000, 2 * IN_A_RUN.start - 0.5, 15
 
 
 def events(seen):
@@ -33,7 +34,7 @@ def healthy(seen):
     done = ended(seen, "mcp_healthy_echo")
     if not done or done[0].get("result") != "fine":
         return "the healthy call has no result"
-    if done[0]["duration_ms"] > HEALTHY_MS:
+    if done[0]["duration_ms"] > UNDELAYED_MS:
         return f"the healthy call took {done[0]['duration_ms']} ms"
     return None
 
@@ -42,7 +43,7 @@ def fails_at_once(seen):
     done = ended(seen, "mcp_hostile_echo")
     if not done or not done[0].get("is_error"):
         return "the hostile call did not fail"
-    if done[0]["duration_ms"] > AT_ONCE * 1000:
+    if done[0]["duration_ms"] > UNDELAYED_MS:
         return f"the hostile call failed after {done[0]['duration_ms']} ms"
     return healthy(seen)
 
@@ -56,8 +57,12 @@ def is_answered(seen):
 
 def waits_once(seen):
     # A run waits for the tool list once, and the list delays no call.
-    if seen.seconds > START_TIMEOUT + SPARE_S:
-        return f"the run took {seen.seconds:.0f} s, more than one start timeout"
+    times = [datetime.fromisoformat(event["at"][:26]) for event in events(seen) if "at" in event]
+    took = (times[-1] - times[0]).total_seconds() if times else seen.seconds
+    if took > ONE_START_S:
+        return f"the run took {took:.0f} s, more than one start timeout"
+    if seen.seconds > took + CLOSING_S:
+        return f"toolgate ended {seen.seconds - took:.0f} s after the run"
     return healthy(seen)
 
 
@@ -93,7 +98,7 @@ def rows():
             yield run(f"in a run a call is answered with {name} ({transport})", transport, call(raw(wire[name][0])), fails_at_once)
     yield run("in a run a server dies at its start", "stdio", {}, waits_once, opening=die(1, PYTHON_TRACE))
     yield run("in a run a server reads nothing", "stdio", {}, waits_once, opening=hang)
-    yield run("in a run a server has 5,000 tools", "stdio", {}, healthy, tools=[{"name": f"tool-{n:04}", "inputSchema": {"type": "object"}} for n in range(5000)])
+    yield run("in a run a server has 5,000 tools", "stdio", {}, healthy, tools=lambda: [{"name": f"tool-{n:04}", "inputSchema": {"type": "object"}} for n in range(5000)])
 
 
 CALLS_CLOSE = {"tools/call": CONNECTIONS["a connection closed after the request"][0]}

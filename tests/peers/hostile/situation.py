@@ -8,11 +8,22 @@ import re
 
 from peer import ADD, ECHO
 
-# Seconds in the generated configuration. A call that hangs reaches one of these limits.
-START_TIMEOUT, CALL_TIMEOUT, TOTAL_TIMEOUT = 8, 5, 8
-# Seconds from the misbehaviour to the end of the process where toolgate can detect it at once. Generous for a loaded
-# machine.
-AT_ONCE = 4.5
+
+
+class Timeouts:
+    """The limits of the generated configuration, in seconds."""
+
+    def __init__(self, start, call, total):
+        self.start, self.call, self.total = start, call, total
+
+
+# Where toolgate has to detect the misbehaviour at once, the timeouts are so long that a loaded machine does not reach
+# them. Where only a timeout ends the call, they are short. A run shows that a hostile server costs one start timeout
+# and not two, and that no other call waits for it.
+DETECTED, AWAITED, IN_A_RUN = Timeouts(40, 40, 48), Timeouts(5, 3, 5), Timeouts(10, 5, 8)
+# Seconds from the misbehaviour to the end of the process where toolgate can detect it at once: the shortest timeout,
+# with a margin.
+AT_ONCE = 30
 MEMORY_MB = 300
 # The texts of toolgate's own timeouts: an ending "at once" contains none of them.
 TIMED_OUT = re.compile(r"neither an answer nor progress for|gave no answer within|did not answer the handshake within"
@@ -80,8 +91,8 @@ def refuses(pattern=""):
     return Ending("refuses", {2, 4}, pattern, where="output")
 
 
-def lists(pattern=""):
-    return Ending("lists", {0}, pattern, where="output")
+def lists(pattern="", at_once=True):
+    return Ending("lists", {0}, pattern, at_once=at_once, where="output")
 
 
 def completes(pattern=""):
@@ -96,12 +107,26 @@ class Situation:
         self.good = good if isinstance(good, (tuple, list)) else (good,)
         self.era, self.command, self.tool, self.arguments = era, command, tool, arguments
         self.source, self.revision, self.session = source, revision, session
-        self.tools = [ECHO, ADD] if tools is None else tools
+        # A function builds a long list only where it is needed.
+        self.listed = [ECHO, ADD] if tools is None else tools
         self.capabilities = {"tools": {"listChanged": True}} if capabilities is None else capabilities
         self.opening, self.closing = opening, closing
         # Judged besides the ending: peak MB, received tools/call requests, total seconds, a function of the
         # observation.
         self.memory, self.calls, self.slack, self.check = memory, calls, slack, check
-        self.bound = bound or START_TIMEOUT + TOTAL_TIMEOUT + 15
+        self.timeouts = IN_A_RUN if command == "run" else AWAITED if self.awaits_timeout() else DETECTED
+        self.bound = bound or self.timeouts.start + self.timeouts.total + 20
         self.skip = skip
         self.options, self.program, self.settings = list(options), program, settings or {}
+
+    @property
+    def tools(self):
+        return self.listed() if callable(self.listed) else self.listed
+
+    def awaits_timeout(self):
+        """Whether toolgate may end only with a timeout."""
+        return any(not ending.at_once for ending in self.good)
+
+    def is_idle(self):
+        """Whether it spends its time waiting, so that more of its kind can run at a time."""
+        return self.awaits_timeout() and self.group != "floods"

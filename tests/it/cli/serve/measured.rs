@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::server::{Server, desk, until};
@@ -12,20 +13,22 @@ fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
+/// Waits until an address of metrics shows these lines, and returns the text.
+async fn shows(metrics: &str, lines: &[&str]) -> String {
+    until(async || {
+        let text = reqwest::get(format!("http://{metrics}/metrics")).await.unwrap().text().await.unwrap();
+        lines.iter().all(|wanted| text.lines().any(|line| line == *wanted)).then_some(text)
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_streams_and_runs_are_counted_and_read_at_an_address_of_their_own() {
     let metrics = free_address();
     let settings = format!("gateway: {{ metrics_listen: '{metrics}', runs: {{ max_active: 1 }},");
     let desk = desk(&with_agents("desk: {}").replace("gateway: {", &settings), "turns: [{ hang: true }]");
     let server = Server::at(&desk).await;
-    let read = async || reqwest::get(format!("http://{metrics}/metrics")).await.unwrap().text().await.unwrap();
-    let shows = async |lines: &[&str]| {
-        until(async || {
-            let text = read().await;
-            lines.iter().all(|wanted| text.lines().any(|line| line == *wanted)).then_some(text)
-        })
-        .await
-    };
+    let shows = async |lines: &[&str]| shows(&metrics, lines).await;
 
     let (driven, queued) =
         (server.start(json!({"input": "Hello"})).await, server.start(json!({"input": "Hello"})).await);
@@ -55,6 +58,37 @@ async fn requests_streams_and_runs_are_counted_and_read_at_an_address_of_their_o
     shows(&["toolgate_runs_driven 1", "toolgate_runs_queued 0"]).await;
     server.post(&format!("/v1/runs/{driven}/cancel"), "", json!({})).await;
     shows(&["toolgate_runs_driven 0", "toolgate_runs_queued 0"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocked_runs_are_counted_until_they_end_or_resume() {
+    let metrics = free_address();
+    let settings = format!("gateway: {{ metrics_listen: '{metrics}',");
+    let with = |agent: &str| with_agents(agent).replace("gateway: {", &settings).replace("lease_s: 600", "lease_s: 5");
+    let desk = desk(&with("desk: {}"), "turns: [{ hang: true }]");
+    let server = Server::at(&desk).await;
+    let (cancelled, resumed) =
+        (server.start(json!({"input": "Hello"})).await, server.start(json!({"input": "Hello"})).await);
+    server.send(Signal::TERM);
+    assert_eq!(server.ended().await, Some(0));
+    desk.write("toolgate.yaml", &with("other: {}"));
+    let mut server = Server::at(&desk).await;
+    let counts = async |server: &Server, count: u8| {
+        shows(&metrics, &[&format!("toolgate_runs_blocked {count}")]).await;
+        let (status, readiness) = server.get("/readyz").await;
+        assert_eq!((status, &readiness["blocked_runs"]), (200, &json!(count)), "{readiness}");
+    };
+
+    counts(&server, 2).await;
+    server.post(&format!("/v1/runs/{cancelled}/cancel"), "", json!({})).await;
+    counts(&server, 1).await;
+    desk.write("toolgate.yaml", &with("desk: {}"));
+    server.send(Signal::HUP);
+    server.line("configuration reloaded").await;
+    counts(&server, 0).await;
+
+    shows(&metrics, &["toolgate_runs_driven 1"]).await;
+    server.sees(&resumed, "running").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
