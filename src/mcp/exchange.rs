@@ -22,7 +22,8 @@ use super::fault::Fault;
 use super::http;
 use super::transport::{Flaw, Remark};
 use crate::core::run::AnsweredElicitation;
-use crate::ports::{ElicitationHandler, Progress};
+use crate::core::tool::Progress;
+use crate::ports::ElicitationHandler;
 
 /// The JSON-RPC error for a protocol revision that the server does not support, or no longer supports.
 const UNSUPPORTED_REVISION: i32 = -32022;

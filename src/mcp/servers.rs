@@ -13,9 +13,9 @@ use super::status::ServerStatus;
 use super::supervisor::Starts;
 use super::watch::Watcher;
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools};
+use crate::core::tool::{FailureKind, LeftOut, Outcome, Progress, Replied, ServerTools};
 use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, McpServers, McpTask, Progress};
+use crate::ports::{McpCall, McpServers, McpTask};
 
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that no process is orphaned.
 pub struct Servers {

@@ -6,9 +6,9 @@ use super::block::{Growing, Said, can_be_kept};
 use super::event::{Answer, Ending, Event};
 use super::usage::Tally;
 use crate::core::chat::{ProviderState, Reply, Stop, Usage};
+use crate::core::lifecycle::Delta;
 use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::ports::Delta;
 
 /// The most blocks of a reply; a reply with more is treated as broken.
 const MAX_BLOCKS: usize = 4096;

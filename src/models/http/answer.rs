@@ -14,7 +14,8 @@ use super::sse::{SseDecoder, SseFault};
 use crate::core::chat::{ProviderState, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
-use crate::ports::{Delta, ModelFailure};
+use crate::core::lifecycle::Delta;
+use crate::ports::ModelFailure;
 
 /// The most bytes read of an error body.
 const MAX_ERROR_BYTES: usize = 64 << 10;

@@ -8,8 +8,9 @@ use super::tool_block::{Declaration, Names};
 use super::{CallIds, ErrorBody, Fault, Members, ToolChoice};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
+use crate::core::lifecycle::Delta;
 use crate::core::tool::Tool;
-use crate::ports::{Delta, ModelRequest};
+use crate::ports::ModelRequest;
 
 /// The most bytes of an answer, unless a wire sets its own limit.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
