@@ -1,8 +1,11 @@
 //! Pooled HTTP client of the transport. It keeps connections open between calls, which the SDK's own client does not.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode, redirect};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::egress::Reach;
 
@@ -12,6 +15,12 @@ const MAX_REDIRECTS: usize = 10;
 /// How long an idle connection is kept. Node and uvicorn close theirs after five seconds, and a request that crosses
 /// the closing is lost with an unknown outcome.
 const IDLE: Duration = Duration::from_secs(4);
+
+/// The headers of a request.
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// A failed request.
+pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 
 /// A client with a connection pool, for a server within this reach.
 pub(super) fn pooled(reach: &Reach) -> Result<Client, reqwest::Error> {
