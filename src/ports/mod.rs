@@ -13,6 +13,7 @@ mod model;
 mod path_resolver;
 mod request_meter;
 mod run_store;
+mod store_error;
 mod validators;
 mod webhooks;
 
@@ -29,9 +30,8 @@ pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, TaskWish
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 pub use path_resolver::PathResolver;
 pub use request_meter::{AnsweredRequest, RequestMeter};
-pub use run_store::{
-    Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError,
-};
+pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
+pub use store_error::StoreError;
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
     Announcement, Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointHealth,

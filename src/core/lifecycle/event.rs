@@ -7,9 +7,8 @@ use super::{CallRef, Content, Delta, PendingRef};
 use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
-use crate::core::run::{
-    Answer, Channel, Coverage, Granted, PendingItem, PolicyMark, Rejection, Scope, Status, ToolAccess,
-};
+use crate::core::policy::PolicyMark;
+use crate::core::run::{Answer, Channel, Coverage, Granted, PendingItem, Rejection, Scope, Status, ToolAccess};
 use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
 

@@ -1,6 +1,8 @@
 //! Tools: names, definitions, calls, priorities, and results.
 
+mod arguments;
 mod ask;
+mod ask_human;
 mod builtin;
 mod call;
 mod call_transport;
@@ -9,7 +11,9 @@ mod difference;
 mod endpoint;
 mod escape;
 mod filter;
+mod left_out;
 mod name;
+mod origin;
 mod outcome;
 mod problem;
 mod progress;
@@ -22,16 +26,20 @@ mod task;
 mod tier;
 mod toolset;
 
+pub use arguments::Arguments;
 pub use ask::{Ask, Choice};
+pub use ask_human::AskHuman;
 pub use builtin::Builtin;
-pub use call::{Arguments, ToolCall};
+pub use call::ToolCall;
 pub use call_transport::{CallTransport, Transport};
-pub use definition::{Annotations, ExternalTool, McpTool, Origin, Tool};
+pub use definition::{Annotations, ExternalTool, McpTool, Tool};
 pub use difference::Difference;
 pub use endpoint::Endpoint;
 pub use escape::{escape_untrusted, is_suspicious, needs_escaping};
 pub use filter::ToolFilter;
+pub use left_out::LeftOut;
 pub use name::{ToolName, external_name, mcp_name};
+pub use origin::Origin;
 pub use outcome::{CallFailure, FailureKind, Outcome, ToolOutput};
 pub use problem::Problem;
 pub use progress::Progress;
@@ -42,4 +50,4 @@ pub use secret::{secret_names, without_secrets};
 pub use summary::{summary, summary_of_any, suspicious_names};
 pub use task::TaskHandle;
 pub use tier::{Tier, TierMode, top_tier};
-pub use toolset::{LeftOut, Pins, ServerTools, Toolset, ToolsetRules};
+pub use toolset::{Pins, ServerTools, Toolset, ToolsetRules};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::CallIds;
-use super::errors::{self, ErrorBody};
+use super::error_body::ErrorBody;
+use super::errors;
 use super::fault::Fault;
 use super::protocol::{Fold, ProviderProtocol};
 use super::retry_hints::RetryHints;

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
-use super::tool_block::{Declaration, Names};
+use super::declaration::{Declaration, Declared, Names};
 use super::{CallIds, ErrorBody, Fault, Members, ToolChoice};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
@@ -75,20 +73,6 @@ impl Rendered<'_> {
     pub(in crate::models) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
         self.names.sendable(choice)
     }
-}
-
-/// The declaration of a tool in a provider's form.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::models) enum Declared {
-    /// The tool can be declared.
-    As {
-        /// The declaration.
-        json: Value,
-        /// The dropped rules of its schema, each a sentence.
-        lost: Vec<String>,
-    },
-    /// The tool cannot be declared, with the reason.
-    Refused(String),
 }
 
 /// An answer on its way to a reply. A complete answer follows the same rules as a stream: calls decide, not the finish
