@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use toolgate::core::chat::{Part, Reply, Stop};
 use toolgate::core::id::{GrantId, RunId, ServerId};
 use toolgate::core::run;
-use toolgate::core::tool::{McpTool, Outcome, Replied, ServerTools, ToolCall, ToolOutput};
+use toolgate::core::tool::{McpTool, Outcome, Progress, Replied, ServerTools, ToolCall, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{
     ApprovalCache, Asker, Conversation, DeltaSink, Grant, GrantFilter, Guarded, McpCall, McpServers, Model,
-    ModelFailure, ModelIdentity, ModelRequest, Progress, Revoked, StoreError,
+    ModelFailure, ModelIdentity, ModelRequest, Revoked, StoreError,
 };
 
 use crate::scenario::Scenario;

@@ -86,7 +86,7 @@ impl App {
             .keys(self.store.keys())
             .replies(self.store.replies())
             .webhooks(self.outbound());
-        if let Some(meter) = self.telemetry.http() {
+        if let Some(meter) = self.telemetry.request_meter() {
             builder = builder.measured(meter);
         }
         if let Some(oidc) = &written.oidc {

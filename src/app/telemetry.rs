@@ -11,10 +11,9 @@ use crate::core::id::RunId;
 use crate::core::run::JournalEntry;
 use crate::gateway::Gateway;
 use crate::mcp;
-use crate::ports::{EventSink, RunStore};
+use crate::ports::{EventSink, RequestMeter, RunStore};
 use crate::runner::Sampler;
 use crate::telemetry::export::misspelt;
-use crate::telemetry::metrics::HttpMeter;
 use crate::telemetry::spans::{IdentityOf, Redaction, USUAL_KEYS};
 use crate::telemetry::{
     BackgroundSink, Destination, ExportSettings, Protocol, Sampler as TraceSampler, SpanContent, SpanSink,
@@ -76,8 +75,8 @@ impl Telemetry {
     }
 
     /// The recorder of gateway requests, if there is one.
-    pub(super) fn http(&self) -> Option<HttpMeter> {
-        self.metrics.as_ref().map(Measured::http)
+    pub(super) fn request_meter(&self) -> Option<Arc<dyn RequestMeter>> {
+        self.metrics.as_ref().map(Measured::request_meter)
     }
 
     /// Observes a gateway.

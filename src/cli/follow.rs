@@ -8,11 +8,10 @@ use super::prompt;
 use super::view::{Answer, LiveView, Look, Shown};
 use crate::app::App;
 use crate::core::id::RunId;
+use crate::core::lifecycle::{Content, Lifecycle, LifecycleEvent};
 use crate::core::run::{Event, JournalEntry, Status};
 use crate::ports::Update;
 use crate::runner::{Execution, Report};
-use crate::telemetry::lifecycle::Content;
-use crate::telemetry::{Lifecycle, LifecycleEvent};
 
 /// The output format of a run.
 pub(super) enum Display {

@@ -16,9 +16,9 @@ use crate::core::chat::Price;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::pattern::NamePattern;
 use crate::core::policy::Policy;
-use crate::core::run::{AskHuman, Candidate, InDoubt, Limits, OnDeny};
+use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
 use crate::core::tool::result::ResultCheck;
-use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
+use crate::core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
 /// All settings of a gateway. `Debug` redacts secrets.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ pub mod chat;
 pub mod error;
 pub mod id;
 pub mod json;
+pub mod lifecycle;
 pub mod pattern;
 pub mod policy;
 pub mod run;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::pattern::NamePattern;
 use crate::core::policy::Policy;
-use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
-use crate::core::tool::{ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
+use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
+use crate::core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
 use crate::ports::Model;
 
 /// A resolved agent.

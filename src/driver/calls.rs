@@ -16,11 +16,12 @@ use super::elicitation::{Elicitation, Elicitor, HeldCalls};
 use super::interrupt::{Interruption, Waited};
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
+use crate::core::lifecycle::Delta;
 use crate::core::policy::Verdict;
 use crate::core::run::{AnsweredElicitation, Event, Limits, Run};
 use crate::core::tool::{Builtin, FailureKind, Origin, Outcome, Replied, Tool, Toolset};
 use crate::core::trace::SpanContext;
-use crate::ports::{Delta, McpCall, Update};
+use crate::ports::{McpCall, Update};
 
 /// A call with everything it needs, so that it borrows nothing from the run.
 struct Outgoing {

@@ -11,9 +11,10 @@ use super::{DriveError, Driver, Journal, Progress};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{AgentName, ModelName};
+use crate::core::lifecycle::Delta;
 use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
 use crate::core::tool::Toolset;
-use crate::ports::{Conversation, Delta, ModelFailure, ModelRequest, StoreError, Update};
+use crate::ports::{Conversation, ModelFailure, ModelRequest, StoreError, Update};
 
 /// The delay before the second attempt; doubled for each further one, up to the cap.
 const FIRST_DELAY: Duration = Duration::from_millis(500);

@@ -9,9 +9,8 @@ use super::runs::MediaHosts;
 use super::serve::RequestMetrics;
 use super::state::Gateway;
 use super::webhooks::WebhookConfig;
-use crate::ports::{AccessKeys, IdempotencyStore};
+use crate::ports::{AccessKeys, IdempotencyStore, RequestMeter};
 use crate::runner::AgentRunner;
-use crate::telemetry::metrics::HttpMeter;
 
 /// Settings that apply to every request.
 #[derive(Clone, Debug)]
@@ -141,7 +140,7 @@ impl Builder {
 
     /// Sets the meter for requests.
     #[must_use]
-    pub fn measured(mut self, meter: HttpMeter) -> Self {
+    pub fn measured(mut self, meter: Arc<dyn RequestMeter>) -> Self {
         self.request_metrics.meter = Some(meter);
         self
     }

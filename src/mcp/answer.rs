@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
-use super::{content, elicitation, task};
+use super::measure::excerpt;
+use super::{content, elicitation, task_handle};
 use crate::core::tool::{Question, TaskHandle, ToolOutput};
 
 /// A server's answer to a call.
@@ -34,7 +35,7 @@ pub(super) fn read(result: Value) -> Result<Answer, Fault> {
     match kind {
         None | Some("complete") => content::read(result).map(Answer::Output).map_err(Fault::Unreadable),
         Some("input_required") => again(&result),
-        Some("task") => task::handle(&result).map(Answer::Task).map_err(Fault::Unreadable),
+        Some("task") => task_handle::read(&result).map(Answer::Task).map_err(Fault::Unreadable),
         Some(kind) => Err(Fault::Unreadable(format!("it is of the type `{kind}`, which toolgate does not know"))),
     }
 }
@@ -61,16 +62,6 @@ pub(super) fn objection_to_type(result: &Value) -> Option<String> {
         None | Some(Value::Null) => None,
         Some(Value::String(kind)) if kind == "complete" => None,
         Some(other) => Some(format!("its `resultType` is {}, which toolgate does not know", excerpt(other))),
-    }
-}
-
-/// The beginning of the JSON, for a message.
-pub(super) fn excerpt(value: &Value) -> String {
-    const LONGEST: usize = 200;
-    let json = value.to_string();
-    match json.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}...", json.get(..end).unwrap_or_default()),
-        None => json,
     }
 }
 

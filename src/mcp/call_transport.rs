@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::RequestId;
 
-use super::connection::Connection;
 use super::fault::Fault;
 use super::settings::Transport;
 use crate::core::tool::CallTransport;
@@ -23,12 +22,11 @@ impl Sent {
     /// The transport of the call; `None` if nothing was sent.
     pub(super) fn wire(
         &self,
-        connection: &Connection,
+        protocol_version: Option<String>,
         transport: &Transport,
         fault: Option<&Fault>,
     ) -> Option<Box<CallTransport>> {
         let request = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let protocol_version = connection.peer_info().map(|peer| peer.protocol_version.to_string());
         let (transport, error_code) = (transport.carrier(), fault.and_then(Fault::code));
         Some(Box::new(CallTransport { transport, protocol_version, request_id: Some(request.to_string()), error_code }))
     }

@@ -13,20 +13,20 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::answered_elicitations::AnsweredTaskElicitations;
 use super::closable::Closable;
 use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Running, Terms, agree};
 use super::headers::ToolHeaders;
 use super::http;
 use super::listener::Listener;
-use super::listing::Listing;
 use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::signals::Signals;
 use super::stdio::{self, Child, Output, SpawnError};
 use super::subscription;
-use super::task::AnsweredTaskElicitations;
 use super::task_only::TaskOnly;
 use super::traffic::Traffic;
 use super::transport::{Cut, LineTransport, Requests, Taps};
+use crate::core::tool::McpTool;
 
 /// How long to wait for the exit status of a child process after its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);
@@ -252,17 +252,22 @@ impl Connection {
 
     /// Records the headers that listed tools require, and leaves out tools that can never be called. Over stdio there
     /// are no headers, so no tool is left out because of them.
-    pub(super) fn take_up(&self, listing: &mut Listing) {
+    pub(super) fn take_up(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
         match (self.era, self.over_http) {
-            (Era::Modern, true) => self.tool_headers.take_up(&mut listing.tools, &mut listing.left_out),
+            (Era::Modern, true) => self.tool_headers.take_up(tools, left_out),
             (Era::Modern, false) => {}
-            (Era::Legacy, _) => self.task_only.leave_out(&mut listing.tools, &mut listing.left_out),
+            (Era::Legacy, _) => self.task_only.leave_out(tools, left_out),
         }
     }
 
     /// The server's description of itself.
     pub(super) fn peer_info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.peer.peer_info()
+    }
+
+    /// The negotiated revision of the protocol.
+    pub(super) fn protocol_version(&self) -> Option<String> {
+        self.peer_info().map(|peer| peer.protocol_version.to_string())
     }
 
     /// Whether the server was dialled over HTTP.

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::answer::excerpt;
+use super::measure::excerpt;
 use crate::core::chat::{Media, Part};
 use crate::core::json;
 use crate::core::tool::{Problem, ToolOutput};

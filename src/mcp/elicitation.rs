@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::answer::excerpt;
-use super::measure::{depth, shortened, size};
+use super::measure::{depth, excerpt, shortened, size};
 use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 /// The method of an elicitation request.

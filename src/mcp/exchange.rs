@@ -20,9 +20,12 @@ use super::elicitation_router::{InFlightCall, NextElicitation, Origin};
 use super::era::Era;
 use super::fault::Fault;
 use super::http;
+use super::limits::Limits;
+use super::result_json::raw;
 use super::transport::{Flaw, Remark};
 use crate::core::run::AnsweredElicitation;
-use crate::ports::{ElicitationHandler, Progress};
+use crate::core::tool::Progress;
+use crate::ports::ElicitationHandler;
 
 /// The JSON-RPC error for a protocol revision that the server does not support, or no longer supports.
 const UNSUPPORTED_REVISION: i32 = -32022;
@@ -33,25 +36,6 @@ const ALONG: Duration = Duration::from_millis(50);
 
 /// The receiver of progress reports.
 pub(super) type Shown<'a> = &'a (dyn Fn(Progress) + Send + Sync);
-
-/// The time limits of an exchange.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// The longest silence; a progress report resets it.
-    pub(super) silence: Duration,
-    /// The total time limit, for the message.
-    pub(super) total: Duration,
-    /// When the total time limit is reached.
-    pub(super) deadline: Instant,
-}
-
-impl Limits {
-    /// Limits that begin now.
-    pub(super) fn new(silence: Duration, total: Duration) -> Self {
-        let (longest, now) = (Duration::from_secs(365 * 24 * 3600), Instant::now());
-        Self { silence: silence.min(longest), total, deadline: now + total.min(longest) }
-    }
-}
 
 impl Connection {
     /// Sends a request and returns its result, unparsed. When the wait ends early, by a limit or because the future
@@ -281,14 +265,6 @@ async fn held_open(
     }
 }
 
-/// The result as JSON. The SDK guesses its type; whatever the guess, no member that is read here is lost.
-pub(super) fn raw(result: ServerResult) -> Result<Value, Fault> {
-    if let ServerResult::CustomResult(untyped) = result {
-        return Ok(untyped.0);
-    }
-    serde_json::to_value(result).map_err(|error| Fault::Unreadable(error.to_string()))
-}
-
 /// The last progress report. Reports can overtake one another; one that lags behind is dropped.
 struct ProgressState<'a> {
     furthest: f64,
@@ -339,28 +315,4 @@ impl Drop for InFlight<'_> {
 
 fn cancelled(request: RequestId, why: &str) -> CancelledNotification {
     CancelledNotification::new(CancelledNotificationParam::new(Some(request), Some(why.into())))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_json_of_a_result_does_not_depend_on_its_type_in_the_sdk() {
-        for sent in [
-            json!({}),
-            json!({"tools": [{"name": "bare"}]}),
-            json!({"tools": [{"name": "t", "inputSchema": {"z": 1, "a": true}, "outputSchema": {"type": "array"}}]}),
-            json!({"content": [{"type": "hologram"}], "isError": true}),
-            json!({"resultType": "complete", "content": [{"type": "hologram"}]}),
-            json!({"resultType": "input_required", "requestState": "s"}),
-            json!({"content": [{"type": "text", "text": "t"}], "structuredContent": [1, 2.5, null]}),
-            json!({"content": [], "structuredContent": null}),
-        ] {
-            let read: ServerResult = serde_json::from_value(sent.clone()).expect("any object is a result");
-            assert_eq!(raw(read).map(|json| json.to_string()), Ok(sent.to_string()));
-        }
-    }
 }

@@ -8,10 +8,6 @@ use futures::future::BoxFuture;
 use rmcp::{ServerHandler, ServiceExt};
 use tokio::io::DuplexStream;
 
-use super::servers::Servers;
-use super::settings::{ServerSettings, Transport};
-use crate::core::id::ServerId;
-
 /// The buffer size in each direction.
 const PIPE_BYTES: usize = 64 * 1024;
 
@@ -39,19 +35,6 @@ impl InProcess {
     pub(super) fn open(&self) -> (DuplexStream, BoxFuture<'static, ()>) {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         (ours, (self.0)(theirs))
-    }
-}
-
-impl Servers {
-    /// An in-process server, for example one that is attached to a single run
-    /// ([`Request::inject`](crate::runner::Request::inject)). The types are those of the `rmcp` that this crate
-    /// re-exports.
-    pub fn in_process<H: ServerHandler>(
-        id: impl Into<ServerId>,
-        make: impl Fn() -> H + Send + Sync + 'static,
-    ) -> Arc<Self> {
-        let settings = ServerSettings::new(Transport::InProcess(InProcess::new(make)));
-        Arc::new(Self::new([(id.into(), settings)]))
     }
 }
 

@@ -10,8 +10,8 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
 use super::era;
-use super::exchange::Limits;
 use super::fault::{Fault, refusal, seconds};
+use super::limits::Limits;
 use super::listing::{self, Listing};
 use super::settings::{ServerSettings, Transport};
 use super::signals::Signals;

@@ -20,8 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::elicitation;
 use super::elicitation_router::ElicitationRouter;
 use super::signals::Signals;
-use crate::core::tool::ElicitationResponse;
-use crate::ports::Progress;
+use crate::core::tool::{ElicitationResponse, Progress};
 
 /// The buffer of unread progress reports per call. Further reports are dropped: progress is optional.
 const UNREAD: usize = 64;

@@ -8,12 +8,12 @@ use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::answer::{excerpt, objection_to_type};
+use super::answer::objection_to_type;
 use super::call_transport::Sent;
 use super::connection::Connection;
 use super::era::Era;
-use super::exchange::Limits;
 use super::fault::{Fault, seconds};
+use super::limits::Limits;
 use super::measure::{depth, shortened, size};
 use super::transport::Flaw;
 use crate::core::tool::{Annotations, McpTool};
@@ -59,7 +59,7 @@ pub(super) async fn list(
     max_tools: usize,
 ) -> Result<Listing, Fault> {
     let mut listing = all_pages(connection, meta, limits, max_tools).await?;
-    connection.take_up(&mut listing);
+    connection.take_up(&mut listing.tools, &mut listing.left_out);
     listing.tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(listing)
 }

@@ -8,6 +8,9 @@ use serde_json::Value;
 /// The longest text of a server in a message, in characters.
 const LONGEST: usize = 500;
 
+/// The longest JSON of a server in a message, in characters.
+const LONGEST_JSON: usize = 200;
+
 /// The length as JSON, in bytes.
 pub(super) fn size(value: &Value) -> usize {
     let mut counter = Counter(0);
@@ -32,6 +35,15 @@ pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+/// The beginning of the JSON, for a message.
+pub(super) fn excerpt(value: &Value) -> String {
+    let json = value.to_string();
+    match json.char_indices().nth(LONGEST_JSON) {
+        Some((end, _)) => format!("{}...", json.get(..end).unwrap_or_default()),
+        None => json,
     }
 }
 

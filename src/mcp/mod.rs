@@ -9,6 +9,7 @@
 //! whether a call may be repeated (`core::run`).
 
 mod answer;
+mod answered_elicitations;
 pub mod auth;
 mod call;
 mod call_transport;
@@ -26,10 +27,12 @@ mod fault;
 mod headers;
 mod http;
 mod in_process;
+mod limits;
 mod line;
 mod listener;
 mod listing;
 mod measure;
+mod result_json;
 mod server;
 mod servers;
 mod settings;
@@ -40,6 +43,7 @@ mod subscription;
 mod supervisor;
 mod tally;
 mod task;
+mod task_handle;
 mod task_only;
 mod traffic;
 mod transport;
@@ -51,6 +55,7 @@ pub use in_process::InProcess;
 pub use rmcp;
 pub use servers::Servers;
 pub use settings::{EraChoice, HttpSettings, Recheck, ServerSettings, Start, StdioSettings, Transport};
-pub use status::{LastError, ServerState, ServerStatus, StdoutNoise};
+pub use status::{LastError, ServerState, ServerStatus};
+pub use stdio::StdoutNoise;
 pub use tally::{CallStats, Latency};
 pub use watch::{Exchange, ExchangeKind, Watcher};

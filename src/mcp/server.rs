@@ -10,8 +10,9 @@ use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
 use super::call_transport::Sent;
-use super::exchange::{Limits, Shown};
+use super::exchange::Shown;
 use super::fault::{Fault, seconds};
+use super::limits::Limits;
 use super::line::Line;
 use super::settings::{Recheck, ServerSettings, Start};
 use super::status::ServerStatus;
@@ -136,7 +137,7 @@ impl Server {
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
         let (sent, heard) = (Sent::default(), connection.traffic().so_far());
         let made = call::make(&connection, call, meta, limits, progress, &sent).await;
-        let wire = sent.wire(&connection, &self.settings.transport, made.as_ref().err());
+        let wire = sent.wire(connection.protocol_version(), &self.settings.transport, made.as_ref().err());
         let mut reply = match made {
             Ok(reply) => {
                 flight.answered();
@@ -170,7 +171,7 @@ impl Server {
         let sent = Sent::default();
         let asked = task::ask(&connection, task, meta, limits, &sent).await;
         let reply = asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))?;
-        Ok(Replied { reply, wire: sent.wire(&connection, &self.settings.transport, None) })
+        Ok(Replied { reply, wire: sent.wire(connection.protocol_version(), &self.settings.transport, None) })
     }
 
     /// The trace context that this server may see.

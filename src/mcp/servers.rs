@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use rmcp::ServerHandler;
 
+use super::in_process::InProcess;
 use super::server::Server;
-use super::settings::ServerSettings;
+use super::settings::{ServerSettings, Transport};
 use super::status::ServerStatus;
 use super::supervisor::Starts;
 use super::watch::Watcher;
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools};
+use crate::core::tool::{FailureKind, LeftOut, Outcome, Progress, Replied, ServerTools};
 use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, McpServers, McpTask, Progress};
+use crate::ports::{McpCall, McpServers, McpTask};
 
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that no process is orphaned.
 pub struct Servers {
@@ -31,6 +33,17 @@ impl Servers {
             |(id, settings): (ServerId, ServerSettings)| (id.clone(), Arc::new(Server::new(id, settings, &starts)));
         let servers = settings.into_iter().map(server).collect();
         Self { servers, starts }
+    }
+
+    /// An in-process server, for example one that is attached to a single run
+    /// ([`Request::inject`](crate::runner::Request::inject)). The types are those of the `rmcp` that this crate
+    /// re-exports.
+    pub fn in_process<H: ServerHandler>(
+        id: impl Into<ServerId>,
+        make: impl Fn() -> H + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let settings = ServerSettings::new(Transport::InProcess(InProcess::new(make)));
+        Arc::new(Self::new([(id.into(), settings)]))
     }
 
     /// Another set of servers. A server without settings is shared with this set as it is. Both sets may be used; a

@@ -5,7 +5,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::line::Line;
-use super::stdio::Output;
+use super::stdio::{Output, StdoutNoise};
 use super::supervisor::{State, Supervisor};
 use super::tally::CallStats;
 use crate::core::id::ServerId;
@@ -90,15 +90,6 @@ pub struct LastError {
     pub at: Timestamp,
 }
 
-/// Lines on stdout that are not messages of the protocol.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct StdoutNoise {
-    /// The number of lines.
-    pub lines: u64,
-    /// The first few lines, shortened and redacted.
-    pub first: Vec<String>,
-}
-
 impl ServerStatus {
     pub(super) fn of(id: &ServerId, supervisor: &Supervisor<Line>, said: Option<Output>, calls: CallStats) -> Self {
         let standing = supervisor.standing();
@@ -146,18 +137,4 @@ fn timestamp(moment: Instant) -> Timestamp {
     let left = moment.saturating_duration_since(Instant::now());
     let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO);
     Timestamp::now().checked_add(left).unwrap_or(Timestamp::MAX)
-}
-
-impl StdoutNoise {
-    /// Whether there are no such lines.
-    pub fn is_none(&self) -> bool {
-        self.lines == 0
-    }
-
-    /// A message about these lines, if there are any.
-    pub fn told(&self) -> Option<String> {
-        let first = self.first.first()?;
-        let lines = self.lines;
-        Some(format!("it writes log lines to stdout ({lines} so far, the first: `{first}`); they belong on stderr"))
-    }
 }

@@ -1,8 +1,7 @@
 //! MCP tasks (extension `io.modelcontextprotocol/tasks`): calls that a server continues on its own, and how they are
 //! polled, answered and cancelled.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
 
 use rmcp::model::{
     CancelTaskParams, CancelTaskRequest, ClientRequest, GetTaskParams, GetTaskRequest, UpdateTaskParams,
@@ -10,13 +9,13 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, excerpt};
+use super::answer::Answer;
 use super::call_transport::Sent;
 use super::connection::Connection;
-use super::exchange::Limits;
 use super::fault::Fault;
-use super::measure::shortened;
-use super::{answer, elicitation};
+use super::limits::Limits;
+use super::measure::{excerpt, shortened};
+use super::{answer, elicitation, task_handle};
 use crate::core::run::AnsweredElicitation;
 use crate::core::tool::{CallReply, ElicitationRequest, FailureKind, Outcome, Question, TaskHandle};
 use crate::ports::{McpTask, TaskWish};
@@ -24,8 +23,6 @@ use crate::ports::{McpTask, TaskWish};
 /// The errors of a server that knows no such task (invalid params), or no tasks (no such method). Any other error says
 /// nothing about the task: a server that is busy now is asked again.
 const UNKNOWN: [i32; 2] = [-32602, -32601];
-/// The longest task id that is kept, in bytes.
-const MAX_ID: usize = 1024;
 
 /// Polls or cancels a task. An error states why the server could not be asked, and nothing about the task.
 pub(super) async fn ask(
@@ -82,28 +79,10 @@ pub(super) fn untold(task: &TaskHandle, why: &str) -> CallReply {
     CallReply::Task(TaskHandle { message: Some(shortened(&message)), ..task.clone() })
 }
 
-/// Reads a task as results carry it. The error states what is wrong with it.
-pub(super) fn handle(task: &Map<String, Value>) -> Result<TaskHandle, String> {
-    let text = |name: &str| task.get(name).and_then(Value::as_str).map(str::to_owned);
-    let milliseconds = |name: &str| task.get(name).and_then(Value::as_u64);
-    let id = text("taskId")
-        .filter(|id| !id.is_empty())
-        .ok_or_else(|| format!("it is a task, but has no `taskId`: {}", excerpt(&Value::Object(task.clone()))))?;
-    if id.len() > MAX_ID {
-        return Err(format!("it is a task, but its `taskId` is longer than {MAX_ID} bytes: {}", shortened(&id)));
-    }
-    Ok(TaskHandle {
-        id,
-        message: task.get("statusMessage").and_then(Value::as_str).map(shortened),
-        poll_ms: milliseconds("pollIntervalMs"),
-        ttl_ms: milliseconds("ttlMs"),
-    })
-}
-
 /// Reads the answer to `tasks/get`.
 fn news(connection: &Connection, asked: &TaskHandle, said: Value) -> Result<CallReply, Fault> {
     let Value::Object(mut said) = said else { return Err(Fault::Unreadable(excerpt(&said))) };
-    let task = TaskHandle { id: asked.id.clone(), ..handle(&said).map_err(Fault::Unreadable)? };
+    let task = TaskHandle { id: asked.id.clone(), ..task_handle::read(&said).map_err(Fault::Unreadable)? };
     let status = said.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
     let reply = match status.as_str() {
         "working" => return Ok(CallReply::Task(task)),
@@ -179,53 +158,11 @@ fn words(task: &TaskHandle) -> String {
     task.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default()
 }
 
-/// The answered questions of the tasks of a connection.
-#[derive(Debug, Default)]
-pub(super) struct AnsweredTaskElicitations(Mutex<HashMap<String, BTreeSet<String>>>);
-
-impl AnsweredTaskElicitations {
-    fn note<'a>(&self, task: &str, keys: impl Iterator<Item = &'a String>) {
-        self.answered().entry(task.to_owned()).or_default().extend(keys.cloned());
-    }
-
-    fn leave_unanswered(&self, task: &str, questions: &mut BTreeMap<String, Question>) {
-        if let Some(answered) = self.answered().get(task) {
-            questions.retain(|key, _| !answered.contains(key));
-        }
-    }
-
-    fn forget(&self, task: &str) {
-        self.answered().remove(task);
-    }
-
-    fn answered(&self) -> std::sync::MutexGuard<'_, HashMap<String, BTreeSet<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_handle_keeps_the_servers_data_of_the_task() {
-        let task =
-            json!({"taskId": "t", "status": "working", "statusMessage": "half", "pollIntervalMs": 5, "ttlMs": null});
-        let expected = TaskHandle { id: "t".into(), message: Some("half".into()), poll_ms: Some(5), ttl_ms: None };
-        assert_eq!(handle(task.as_object().expect("an object")), Ok(expected));
-    }
-
-    #[test]
-    fn a_handle_is_kept_to_a_measure() {
-        let task = json!({"taskId": "t", "statusMessage": "x".repeat(1_000_000)});
-        let kept = handle(task.as_object().expect("an object")).expect("a handle");
-        assert!(kept.message.expect("its words").len() < 1000);
-        let endless = json!({"taskId": "t".repeat(MAX_ID + 1)});
-        let why = handle(endless.as_object().expect("an object")).expect_err("beyond measure");
-        assert!(why.contains("its `taskId` is longer than 1024 bytes") && why.len() < 1000, "{why}");
-    }
 
     #[test]
     fn a_completed_task_ends_with_the_result_of_its_call() {

@@ -1,38 +1,10 @@
 //! Event sinks: live streams, spans, logs. A sink never slows or harms a run (law 9).
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::Progress;
-use crate::core::id::{CallId, RunId};
+use crate::core::id::RunId;
+use crate::core::lifecycle::Delta;
 use crate::core::run::JournalEntry;
-
-/// A fragment of a running reply or call: shown live, never journaled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type")]
-pub enum Delta {
-    /// Text of the answer.
-    #[serde(rename = "llm.text.delta")]
-    Text {
-        /// The fragment.
-        text: String,
-    },
-    /// Visible reasoning.
-    #[serde(rename = "llm.reasoning.delta")]
-    Reasoning {
-        /// The fragment.
-        text: String,
-    },
-    /// Progress of a call.
-    #[serde(rename = "tool.mcp.progress")]
-    Progress {
-        /// The call.
-        call: CallId,
-        /// The server's report.
-        #[serde(flatten)]
-        progress: Progress,
-    },
-}
 
 /// An update for a sink.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,12 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::AnsweredElicitation;
-use crate::core::tool::{ElicitationRequest, ElicitationResponses, Replied, ServerTools, TaskHandle};
+use crate::core::tool::{ElicitationRequest, ElicitationResponses, Progress, Replied, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 
 /// One `tools/call`.
@@ -75,19 +74,6 @@ pub enum TaskWish {
     News,
     /// Cancel it, because its result is no longer needed.
     Stop,
-}
-
-/// A progress report of a server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    /// The progress so far.
-    pub progress: f64,
-    /// The total, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total: Option<f64>,
-    /// The message, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
 }
 
 /// The configured servers. Connections are a cache of the adapter, never part of a run.

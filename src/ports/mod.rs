@@ -11,7 +11,9 @@ mod idempotency_store;
 mod mcp_servers;
 mod model;
 mod path_resolver;
+mod request_meter;
 mod run_store;
+mod store_error;
 mod validators;
 mod webhooks;
 
@@ -20,16 +22,16 @@ pub use approval_cache::{ApprovalCache, Asker, GivenWith, Grant, GrantFilter, Gu
 pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
-pub use event_sink::{Delta, EventSink, Update};
+pub use event_sink::{EventSink, Update};
 pub use idempotency_store::{
     IdempotencyRecord, IdempotencyStore, IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse,
 };
-pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, Progress, TaskWish};
+pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, TaskWish};
 pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
 pub use path_resolver::PathResolver;
-pub use run_store::{
-    Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError,
-};
+pub use request_meter::{AnsweredRequest, RequestMeter};
+pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
+pub use store_error::StoreError;
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
     Announcement, Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointHealth,

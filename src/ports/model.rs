@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::Delta;
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
+use crate::core::lifecycle::Delta;
 use crate::core::run::ToolAccess;
 use crate::core::tool::{Tool, Toolset};
 use crate::core::trace::SpanContext;

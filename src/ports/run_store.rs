@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::BlobStore;
+use super::{BlobStore, StoreError};
 use crate::core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
 use crate::core::run::{JournalEntry, PendingCounts, Status};
 
@@ -148,17 +148,6 @@ pub struct Claim {
     pub lease: Duration,
     /// The maximum number.
     pub limit: usize,
-}
-
-/// A failure of the store.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// It cannot be read or written; a retry may help.
-    #[error("the store cannot be used: {0}")]
-    Unavailable(String),
-    /// It holds data that this version cannot read.
-    #[error("the store holds something this version of toolgate cannot read: {0}")]
-    Corrupt(String),
 }
 
 /// The reason why an append was refused.

@@ -21,12 +21,12 @@ use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};
 use crate::core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
 use crate::core::policy::Links;
 use crate::core::run::{Budget, Granted, OutputVerdict, Spec};
-use crate::core::tool::{FailureKind, LeftOut, Outcome, Replied, ServerTools, Tool};
+use crate::core::tool::{FailureKind, LeftOut, Outcome, Progress, Replied, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{ElicitationHold, Ports, ServerResults, Store};
 use crate::ports::{
     ApprovalCache, Asker, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantFilter, Guarded, Ids, InputFindings,
-    McpCall, McpServers, OutputValidator, PathResolver, Progress, Revoked, RunStore, StoreError, ToolInputValidator,
+    McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError, ToolInputValidator,
 };
 
 /// How many stored results are read at a time.

@@ -12,10 +12,10 @@ use futures::future::{join, join_all};
 
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{Replied, ServerTools};
+use crate::core::tool::{Progress, Replied, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::driver::{Journal, Ports};
-use crate::ports::{McpCall, McpServers, McpTask, Progress};
+use crate::ports::{McpCall, McpServers, McpTask};
 
 /// Servers in addition to the configured ones, by their ids in the run.
 #[derive(Clone, Default)]

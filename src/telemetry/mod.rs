@@ -1,11 +1,10 @@
-//! Telemetry of runs: lifecycle events, spans, metrics and log records, all projected from the journal.
+//! Telemetry of runs: spans, metrics and log records, all projected from the journal.
 //!
 //! Telemetry only observes. It decides nothing, and it cannot slow or fail a run (law 9): projections are pure folds,
 //! and export runs on its own thread behind a bounded queue.
 
 mod background;
 pub mod export;
-pub mod lifecycle;
 pub mod logging;
 pub mod metrics;
 mod per_run;
@@ -13,6 +12,5 @@ pub mod spans;
 
 pub use background::BackgroundSink;
 pub use export::{Destination, Export, ExportError, ExportSettings, Protocol, Sampler, SpanSink, Tally};
-pub use lifecycle::{Lifecycle, LifecycleEvent};
 pub use logging::LogSink;
 pub use spans::{Projector, Span, SpanContent};

@@ -9,10 +9,10 @@ use serde_json::json;
 use toolgate::core::id::{NodeId, RunId, ServerId};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{Budget, OutputVerdict, Spec, Status};
-use toolgate::core::tool::{Replied, ServerTools};
+use toolgate::core::tool::{Progress, Replied, ServerTools};
 use toolgate::core::trace::SpanContext;
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::ports::{McpCall, McpServers, OutputValidator, Progress};
+use toolgate::ports::{McpCall, McpServers, OutputValidator};
 use toolgate::runner::{Agent, AgentRunner, Builder, Request};
 use toolgate::stores::MemoryStore;
 

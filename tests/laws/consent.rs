@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use toolgate::core::id::CallId;
+use toolgate::core::policy::PolicyMark;
 use toolgate::core::run::{
-    Answer, Authorization, Binding, CallState, CallVerdict, Event, InDoubt, Limits, PolicyMark, Run, Spec, Step,
+    Answer, Authorization, Binding, CallState, CallVerdict, Event, InDoubt, Limits, Run, Spec, Step,
 };
 use toolgate::core::tool::Origin;
 

@@ -10,10 +10,10 @@ use super::{Spans, destination, export_settings, unusable};
 use crate::config::Settings;
 use crate::gateway::Gateway;
 use crate::mcp::{Exchange, ExchangeKind, Watcher};
-use crate::ports::{EventSink, RunStore};
+use crate::ports::{EventSink, RequestMeter, RunStore};
 use crate::telemetry::export::{ExportRuntime, Signal};
 use crate::telemetry::metrics::{
-    HttpMeter, Listen, McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings,
+    Listen, McpOperation, Metric, Metrics, MetricsBuilder, MetricsEndpoint, MetricsPlan, MetricsSettings,
 };
 use crate::telemetry::spans::IdentityOf;
 use crate::telemetry::{Tally, logging};
@@ -97,8 +97,8 @@ impl Measured {
     }
 
     /// The recorder of gateway requests.
-    pub(super) fn http(&self) -> HttpMeter {
-        self.metrics.http()
+    pub(super) fn request_meter(&self) -> Arc<dyn RequestMeter> {
+        self.metrics.clone()
     }
 
     /// Observes a gateway.

@@ -24,11 +24,11 @@ use crate::cli::view::in_words;
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::{AnsweredElicitation, Channel, ElicitationAnswer};
 use crate::core::tool::{
-    CallFailure, CallReply, ElicitationRequest, ElicitationResponses, FailureKind, Outcome, TaskHandle,
+    CallFailure, CallReply, ElicitationRequest, ElicitationResponses, FailureKind, Outcome, Progress, TaskHandle,
     escape_untrusted,
 };
 use crate::core::trace::SpanContext;
-use crate::ports::{ElicitationHandler, McpCall, McpTask, Progress, TaskWish};
+use crate::ports::{ElicitationHandler, McpCall, McpTask, TaskWish};
 
 /// The limit on question rounds: a server that asks more often never stops.
 const MOST_ROUNDS: usize = 20;

@@ -12,10 +12,11 @@ use crate::cli::text::{count, duration};
 use crate::cli::view::{Gaps, dollars, tokens};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
+use crate::core::lifecycle::Delta;
 use crate::core::run::ToolAccess;
 use crate::core::tool::Toolset;
 use crate::core::trace::{SpanContext, Trace, TraceId};
-use crate::ports::{Conversation, Delta, Model, ModelRequest};
+use crate::ports::{Conversation, Model, ModelRequest};
 
 /// A model under test and its usage so far.
 pub(super) struct Examiner {

@@ -13,9 +13,8 @@ use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::{Answer, LiveView, Look, Shown};
 use crate::core::id::RunId;
+use crate::core::lifecycle::{Content, Lifecycle};
 use crate::core::run::{Event, JournalEntry};
-use crate::telemetry::Lifecycle;
-use crate::telemetry::lifecycle::Content;
 
 /// The poll interval for a journal that another process writes.
 const POLL: Duration = Duration::from_millis(250);

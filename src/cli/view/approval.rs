@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 
 use crate::cli::text::duration;
-use crate::core::run::{Channel, PendingItem, PolicyMark};
+use crate::core::policy::PolicyMark;
+use crate::core::run::{Channel, PendingItem};
 use crate::core::tool::{
     Annotations, Arguments, Difference, Origin, escape_untrusted, is_suspicious, suspicious_names,
 };

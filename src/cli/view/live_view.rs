@@ -9,11 +9,9 @@ use super::spent::{Gaps, spent, spent_in_vain, total};
 use super::words::{in_words, kept_line, left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
+use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Granted, Rejection, ToolAccess};
 use crate::core::tool::{LeftOut, Problem, ToolName, escape_untrusted};
-use crate::ports::Delta;
-use crate::telemetry::LifecycleEvent;
-use crate::telemetry::lifecycle::{CallRef, LifecycleKind};
 
 /// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]

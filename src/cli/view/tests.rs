@@ -7,12 +7,11 @@ use super::*;
 use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::{self, Channel, Coverage, PendingItem, PolicyMark, Rejection, Scope, Status, ToolAccess};
-use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, ToolName};
+use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
+use crate::core::policy::PolicyMark;
+use crate::core::run::{self, Channel, Coverage, PendingItem, Rejection, Scope, Status, ToolAccess};
+use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, Progress, ToolName};
 use crate::core::trace::TraceId;
-use crate::ports::{Delta, Progress};
-use crate::telemetry::LifecycleEvent;
-use crate::telemetry::lifecycle::{CallRef, LifecycleKind};
 
 const LOOK: Look = Look { paint: Paint::Plain, width: 100 };
 

@@ -2,8 +2,7 @@
 
 use crate::cli::text::{one_line, size};
 use crate::core::chat::{Media, Part};
-use crate::core::tool::{Kept, KeptForm, LeftOut, Problem, escape_untrusted};
-use crate::ports::Progress;
+use crate::core::tool::{Kept, KeptForm, LeftOut, Problem, Progress, escape_untrusted};
 
 /// The reason of a rejection in one line. The model receives a headline and the problems as JSON; the user sees only
 /// the problems.

@@ -15,8 +15,8 @@ use crate::config::written::{Agent, AskHumanChoice, Fallback, Limits as WrittenL
 use crate::config::{external, markdown, yaml};
 use crate::core::id::{AgentName, ModelName, ServerId};
 use crate::core::policy::Policy;
-use crate::core::run::{AskHuman, Candidate, DEFAULT_COOLDOWN_S, Limits};
-use crate::core::tool::ToolFilter;
+use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, Limits};
+use crate::core::tool::{AskHuman, ToolFilter};
 
 /// The names that agents may refer to.
 struct Known<'a> {

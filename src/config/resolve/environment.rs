@@ -1,6 +1,6 @@
 //! The model from the environment, so that a first run needs no configuration.
 
-use super::models::{default_url, plain};
+use super::model_defaults::{default_url, plain};
 use crate::config::expand::Env;
 use crate::config::settings::{Api, HttpModelSettings, KeySettings};
 

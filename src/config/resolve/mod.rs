@@ -6,6 +6,7 @@ mod envelope;
 mod environment;
 mod gateway;
 mod generative;
+mod model_defaults;
 mod models;
 mod policies;
 mod prices;

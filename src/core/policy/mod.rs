@@ -10,6 +10,7 @@ mod example;
 mod finding;
 mod judge;
 mod links;
+mod mark;
 #[cfg(feature = "policy-cel")]
 mod path;
 mod rule;
@@ -20,13 +21,13 @@ pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, Tex
 pub use example::Example;
 pub use finding::{Finding, Hint, Miss};
 pub use links::Links;
+pub use mark::PolicyMark;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use verdict::Verdict;
 
 use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, Principal};
-use crate::core::run::PolicyMark;
 use crate::core::tool::Tool;
 
 /// A set of rules with a name and a version.

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::core::id::{CallId, GrantId, RunId};
 use crate::core::json;
+use crate::core::policy::PolicyMark;
 use crate::core::tool::{Arguments, Origin, ToolName};
 
 /// The decision about one call.
@@ -104,15 +105,6 @@ pub struct Binding {
     /// belongs to one question. 0 in journals that did not record it.
     #[serde(default)]
     pub event: u64,
-}
-
-/// The version of a policy at some time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PolicyMark {
-    /// Its name.
-    pub name: String,
-    /// Hash of its text.
-    pub version: String,
 }
 
 /// A grant that was found for a tool.

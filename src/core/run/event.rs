@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Channel, Decision, Ending, Granted, Limits, PolicyMark, Started};
+use super::{Channel, Decision, Ending, Granted, Limits, Started};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
+use crate::core::policy::PolicyMark;
 use crate::core::tool::{
     Action, CallReply, CallTransport, Choice, Difference, ElicitationRequest, ElicitationResponse,
     ElicitationResponses, Outcome, Problem, Replied, TaskHandle, Tool, Toolset,

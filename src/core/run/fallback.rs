@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 
+use super::attempts::Attempts;
 use super::limits::LONGEST_RETRY_AFTER_MS;
 use super::state::Phase;
 use super::{Event, Run, Spec, ToolAccess};
@@ -21,40 +21,6 @@ use crate::core::id::ModelName;
 /// The message for a reply that reached the end of the model's context window.
 pub(super) const OUT_OF_ROOM: &str =
     "the answer was cut off because the conversation no longer fits the model's context window";
-
-/// A fallback model, used when the models before it fail.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// Its configured name.
-    pub model: ModelName,
-    /// Attempts at it in one turn, the first included; `None` for the run's `max_attempts`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<u32>,
-}
-
-/// The attempts at the model call of one turn.
-#[derive(Clone, Debug)]
-pub(super) struct Attempts {
-    /// Whether the model may call tools.
-    pub(super) tool_access: ToolAccess,
-    /// The number of attempts so far, at any model.
-    pub(super) count: u32,
-    /// The model of the latest attempt.
-    pub(super) model: ModelName,
-    /// The position of this execution's first attempt at that model.
-    pub(super) first: u64,
-    /// The number of consecutive attempts so far whose outcome is unknown.
-    pub(super) unanswered: u32,
-    tried: BTreeMap<ModelName, ModelAttempts>,
-}
-
-/// The attempts at one model in this turn.
-#[derive(Clone, Copy, Debug, Default)]
-struct ModelAttempts {
-    attempts: u32,
-    /// Whether no further attempt is possible.
-    is_exhausted: bool,
-}
 
 impl Spec {
     /// The models of the run, the preferred one first.

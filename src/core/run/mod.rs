@@ -6,10 +6,12 @@
 
 mod admit;
 mod approval;
+mod attempts;
 mod deadline;
 mod drift;
 mod ending;
 mod event;
+mod expiry;
 mod fallback;
 mod fold;
 mod fork;
@@ -19,26 +21,29 @@ pub mod labels;
 mod limits;
 mod next;
 mod pending;
+mod resume_error;
 mod spec;
 mod state;
+mod step;
 mod tasks;
+mod transcript;
 mod turn;
 mod unusable;
 
-pub use approval::{Answer, Binding, Channel, Coverage, Decision, Granted, PolicyMark, Scope};
+pub use approval::{Answer, Binding, Channel, Coverage, Decision, Granted, Scope};
 pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
 pub use event::{
     Authorization, CallVerdict, ElicitationAnswer, Event, HumanAnswer, JournalEntry, OutputVerdict, Rejection,
     ToolAccess,
 };
-pub use fallback::Candidate;
-pub use input::{Input, Resume, ResumeError};
+pub use input::{Input, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
-pub use next::Step;
 pub use pending::{PendingCounts, PendingItem};
-pub use spec::{AskHuman, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
+pub use resume_error::ResumeError;
+pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;
+pub use step::Step;
 pub use tasks::OpenTask;
 pub use turn::{AnsweredElicitation, Call, CallState, Clearance, HeldElicitation, Settlement};

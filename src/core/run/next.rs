@@ -3,7 +3,7 @@
 use super::fallback::OUT_OF_ROOM;
 use super::state::{Correction, Phase};
 use super::turn::{Call, CallState, Turn};
-use super::{CallVerdict, Ending, Event, InDoubt, OnDeny, Output, PendingItem, Rejection, Run, ToolAccess};
+use super::{CallVerdict, Ending, Event, InDoubt, OnDeny, Output, PendingItem, Rejection, Run, Step, ToolAccess};
 use crate::core::chat::Stop;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::CallId;
@@ -15,36 +15,6 @@ const DENIALS_THAT_SETTLE: u32 = 2;
 
 /// The number of consecutive attempts at a model that ended with their process, after which the run ends.
 const VANISHED_IN_A_ROW: u32 = 20;
-
-/// The next step.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Append these events; they follow from the journal alone.
-    Record(Vec<Event>),
-    /// List the available tools, and record `tools.listed`.
-    ListTools,
-    /// Ask the approval cache which of these guarded tools are granted, and record `approvals.resolved`.
-    ResolveApprovals(Vec<ToolName>),
-    /// Record `llm.call.started`, call the model that [`Run::candidate`] names, record the result.
-    CallModel {
-        /// 1 for the first attempt of the turn.
-        attempt: u32,
-        /// Whether tools may be called.
-        tool_access: ToolAccess,
-        /// The failure of the previous attempt at the same model, after which the driver waits before the retry.
-        after: Option<Failure>,
-    },
-    /// Check this final answer, and record `output.validated`.
-    ValidateOutput(String),
-    /// Check arguments and policy of these calls, and record `tool.checked` for each.
-    CheckCalls(Vec<CallId>),
-    /// Record `tool.started` for these calls, make them concurrently, record each result as it arrives.
-    RunTier(Vec<CallId>),
-    /// Stop here. The run continues when these items are answered.
-    Wait(Vec<PendingItem>),
-    /// Nothing; the run is over.
-    Done(Ending),
-}
 
 impl Run {
     /// The next step.

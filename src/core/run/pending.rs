@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Binding, PolicyMark};
+use super::Binding;
 use crate::core::id::CallId;
+use crate::core::policy::PolicyMark;
 use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Question, TaskHandle, ToolName};
 
 /// Pending counts of a suspended run: enough to count and sort runs without reading their journals.

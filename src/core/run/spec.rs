@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Candidate, Limits};
+use super::Limits;
 use crate::core::chat::Message;
 use crate::core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
-use crate::core::tool::{ExternalTool, TierMode, ToolFilter};
+use crate::core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 use crate::core::trace::Trace;
 
 /// The first event of every run.
@@ -130,13 +130,14 @@ fn default_cooldown_s() -> u64 {
     DEFAULT_COOLDOWN_S
 }
 
-/// Settings of the model's questions to the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AskHuman {
-    /// Seconds for an answer; without it, as long as the run lives.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deadline_s: Option<u64>,
+/// A fallback model, used when the models before it fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its configured name.
+    pub model: ModelName,
+    /// Attempts at it in one turn, the first included; `None` for the run's `max_attempts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
 }
 
 /// The effect of a denied call on the run.

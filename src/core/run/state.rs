@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::fallback::Attempts;
-use super::fold::say;
+use super::attempts::Attempts;
+use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
     Binding, Budget, Decision, ElicitationAnswer, Ending, Granted, HumanAnswer, Output, PendingItem, Started, Status,

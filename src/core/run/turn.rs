@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Deadline, ElicitationAnswer, InvalidEvent, PolicyMark, Rejection};
+use super::{Deadline, ElicitationAnswer, InvalidEvent, Rejection};
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::{CallId, GrantId};
+use crate::core::policy::PolicyMark;
 use crate::core::tool::{
     Arguments, Ask, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
     ToolCall,

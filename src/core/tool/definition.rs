@@ -5,33 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Endpoint, LeftOut, ToolName, external_name};
+use super::{Endpoint, LeftOut, Origin, ToolName, external_name};
 use crate::core::id::ServerId;
 use crate::core::json;
 use crate::core::policy::Verdict;
-
-/// The party that runs a tool.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Origin {
-    /// toolgate calls an MCP server.
-    Mcp {
-        /// The configured server.
-        server: ServerId,
-        /// The server's name for the tool.
-        tool: String,
-    },
-    /// The calling application runs it; the run waits for its result.
-    External {
-        /// The caller's name for the tool.
-        tool: String,
-    },
-    /// toolgate runs it itself.
-    Builtin {
-        /// The tool; also the name the model sees.
-        tool: String,
-    },
-}
 
 /// Hints a server gives about a tool (MCP `ToolAnnotations`). Hints, not facts: unless the server is trusted they may
 /// only make a policy stricter.

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use sha2::{Digest, Sha256};
 
-use super::{Builtin, Origin};
+use super::Origin;
 use crate::core::id::ServerId;
 use crate::core::json::hex;
 
@@ -53,15 +53,8 @@ pub fn external_name(tool: &str) -> ToolName {
     named(format!("ext_{tool}"), &Origin::External { tool: tool.to_owned() })
 }
 
-/// The tool's own name, for a single server whose names have no prefix. A name of a builtin tool gets a hash, whether
-/// or not that builtin is available.
-pub(super) fn passed_through(tool: &str, origin: &Origin) -> ToolName {
-    let name = named(tool.to_owned(), origin);
-    if Builtin::reserves(&name) { name.with_hash(origin) } else { name }
-}
-
-/// The name of a builtin tool.
-pub(super) fn builtin_name(tool: &str, origin: &Origin) -> ToolName {
+/// The tool's own name, without a prefix.
+pub(super) fn own_name(tool: &str, origin: &Origin) -> ToolName {
     named(tool.to_owned(), origin)
 }
 

@@ -134,6 +134,15 @@ impl Outcome {
         }
     }
 
+    /// The stable name of its error, as in `error.type` of a span; `None` without an error.
+    pub fn error_type(&self) -> Option<&'static str> {
+        match self {
+            Self::Returned(output) => output.is_error.then_some("tool_error"),
+            Self::Failed(failure) => Some(failure.kind.as_str()),
+            Self::Unknown => Some("unknown"),
+        }
+    }
+
     /// The content that is stored outside the journal.
     pub fn kept(&self) -> &[Kept] {
         match self {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{mcp_name, passed_through};
-use super::{Builtin, Endpoint, ExternalTool, McpTool, Origin, Tool, ToolFilter, ToolName};
+use super::name::{mcp_name, own_name};
+use super::{AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, Tool, ToolFilter, ToolName};
 use crate::core::id::{AgentName, Principal, ServerId};
 use crate::core::pattern::NamePattern;
 use crate::core::policy::{Policy, Subject};
-use crate::core::run::AskHuman;
 
 /// How often clashing names are made unique by a longer name before a tool is omitted.
 const RENAMINGS: usize = 3;
@@ -30,19 +29,6 @@ pub struct ServerTools {
     pub left_out: Vec<LeftOut>,
     /// The reason why these are earlier tools, if the server cannot be asked at the moment.
     pub stale: Option<String>,
-}
-
-/// A tool or server that is not available to the model, with the reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
-    /// The server, for MCP tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<ServerId>,
-    /// The tool; `None` when the whole server, or a part of its list, is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// The cause and the remedy.
-    pub reason: String,
 }
 
 /// The hash of each tool's definition when a run first listed it.
@@ -215,6 +201,13 @@ impl Toolset {
 /// The sort key of tools, independent of the order in which they were listed.
 fn place(tool: &Tool) -> (&ToolName, &str, i32, bool) {
     (&tool.name, &tool.hash, tool.priority, tool.trusted)
+}
+
+/// The tool's own name, for a single server whose names have no prefix. A name of a builtin tool gets a hash, whether
+/// or not that builtin is available.
+fn passed_through(tool: &str, origin: &Origin) -> ToolName {
+    let name = own_name(tool, origin);
+    if Builtin::reserves(&name) { name.with_hash(origin) } else { name }
 }
 
 impl ToolsetRules {

@@ -14,6 +14,7 @@ use super::events::{self, Include};
 use super::form::Form;
 use super::wait::WaitPreference;
 use crate::core::error::ErrorCode;
+use crate::core::lifecycle::Content;
 use crate::core::run::Status;
 use crate::core::trace::Trace;
 use crate::gateway::body::Query;
@@ -24,7 +25,6 @@ use crate::gateway::request_id::traced;
 use crate::gateway::state::Gateway;
 use crate::gateway::tenant::TenantRun;
 use crate::runner::Execution;
-use crate::telemetry::lifecycle::Content;
 
 /// The client's preferences, from the headers and the query.
 #[derive(Clone, Debug)]

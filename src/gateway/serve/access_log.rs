@@ -17,7 +17,7 @@ use crate::gateway::guarded_body::holding;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::{RequestId, is_stream, traced};
 use crate::gateway::state::Gateway;
-use crate::telemetry::metrics::{HttpAnswer, HttpMeter};
+use crate::ports::{AnsweredRequest, RequestMeter};
 
 /// The status of a request whose client disconnected before the response. It is never sent.
 const HUNG_UP: u16 = 499;
@@ -28,8 +28,8 @@ const NO_ROUTE: &str = "_other";
 /// Request metrics.
 #[derive(Default)]
 pub(in crate::gateway) struct RequestMetrics {
-    /// The instrument for durations, if there is one.
-    pub(in crate::gateway) meter: Option<HttpMeter>,
+    /// The recorder of answered requests, if there is one.
+    pub(in crate::gateway) meter: Option<Arc<dyn RequestMeter>>,
     streams: Arc<AtomicU64>,
 }
 
@@ -85,12 +85,12 @@ impl Entry {
     }
 
     fn tell(&self, status: u16, caller: Option<&str>, problem: Option<&Problem>) {
-        let took = self.began.elapsed();
+        let duration = self.began.elapsed();
         let (method, route) = (self.method, self.route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str));
         if let Some(meter) = &self.gateway.request_metrics().meter {
-            meter.answered(&HttpAnswer { method, route, status, took });
+            meter.answered(&AnsweredRequest { method, route, status, duration });
         }
-        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let (request, trace_id) = (&self.id.0, self.trace_id.as_deref());
         let (code, detail, cause) = (
             problem.map(|problem| problem.code().as_str()),

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Era, introduction};
-use crate::mcp::exchange;
+use crate::mcp::result_json::raw;
 
 /// The first request id of the handshake. The SDK counts from zero, and must not take a late answer to the handshake
 /// for the answer to one of its requests.
@@ -82,7 +82,7 @@ impl<T: Transport<RoleClient> + 'static> Talk<T> {
             match self.transport.receive().await.ok_or(Broken::Ended)? {
                 ServerJsonRpcMessage::Response(response) => {
                     if let Some(to) = self.asked_under(&response.id)
-                        && let Ok(said) = exchange::raw(response.result)
+                        && let Ok(said) = raw(response.result)
                     {
                         return Ok(Answer { to, said: Ok(said) });
                     }

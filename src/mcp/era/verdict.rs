@@ -5,8 +5,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Agreed, Era};
-use crate::mcp::answer::{excerpt, objection_to_type};
+use crate::mcp::answer::objection_to_type;
 use crate::mcp::fault;
+use crate::mcp::measure::excerpt;
 
 /// The meaning of the answer to `server/discover`.
 #[derive(Debug, PartialEq)]

@@ -8,13 +8,15 @@
 //! - Every other request, such as `tools/call`, is sent once, and over HTTP/1.1 on a new connection. HTTP/2 connections
 //!   are shared: a server that closes one names the last request that it took, and only later ones are repeated.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::Version;
+use http::{HeaderName, HeaderValue, Version};
 use reqwest::{ClientBuilder, Error, Request, RequestBuilder, Response, StatusCode, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::egress::Reach;
 
@@ -23,6 +25,12 @@ const DIAL: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
 /// How long an idle connection is kept. Node and uvicorn close theirs after five seconds.
 const IDLE: Duration = Duration::from_secs(4);
+
+/// The headers of a request.
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// A failed request.
+pub(super) type Failure = StreamableHttpError<Error>;
 
 /// A client for one server. Clones share its connections.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use http::HeaderValue;
 
-use super::traced::Headers;
+use super::client::Headers;
 
 /// Shorter values do not count as secrets, and are shown.
 const SHORTEST: usize = 8;

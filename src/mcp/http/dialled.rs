@@ -5,7 +5,8 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 
-use super::traced::{Failure, Traced};
+use super::client::Failure;
+use super::traced::Traced;
 use crate::mcp::auth::Authorized;
 
 type Worker = StreamableHttpClientTransport<Authorized<Traced>>;

@@ -9,6 +9,8 @@ mod explain;
 mod post;
 mod reader;
 mod replies;
+mod resumable;
+mod seen;
 mod session;
 mod sse;
 mod traced;
@@ -23,17 +25,13 @@ use secrecy::ExposeSecret;
 use client::Client;
 use dialled::Dialled;
 pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
-use reader::Resumable;
-use replies::Replies;
+pub(super) use seen::Seen;
 use traced::Traced;
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
 
 use super::auth::{Access, Authorized};
-use super::headers::ToolHeaders;
 use super::settings::HttpSettings;
-use super::task_only::TaskOnly;
-use super::traffic::Traffic;
-use super::transport::{MAX_TEXT, Requests};
+use super::transport::MAX_TEXT;
 use egress::{Reach, Refused};
 
 /// An error in the settings of a server, found before it is dialled.
@@ -47,28 +45,6 @@ pub(in crate::mcp) enum SettingsError {
     Refused(#[from] Refused),
     #[error("there is no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
-}
-
-/// Observations of one connection's messages on their way to the SDK. Clones share the same observations.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    /// The header annotations of its tools.
-    pub(super) tools: ToolHeaders,
-    /// Its tools that can be called as tasks only.
-    pub(super) task_only: TaskOnly,
-    /// The requests in flight.
-    pub(super) requests: Requests,
-    /// Its messages besides answers.
-    pub(super) traffic: Traffic,
-    replies: Replies,
-    resumable: Resumable,
-}
-
-impl Seen {
-    /// Collects the observations in these values.
-    pub(super) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
-        Self { tools, task_only, requests, traffic, ..Self::default() }
-    }
 }
 
 /// Concurrent requests besides calls: a tool list, and a change stream that is not acknowledged.

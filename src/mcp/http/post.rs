@@ -13,11 +13,11 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::Value;
 
 use super::answered::NoMcp;
-use super::client::{Client, Delivery};
+use super::client::{Client, Delivery, Failure, Headers};
 use super::confidential::Confidential;
 use super::reader::{Events, Reader, events_of};
-use super::traced::{Failure, Headers};
-use super::{Seen, session};
+use super::seen::Seen;
+use super::session;
 use crate::mcp::transport::{self, Admitted, Incoming, Stream};
 
 /// The size limits of a JSON body, and of the body of an error.

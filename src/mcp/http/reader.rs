@@ -1,7 +1,7 @@
 //! Reader of HTTP responses: converts JSON bodies and event streams to messages for the SDK.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
@@ -9,8 +9,8 @@ use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 
-use super::Seen;
 use super::confidential::Confidential;
+use super::seen::Seen;
 use super::sse::{Event, Found, Parser};
 use crate::mcp::transport::{self, Admitted, Incoming, Stream};
 
@@ -18,8 +18,6 @@ pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// How many events are passed on before other tasks get a turn.
 const IN_A_ROW: usize = 32;
-/// How many ends of streams are remembered, in case the SDK resumes one.
-const MAX_RESUMABLE: usize = 64;
 
 /// The context of a response.
 #[derive(Clone)]
@@ -89,29 +87,6 @@ impl Reader {
             _over: over,
         };
         unfold(reading, |mut reading| async move { reading.next().await.map(|event| (event, reading)) }).boxed()
-    }
-}
-
-/// Streams that ended after an event with an id, and the requests that they answer. Clones share the same streams.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Resumable(Arc<Mutex<VecDeque<(String, RequestId)>>>);
-
-impl Resumable {
-    fn note(&self, last_event: String, request: RequestId) {
-        let mut streams = self.streams();
-        if streams.len() == MAX_RESUMABLE {
-            streams.pop_front();
-        }
-        streams.push_back((last_event, request));
-    }
-
-    /// The request whose stream ended last at this event.
-    pub(super) fn request(&self, last_event: &str) -> Option<RequestId> {
-        self.streams().iter().rev().find(|(id, _)| id == last_event).map(|(_, request)| request.clone())
-    }
-
-    fn streams(&self) -> MutexGuard<'_, VecDeque<(String, RequestId)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,22 +1,18 @@
 //! Request data repeated as HTTP headers: the trace context, because proxies and web frameworks do not read `_meta`,
 //! and the arguments that a tool annotates for routing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion};
-use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
+use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpPostResponse};
 use serde_json::Value;
 
-use super::Seen;
-use super::client::Client;
+use super::client::{Client, Failure, Headers};
 use super::post::{self, Target};
 use super::reader::Events;
+use super::seen::Seen;
 use crate::mcp::transport::MAX_TEXT;
-
-pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
-pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 
 /// An HTTP client that adds `traceparent`, `tracestate`, `baggage` and `mcp-param-*` to its posts.
 #[derive(Clone, Debug)]

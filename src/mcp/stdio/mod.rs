@@ -10,4 +10,5 @@ mod stderr;
 mod watchdog;
 
 pub(super) use child::{Child, SpawnError, spawn};
+pub use noise::StdoutNoise;
 pub(super) use output::Output;

@@ -4,11 +4,35 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use serde::Serialize;
+
 use super::secrets::Secrets;
-use crate::mcp::status::StdoutNoise;
 
 const KEPT_LINES: usize = 5;
 const KEPT_CHARS: usize = 200;
+
+/// Lines on stdout that are not messages of the protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StdoutNoise {
+    /// The number of lines.
+    pub lines: u64,
+    /// The first few lines, shortened and redacted.
+    pub first: Vec<String>,
+}
+
+impl StdoutNoise {
+    /// Whether there are no such lines.
+    pub fn is_none(&self) -> bool {
+        self.lines == 0
+    }
+
+    /// A message about these lines, if there are any.
+    pub fn told(&self) -> Option<String> {
+        let first = self.first.first()?;
+        let lines = self.lines;
+        Some(format!("it writes log lines to stdout ({lines} so far, the first: `{first}`); they belong on stderr"))
+    }
+}
 
 /// The recorded lines, shared between the reader and the error messages.
 #[derive(Clone, Debug, Default)]

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::noise::Noise;
+use super::noise::{Noise, StdoutNoise};
 use super::secrets::Secrets;
 use super::stderr::StderrTail;
 use crate::mcp::settings::StdioSettings;
-use crate::mcp::status::StdoutNoise;
 
 /// How many lines of stderr a message quotes.
 const QUOTED_LINES: usize = 12;

@@ -1,14 +1,14 @@
 //! Answer fold: folds the events of an answer into a reply. A complete answer starts and ends in one step, so streamed
 //! and unstreamed replies follow the same rules.
 
-use super::WIRE;
 use super::block::{Growing, Said, can_be_kept};
 use super::event::{Answer, Ending, Event};
+use super::replay::WIRE;
 use super::usage::Tally;
 use crate::core::chat::{ProviderState, Reply, Stop, Usage};
+use crate::core::lifecycle::Delta;
 use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::ports::Delta;
 
 /// The most blocks of a reply; a reply with more is treated as broken.
 const MAX_BLOCKS: usize = 4096;

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 
+use super::content_block::{Block, Source, is_blank};
 use super::names::{accepted_id, accepted_input, accepted_name};
 use super::replay;
 use crate::core::chat::{Media, Message, Part, Role};
@@ -32,46 +32,6 @@ const MAX_TITLE_CHARS: usize = 500;
 pub(super) struct WireMessage<'a> {
     role: Role,
     content: Vec<Block<'a>>,
-}
-
-/// A content block.
-#[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Block<'a> {
-    /// Text that is not blank.
-    Text { text: Cow<'a, str> },
-    /// An image.
-    Image { source: Source<'a> },
-    /// A PDF or a text file.
-    Document {
-        source: Source<'a>,
-        #[serde(skip_serializing_if = "String::is_empty")]
-        title: String,
-    },
-    /// A tool call.
-    ToolUse { id: Cow<'a, str>, name: Cow<'a, str>, input: Cow<'a, Map<String, Value>> },
-    /// The result of a call.
-    ToolResult {
-        tool_use_id: Cow<'a, str>,
-        content: Vec<Block<'a>>,
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        is_error: bool,
-    },
-    /// A block as the API sent it.
-    #[serde(untagged)]
-    Raw(Cow<'a, Value>),
-}
-
-/// The source of a block's data.
-#[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Source<'a> {
-    /// Inline, in base64.
-    Base64 { media_type: &'a str, data: &'a str },
-    /// Inline, as text.
-    Text { media_type: &'static str, data: &'a str },
-    /// By URL.
-    Url { url: &'a str },
 }
 
 /// Translates a message. `model` is the model to call; `media` lists the kinds sent natively.
@@ -183,11 +143,6 @@ fn image_source(image: &Media) -> Result<Option<Source<'_>>, Unfit> {
 
 fn text_block(text: Cow<'_, str>) -> Option<Block<'_>> {
     (!is_blank(&text)).then_some(Block::Text { text })
-}
-
-/// Whether the API rejects the text as blank.
-pub(super) fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
 }
 
 /// Any part as text, at least as a note that it exists.

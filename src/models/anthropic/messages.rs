@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::fold::MessageFold;
-use super::{WIRE, errors, message, replay, subset, tools};
+use super::replay::WIRE;
+use super::{errors, message, replay, subset, tools};
 use crate::core::chat::Message;
 use crate::core::error::ErrorCode;
 use crate::core::run::ToolAccess;

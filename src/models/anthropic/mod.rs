@@ -16,6 +16,7 @@
 //! - **Unsupported.** `seed`, and audio.
 
 mod block;
+mod content_block;
 mod errors;
 mod event;
 mod fold;
@@ -30,10 +31,9 @@ mod usage;
 
 use messages::Messages;
 
-use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
+pub use replay::WIRE;
 
-/// The name of this wire format.
-pub const WIRE: &str = "anthropic";
+use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 
 /// A model on a server with the Messages API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {

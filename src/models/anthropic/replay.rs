@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::WIRE;
-use super::message::{Block, is_blank};
+use super::content_block::{Block, is_blank};
 use super::names::{accepted_id, accepted_input, accepted_name};
 use crate::core::chat::{Message, Part, ProviderState, Role};
 use crate::core::tool::{Arguments, ToolCall};
+
+/// The name of this wire format.
+pub const WIRE: &str = "anthropic";
 
 /// The blocks of a turn; `None` if another model wrote it, or if its calls differ from those of the message.
 pub(super) fn blocks<'a>(message: &'a Message, model: &str) -> Option<Vec<Block<'a>>> {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::answer::{self, Candidate, Chunk};
 use super::replay;
 use crate::core::chat::{Media, Part, Reply, Stop, Usage};
+use crate::core::lifecycle::Delta;
 use crate::core::tool::{Arguments, ToolCall};
 use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::ports::Delta;
 
 const NO_MESSAGE: Fault = Fault::NoMessage("`candidates` is empty");
 const MAX_MESSAGE_CHARS: usize = 200;

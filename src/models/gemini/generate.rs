@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::fold::GeminiFold;
+use super::replay::WIRE;
 use super::turns::Turns;
-use super::{WIRE, names, replay, schema, settings};
+use super::{names, replay, schema, settings};
 use crate::core::chat::{Message, Role};
 use crate::core::error::ErrorCode;
 use crate::core::json::{MAX_DEPTH, is_deeper_than};

@@ -13,10 +13,9 @@ mod schema;
 mod settings;
 mod turns;
 
-use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
+pub use replay::WIRE;
 
-/// The name of this wire format.
-pub const WIRE: &str = "gemini";
+use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 
 /// A model of the Gemini API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {

@@ -5,11 +5,13 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::WIRE;
 use super::names::accepted_name;
 use crate::core::chat::{Message, Part, ProviderState};
 use crate::core::id::CallId;
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
+
+/// The name of this wire format.
+pub const WIRE: &str = "gemini";
 
 /// The field of the last item of a turn that is to be continued. Such an item is not a part and is never sent as one.
 const TOKEN: &str = "continuationToken";

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::CallIds;
-use super::errors::{self, ErrorBody};
+use super::error_body::ErrorBody;
+use super::errors;
 use super::fault::Fault;
 use super::protocol::{Fold, ProviderProtocol};
 use super::retry_hints::RetryHints;
@@ -14,7 +15,8 @@ use super::sse::{SseDecoder, SseFault};
 use crate::core::chat::{ProviderState, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::json::{MAX_DEPTH, is_deeper_than};
-use crate::ports::{Delta, ModelFailure};
+use crate::core::lifecycle::Delta;
+use crate::ports::ModelFailure;
 
 /// The most bytes read of an error body.
 const MAX_ERROR_BYTES: usize = 64 << 10;

@@ -6,9 +6,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::keys::Key;
 use super::keys::Keys;
 use super::secrets::Secrets;
-use super::settings::{Key, Proxy, Settings, SettingsError, Timeouts};
+use super::settings::{Proxy, Settings, SettingsError, Timeouts};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::trace::{Propagation, SpanContext};
 

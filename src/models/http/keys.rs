@@ -13,7 +13,6 @@ use tokio::process::{ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::settings::Key;
 use crate::core::error::{ErrorCode, Failure};
 
 /// The time limit of a key source.
@@ -26,6 +25,15 @@ pub trait KeySource: fmt::Debug + Send + Sync {
     /// The key to send. Called before the first request, and again when the provider rejects a key. The call is dropped
     /// after 30 seconds. The error is shown to users and must hold no secret.
     async fn key(&self) -> Result<SecretString, String>;
+}
+
+/// The credential for the server.
+#[derive(Clone, Debug)]
+pub enum Key {
+    /// A fixed key.
+    Fixed(SecretString),
+    /// A key from a source, which is asked again when the key is rejected.
+    From(Arc<dyn KeySource>),
 }
 
 /// A program that prints the key.

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
-use super::tool_block::{Declaration, Names};
+use super::declaration::{Declaration, Declared, Names};
 use super::{CallIds, ErrorBody, Fault, Members, ToolChoice};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::{ErrorCode, Failure};
+use crate::core::lifecycle::Delta;
 use crate::core::tool::Tool;
-use crate::ports::{Delta, ModelRequest};
+use crate::ports::ModelRequest;
 
 /// The most bytes of an answer, unless a wire sets its own limit.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
@@ -74,20 +73,6 @@ impl Rendered<'_> {
     pub(in crate::models) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
         self.names.sendable(choice)
     }
-}
-
-/// The declaration of a tool in a provider's form.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::models) enum Declared {
-    /// The tool can be declared.
-    As {
-        /// The declaration.
-        json: Value,
-        /// The dropped rules of its schema, each a sentence.
-        lost: Vec<String>,
-    },
-    /// The tool cannot be declared, with the reason.
-    Refused(String),
 }
 
 /// An answer on its way to a reply. A complete answer follows the same rules as a stream: calls decide, not the finish

@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::settings::{Key, Proxy, Settings};
+use super::keys::Key;
+use super::settings::{Proxy, Settings};
 use crate::core::error::Failure;
 
 /// The length from which a piece identifies a credential. Shorter values are placeholders (`ollama`, `EMPTY`) and

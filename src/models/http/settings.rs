@@ -2,13 +2,12 @@
 //! without effect would be misleading.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
-use super::keys::KeySource;
+use super::keys::Key;
 use crate::core::trace::Propagation;
 
 /// The server, the model, and the request options.
@@ -56,15 +55,6 @@ pub struct Settings {
     pub propagation: Propagation,
     /// Further fields of the request body. They override the settings above.
     pub extra: Map<String, Value>,
-}
-
-/// The credential for the server.
-#[derive(Clone, Debug)]
-pub enum Key {
-    /// A fixed key.
-    Fixed(SecretString),
-    /// A key from a source, which is asked again when the key is rejected.
-    From(Arc<dyn KeySource>),
 }
 
 /// The connection to the server.

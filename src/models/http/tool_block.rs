@@ -3,12 +3,12 @@
 //! others.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::protocol::{Declared, ProviderProtocol};
-use super::settings::ToolChoice;
+use super::declaration::{Declaration, Declared, Names};
+use super::protocol::ProviderProtocol;
 use crate::core::tool::Toolset;
 
 /// The rendered tools of the last toolset.
@@ -17,22 +17,6 @@ pub(super) struct ToolBlock {
     toolset: Option<Arc<Toolset>>,
     names: Names,
     json: Option<Vec<u8>>,
-}
-
-/// The declaration of a tool.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::models) struct Declaration {
-    /// The tool's name.
-    pub(in crate::models) name: String,
-    /// The declaration in the provider's form.
-    pub(in crate::models) json: Value,
-}
-
-/// The names of the declared tools.
-#[derive(Debug)]
-pub(in crate::models) struct Names {
-    declared: BTreeSet<String>,
-    complained: Once,
 }
 
 impl ToolBlock {
@@ -80,30 +64,6 @@ pub(in crate::models) fn keep_first(most: usize, declarations: &mut Vec<Declarat
     if left_out > 0 {
         declarations.truncate(most);
         tracing::warn!(most, left_out, "tools beyond the server's limit left out");
-    }
-}
-
-impl Names {
-    fn new(declared: BTreeSet<String>) -> Self {
-        Self { declared, complained: Once::new() }
-    }
-
-    /// The tool choice for the request: providers reject a request that names an undeclared tool.
-    pub(super) fn sendable<'a>(&self, choice: &'a ToolChoice) -> &'a ToolChoice {
-        match choice {
-            ToolChoice::Tool(name) if !self.declared.contains(name) => {
-                let complain = || tracing::warn!(tool = name, "tool named by tool_choice not available");
-                self.complained.call_once(complain);
-                &ToolChoice::Auto
-            }
-            ToolChoice::Tool(_) | ToolChoice::Auto | ToolChoice::Required => choice,
-        }
-    }
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Self::new(BTreeSet::new())
     }
 }
 

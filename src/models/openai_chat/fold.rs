@@ -8,9 +8,9 @@ use super::calls::{Calls, Cut};
 use super::wire_types::{CallPiece, Choice, Chunk, Content, Said};
 use super::{usage, vendor_fields};
 use crate::core::chat::{Part, Reply, Stop, Usage};
+use crate::core::lifecycle::Delta;
 use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::ports::Delta;
 
 /// The end mark of a stream.
 const DONE: &str = "[DONE]";

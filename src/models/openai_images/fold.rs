@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::core::chat::{Media, Part, Reply, Usage};
+use crate::core::lifecycle::Delta;
 use crate::models::http::{CallIds, Fault, Fold, read};
-use crate::ports::Delta;
 
 const NO_IMAGE: Fault = Fault::NoMessage("there is no image in `data`");
 

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::WIRE;
 use super::fold::ImagesFold;
 use super::prompt::prompt;
 use crate::core::chat::Message;
@@ -13,6 +12,9 @@ use crate::models::http::{
     SettingsError, ToolChoice,
 };
 use crate::ports::ModelRequest;
+
+/// The name of this wire format.
+pub const WIRE: &str = "openai_images";
 
 /// Fields that toolgate sets, or that produce an answer it does not read.
 const RESERVED: [&str; 4] = ["model", "prompt", "stream", "partial_images"];

@@ -9,10 +9,9 @@ mod prompt;
 
 use images::Images;
 
-use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
+pub use images::WIRE;
 
-/// The name of this wire format.
-pub const WIRE: &str = "openai_images";
+use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 
 /// An image model. Validates the settings; sends no request. The options of an image (`size`, `quality`,
 /// `output_format`, `background`, `n`, …) are fields of [`Settings::extra`].

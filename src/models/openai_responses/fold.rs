@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::output::{self, End, Output};
 use super::wire_types::{Event, Response};
 use crate::core::chat::{Part, Reply, Stop, Usage};
+use crate::core::lifecycle::Delta;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::ports::Delta;
 
 /// The end mark of some servers' streams.
 const DONE: &str = "[DONE]";

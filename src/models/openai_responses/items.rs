@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::WIRE;
+use super::output::WIRE;
 use super::output::kind;
 use crate::core::chat::{Message, Part, ProviderState, Role};
 use crate::core::tool::Arguments;

@@ -9,10 +9,9 @@ mod wire_types;
 
 use responses::Responses;
 
-use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
+pub use output::WIRE;
 
-/// The name of this wire format.
-pub const WIRE: &str = "openai_responses";
+use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 
 /// A model on a server with the Responses API. Validates the settings; sends no request.
 pub fn model(settings: &Settings) -> Result<HttpModel, SettingsError> {

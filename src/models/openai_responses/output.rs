@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-use super::WIRE;
 use crate::core::chat::{Part, ProviderState};
 use crate::core::tool::Arguments;
+
+/// The name of this wire format.
+pub const WIRE: &str = "openai_responses";
 
 /// The end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::WIRE;
 use super::fold::ResponseFold;
 use super::items::Items;
+use super::output::WIRE;
 use crate::core::chat::Message;
 use crate::core::error::ErrorCode;
 use crate::core::run::ToolAccess;

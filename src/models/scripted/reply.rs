@@ -3,8 +3,9 @@
 use super::{ScriptedCall, ScriptedTurn};
 use crate::core::chat::{Media, Message, Part, Reply, Stop};
 use crate::core::id::CallId;
+use crate::core::lifecycle::Delta;
 use crate::core::run::ToolAccess;
-use crate::ports::{Delta, ModelRequest};
+use crate::ports::ModelRequest;
 
 const LAST_RESULT: &str = "{{last_result}}";
 

@@ -1,11 +1,10 @@
 //! Append: moves the index row from `at` to its new version if it is at `at`, then inserts the events.
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnection;
 use uuid::Uuid;
 
-use super::claim::{millis, now_ms};
+use super::units::{integer, millis, nanos, now_ms};
 use super::writer::Write;
 use crate::core::id::NodeId;
 use crate::ports::{Append, AppendError, StoreError};
@@ -174,14 +173,4 @@ fn can_be_read(json: &str) -> bool {
         }
     }
     true
-}
-
-/// A time as SQLite stores it for comparison. Text with different precision does not sort by time. Valid until 2262.
-pub(super) fn nanos(at: Timestamp) -> i64 {
-    i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
-}
-
-/// A position as SQLite stores it. No journal comes near the limit.
-pub(super) fn integer(position: u64) -> i64 {
-    i64::try_from(position).unwrap_or(i64::MAX)
 }

@@ -5,18 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 
-use super::append::integer;
+use super::units::{integer, millis, now_ms};
 use super::writer::Write;
 use crate::core::id::{NodeId, RunId};
 use crate::ports::Claim;
-
-/// Unix milliseconds, in SQL.
-macro_rules! now_ms {
-    () => {
-        "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-    };
-}
-pub(super) use now_ms;
 
 /// Running runs without an owner, or with an expired lease, oldest first.
 macro_rules! orphaned {
@@ -100,10 +92,4 @@ impl Write for Renewal {
         sqlx::query(RENEW).bind(self.owner.as_str()).bind(millis(self.lease)).bind(runs).execute(db).await?;
         Ok(())
     }
-}
-
-/// A lease in milliseconds, capped at a century so that the sum stays an integer.
-pub(super) fn millis(lease: Duration) -> i64 {
-    const CENTURY: i64 = 100 * 366 * 24 * 60 * 60 * 1000;
-    i64::try_from(lease.as_millis()).unwrap_or(CENTURY).min(CENTURY)
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 use tokio::time::Instant;
 
-use super::claim::now_ms;
+use super::units::now_ms;
 use super::writer::{Write, Writer};
 use crate::ports::StoreError;
 

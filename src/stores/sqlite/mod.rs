@@ -17,11 +17,14 @@ mod open;
 mod page;
 mod purge;
 mod read;
+mod units;
 mod webhook;
 mod writer;
 
 #[cfg(test)]
 mod tests;
+
+pub use open::Durability;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,18 +50,6 @@ use crate::ports::{
     Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
     Guarded, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
 };
-
-/// What an acknowledged append survives. With either setting no append is ever half-written, and a killed process loses
-/// no acknowledged append.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// A power cut or a crash of the operating system: every commit waits for the disk (`synchronous = FULL`).
-    #[default]
-    PowerCut,
-    /// The end of the process, however sudden (`synchronous = NORMAL`). A power cut may lose the last commits; the
-    /// journals are then shorter but consistent. Several times faster where `fsync` is slow.
-    ProcessCrash,
-}
 
 /// Journals, grants and blobs in one SQLite file.
 #[derive(Debug)]

@@ -11,7 +11,6 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 use tokio::time::Instant;
 
-use super::Durability;
 use super::fault::{fault, is_busy};
 use crate::ports::StoreError;
 
@@ -21,6 +20,18 @@ const READER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The first release in which a reset of the write-ahead log cannot corrupt the database.
 const OLDEST_SQLITE: [u32; 3] = [3, 51, 3];
+
+/// What an acknowledged append survives. With either setting no append is ever half-written, and a killed process loses
+/// no acknowledged append.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut or a crash of the operating system: every commit waits for the disk (`synchronous = FULL`).
+    #[default]
+    PowerCut,
+    /// The end of the process, however sudden (`synchronous = NORMAL`). A power cut may lose the last commits; the
+    /// journals are then shorter but consistent. Several times faster where `fsync` is slow.
+    ProcessCrash,
+}
 
 /// The options of the writing connection.
 pub(super) fn options(path: &Path, durability: Durability) -> Result<SqliteConnectOptions, StoreError> {

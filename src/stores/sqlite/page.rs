@@ -4,7 +4,7 @@
 use sqlx::QueryBuilder;
 use sqlx::sqlite::Sqlite;
 
-use super::append::integer;
+use super::units::integer;
 
 /// The order of a list: by creation time, then by id.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnection;
 
-use super::append::integer;
+use super::units::integer;
 use super::writer::Write;
 use crate::core::id::RunId;
 use crate::core::run::Status;

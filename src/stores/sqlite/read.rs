@@ -6,7 +6,7 @@ use serde::Deserialize;
 use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
 use sqlx::{FromRow, QueryBuilder, Row};
 
-use super::append::{integer, nanos};
+use super::units::{integer, nanos};
 use crate::core::id::RunId;
 use crate::core::run::{Event, JournalEntry, PendingCounts, Status};
 use crate::ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};

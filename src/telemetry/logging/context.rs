@@ -1,9 +1,9 @@
 //! Trace context of a log record: the run, and the span that represents the event.
 
 use crate::core::id::RunId;
+use crate::core::lifecycle::{Lifecycle, LifecycleEvent, LifecycleKind};
 use crate::core::run::{Event, JournalEntry, Run, Status};
 use crate::core::trace::SpanContext;
-use crate::telemetry::lifecycle::{Lifecycle, LifecycleEvent, LifecycleKind};
 
 /// The trace context of a record.
 #[derive(Clone, Debug)]
@@ -35,15 +35,15 @@ pub(super) fn places<'a>(
     run: &'a RunId,
     recorded: &JournalEntry,
 ) -> Vec<(LogContext<'a>, LifecycleEvent)> {
-    let events = lifecycle.tell(recorded);
+    let events = lifecycle.events_of(recorded);
     let begins = matches!(recorded.event, Event::Started(_) | Event::Resumed { .. } | Event::ModelCalled { .. });
     if begins {
-        lifecycle.take_in(recorded);
+        lifecycle.apply(recorded);
     }
     let place = |event: &LifecycleEvent| LogContext::of(run, lifecycle.run().map(|state| span_of(state, &event.fact)));
     let placed = events.into_iter().map(|event| (place(&event), event)).collect();
     if !begins {
-        lifecycle.take_in(recorded);
+        lifecycle.apply(recorded);
     }
     placed
 }

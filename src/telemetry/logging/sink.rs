@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use super::context::{LogContext, places};
 use crate::core::error::Failure;
 use crate::core::id::RunId;
+use crate::core::lifecycle::{CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
 use crate::core::run::{Event, JournalEntry, Status};
 use crate::ports::{EventSink, Update};
-use crate::telemetry::lifecycle::{CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
 use crate::telemetry::per_run::PerRun;
 
 /// An event sink that writes log records.

@@ -9,7 +9,6 @@
 
 mod cardinality;
 mod endpoint;
-mod http;
 mod instruments;
 mod measurement;
 mod meter;
@@ -21,7 +20,6 @@ mod sink;
 mod store_gauges;
 
 pub use endpoint::MetricsEndpoint;
-pub use http::{HttpAnswer, HttpMeter};
 pub use measurement::{Measurement, Word};
 pub use names::{Definition, Metric, Shape};
 pub use pipeline::{McpOperation, Metrics, MetricsBuilder, MetricsError, PROMETHEUS_TEXT};

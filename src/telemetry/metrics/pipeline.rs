@@ -11,7 +11,6 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
 
-use super::http::HttpMeter;
 use super::instruments::{Instruments, observe};
 use super::measurement::Measurement;
 use super::names::{self, Metric};
@@ -19,6 +18,7 @@ use super::push_exporter::Exports;
 use super::settings::MetricsPlan;
 use super::sink::MetricSink;
 use super::store_gauges::StoreGauges;
+use crate::ports::{AnsweredRequest, RequestMeter};
 use crate::telemetry::export::resource::resource;
 use crate::telemetry::logging::Stderr;
 use crate::telemetry::spans::IdentityOf;
@@ -133,11 +133,6 @@ impl Metrics {
         MetricSink::new(self.instruments.clone(), identity_of)
     }
 
-    /// A recorder of requests to the gateway.
-    pub fn http(&self) -> HttpMeter {
-        HttpMeter(self.instruments.clone())
-    }
-
     /// Records a result of an MCP server outside of runs.
     pub fn mcp(&self, operation: &McpOperation<'_>) {
         let metric = if operation.method.is_some() { Metric::McpDuration } else { Metric::McpSession };
@@ -188,6 +183,16 @@ impl Metrics {
             Some(reason) => Err(MetricsError::Flush(reason)),
             None => stopped,
         }
+    }
+}
+
+impl RequestMeter for Metrics {
+    fn answered(&self, request: &AnsweredRequest<'_>) {
+        let measurement = Measurement::of(Metric::HttpDuration, request.duration.as_secs_f64())
+            .fixed(names::HTTP_METHOD, request.method)
+            .name(names::HTTP_ROUTE, request.route)
+            .name(names::HTTP_STATUS, &request.status.to_string());
+        self.instruments.record(&measurement);
     }
 }
 

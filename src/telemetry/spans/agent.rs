@@ -11,9 +11,9 @@ use super::span::SpanEvent;
 use super::tool::CutShort;
 use super::{SpanContent, names};
 use crate::core::chat::Usage;
+use crate::core::lifecycle::{LifecycleEvent, LifecycleKind};
 use crate::core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Started};
 use crate::ports::ModelIdentity;
-use crate::telemetry::lifecycle::{LifecycleEvent, LifecycleKind};
 
 /// The end of an execution.
 #[derive(Clone, Copy, Debug)]

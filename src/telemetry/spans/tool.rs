@@ -11,7 +11,6 @@ use super::span::{Kind, SpanEvent, Status};
 use super::{SpanContent, names};
 use crate::core::run::Call;
 use crate::core::tool::{CallTransport, Origin, Outcome, Transport};
-use crate::telemetry::lifecycle::error_word;
 
 /// A tool call for its span.
 #[derive(Clone, Copy)]
@@ -143,7 +142,7 @@ impl ToolCall<'_> {
             CallResult::Expired(_) => Some("expired".into()),
             CallResult::CutShort(why) => Some(why.as_str().into()),
             CallResult::Outcome(outcome) => {
-                let word = error_word(outcome)?;
+                let word = outcome.error_type()?;
                 let code = self.wire.and_then(|wire| wire.error_code).map(|code| code.to_string());
                 Some(code.map_or(word.into(), Cow::Owned))
             }

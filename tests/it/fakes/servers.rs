@@ -9,9 +9,11 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::AnsweredElicitation;
-use toolgate::core::tool::{Annotations, CallReply, FailureKind, McpTool, Outcome, Replied, ServerTools, ToolOutput};
+use toolgate::core::tool::{
+    Annotations, CallReply, FailureKind, McpTool, Outcome, Progress, Replied, ServerTools, ToolOutput,
+};
 use toolgate::core::trace::SpanContext;
-use toolgate::ports::{McpCall, McpServers, McpTask, Progress, TaskWish};
+use toolgate::ports::{McpCall, McpServers, McpTask, TaskWish};
 
 /// Shared by all runners of a test: the runners are different processes with the same servers.
 #[derive(Default)]

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 
 use jiff::Timestamp;
 use toolgate::core::id::RunId;
+use toolgate::core::lifecycle::Delta;
 use toolgate::core::run::JournalEntry;
-use toolgate::ports::{Delta, EventSink, Update};
+use toolgate::ports::{EventSink, Update};
 
 /// A notification to a watcher.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::policy::Verdict;
-use toolgate::core::run::{AskHuman, Input, Resume};
+use toolgate::core::run::{Input, Resume};
+use toolgate::core::tool::AskHuman;
 use toolgate::runner::ResultFor;
 
 use super::served::Served;

@@ -129,7 +129,7 @@ async fn progress_keeps_a_call_alive_but_not_beyond_its_total() {
     settings.call_timeout = Duration::from_millis(350);
     let servers = servers([("worker", settings)]);
     let steps = Mutex::new(Vec::new());
-    let note = |progress: toolgate::ports::Progress| steps.lock().unwrap().push(progress.progress);
+    let note = |progress: toolgate::core::tool::Progress| steps.lock().unwrap().push(progress.progress);
     let outcome = call_with(&servers, "worker", "steady", json!({}), None, &note).await;
     assert_eq!(text(outcome), "done", "half a second of work within an idle limit of 350 ms");
     assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0]);

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use toolgate::core::tool::Progress;
 use toolgate::mcp::ServerState;
-use toolgate::ports::Progress;
 
 use super::support::*;
 

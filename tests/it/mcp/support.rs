@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::tool::{CallReply, FailureKind, Outcome, ServerTools, ToolOutput};
+use toolgate::core::tool::{CallReply, FailureKind, Outcome, Progress, ServerTools, ToolOutput};
 use toolgate::core::trace::{SpanContext, Trace};
 use toolgate::mcp::{ServerSettings, ServerStatus, Servers};
-use toolgate::ports::{McpCall, McpServers, Progress};
+use toolgate::ports::{McpCall, McpServers};
 
 /// The trace id that tests compare with.
 pub(super) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use toolgate::core::chat::{Message, Part, Reply, Role};
 use toolgate::core::error::Failure;
+use toolgate::core::lifecycle::Delta;
 use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::core::trace::{SpanContext, SpanId, TraceId};
-use toolgate::ports::{Conversation, Delta, ModelRequest};
+use toolgate::ports::{Conversation, ModelRequest};
 
 /// All parts of a request, with plain defaults.
 #[derive(Clone)]

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate::core::chat::{Part, Reply, Stop};
 use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::lifecycle::Delta;
 use toolgate::core::tool::{Arguments, ToolCall};
-use toolgate::ports::Delta;
 
 #[derive(Deserialize)]
 struct Index {

@@ -6,8 +6,9 @@ use secrecy::SecretString;
 use serde_json::json;
 use toolgate::core::chat::{Part, Reply, Stop};
 use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::lifecycle::Delta;
 use toolgate::models::{Key, Settings, Timeouts, openai_chat};
-use toolgate::ports::{Delta, Model};
+use toolgate::ports::Model;
 
 use super::asking::{ask, user};
 use super::model_server::{Ending, ModelServer, Prepared};

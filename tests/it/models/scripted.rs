@@ -5,10 +5,11 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate::core::chat::{Message, Reply, Role, Stop, Usage};
 use toolgate::core::error::{ErrorCode, Failure};
+use toolgate::core::lifecycle::Delta;
 use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ToolCall};
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::ports::{Delta, Model};
+use toolgate::ports::Model;
 
 use super::asking::{Ask, ask, calls, result, results, says, user};
 

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::id::ServerId;
 use toolgate::core::policy::{Condition, Links, Match, Policy, Rule, Verdict};
-use toolgate::core::run::{AskHuman, Authorization, CallVerdict, Decision, Event, InDoubt, PendingItem, Status};
-use toolgate::core::tool::{Annotations, McpTool, TierMode};
+use toolgate::core::run::{Authorization, CallVerdict, Decision, Event, InDoubt, PendingItem, Status};
+use toolgate::core::tool::{Annotations, AskHuman, McpTool, TierMode};
 use toolgate::ports::PathResolver;
 use toolgate::runner::{Agent, Report, Request};
 

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use serde_json::json;
 use toolgate::core::id::{RunId, ServerId};
 use toolgate::core::run::Status;
-use toolgate::core::tool::{Outcome, Replied, ServerTools, ToolOutput};
+use toolgate::core::tool::{Outcome, Progress, Replied, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
-use toolgate::ports::{McpCall, McpServers, Progress, RunFilter};
+use toolgate::ports::{McpCall, McpServers, RunFilter};
 use toolgate::runner::{AgentRunner, Request};
 use toolgate::stores::{Durability, SqliteStore};
 

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId};
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{AskHuman, Channel, HumanAnswer, Input, Limits, PendingItem, Resume, ResumeError, Status};
-use toolgate::core::tool::{CallReply, Choice, ElicitationRequest, Question};
+use toolgate::core::run::{Channel, HumanAnswer, Input, Limits, PendingItem, Resume, ResumeError, Status};
+use toolgate::core::tool::{AskHuman, CallReply, Choice, ElicitationRequest, Question};
 use toolgate::ports::Clock;
 use toolgate::runner::RunnerError;
 

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use toolgate::core::error::ErrorCode;
+use toolgate::core::lifecycle::{Content, Lifecycle};
 use toolgate::core::run::{Limits, Status};
 use toolgate::core::tool::McpTool;
-use toolgate::telemetry::lifecycle::{Content, Lifecycle};
 
 use super::world::{Given, World, answer_to, given_an_agent, said, say};
 use crate::fakes::tool;

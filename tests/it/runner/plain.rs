@@ -1,8 +1,8 @@
 //! Runs without pending items: the model answers, with or without MCP tools.
 
 use serde_json::json;
+use toolgate::core::lifecycle::Delta;
 use toolgate::core::run::Status;
-use toolgate::ports::Delta;
 use toolgate::runner::{Request, RunnerError};
 
 use super::world::{Kept, given_an_agent, on_every_store, said, say};

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::chat::{Media, Part};
 use toolgate::core::id::RunId;
+use toolgate::core::lifecycle::{Content, Lifecycle, LifecycleKind};
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{Event, Limits, ResumeError, Status};
 use toolgate::core::tool::{
@@ -13,7 +14,6 @@ use toolgate::core::tool::{
 };
 use toolgate::runner::{AgentRunner, Fork, Report, Request, ResultCheck, Resume, RunnerError, ServerResults};
 use toolgate::stores::MemoryStore;
-use toolgate::telemetry::lifecycle::{Content, Lifecycle, LifecycleKind};
 
 use super::media::JournalsOnly;
 use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, results, say};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{AskHuman, Decision, Scope, Status};
-use toolgate::core::tool::McpTool;
+use toolgate::core::run::{Decision, Scope, Status};
+use toolgate::core::tool::{AskHuman, McpTool};
 use toolgate::ports::GrantFilter;
 use toolgate::runner::{AgentRunner, Report};
 

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 use toolgate::core::json::MAX_DEPTH;
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::run::{
-    AskHuman, Channel, Decision, ElicitationAnswer, Ending, Event, HumanAnswer, Limits, ResumeError, Status,
+    Channel, Decision, ElicitationAnswer, Ending, Event, HumanAnswer, Limits, ResumeError, Status,
 };
-use toolgate::core::tool::{Arguments, CallReply, Choice, ElicitationRequest, ElicitationResponse, Question};
+use toolgate::core::tool::{Arguments, AskHuman, CallReply, Choice, ElicitationRequest, ElicitationResponse, Question};
 use toolgate::runner::{Report, Resume, RunnerError};
 
 use super::world::{Given, World, decisions, given_an_agent, no, say, yes, yes_but_with};

@@ -1,8 +1,9 @@
 //! Watchers receive every event once and in order, and cannot harm a run.
 
 use serde_json::json;
+use toolgate::core::lifecycle::Delta;
 use toolgate::core::run::Status;
-use toolgate::ports::{Delta, Update};
+use toolgate::ports::Update;
 use toolgate::runner::{Execution, Watch};
 
 use super::world::{Kept, given_an_agent, on_every_store, results, say};

@@ -1,10 +1,9 @@
 //! Lifecycle events as a client of the stream reads them.
 
 use jiff::Timestamp;
+use toolgate::core::lifecycle::{Content, Delta, Lifecycle, LifecycleEvent};
 use toolgate::core::run::PendingItem;
 use toolgate::core::tool::{Arguments, ToolName};
-use toolgate::ports::Delta;
-use toolgate::telemetry::lifecycle::{Content, Lifecycle, LifecycleEvent};
 
 use super::journals::{self, Journal};
 

@@ -8,9 +8,8 @@ use crate::cli::text::{list, one_line};
 use crate::cli::view::approval::{because, by_way_of, clock, marked};
 use crate::cli::view::reach::reach;
 use crate::core::id::{CallId, GrantId};
-use crate::core::run::{
-    Answer, Authorization, CallVerdict, Channel, Decision, Event, JournalEntry, PolicyMark, Rejection,
-};
+use crate::core::policy::PolicyMark;
+use crate::core::run::{Answer, Authorization, CallVerdict, Channel, Decision, Event, JournalEntry, Rejection};
 use crate::core::tool::escape_untrusted;
 
 /// The most characters of an answer or message that are quoted.

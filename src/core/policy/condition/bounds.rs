@@ -4,20 +4,15 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
+use super::budget::{BUDGET, TOO_LONG};
 use super::folders::{LEXICALLY_WITHIN, WITHIN};
 use super::{ConditionError, VARIABLES};
 
 /// The maximum nesting of an expression. Evaluation is recursive, and threads have small stacks.
 const MAX_DEPTH: usize = 24;
 
-/// The budget of one evaluation. A unit is about a nanosecond of an optimised build.
-pub(super) const BUDGET: u64 = 100_000_000;
-
 /// The cost of one node, whatever it examines.
 const NODE_COST: u64 = 1000;
-
-/// The reason why a condition is not evaluated to its end.
-pub(super) const TOO_LONG: &str = "it could take too long for arguments of this size";
 
 /// The functions available besides operators and macros.
 const FUNCTIONS: [&str; 12] = [

@@ -12,7 +12,8 @@ use cel::{Context, Env, ExecutionError, Value as Cel};
 use serde_json::{Map, Value};
 
 use super::arguments::{self, Converted};
-use super::bounds::{Bounds, TOO_LONG};
+use super::bounds::Bounds;
+use super::budget::TOO_LONG;
 use super::folders::{self, Folder, WITHIN};
 use super::patterns::{self, Compared};
 use super::{ConditionError, Outlook, TextTest, kind};

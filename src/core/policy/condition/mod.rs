@@ -12,6 +12,8 @@ mod arguments;
 #[cfg(feature = "policy-cel")]
 mod bounds;
 #[cfg(feature = "policy-cel")]
+mod budget;
+#[cfg(feature = "policy-cel")]
 mod folders;
 #[cfg(feature = "policy-cel")]
 mod kind;

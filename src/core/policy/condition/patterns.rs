@@ -12,7 +12,7 @@ use cel::{Context, ExecutionError, Value as Cel};
 use regex::{Regex, RegexBuilder};
 
 use super::ConditionError;
-use super::bounds::{BUDGET, TOO_LONG};
+use super::budget::{BUDGET, TOO_LONG};
 
 /// The function that a condition calls.
 const MATCHES: &str = "matches";

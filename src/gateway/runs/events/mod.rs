@@ -24,6 +24,7 @@ pub(super) use self::view::FrameDescription;
 use self::view::{EventDescription, EventView};
 use super::form::Form;
 use crate::core::error::ErrorCode;
+use crate::core::lifecycle::Content;
 use crate::gateway::access::{Caller, Scope, StreamPermit};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::pagination::{Page, limit};
@@ -31,7 +32,6 @@ use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::gateway::tenant::TenantRun;
 use crate::runner::Watch;
-use crate::telemetry::lifecycle::Content;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use super::id::EventId;
 use super::view::EventView;
 use crate::core::id::RunId;
+use crate::core::lifecycle::{Content, Delta, Lifecycle};
 use crate::core::run::{Event, JournalEntry};
-use crate::ports::{Delta, Progress};
-use crate::telemetry::Lifecycle;
-use crate::telemetry::lifecycle::Content;
+use crate::core::tool::Progress;
 
 /// Produces the events of a run's journal from its beginning, and skips those that the client has.
 pub(super) struct Teller {

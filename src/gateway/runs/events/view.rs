@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use super::id::EventId;
 use crate::core::error::ErrorCode;
+use crate::core::lifecycle::LifecycleEvent;
 use crate::gateway::problem::Problem;
-use crate::telemetry::lifecycle::LifecycleEvent;
 
 /// An event of a run. Besides these fields it has those of its type.
 #[derive(Clone, Debug, PartialEq, Serialize)]

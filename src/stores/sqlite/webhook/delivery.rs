@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnection;
 
 use super::super::SqliteStore;
-use super::super::append::{integer, nanos};
+use super::super::units::{integer, nanos};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, MessageId};

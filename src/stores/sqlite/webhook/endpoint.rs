@@ -5,8 +5,8 @@ use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite, SqliteConnection};
 
 use super::super::SqliteStore;
-use super::super::append::{integer, nanos};
 use super::super::page::{self, Order};
+use super::super::units::{integer, nanos};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
 use crate::core::id::EndpointId;

@@ -7,8 +7,8 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{FromRow, Row as _};
 
 use super::super::SqliteStore;
-use super::super::append::{integer, nanos};
 use super::super::read::{self, IndexRow};
+use super::super::units::{integer, nanos};
 use super::super::writer::Write;
 use super::json;
 use crate::ports::{Announcement, StoreError, UnannouncedRun, WebhookDelivery, WebhookOutbox};

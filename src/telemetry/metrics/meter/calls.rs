@@ -9,7 +9,6 @@ use super::{Meter, seconds};
 use crate::core::id::CallId;
 use crate::core::run::{Answer, CallVerdict, Decision, Rejection};
 use crate::core::tool::{Builtin, CallTransport, Origin, Outcome, Tool};
-use crate::telemetry::lifecycle::error_word;
 use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
 use crate::telemetry::metrics::names::{self, Metric};
 
@@ -97,7 +96,7 @@ impl Meter {
         wire: Option<&CallTransport>,
         at: Timestamp,
     ) -> Vec<Measurement> {
-        let error = error_word(outcome);
+        let error = outcome.error_type();
         let mut measured: Vec<_> =
             self.answered(id, error, wire, at).filter(|_| *outcome != Outcome::Unknown).into_iter().collect();
         measured.push(self.of_call(Metric::ToolCalls, id).fixed(names::OUTCOME, error.unwrap_or("ok")));

@@ -24,10 +24,10 @@ use super::{Redaction, SpanContent, Value, names};
 use crate::core::chat::Usage;
 use crate::core::id::{CallId, ModelName, RunId};
 use crate::core::json;
+use crate::core::lifecycle::{Content, Lifecycle};
 use crate::core::run::{CallVerdict, Event, JournalEntry, PendingItem, Rejection, Run, Started, Trigger, labels};
 use crate::core::trace::Trace;
 use crate::ports::ModelIdentity;
-use crate::telemetry::lifecycle::{Content, Lifecycle};
 
 /// The provider and model of a configured model; a journal holds only its configured name.
 pub type IdentityOf = Arc<dyn Fn(&ModelName) -> Option<ModelIdentity> + Send + Sync>;
@@ -115,7 +115,7 @@ impl Projector {
             false => self.tell(recorded),
         };
         self.note_asked(recorded);
-        self.lifecycle.take_in(recorded);
+        self.lifecycle.apply(recorded);
         if matches!(recorded.event, Event::ToolsListed { .. }) {
             self.learn_secrets();
         }
@@ -172,7 +172,7 @@ impl Projector {
             let owed = execution.owed.take();
             execution.owed = (!goes_on).then(|| owed.unwrap_or_else(|| pending(&self.lifecycle)));
         }
-        let told = self.lifecycle.tell(recorded);
+        let told = self.lifecycle.events_of(recorded);
         spans.extend(self.advance(recorded));
         if let Some(execution) = &mut self.execution {
             if !comes_from_outside {
@@ -324,7 +324,7 @@ impl Projector {
 
     /// Folds a copied fact: the fork links back to the execution that wrote it.
     fn pass_over(&mut self, recorded: &JournalEntry) -> Vec<Span> {
-        self.lifecycle.tell(recorded);
+        self.lifecycle.events_of(recorded);
         let trace = match &recorded.event {
             Event::Started(started) => {
                 self.identify(started);

@@ -57,7 +57,7 @@ async fn progress_keeps_a_slow_call_alive_and_silence_ends_it() {
         ("bad", impatient(fault(&["slow-call=0.7"]))),
     ]);
     let steps = Mutex::new(Vec::new());
-    let note = |progress: toolgate::ports::Progress| steps.lock().unwrap().push(progress.progress);
+    let note = |progress: toolgate::core::tool::Progress| steps.lock().unwrap().push(progress.progress);
     let answer = call_with(&servers, "talking", "echo", json!({"text": "done"}), None, &note).await;
     assert_eq!(text(answer), "done", "0.7 s of work within an idle limit of 0.3 s");
     assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

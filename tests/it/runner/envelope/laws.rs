@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate::core::run::{AskHuman, Channel, HumanAnswer, PendingItem, Status};
-use toolgate::core::tool::Choice;
+use toolgate::core::run::{Channel, HumanAnswer, PendingItem, Status};
+use toolgate::core::tool::{AskHuman, Choice};
 use toolgate::runner::envelope::{Envelope, EnvelopeKeys};
 use toolgate::runner::{Report, ResultFor, Resume, RunnerError};
 

@@ -38,7 +38,7 @@ pub struct ToolRef {
 
 /// One pending item of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Owed {
+pub struct PendingRef {
     /// `external_result`, `approval`, `input` or `task`.
     pub kind: &'static str,
     /// The call that the item belongs to.
@@ -74,7 +74,7 @@ impl CallRef {
     }
 }
 
-impl Owed {
+impl PendingRef {
     pub(super) fn new(item: &PendingItem, content: Content) -> Self {
         let (name, tool, arguments) = match item {
             PendingItem::ExternalResult { tool, name, arguments, .. } => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CallRef, Content, LifecycleEvent, LifecycleKind};
+use super::{CallRef, Content, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::chat::{Part, Reply};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, ModelName, RunId};
@@ -14,7 +14,6 @@ use crate::core::run::{
     ToolAccess,
 };
 use crate::core::tool::{Arguments, ElicitationRequest, Outcome, Problem, ToolCall};
-use crate::ports::Delta;
 
 /// The fold of one run's journal into its lifecycle events.
 #[derive(Clone, Debug)]
@@ -44,8 +43,8 @@ impl Lifecycle {
 
     /// The events of a fact: usually one, sometimes several or no event. Facts come in journal order.
     pub fn observe(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
-        let events = self.tell(recorded);
-        self.take_in(recorded);
+        let events = self.events_of(recorded);
+        self.apply(recorded);
         events
     }
 
@@ -62,7 +61,7 @@ impl Lifecycle {
     }
 
     /// The events of the next fact, as seen from the run before that fact.
-    pub(in crate::telemetry) fn tell(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
+    pub fn events_of(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
         if let Event::ModelCalled { attempt, .. } = recorded.event {
             self.iteration += u32::from(attempt == 1);
             self.asked = Some(OpenModelCall { at: recorded.at, attempt });
@@ -84,7 +83,7 @@ impl Lifecycle {
 
     /// Folds a fact. A fact that does not fold is skipped, because a projector must not fail: the driver of the run
     /// reports the error.
-    pub(in crate::telemetry) fn take_in(&mut self, recorded: &JournalEntry) {
+    pub fn apply(&mut self, recorded: &JournalEntry) {
         match (&mut self.run, &recorded.event) {
             (None, Event::Started(started)) => self.run = Some(Run::begin(started.clone())),
             (Some(run), event) => {
@@ -101,12 +100,12 @@ impl Lifecycle {
     }
 
     /// The run, with every fact folded so far.
-    pub(in crate::telemetry) fn run(&self) -> Option<&Run> {
+    pub fn run(&self) -> Option<&Run> {
         self.run.as_ref()
     }
 
     /// Model turns started; 0 before the first.
-    pub(in crate::telemetry) fn iteration(&self) -> u32 {
+    pub fn iteration(&self) -> u32 {
         self.iteration
     }
 
@@ -323,7 +322,7 @@ impl Lifecycle {
     fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> LifecycleKind {
         let call = self.call_ref(id);
         let is_error = outcome.is_error();
-        let error = error_word(outcome);
+        let error = outcome.error_type();
         let text = text_of(&outcome.content());
         let kept = outcome.kept().to_vec();
         let whole: u64 = kept.iter().filter(|kept| kept.form.is_text()).map(|kept| kept.bytes).sum();
@@ -418,15 +417,6 @@ impl Lifecycle {
                 .map(|problem| Problem { message: String::new(), received: None, ..problem.clone() })
                 .collect(),
         }
-    }
-}
-
-/// The stable error word of a call, as in `error.type` of its span.
-pub(in crate::telemetry) fn error_word(outcome: &Outcome) -> Option<&'static str> {
-    match outcome {
-        Outcome::Returned(output) => output.is_error.then_some("tool_error"),
-        Outcome::Failed(failure) => Some(failure.kind.as_str()),
-        Outcome::Unknown => Some("unknown"),
     }
 }
 

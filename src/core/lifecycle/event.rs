@@ -3,16 +3,14 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallRef, Content, Owed};
+use super::{CallRef, Content, Delta, PendingRef};
 use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
-use crate::core::run::{
-    Answer, Channel, Coverage, Granted, PendingItem, PolicyMark, Rejection, Scope, Status, ToolAccess,
-};
+use crate::core::policy::PolicyMark;
+use crate::core::run::{Answer, Channel, Coverage, Granted, PendingItem, Rejection, Scope, Status, ToolAccess};
 use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
-use crate::ports::Delta;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fields of
 /// its kind.
@@ -54,7 +52,7 @@ pub enum LifecycleKind {
     Resumed { trace_id: TraceId },
     /// The run waits for the items listed.
     #[serde(rename = "execution.pending")]
-    Pending { pending: Vec<Owed> },
+    Pending { pending: Vec<PendingRef> },
     /// The run ended with a valid answer.
     #[serde(rename = "execution.completed")]
     Completed {
@@ -385,7 +383,7 @@ pub enum LifecycleKind {
 impl LifecycleEvent {
     /// `execution.pending`. The sender must know that the run waits: waiting is never journaled (law 8).
     pub fn pending(run: &RunId, at: Timestamp, iteration: u32, items: &[PendingItem], content: Content) -> Self {
-        let pending = items.iter().map(|item| Owed::new(item, content)).collect();
+        let pending = items.iter().map(|item| PendingRef::new(item, content)).collect();
         Self { seq: None, run_id: run.clone(), at: Some(at), iteration, fact: LifecycleKind::Pending { pending } }
     }
 

@@ -1,13 +1,16 @@
 //! Public lifecycle stream: the events that a viewer, an SSE client or a log reads while a run is active.
+//!
+//! [`Lifecycle`] projects them from the journal. Sinks in the terminal, the gateway and telemetry only render them.
 
 mod call;
+mod delta;
 mod event;
 mod projector;
 
-pub use call::{CallRef, Owed, ToolRef};
+pub use call::{CallRef, PendingRef, ToolRef};
+pub use delta::Delta;
 pub use event::{LifecycleEvent, LifecycleKind};
 pub use projector::Lifecycle;
-pub(in crate::telemetry) use projector::error_word;
 
 /// Whether events carry content: tool arguments, results, answers, and messages that may quote them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,33 @@
+//! Streamed fragments of replies and calls.
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::id::CallId;
+use crate::core::tool::Progress;
+
+/// A fragment of a running reply or call: shown live, never journaled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Delta {
+    /// Text of the answer.
+    #[serde(rename = "llm.text.delta")]
+    Text {
+        /// The fragment.
+        text: String,
+    },
+    /// Visible reasoning.
+    #[serde(rename = "llm.reasoning.delta")]
+    Reasoning {
+        /// The fragment.
+        text: String,
+    },
+    /// Progress of a call.
+    #[serde(rename = "tool.mcp.progress")]
+    Progress {
+        /// The call.
+        call: CallId,
+        /// The server's report.
+        #[serde(flatten)]
+        progress: Progress,
+    },
+}

@@ -1,0 +1,89 @@
+//! Deadlines of pending items: when they expire, and the events that follow. Events have no clock; the journal passes
+//! the time of each event to the fold, and everything here is derived from that.
+//!
+//! The time for an answer begins when the run starts to wait for it. While other calls of the turn are running, pending
+//! items may not have been shown to a person yet, and no answer can be late.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::state::Phase;
+use super::turn::Call;
+use super::{Channel, Event, PendingCounts, ResumeError, Run, Step};
+use crate::core::id::CallId;
+
+impl Run {
+    /// Starts the time of everything that the run waits for as of now.
+    pub(super) fn start_deadlines(&mut self) {
+        let has_no_time = |call: &Call| call.is_awaited() && call.deadline.since.is_none();
+        let is_new = matches!(&self.phase, Phase::Working { turn, .. } if turn.calls.iter().any(has_no_time));
+        if !is_new || !matches!(self.next(), Step::Wait(_)) {
+            return;
+        }
+        let now = self.clock;
+        let Phase::Working { turn, .. } = &mut self.phase else { return };
+        turn.calls.iter_mut().filter(|call| has_no_time(call)).for_each(|call| call.deadline.since = now);
+    }
+
+    /// Expiry events for everything that was not answered in time. A driver that resumes a run records them first.
+    pub fn overdue(&self, now: Timestamp) -> Vec<Event> {
+        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
+        let late = |call: &&Call| call.is_awaited() && call.deadline.until().is_some_and(|until| until <= now);
+        turn.calls.iter().filter(late).map(|call| Event::Expired { call: call.asked.id.clone() }).collect()
+    }
+
+    /// Extends the deadline of a pending item. Repeating an extension has no further effect.
+    pub(super) fn accept_extension(
+        &self,
+        id: &CallId,
+        until: Timestamp,
+        by: &str,
+        via: Channel,
+    ) -> Result<Vec<Event>, Vec<ResumeError>> {
+        let call_id = id.clone();
+        if self.ending().is_some() {
+            return Err(vec![self.over()]);
+        }
+        if self.is_late(id) {
+            return Err(vec![ResumeError::TooLate { call_id }]);
+        }
+        let Some(call) = self.call(id).filter(|call| Self::pending_item(call).is_some()) else {
+            return Err(vec![ResumeError::UnknownCall { call_id }]);
+        };
+        if !call.is_awaited() || call.deadline.answer_timeout_s.is_none() {
+            return Err(vec![ResumeError::NoDeadline { call_id }]);
+        }
+        if let Some(refusal) = self.unusable_extension(id, by) {
+            return Err(vec![refusal]);
+        }
+        match call.deadline.until().max(call.deadline.extended) {
+            Some(now) if now == until => Ok(Vec::new()),
+            Some(now) if now > until => Err(vec![ResumeError::NotLater { call_id, until: now }]),
+            Some(_) | None => Ok(vec![Event::Extended { call: call_id, until, by: by.to_owned(), via }]),
+        }
+    }
+
+    /// Pending counts of a waiting run that began then. The run's own deadline counts like the deadlines of its items.
+    pub fn pending_counts(&self, began: Timestamp) -> PendingCounts {
+        let pending = self.pending();
+        if pending.is_empty() {
+            // A running run waits only for answers to calls that are held open.
+            return PendingCounts::of(&self.open_items());
+        }
+        let pending_counts = PendingCounts::of(&pending);
+        PendingCounts { due_at: pending_counts.due_at.into_iter().chain(self.ends_by(began)).min(), ..pending_counts }
+    }
+
+    /// The deadline of a run that began then, if its limits have one.
+    pub fn ends_by(&self, began: Timestamp) -> Option<Timestamp> {
+        let deadline = Duration::from_secs(self.started.spec.limits.deadline_s?);
+        began.checked_add(deadline).ok()
+    }
+
+    /// The earliest deadline of the pending items.
+    pub fn due_at(&self) -> Option<Timestamp> {
+        let Phase::Working { turn, .. } = &self.phase else { return None };
+        turn.calls.iter().filter(|call| call.is_awaited()).filter_map(|call| call.deadline.until()).min()
+    }
+}

@@ -1,0 +1,36 @@
+//! Steps of a run.
+
+use super::{Ending, Event, PendingItem, ToolAccess};
+use crate::core::error::Failure;
+use crate::core::id::CallId;
+use crate::core::tool::ToolName;
+
+/// The next step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Append these events; they follow from the journal alone.
+    Record(Vec<Event>),
+    /// List the available tools, and record `tools.listed`.
+    ListTools,
+    /// Ask the approval cache which of these guarded tools are granted, and record `approvals.resolved`.
+    ResolveApprovals(Vec<ToolName>),
+    /// Record `llm.call.started`, call the model that [`Run::candidate`](super::Run::candidate) names, record the result.
+    CallModel {
+        /// 1 for the first attempt of the turn.
+        attempt: u32,
+        /// Whether tools may be called.
+        tool_access: ToolAccess,
+        /// The failure of the previous attempt at the same model, after which the driver waits before the retry.
+        after: Option<Failure>,
+    },
+    /// Check this final answer, and record `output.validated`.
+    ValidateOutput(String),
+    /// Check arguments and policy of these calls, and record `tool.checked` for each.
+    CheckCalls(Vec<CallId>),
+    /// Record `tool.started` for these calls, make them concurrently, record each result as it arrives.
+    RunTier(Vec<CallId>),
+    /// Stop here. The run continues when these items are answered.
+    Wait(Vec<PendingItem>),
+    /// Nothing; the run is over.
+    Done(Ending),
+}

@@ -1,0 +1,23 @@
+//! Transcript: strictly alternating messages.
+
+use std::sync::Arc;
+
+use crate::core::chat::{Message, ProviderState};
+
+/// Appends a message. Two consecutive messages of one role are joined, so that roles alternate strictly. A message
+/// without text adds nothing, because providers refuse it.
+pub(super) fn say(messages: &mut Vec<Arc<Message>>, message: Message) {
+    let is_blank = message.content.iter().all(|part| part.as_text() == Some(""));
+    if is_blank && message.provider_state.is_none() {
+        return;
+    }
+    match messages.last_mut() {
+        Some(last) if last.role == message.role => {
+            let last = Arc::make_mut(last);
+            last.content.extend(message.content);
+            // A turn that the provider paused continues in the next one, and is replayed as the original two.
+            last.provider_state = ProviderState::join(last.provider_state.take(), message.provider_state);
+        }
+        Some(_) | None => messages.push(Arc::new(message)),
+    }
+}

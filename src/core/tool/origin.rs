@@ -1,0 +1,28 @@
+//! Origin of a tool: the party that runs it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::id::ServerId;
+
+/// The party that runs a tool.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Origin {
+    /// toolgate calls an MCP server.
+    Mcp {
+        /// The configured server.
+        server: ServerId,
+        /// The server's name for the tool.
+        tool: String,
+    },
+    /// The calling application runs it; the run waits for its result.
+    External {
+        /// The caller's name for the tool.
+        tool: String,
+    },
+    /// toolgate runs it itself.
+    Builtin {
+        /// The tool; also the name the model sees.
+        tool: String,
+    },
+}

@@ -1,0 +1,32 @@
+//! Observations of a connection's messages on their way to the SDK.
+
+use super::replies::Replies;
+use super::resumable::Resumable;
+use crate::mcp::headers::ToolHeaders;
+use crate::mcp::task_only::TaskOnly;
+use crate::mcp::traffic::Traffic;
+use crate::mcp::transport::Requests;
+
+/// Observations of one connection's messages on their way to the SDK. Clones share the same observations.
+#[derive(Clone, Debug, Default)]
+pub(in crate::mcp) struct Seen {
+    /// The header annotations of its tools.
+    pub(super) tools: ToolHeaders,
+    /// Its tools that can be called as tasks only.
+    pub(super) task_only: TaskOnly,
+    /// The requests in flight.
+    pub(super) requests: Requests,
+    /// Its messages besides answers.
+    pub(super) traffic: Traffic,
+    /// The server's requests that wait for replies.
+    pub(super) replies: Replies,
+    /// Its streams that can be resumed.
+    pub(super) resumable: Resumable,
+}
+
+impl Seen {
+    /// Collects the observations in these values.
+    pub(in crate::mcp) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
+        Self { tools, task_only, requests, traffic, ..Self::default() }
+    }
+}
