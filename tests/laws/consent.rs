@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use toolgate::core::id::CallId;
 use toolgate::core::run::{
-    Answer, Authorization, Binding, CallState, CallVerdict, Event, InDoubt, Limits, PolicyMark, Run, Spec, Step,
+    Authorization, Binding, CallState, CallVerdict, DecisionKind, Event, InDoubt, Limits, PolicyMark, Run, Spec, Step,
 };
 use toolgate::core::tool::Origin;
 
@@ -39,7 +39,7 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
             }
             Event::ApprovalDecided { call, decision } => {
                 rights.remove(call);
-                if decision.answer == Answer::Approve {
+                if decision.answer == DecisionKind::Approve {
                     rights.insert(call.clone(), "a person");
                 }
             }
@@ -126,7 +126,7 @@ fn a_call_in_doubt_twice_asks_two_questions() {
     let mut seen = Vec::new();
     for _ in 0..3 {
         seen.push(hand.run.binding(&"a".into(), None).unwrap().digest(&"run".into(), &"a".into()));
-        hand.record(Event::ApprovalDecided { call: "a".into(), decision: decision(Answer::Approve) });
+        hand.record(Event::ApprovalDecided { call: "a".into(), decision: decision(DecisionKind::Approve) });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
         // The process dies, and the next driver asks.
         assert_eq!(hand.run.next(), Step::CheckCalls(vec!["a".into()]));
@@ -146,7 +146,7 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
             run.apply(event).unwrap();
         }
         match event {
-            Event::ApprovalDecided { call, decision } if decision.answer == Answer::Approve => {
+            Event::ApprovalDecided { call, decision } if decision.answer == DecisionKind::Approve => {
                 standing.insert(call.clone());
             }
             // An answer on the open call is used at once, and one that only declines may settle the call.

@@ -8,7 +8,7 @@ use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::core::run::{
-    Answer, Channel, Coverage, Granted, PendingItem, PolicyMark, Rejection, Scope, Status, ToolAccess,
+    Channel, Coverage, DecisionKind, Granted, PendingItem, PolicyMark, Rejection, Scope, Status, ToolAccess,
 };
 use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
@@ -298,7 +298,7 @@ pub enum LifecycleKind {
     ApprovalDecided {
         #[serde(flatten)]
         call: CallRef,
-        answer: Answer,
+        answer: DecisionKind,
         by: String,
         via: Channel,
         scope: Scope,

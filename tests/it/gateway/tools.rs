@@ -85,7 +85,7 @@ on_every_store! {
         let inbox = served.get("/v1/approvals").await;
         assert_eq!(inbox.body["data"][0]["run_id"], waits.body["run_id"]);
         let run = waits.text("run_id").into();
-        let resume = Resume { decisions: vec![("call_1".into(), yes())], ..Resume::default() };
+        let resume = Resume::default().with("call_1", yes());
         let report = served.world.another_process().await.resume(&run, resume).await.unwrap();
         assert_eq!(report.output.unwrap().text, "delete done");
         assert_eq!(served.world.servers.calls().len(), 1);

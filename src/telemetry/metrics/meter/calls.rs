@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{Meter, seconds};
 use crate::core::id::CallId;
-use crate::core::run::{Answer, CallVerdict, Decision, Rejection};
+use crate::core::run::{CallVerdict, Decision, DecisionKind, Rejection};
 use crate::core::tool::{Builtin, CallTransport, Origin, Outcome, Tool};
 use crate::telemetry::lifecycle::error_word;
 use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
@@ -68,8 +68,8 @@ impl Meter {
 
     pub(super) fn decided(&self, id: &CallId, decision: &Decision, at: Timestamp) -> Vec<Measurement> {
         let answer = match decision.answer {
-            Answer::Approve => "approve",
-            Answer::Deny => "deny",
+            DecisionKind::Approve => "approve",
+            DecisionKind::Deny => "deny",
         };
         self.approval(id, answer, at)
     }
