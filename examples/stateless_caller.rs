@@ -16,7 +16,7 @@ use toolgate::core::run::Status;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::envelope::{Envelope, EnvelopeError, EnvelopeKey, EnvelopeKeys};
-use toolgate::runner::{Agent, AgentRunner, Answer, Request, Resume, RunnerError};
+use toolgate::runner::{Agent, AgentRunner, Answer, Request, RunnerError};
 use toolgate::stores::MemoryStore;
 
 const CONVERSATION: &str = r#"{"turns": [

@@ -11,7 +11,7 @@ use toolgate::core::run::{
 };
 use toolgate::core::tool::{
     Arguments, ElicitationRequest, ElicitationResponse, Outcome, Problem, Question, TaskHandle, TierMode, ToolCall,
-    ToolName, ToolOutput,
+    ToolName,
 };
 
 use crate::fixtures::{call, noon, problem, smaller_toolset, spec};

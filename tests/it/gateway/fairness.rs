@@ -18,7 +18,7 @@ use toolgate::runner::{AgentRunner, Answer, Request, Resume};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
-use super::served::Answer;
+use super::served::HttpAnswer;
 use super::site::until;
 use super::streamed::Stream;
 
@@ -100,9 +100,9 @@ impl Shop {
         Self { store, address, client: reqwest::Client::new(), _serving: serving }
     }
 
-    async fn get(&self, tenant: &str, path: &str) -> Answer {
+    async fn get(&self, tenant: &str, path: &str) -> HttpAnswer {
         let request = self.client.request(Method::GET, format!("http://{}{path}", self.address));
-        Answer::of(request.header("x-tenant", tenant).send().await.unwrap()).await
+        HttpAnswer::of(request.header("x-tenant", tenant).send().await.unwrap()).await
     }
 }
 

@@ -12,7 +12,7 @@ use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Activity, Agent, AgentRunner, Answer, Capacity, Execution, Request, Resume};
 use toolgate::stores::MemoryStore;
 
-use super::served::Answer;
+use super::served::HttpAnswer;
 use super::site::{Site, until};
 
 pub(super) fn agent(turns: &Value) -> Agent {
@@ -80,7 +80,7 @@ async fn a_full_queue_refuses_new_runs_and_resumes_known_ones() {
     let new = json!({"input": "Hello", "external_tools": [tool]});
     let pending = site.post("/v1/runs", new.clone()).await;
     assert_eq!(pending.text("status"), "pending", "{pending:?}");
-    let resume = |pending: &Answer| {
+    let resume = |pending: &HttpAnswer| {
         let call = pending.body["pending"][0]["call_id"].as_str().unwrap();
         (RunId::from(pending.text("id")), Resume::default().with(call, Answer::output(1)))
     };

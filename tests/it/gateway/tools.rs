@@ -9,7 +9,7 @@ use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::{Agent, Resume};
 
 use super::people::{self, Person};
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use super::site::until;
 use crate::fakes::tool;
 use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, yes};
@@ -21,7 +21,7 @@ fn clerk() -> Given {
         .whose_policy_says(Verdict::Deny, "mcp_files_shred")
 }
 
-async fn call(served: &Served, tool: &str, arguments: Value) -> Answer {
+async fn call(served: &Served, tool: &str, arguments: Value) -> HttpAnswer {
     served.post(&format!("/v1/tools/{tool}/call"), json!({"arguments": arguments})).await
 }
 

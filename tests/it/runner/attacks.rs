@@ -10,7 +10,7 @@ use toolgate::core::tool::{Annotations, McpTool};
 use toolgate::runner::{Fork, Report, Request, RunnerError};
 
 use super::world::{
-    Given, World, answer_to, decisions, given_an_agent, partly, results, say, yes, yes_but_with, yes_for_the_session,
+    Given, World, answer_to, decisions, given_an_agent, results, say, yes, yes_but_with, yes_for_the_session,
 };
 use crate::fakes::tool;
 
