@@ -14,7 +14,7 @@ use toolgate::core::policy::Policy;
 use toolgate::core::run::{PendingItem, Status};
 use toolgate::core::tool::{Arguments, ExternalTool};
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::runner::{Agent, AgentRunner, Report, Request, ResultFor, Resume};
+use toolgate::runner::{Agent, AgentRunner, Answer, Report, Request, Resume};
 use toolgate::stores::{Durability, SqliteStore};
 
 const CONVERSATION: &str = r#"{"turns": [
@@ -41,8 +41,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Hours later, in another process.
     let runner = runner(&database).await?;
-    let results = report.pending.iter().filter_map(execute).collect();
-    let report: Report = runner.resume(&report.run_id, Resume { results, ..Resume::default() }).await?;
+    let answers: Resume = report.pending.iter().filter_map(execute).collect();
+    let report: Report = runner.resume(&report.run_id, answers).await?;
     runner.close().await;
 
     assert_eq!(report.status, Status::Completed);
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The tool of this application. An error is a result as well: the model reads it and continues.
-fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, toolgate::core::tool::Outcome)> {
+fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, Answer)> {
     let PendingItem::ExternalResult { call_id, tool, arguments, .. } = item else { return None };
     println!("  {tool} {}", arguments.to_value());
     let id = match arguments {
@@ -59,8 +59,8 @@ fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, toolgate::
         Arguments::Malformed(_) => None,
     };
     Some(match id {
-        Some("77") => ResultFor::output(call_id.clone(), json!({"status": "paid"})),
-        other => ResultFor::error(call_id.clone(), format!("there is no order {}", other.unwrap_or("without an id"))),
+        Some("77") => (call_id.clone(), Answer::output(json!({"status": "paid"}))),
+        other => (call_id.clone(), Answer::error(format!("there is no order {}", other.unwrap_or("without an id")))),
     })
 }
 

@@ -16,7 +16,7 @@ use toolgate::core::run::Status;
 use toolgate::core::tool::ExternalTool;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::envelope::{Envelope, EnvelopeError, EnvelopeKey, EnvelopeKeys};
-use toolgate::runner::{Agent, AgentRunner, Request, ResultFor, Resume, RunnerError};
+use toolgate::runner::{Agent, AgentRunner, Answer, Request, RunnerError};
 use toolgate::stores::MemoryStore;
 
 const CONVERSATION: &str = r#"{"turns": [
@@ -53,10 +53,9 @@ async fn first_request() -> Result<String, Box<dyn Error>> {
 /// to show, `pending` to work on.
 async fn second_request(body: &str) -> Result<String, RunnerError> {
     let envelope = Envelope::from_json(body.as_bytes())?;
-    let results =
-        envelope.pending.iter().map(|item| ResultFor::output(item.call_id().clone(), json!({"status": "paid"})));
-    let resume = Resume { results: results.collect(), ..Resume::default() };
-    let report = node().map_err(|_| RunnerError::Closed)?.resume_from(&envelope, resume).await?;
+    let answers =
+        envelope.pending.iter().map(|item| (item.call_id().clone(), Answer::output(json!({"status": "paid"}))));
+    let report = node().map_err(|_| RunnerError::Closed)?.resume_from(&envelope, answers.collect()).await?;
     Ok(report.output.map(|output| output.text).unwrap_or_default())
 }
 

@@ -14,7 +14,7 @@
 //! use toolgate::core::run::{PendingItem, Status};
 //! use toolgate::core::tool::ExternalTool;
 //! use toolgate::models::scripted::{Script, ScriptedModel};
-//! use toolgate::runner::{Agent, AgentRunner, Request, ResultFor, Resume};
+//! use toolgate::runner::{Agent, AgentRunner, Request, Answer, Resume};
 //! use toolgate::stores::MemoryStore;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -43,10 +43,10 @@
 //! assert_eq!(report.status, Status::Pending);
 //!
 //! // Run the pending calls, and resume. Any process that opens the same store could do this.
-//! let results = report.pending.iter().map(|item: &PendingItem| {
-//!     ResultFor::output(item.call_id().clone(), json!({"status": "paid"}))
+//! let answers = report.pending.iter().map(|item: &PendingItem| {
+//!     (item.call_id().clone(), Answer::output(json!({"status": "paid"})))
 //! });
-//! let resume = Resume { results: results.collect(), ..Resume::default() };
+//! let resume: Resume = answers.collect();
 //! let report = runner.resume(&report.run_id, resume).await?;
 //! assert_eq!(report.output.map(|output| output.text).as_deref(), Some("Order 77 is paid."));
 //! # Ok(())

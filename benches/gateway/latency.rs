@@ -12,7 +12,7 @@ use toolgate::core::chat::{Reply, Stop};
 use toolgate::core::id::RunId;
 use toolgate::core::tool::{ExternalTool, ToolCall};
 use toolgate::ports::{Conversation, DeltaSink, EventSink, Model, ModelFailure, ModelIdentity, ModelRequest, Update};
-use toolgate::runner::{Request, ResultFor, Resume};
+use toolgate::runner::{Answer, Request, Resume};
 
 use crate::figures::Figures;
 use crate::subject::{Kept, Ready, Subject};
@@ -72,7 +72,7 @@ pub async fn resume(subject: Subject, repetitions: usize) -> Figures {
         let sent = Instant::now();
         match subject {
             Subject::InProcess => {
-                let resume = Resume { results: vec![ResultFor::output(call, json!("seen"))], ..Resume::default() };
+                let resume = Resume::default().with(call, Answer::output(json!("seen")));
                 ready.runner.resume(&report.run_id, resume).await.unwrap();
             }
             Subject::Http => {
@@ -119,8 +119,8 @@ pub async fn events(readers: usize, repetitions: usize) -> Figures {
         }
         // Every reader has caught up when it receives the pending event.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let results = vec![ResultFor::output(report.pending[0].call_id().clone(), json!("seen"))];
-        ready.runner.resume(&run, Resume { results, ..Resume::default() }).await.unwrap();
+        let resume = Resume::default().with(report.pending[0].call_id().clone(), Answer::output("seen"));
+        ready.runner.resume(&run, resume).await.unwrap();
         let read: Vec<(u64, Instant)> = reading.join_all().await.into_iter().flatten().collect();
         let noted = noted.0.lock().unwrap();
         times.extend(read.into_iter().filter_map(|(seq, at)| Some(at - *noted.get(&(run.clone(), seq))?)));

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Channel, Coverage, Decision, Resume, Scope};
+use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Resume, Scope};
 use crate::core::tool::Arguments;
 pub(super) use file::read;
 pub(super) use inputs::{inputs, reactions, repeat};
@@ -80,7 +80,13 @@ impl From<Covers> for Coverage {
 /// An approval by the user of this terminal.
 pub(super) fn approval(scope: Scope, covers: Option<Coverage>, edited_arguments: Option<Arguments>) -> Decision {
     let covers = coverage(scope, covers);
-    Decision { scope, covers, edited_arguments, via: Channel::CommandLine, ..Decision::new(Answer::Approve, who()) }
+    Decision {
+        scope,
+        covers,
+        edited_arguments,
+        via: Channel::CommandLine,
+        ..Decision::new(DecisionKind::Approve, who())
+    }
 }
 
 /// The coverage of an approval beyond its call. Session and permanent approvals cover the same arguments unless the
@@ -95,7 +101,7 @@ fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
 /// A denial by the user of this terminal.
 pub(super) fn denial(reason: Option<String>) -> Decision {
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    Decision { reason, via: Channel::CommandLine, ..Decision::new(Answer::Deny, who()) }
+    Decision { reason, via: Channel::CommandLine, ..Decision::new(DecisionKind::Deny, who()) }
 }
 
 /// The name of the user of this terminal, read from its environment.
@@ -109,11 +115,7 @@ pub(super) fn who() -> String {
 pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
     let mut merged = flags;
     if let Some(file) = file {
-        merged.results.extend(file.results);
-        merged.decisions.extend(file.decisions);
-        merged.seen.extend(file.seen);
         merged.answers.extend(file.answers);
-        merged.inputs.extend(file.inputs);
         merged.partial |= file.partial;
         merged.expected_version = merged.expected_version.or(file.expected_version);
     }

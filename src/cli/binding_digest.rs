@@ -1,8 +1,9 @@
 //! Binding digests: the digest with which a decision names the call that was shown, so that the decision cannot apply
 //! to a changed call. People type a prefix of a digest; the runner compares whole digests.
 
+use super::error::CliError;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{PendingItem, Resume};
+use crate::core::run::{Answer, PendingItem, Resume};
 
 /// The minimum number of hexadecimal digits of a prefix.
 const FEWEST: usize = 12;
@@ -53,9 +54,23 @@ pub(super) fn short(run: &RunId, item: &PendingItem) -> Option<String> {
     Some(digest.strip_prefix(PREFIX).unwrap_or(&digest).chars().take(OFFERED).collect())
 }
 
+/// Binds the decisions about these calls to the digests that the user saw.
+pub(super) fn bind(resume: &mut Resume, seen: &[SeenAt]) -> Result<(), CliError> {
+    for SeenAt { call, seen: shown } in seen {
+        let mut answers = resume.answers.iter_mut().filter(|(answered, _)| answered == call);
+        let Some((_, Answer::Decision { seen, .. })) = answers.find(|(_, answer)| answer.decision().is_some()) else {
+            let message = format!("--seen {call}: there is no decision about the call");
+            return Err(CliError::usage(message).with_remedy(format!("add --approve {call} or --deny {call}")));
+        };
+        *seen = Some(shown.clone().into_digest());
+    }
+    Ok(())
+}
+
 /// Completes the prefixes that match a pending item. It keeps other prefixes, which the runner rejects.
 pub(super) fn complete(resume: &mut Resume, run: &RunId, waiting: &[PendingItem]) {
-    for (call, seen) in &mut resume.seen {
+    for (call, answer) in &mut resume.answers {
+        let Answer::Decision { seen: Some(seen), .. } = answer else { continue };
         let item = waiting.iter().find(|item| item.call_id() == call);
         let in_force = item.and_then(PendingItem::binding).map(|binding| binding.digest(run, call));
         if let Some(whole) = in_force.filter(|whole| whole.starts_with(seen.as_str())) {

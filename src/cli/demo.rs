@@ -16,12 +16,12 @@ use super::follow::{Display, Follow};
 use super::output::Output;
 use super::setup::{self, Changes, ConfigFlag};
 use super::text::list;
-use super::view::{Again, Answer, LiveView, Look};
+use super::view::{Again, AnswerPlacement, LiveView, Look};
 use crate::app::App;
 use crate::config::{ModelSettings, Settings};
 use crate::core::id::RunId;
-use crate::core::run::{Decision, Input, PendingItem, Resume, Scope, Status};
-use crate::runner::{Report, Request, ResultFor};
+use crate::core::run::{Answer, Decision, Input, PendingItem, Resume, Scope, Status};
+use crate::runner::{Report, Request};
 
 const FILES: [(&str, &str); 3] = [
     ("toolgate.yaml", include_str!("../../examples/demo/toolgate.yaml")),
@@ -110,7 +110,7 @@ impl Scene<'_> {
         out: &mut Output,
     ) -> Result<Report, CliError> {
         let look = Look { paint: out.paint(), width: out.width() };
-        let display = Display::Live(Box::new(LiveView::new(look, Answer::InStory)));
+        let display = Display::Live(Box::new(LiveView::new(look, AnswerPlacement::InStory)));
         let (execution, known) = match (&self.run, answers) {
             (Some(run), Some(answers)) => {
                 let known = app.runner.journal(run).await?;
@@ -141,7 +141,7 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
                 narrate(out, &format!("The run is pending: {name} requires approval. ({why})"));
                 narrate(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None, None) };
-                resume.decisions.push((call_id.clone(), decision));
+                resume = resume.with(call_id.clone(), decision);
             }
             PendingItem::ExternalResult { call_id, name, .. } => {
                 narrate(
@@ -151,7 +151,7 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
                 narrate(out, "hours may pass. The demo plays the application: it pays, and resumes the run from the");
                 narrate(out, "database in a restarted program.");
                 let result = json!({"status": "refunded", "reference": "R-2301"});
-                resume.results.push(ResultFor::output(call_id.clone(), result));
+                resume = resume.with(call_id.clone(), Answer::output(result));
             }
             // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
             PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {}

@@ -5,7 +5,7 @@ use super::held::{self, Person};
 use super::interrupt::{Interrupt, Interrupts};
 use super::output::Output;
 use super::prompt;
-use super::view::{Answer, LiveView, Look, Shown};
+use super::view::{AnswerPlacement, LiveView, Look, Shown};
 use crate::app::App;
 use crate::core::id::RunId;
 use crate::core::lifecycle::{Content, Lifecycle, LifecycleEvent};
@@ -32,8 +32,8 @@ impl Display {
         match (json, quiet, out.is_terminal()) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::Quiet,
-            (false, false, true) => Self::Live(live_view(out.paint(), Answer::InStory)),
-            (false, false, false) => Self::Lines(live_view(out.note_paint(), Answer::Apart)),
+            (false, false, true) => Self::Live(live_view(out.paint(), AnswerPlacement::InStory)),
+            (false, false, false) => Self::Lines(live_view(out.note_paint(), AnswerPlacement::Apart)),
         }
     }
 

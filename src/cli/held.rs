@@ -13,7 +13,7 @@ use super::refusal;
 use super::text::block;
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{PendingItem, Resume, ResumeError};
+use crate::core::run::{Answer, PendingItem, Resume, ResumeError};
 use crate::runner::{Report, RunnerError};
 
 /// The person at the terminal, with the prompts that they left open. A prompt left open is not shown again.
@@ -63,7 +63,7 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
         }
         let calls: Vec<CallId> = items.iter().map(|item| item.call_id().clone()).collect();
         let Asked { given, elsewhere } = asked(follow, run, state.length(), items.clone(), out).await?;
-        let answered = given.iter().flat_map(|given| &given.inputs).map(|(call, _)| call);
+        let answered = given.iter().flat_map(|given| &given.answers).map(|(call, _)| call);
         let answered: Vec<CallId> = answered.chain(&elsewhere).cloned().collect();
         for call in calls.iter().filter(|call| !answered.contains(call)) {
             follow.app.runner.release_held(run, call);
@@ -126,7 +126,7 @@ async fn asked(
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
     let mut decisions = Elsewhere::of(follow.app, run);
-    let mut resume = Resume { partial: true, ..Resume::default() };
+    let mut resume = Resume::default().partial();
     for item in &items {
         let question = item.clone();
         let asking = tokio::task::spawn_blocking(move || {
@@ -138,7 +138,7 @@ async fn asked(
             answered = asking => match answered {
                 Ok((asked, Ok(said))) => {
                     prompt = asked;
-                    add(&mut resume, said);
+                    resume.answers.extend(said.answers);
                 }
                 // An unreadable terminal counts as no person.
                 Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
@@ -162,33 +162,27 @@ async fn asked(
             },
         }
     }
-    let calls = resume.results.iter().map(|(call, _)| call).chain(resume.decisions.iter().map(|(call, _)| call));
-    let calls = calls.chain(resume.answers.iter().map(|(call, _)| call));
-    let calls: Vec<&CallId> = calls.chain(resume.inputs.iter().map(|(call, _)| call)).collect();
-    if calls.is_empty() {
+    if resume.answers.is_empty() {
         return nothing(elsewhere);
     }
-    // An answered item may need another prompt, because its answer was rejected or its server asks another question.
-    follow.person.left_open.retain(|(call, _)| !calls.contains(&call));
-    // An approval covers the call that was shown, whatever changed since.
-    resume.seen = resume.decisions.iter().filter_map(|(call, _)| seen(run, call, &items)).collect();
+    for (call, answer) in &mut resume.answers {
+        // An answered item may need another prompt, because its answer was rejected or its server asks another question.
+        follow.person.left_open.retain(|(left_open, _)| left_open != call);
+        // An approval covers the call that was shown, whatever changed since.
+        if let Answer::Decision { seen, .. } = answer {
+            *seen = digest(run, call, &items);
+        }
+    }
     // The same answer to another question has another meaning.
-    resume.expected_version = (!resume.inputs.is_empty()).then_some(version);
+    let answers_a_server = resume.answers.iter().any(|(_, answer)| answer.elicitation().is_some());
+    resume.expected_version = answers_a_server.then_some(version);
     Ok(Asked { given: Some(resume), elsewhere })
 }
 
-/// Adds the answers for one item.
-fn add(resume: &mut Resume, said: Resume) {
-    resume.results.extend(said.results);
-    resume.decisions.extend(said.decisions);
-    resume.answers.extend(said.answers);
-    resume.inputs.extend(said.inputs);
-}
-
 /// The digest of a call as the prompt showed it.
-fn seen(run: &RunId, call: &CallId, shown: &[PendingItem]) -> Option<(CallId, String)> {
+fn digest(run: &RunId, call: &CallId, shown: &[PendingItem]) -> Option<String> {
     let item = shown.iter().find(|item| item.call_id() == call)?;
-    Some((call.clone(), item.binding()?.digest(run, call)))
+    Some(item.binding()?.digest(run, call))
 }
 
 fn named(item: &PendingItem) -> (CallId, &'static str) {

@@ -7,7 +7,7 @@ use super::text::one_line;
 use super::view::{by_way_of, clock, findings};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, Authorization, CallVerdict, Event, JournalEntry, Resume, ResumeError};
+use crate::core::run::{Authorization, CallVerdict, DecisionKind, Event, JournalEntry, Resume, ResumeError};
 use crate::core::tool::escape_untrusted;
 use crate::runner::RunnerError;
 
@@ -52,7 +52,7 @@ pub(super) fn exit(error: &RunnerError) -> Exit {
 
 /// The calls with decisions.
 pub(super) fn decided(resume: &Resume) -> Vec<CallId> {
-    resume.decisions.iter().map(|(call, _)| call.clone()).collect()
+    resume.decisions().map(|(call, _)| call.clone()).collect()
 }
 
 /// The exit code of a run that is idle after decisions. A decision may have no effect, because its call changed.
@@ -106,8 +106,8 @@ fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
             && decided == call
         {
             let word = match decision.answer {
-                Answer::Approve => "approved",
-                Answer::Deny => "denied",
+                DecisionKind::Approve => "approved",
+                DecisionKind::Deny => "denied",
             };
             let by = by(&decision.by, decision.via);
             told = Some(format!("call `{call}` was {word} {by} already; another answer changes nothing"));

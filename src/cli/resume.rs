@@ -20,11 +20,11 @@ use super::setup::{self, Changes, ConfigFlag};
 use super::stdin;
 use crate::app::App;
 use crate::core::chat::Message;
-use crate::core::id::RunId;
-use crate::core::run::{Input, JournalEntry, Resume, Run, Scope};
+use crate::core::id::{CallId, RunId};
+use crate::core::run::{Answer, Input, JournalEntry, Resume, Run, Scope};
 use crate::core::trace::Trace;
 use crate::runner::envelope::Envelope;
-use crate::runner::{Execution, ResultFor, RunnerError};
+use crate::runner::{Execution, RunnerError};
 
 /// The poll interval for a run that another process executes.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -208,19 +208,19 @@ impl ResumeRun {
         if let Some(text) = &self.message {
             // Add the message first, so that the turn after the answers includes it.
             let message = Input::Message(Message::user(text.clone()));
-            let is_settling = !answers.results.is_empty() || !answers.decisions.is_empty();
-            if !is_settling && answers.answers.is_empty() && answers.inputs.is_empty() {
+            if answers.answers.is_empty() {
                 let execution = self.take_up(app, &run, message, trace, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
             seen = app.runner.message(&run, text).await?.version;
         }
-        if !answers.decisions.is_empty() || !answers.inputs.is_empty() {
+        let names_a_question = |answer: &Answer| answer.decision().is_some() || answer.elicitation().is_some();
+        if answers.answers.iter().any(|(_, answer)| names_a_question(answer)) {
             // An approval covers the call shown now, also when an earlier call got the same approval.
             answers.expected_version.get_or_insert(seen);
         }
         let decided = refusal::decided(&answers);
-        if !answers.seen.is_empty() {
+        if !decided.is_empty() {
             binding_digest::complete(&mut answers, &run, &app.runner.load(&run).await?.pending_items());
         }
         match self.take_up(app, &run, Input::Resume(answers), trace, out).await {
@@ -250,9 +250,10 @@ impl ResumeRun {
     /// Parses the answers to questions, using the questions in the journal.
     fn add_answers(&self, answers: &mut Resume, known: &[JournalEntry]) -> Result<(), CliError> {
         let (to_the_model, to_servers) = answers::questions(&self.answers.answer, known);
-        answers.answers.extend(to_the_model);
-        answers.inputs.extend(answers::inputs(&to_servers, &self.answers.decline, known)?);
-        answers::repeat(&mut answers.inputs, &self.answers.repeat)
+        answers.answers.extend(to_the_model.into_iter().map(|(call, answer)| (call, answer.into())));
+        let given = answers::inputs(&to_servers, &self.answers.decline, known)?;
+        answers.answers.extend(given.into_iter().map(|(call, given)| (call, given.into())));
+        answers::repeat(&mut answers.answers, &self.answers.repeat)
     }
 
     /// Resumes a run from the caller's signed envelope.
@@ -332,26 +333,25 @@ impl Answers {
             );
         }
         let value = |given: &Addressed| given.value.clone().unwrap_or_default();
-        let outputs = self.result.iter().map(|r| ResultFor::output(r.call.clone(), answers::json_or_text(&value(r))));
-        let errors = self.error.iter().map(|error| ResultFor::error(error.call.clone(), value(error)));
-        let abandoned = self.abandon.iter().map(|call| ResultFor::abandoned(call.as_str()));
-        let flags = Resume {
-            results: outputs.chain(errors).chain(abandoned).collect(),
-            decisions: answers::decisions(
-                [
-                    (&self.approve, Scope::Once),
-                    (&self.approve_session, Scope::Session),
-                    (&self.approve_always, Scope::Always),
-                ],
-                self.covers.map(Into::into),
-                &self.deny,
-                &self.edit,
-            )?,
-            seen: self.seen.iter().map(|at| (at.call.clone(), at.seen.clone().into_digest())).collect(),
-            partial: self.partial,
-            ..Resume::default()
-        };
-        Ok(answers::merge(flags, self.file()?))
+        let output = |given: &Addressed| Answer::output(answers::json_or_text(&value(given)));
+        let outputs = self.result.iter().map(|result| (result.call.clone(), output(result)));
+        let errors = self.error.iter().map(|error| (error.call.clone(), Answer::error(value(error))));
+        let abandoned = self.abandon.iter().map(|call| (CallId::from(call.as_str()), Answer::abandoned()));
+        let decisions = answers::decisions(
+            [
+                (&self.approve, Scope::Once),
+                (&self.approve_session, Scope::Session),
+                (&self.approve_always, Scope::Always),
+            ],
+            self.covers.map(Into::into),
+            &self.deny,
+            &self.edit,
+        )?;
+        let decisions = decisions.into_iter().map(|(call, decision)| (call, decision.into()));
+        let answers = outputs.chain(errors).chain(abandoned).chain(decisions).collect();
+        let mut resume = answers::merge(Resume { answers, partial: self.partial, ..Resume::default() }, self.file()?);
+        binding_digest::bind(&mut resume, &self.seen)?;
+        Ok(resume)
     }
 
     fn file(&self) -> Result<Option<Resume>, CliError> {

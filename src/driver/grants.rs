@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Driver, Journal};
 use crate::core::id::{CallId, RunId};
 use crate::core::json;
-use crate::core::run::{Answer, Clearance, Coverage, Run, Scope};
+use crate::core::run::{Clearance, Coverage, DecisionKind, Run, Scope};
 use crate::core::tool::{Arguments, summary, summary_of_any};
 use crate::ports::{GivenWith, Grant};
 
@@ -34,7 +34,7 @@ impl Driver<'_> {
 fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Grant> {
     let call = run.call(call_id)?;
     let by_a_person = matches!(call.clearance, Some(Clearance::Person { .. }));
-    let decision = run.decision(call_id).filter(|decision| by_a_person && decision.answer == Answer::Approve)?;
+    let decision = run.decision(call_id).filter(|decision| by_a_person && decision.answer == DecisionKind::Approve)?;
     let is_over = decision.expires_at.is_some_and(|until| until <= now);
     if decision.scope == Scope::Once || is_over {
         return None;

@@ -167,7 +167,7 @@ impl TenantRun {
         trace: Option<Trace>,
         placed: impl FnOnce(RunnerError) -> Problem,
     ) -> Result<Execution, Problem> {
-        if !(resume.results.is_empty() && resume.answers.is_empty() && resume.inputs.is_empty()) {
+        if resume.answers.iter().any(|(_, answer)| answer.decision().is_none()) {
             self.require_may_steer().await?;
         }
         self.require_other_eyes(&resume).await?;

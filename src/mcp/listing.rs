@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::era::Era;
 use super::fault::{Fault, seconds};
 use super::limits::Limits;
-use super::measure::{depth, shortened, size};
+use super::measure::{depth, excerpt, shortened, size};
 use super::transport::Flaw;
 use crate::core::tool::{Annotations, McpTool};
 

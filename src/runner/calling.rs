@@ -15,7 +15,7 @@ use crate::core::chat::{Message, Part, Reply, Role};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::core::pattern::{NamePattern, Pattern};
-use crate::core::run::{Answer, CallVerdict, Event, JournalEntry, OnDeny, Rejection, Spec};
+use crate::core::run::{CallVerdict, DecisionKind, Event, JournalEntry, OnDeny, Rejection, Spec};
 use crate::core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
 use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
@@ -104,7 +104,7 @@ fn came_of(event: &Event) -> Option<Called> {
         Event::CallChecked { verdict: CallVerdict::Rejected { reason, message, problems }, .. } => {
             Some(Called::Rejected { reason: *reason, message: message.clone(), problems: problems.clone() })
         }
-        Event::ApprovalDecided { decision, .. } if decision.answer == Answer::Deny => {
+        Event::ApprovalDecided { decision, .. } if decision.answer == DecisionKind::Deny => {
             let why = decision.reason.as_deref().unwrap_or("no reason was given");
             rejected(Rejection::Denied, &format!("denied by {}: {why}", decision.by))
         }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn denied() -> Event {
-        Event::ApprovalDecided { call: CALL.into(), decision: Decision::new(Answer::Deny, "ann") }
+        Event::ApprovalDecided { call: CALL.into(), decision: Decision::new(DecisionKind::Deny, "ann") }
     }
 
     #[test]

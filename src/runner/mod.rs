@@ -52,13 +52,13 @@ pub use expiry::{ExpiredItems, ExpiredRun};
 pub use fork::Fork;
 pub use grants::NewGrant;
 pub use report::Report;
-pub use request::{Request, ResultFor};
+pub use request::Request;
 pub use run_servers::RunServers;
 pub use system::{SystemClock, UuidIds};
 pub use tasks::{Polled, TaskSaid};
 pub use watch::{RunSubscription, Watch, WatchEvent};
 
-pub use crate::core::run::Resume;
+pub use crate::core::run::{Answer, Resume};
 pub use crate::core::tool::result::ResultCheck;
 pub use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
 

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::run_servers::{RunServers, free_names};
 use super::{Agent, RunnerError};
 use crate::core::chat::Message;
-use crate::core::id::{AgentName, CallId, Principal, RunId, ServerId, SessionId, Tenant};
+use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::core::run::{Spec, TighterLimits};
-use crate::core::tool::{CallFailure, ExternalTool, FailureKind, Outcome, ToolFilter, ToolOutput};
+use crate::core::tool::{ExternalTool, ToolFilter};
 use crate::core::trace::Trace;
 use crate::driver::Ports;
 use crate::ports::McpServers;
@@ -123,27 +123,5 @@ impl Request {
         let tightened = spec.limits.tightened(&self.limits);
         spec.limits = tightened.map_err(|limit| RunnerError::WiderLimit { agent: agent.name.clone(), limit })?;
         Ok(spec)
-    }
-}
-
-/// Results of external tools, as [`super::Resume::results`] expects them.
-#[derive(Clone, Copy, Debug)]
-pub struct ResultFor;
-
-impl ResultFor {
-    /// The call succeeded with this output; any JSON value.
-    pub fn output(call: impl Into<CallId>, output: Value) -> (CallId, Outcome) {
-        (call.into(), Outcome::Returned(ToolOutput::from_value(output)))
-    }
-
-    /// The call failed; the model reads the message.
-    pub fn error(call: impl Into<CallId>, message: impl Into<String>) -> (CallId, Outcome) {
-        (call.into(), Outcome::Returned(ToolOutput::error(message)))
-    }
-
-    /// The caller will not run the call.
-    pub fn abandoned(call: impl Into<CallId>) -> (CallId, Outcome) {
-        let message = "The application did not run this call.".into();
-        (call.into(), Outcome::Failed(CallFailure { kind: FailureKind::Abandoned, message }))
     }
 }

@@ -3,7 +3,7 @@
 use super::run_servers::RunServers;
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{Call, Event, Input, Resume, ResumeError, Run, Spec};
+use crate::core::run::{Answer, Call, Decision, ElicitationAnswer, Event, Input, Resume, ResumeError, Run, Spec};
 use crate::core::tool::result::{Whole, bounded, bounded_message};
 use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
@@ -41,45 +41,56 @@ impl AgentRunner {
     /// Results must match their tool's result schema, edited arguments the tool's input schema, and answers to a server
     /// the schema of its form. Entries for calls that do not wait for them repeat an earlier input.
     async fn check(&self, run: &Run, resume: &Resume) -> Result<(), RunnerError> {
-        let owed = run.pending_items();
-        let is_owed = |id: &CallId, kind: &str| owed.iter().any(|item| item.call_id() == id && item.kind() == kind);
+        let pending = run.pending_items();
         let mut refusals = Vec::new();
-        for (id, outcome) in resume.results.iter().filter(|(id, _)| is_owed(id, "external_result")) {
-            let (Some(call), Outcome::Returned(output)) = (run.call(id), outcome) else { continue };
-            let (Some(tool), false) = (&call.tool, output.is_error) else { continue };
-            let value = output.structured.clone().unwrap_or_else(|| output.joined_text().into());
-            if tool.output_schema.is_some()
-                && let InputFindings::Invalid(problems) = self.inner.ports.inputs.check_result(tool, &value).await
-            {
-                refusals.push(invalid(id, "the result", &problems));
-            }
-        }
-        for (id, decision) in resume.decisions.iter().filter(|(id, _)| is_owed(id, "approval")) {
-            let Some(edited) = &decision.edited_arguments else { continue };
-            let Some(tool) = run.call(id).and_then(|call| call.tool.clone()) else { continue };
-            let problems = match edited {
-                Arguments::Malformed(_) => vec![Problem::whole("json", "not a JSON object")],
-                Arguments::Object(object) => match self.inner.ports.inputs.check(&tool, object, run.budget()).await {
-                    InputFindings::Valid => continue,
-                    InputFindings::Invalid(problems) => problems,
-                },
-            };
-            refusals.push(invalid(id, "the edited arguments", &problems));
-        }
-        for (id, given) in &resume.inputs {
-            let Some(needed) = run.call(id).and_then(Call::elicitation) else { continue };
-            for (key, question) in &needed.questions {
-                let (Question::Form { schema, .. }, Some(reaction)) = (question, given.reactions.get(key)) else {
-                    continue;
-                };
-                let Some(form) = question.with_defaults(reaction.clone()).content else { continue };
-                let findings = self.inner.ports.inputs.check_form(schema, &form.into()).await;
-                if let (InputFindings::Invalid(problems), Action::Accept) = (findings, reaction.action) {
-                    refusals.push(invalid(id, &format!("the answer to `{key}`"), &problems));
-                }
+        for (id, answer) in resume.answers.iter().filter(|(id, answer)| answer.settles(id, &pending)) {
+            match answer {
+                Answer::Result(outcome) => refusals.extend(self.result_problem(run, id, outcome).await),
+                Answer::Decision { decision, .. } => refusals.extend(self.edit_problem(run, id, decision).await),
+                Answer::Elicitation(given) => refusals.extend(self.form_problems(run, id, given).await),
+                Answer::Question(_) => {}
             }
         }
         if refusals.is_empty() { Ok(()) } else { Err(RunnerError::Refused(refusals)) }
+    }
+
+    async fn result_problem(&self, run: &Run, id: &CallId, outcome: &Outcome) -> Option<ResumeError> {
+        let Outcome::Returned(output) = outcome else { return None };
+        let tool = run.call(id)?.tool.as_ref().filter(|tool| tool.output_schema.is_some() && !output.is_error)?;
+        let value = output.structured.clone().unwrap_or_else(|| output.joined_text().into());
+        match self.inner.ports.inputs.check_result(tool, &value).await {
+            InputFindings::Valid => None,
+            InputFindings::Invalid(problems) => Some(invalid(id, "the result", &problems)),
+        }
+    }
+
+    async fn edit_problem(&self, run: &Run, id: &CallId, decision: &Decision) -> Option<ResumeError> {
+        let edited = decision.edited_arguments.as_ref()?;
+        let tool = run.call(id)?.tool.as_ref()?;
+        let problems = match edited {
+            Arguments::Malformed(_) => vec![Problem::whole("json", "not a JSON object")],
+            Arguments::Object(object) => match self.inner.ports.inputs.check(tool, object, run.budget()).await {
+                InputFindings::Valid => return None,
+                InputFindings::Invalid(problems) => problems,
+            },
+        };
+        Some(invalid(id, "the edited arguments", &problems))
+    }
+
+    async fn form_problems(&self, run: &Run, id: &CallId, given: &ElicitationAnswer) -> Vec<ResumeError> {
+        let Some(needed) = run.call(id).and_then(Call::elicitation) else { return Vec::new() };
+        let mut refusals = Vec::new();
+        for (key, question) in &needed.questions {
+            let (Question::Form { schema, .. }, Some(reaction)) = (question, given.reactions.get(key)) else {
+                continue;
+            };
+            let Some(form) = question.with_defaults(reaction.clone()).content else { continue };
+            let findings = self.inner.ports.inputs.check_form(schema, &form.into()).await;
+            if let (InputFindings::Invalid(problems), Action::Accept) = (findings, reaction.action) {
+                refusals.push(invalid(id, &format!("the answer to `{key}`"), &problems));
+            }
+        }
+        refusals
     }
 
     /// The events that an input becomes.
@@ -114,18 +125,21 @@ impl AgentRunner {
         let Input::Resume(resume) = input else { return (input.clone(), Vec::new()) };
         let limit = journal.run().started().spec.limits.result_bytes();
         let (mut resume, mut wholes) = (resume.clone(), Vec::new());
-        for (_, outcome) in &mut resume.results {
-            match outcome {
-                Outcome::Returned(output) => {
+        for (_, answer) in &mut resume.answers {
+            match answer {
+                Answer::Result(Outcome::Returned(output)) => {
                     output.problems.clear();
                     let (fit, more) = bounded(std::mem::take(output), limit, self.inner.ports.keeping());
                     *output = fit;
                     wholes.extend(more);
                 }
-                Outcome::Failed(failure) => {
+                Answer::Result(Outcome::Failed(failure)) => {
                     failure.message = bounded_message(std::mem::take(&mut failure.message), limit);
                 }
-                Outcome::Unknown => {}
+                Answer::Result(Outcome::Unknown)
+                | Answer::Decision { .. }
+                | Answer::Question(_)
+                | Answer::Elicitation(_) => {}
             }
         }
         (Input::Resume(resume), wholes)
@@ -165,12 +179,7 @@ pub(super) fn require_servers(
 /// Whether the input contains anything to record.
 pub(super) fn gives(input: &Input) -> bool {
     match input {
-        Input::Resume(resume) => {
-            !resume.results.is_empty()
-                || !resume.decisions.is_empty()
-                || !resume.answers.is_empty()
-                || !resume.inputs.is_empty()
-        }
+        Input::Resume(resume) => !resume.answers.is_empty(),
         Input::Message(_) | Input::Extend { .. } | Input::Cancel { .. } => true,
     }
 }
@@ -193,16 +202,14 @@ fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<Resum
         *version = run.length();
     }
     let Input::Resume(mut resume) = input else { return Ok(input) };
-    let drifted = resume.seen.iter().filter(|(call, seen)| {
+    let mut drifted = Vec::new();
+    for (call, answer) in &mut resume.answers {
+        let Answer::Decision { decision, seen } = answer else { continue };
         let in_force = run.binding(call, None).map(|binding| binding.digest(id, call));
-        in_force.is_some_and(|digest| digest != *seen)
-    });
-    let drifted: Vec<ResumeError> = drifted.map(|(call, _)| ResumeError::Drifted { call_id: call.clone() }).collect();
-    if !drifted.is_empty() {
-        return Err(drifted);
-    }
-    for (call, decision) in &mut resume.decisions {
+        if in_force.zip(seen.as_ref()).is_some_and(|(in_force, seen)| in_force != *seen) {
+            drifted.push(ResumeError::Drifted { call_id: call.clone() });
+        }
         decision.binding = run.binding(call, decision.edited_arguments.as_ref()).map(Box::new);
     }
-    Ok(Input::Resume(resume))
+    if drifted.is_empty() { Ok(Input::Resume(resume)) } else { Err(drifted) }
 }

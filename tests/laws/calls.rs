@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use toolgate::core::chat::{Message, Part};
 use toolgate::core::id::CallId;
-use toolgate::core::run::{Answer, CallState, CallVerdict, Event, Run};
+use toolgate::core::run::{CallState, CallVerdict, DecisionKind, Event, Run};
 use toolgate::core::tool::TierMode;
 
 use crate::provider::{Open, refusal};
@@ -51,7 +51,7 @@ fn stories(journal: &[Event]) -> BTreeMap<CallId, Story> {
             Event::ApprovalDecided { call, decision } => {
                 let doubted = matches!(before.call(call).unwrap().state, CallState::Asked { in_doubt: true, .. });
                 let story = stories.entry(call.clone()).or_default();
-                let approved = decision.answer == Answer::Approve;
+                let approved = decision.answer == DecisionKind::Approve;
                 story.approved = approved;
                 story.refused |= !approved;
                 story.in_doubt_approvals += u32::from(approved && doubted);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use toolgate::core::id::CallId;
 use toolgate::core::policy::PolicyMark;
 use toolgate::core::run::{
-    Answer, Authorization, Binding, CallState, CallVerdict, Event, InDoubt, Limits, Run, Spec, Step,
+    Authorization, Binding, CallState, CallVerdict, DecisionKind, Event, InDoubt, Limits, Run, Spec, Step,
 };
 use toolgate::core::tool::Origin;
 
@@ -40,7 +40,7 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
             }
             Event::ApprovalDecided { call, decision } => {
                 rights.remove(call);
-                if decision.answer == Answer::Approve {
+                if decision.answer == DecisionKind::Approve {
                     rights.insert(call.clone(), "a person");
                 }
             }
@@ -127,7 +127,7 @@ fn a_call_in_doubt_twice_asks_two_questions() {
     let mut seen = Vec::new();
     for _ in 0..3 {
         seen.push(hand.run.binding(&"a".into(), None).unwrap().digest(&"run".into(), &"a".into()));
-        hand.record(Event::ApprovalDecided { call: "a".into(), decision: decision(Answer::Approve) });
+        hand.record(Event::ApprovalDecided { call: "a".into(), decision: decision(DecisionKind::Approve) });
         hand.record(Event::CallsStarted { calls: vec!["a".into()] });
         // The process dies, and the next driver asks.
         assert_eq!(hand.run.next(), Step::CheckCalls(vec!["a".into()]));
@@ -147,7 +147,7 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
             run.apply(event).unwrap();
         }
         match event {
-            Event::ApprovalDecided { call, decision } if decision.answer == Answer::Approve => {
+            Event::ApprovalDecided { call, decision } if decision.answer == DecisionKind::Approve => {
                 standing.insert(call.clone());
             }
             // An answer on the open call is used at once, and one that only declines may settle the call.

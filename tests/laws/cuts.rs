@@ -9,8 +9,8 @@ use toolgate::core::chat::{Message, Reply, Stop};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    Answer, Authorization, CallVerdict, Decision, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict, PendingItem,
-    Rejection, Resume, Run, Spec, Status, Step,
+    Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict,
+    PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
 use toolgate::core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
@@ -134,7 +134,7 @@ fn answer(id: &CallId) -> Arc<Outcome> {
 }
 
 fn approve() -> Decision {
-    decision(Answer::Approve)
+    decision(DecisionKind::Approve)
 }
 
 fn resume(items: &[PendingItem], decision: &Decision) -> Input {
@@ -143,12 +143,12 @@ fn resume(items: &[PendingItem], decision: &Decision) -> Input {
         match item {
             PendingItem::ExternalResult { call_id, .. } => {
                 let outcome = Outcome::Returned(ToolOutput::text("from the caller"));
-                resume.results.push((call_id.clone(), outcome));
+                resume.answers.push((call_id.clone(), outcome.into()));
             }
             PendingItem::Approval { call_id, why, .. } => {
                 // A decision about a doubt has another reason than the first one.
                 let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
-                resume.decisions.push((call_id.clone(), decision));
+                resume.answers.push((call_id.clone(), decision.into()));
             }
             PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
                 panic!("no server of these scripts suspends a call")
@@ -190,7 +190,7 @@ fn approvals_denials_and_edits() {
     let calls = || Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_ask_order")]);
     let script = || Script::of(plain(), [calls(), done()]);
     script().survives_every_cut(Status::Completed);
-    script().waiting(|items| resume(items, &decision(Answer::Deny))).survives_every_cut(Status::Completed);
+    script().waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Completed);
     let edit = |items: &[PendingItem]| {
         let edited = Some(Arguments::from_value(json!({"less": true})));
         resume(items, &Decision { edited_arguments: edited, ..approve() })
@@ -202,7 +202,7 @@ fn approvals_denials_and_edits() {
 fn a_denial_that_ends_the_run() {
     let spec = Spec { on_deny: OnDeny::Fail, ..plain() };
     let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_order")]), done()]);
-    script.waiting(|items| resume(items, &decision(Answer::Deny))).survives_every_cut(Status::Failed);
+    script.waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Failed);
 }
 
 #[test]

@@ -65,8 +65,7 @@ impl Hand {
     }
 
     pub(crate) fn resumed_with(self, id: &str, text: &str) -> Self {
-        let results = vec![(id.into(), Outcome::Returned(ToolOutput::text(text)))];
-        self.given(Input::Resume(Resume { results, ..Resume::default() }))
+        self.given(Input::Resume(Resume::default().with(id, Outcome::Returned(ToolOutput::text(text)))))
     }
 
     pub(crate) fn settled(mut self) -> Self {

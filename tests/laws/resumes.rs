@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use toolgate::core::chat::Message;
 use toolgate::core::id::CallId;
 use toolgate::core::run::{
-    Answer, Channel, Decision, Event, HumanAnswer, Input, PendingItem, Resume, ResumeError, Run,
+    Answer, Channel, Decision, DecisionKind, Event, HumanAnswer, Input, PendingItem, Resume, ResumeError, Run,
 };
 use toolgate::core::tool::{Arguments, Choice, ElicitationResponse, Outcome, ToolOutput};
 
@@ -73,17 +73,13 @@ proptest! {
             for item in &items {
                 let (first, second) = match owed(item) {
                     Owed::Result(id) => {
-                        let result = |text: &str| vec![(id.clone(), Outcome::Returned(ToolOutput::text(text)))];
-                        let resume = |text| Resume { results: result(text), partial: true, ..Resume::default() };
+                        let result = |text: &str| Outcome::Returned(ToolOutput::text(text));
+                        let resume = |text| Resume::default().with(id.clone(), result(text)).partial();
                         (resume("one"), resume("two"))
                     }
                     Owed::Decision(id) => {
-                        let resume = |answer| Resume {
-                            decisions: vec![(id.clone(), decision(answer))],
-                            partial: true,
-                            ..Resume::default()
-                        };
-                        (resume(Answer::Deny), resume(Answer::Approve))
+                        let resume = |answer| Resume::default().with(id.clone(), decision(answer)).partial();
+                        (resume(DecisionKind::Deny), resume(DecisionKind::Approve))
                     }
                     Owed::Answer(id, _) => {
                         let said = |text: &str| HumanAnswer {
@@ -92,13 +88,13 @@ proptest! {
                             via: Channel::Library,
                         };
                         let resume =
-                            |text| Resume { answers: vec![(id.clone(), said(text))], partial: true, ..Resume::default() };
+                            |text| Resume::default().with(id.clone(), said(text)).partial();
                         (resume("blue"), resume("red"))
                     }
                     Owed::Input(id, keys) => {
                         let resume = |reaction: ElicitationResponse| {
                             let each = keys.iter().map(|key| (key.clone(), reaction.clone()));
-                            Resume { inputs: vec![(id.clone(), reactions(each))], partial: true, ..Resume::default() }
+                            Resume::default().with(id.clone(), reactions(each)).partial()
                         };
                         (resume(ElicitationResponse::decline()), resume(ElicitationResponse::cancel()))
                     }
@@ -143,20 +139,20 @@ proptest! {
         for (run, items) in waiting(&journal) {
             let wanting: Vec<&PendingItem> = items.iter().filter(|item| item.wants_answer()).collect();
             let all = answer_all(&items);
-            let result = |id: &CallId| (id.clone(), Outcome::Returned(ToolOutput::text("forged")));
+            let result = |id: &CallId| (id.clone(), Answer::Result(Outcome::Returned(ToolOutput::text("forged"))));
             for item in &items {
-                let mut wrong = Resume { partial: true, ..Resume::default() };
+                let mut wrong = Resume::default().partial();
                 match owed(item) {
-                    Owed::Result(id) => wrong.decisions.push((id, decision(Answer::Deny))),
-                    Owed::Decision(id) | Owed::Answer(id, _) | Owed::Input(id, _) => wrong.results.push(result(&id)),
-                    Owed::News => wrong.results.push(result(item.call_id())),
+                    Owed::Result(id) => wrong.answers.push((id, decision(DecisionKind::Deny).into())),
+                    Owed::Decision(id) | Owed::Answer(id, _) | Owed::Input(id, _) => wrong.answers.push(result(&id)),
+                    Owed::News => wrong.answers.push(result(item.call_id())),
                 }
                 let refusals = run.accept(&Input::Resume(wrong)).unwrap_err();
                 prop_assert!(matches!(refusals[..], [ResumeError::WrongKind { .. }]), "{:?}", refusals);
             }
 
             let mut unknown = all.clone();
-            unknown.results.push(result(&"unknown".into()));
+            unknown.answers.push(result(&"unknown".into()));
             let refusals = run.accept(&Input::Resume(unknown)).unwrap_err();
             prop_assert!(matches!(refusals[..], [ResumeError::UnknownCall { .. }]), "{:?}", refusals);
 
@@ -176,15 +172,12 @@ proptest! {
             }
 
             let mut twice = all.clone();
-            twice.results.extend(all.results.clone());
-            twice.decisions.extend(all.decisions.clone());
             twice.answers.extend(all.answers.clone());
-            twice.inputs.extend(all.inputs.clone());
             prop_assert!(run.accept(&Input::Resume(twice)).is_err());
 
             for id in ids(&journal) {
                 let waits = items.iter().any(|item| *item.call_id() == id);
-                let forged = Resume { results: vec![result(&id)], partial: true, ..Resume::default() };
+                let forged = Resume { answers: vec![result(&id)], partial: true, ..Resume::default() };
                 prop_assert!(waits || run.accept(&Input::Resume(forged)).is_err(), "{} accepted a forged result", id);
             }
         }
@@ -196,12 +189,11 @@ proptest! {
             for item in &items {
                 let Owed::Decision(id) = owed(item) else { continue };
                 for (answer, edited) in [
-                    (Answer::Deny, Arguments::Object(Default::default())),
-                    (Answer::Approve, Arguments::Malformed("{".into())),
+                    (DecisionKind::Deny, Arguments::Object(Default::default())),
+                    (DecisionKind::Approve, Arguments::Malformed("{".into())),
                 ] {
                     let decision = Decision { edited_arguments: Some(edited), ..decision(answer) };
-                    let decisions = vec![(id.clone(), decision)];
-                    let resume = Resume { decisions, partial: true, ..Resume::default() };
+                    let resume = Resume::default().with(id.clone(), decision).partial();
                     let refusals = run.accept(&Input::Resume(resume)).unwrap_err();
                     prop_assert!(matches!(refusals[..], [ResumeError::Invalid { .. }]), "{:?}", refusals);
                 }

@@ -6,12 +6,12 @@ use serde_json::json;
 use toolgate::core::chat::{Message, Reply, Role};
 use toolgate::core::id::CallId;
 use toolgate::core::run::{
-    Answer, Authorization, CallVerdict, Decision, ElicitationAnswer, Ending, Event, Input, Limit, Limits, Resume,
-    ResumeError, Scope, Spec, Status, Step, ToolAccess,
+    Answer, Authorization, CallVerdict, Decision, DecisionKind, ElicitationAnswer, Ending, Event, Input, Limit, Limits,
+    Resume, ResumeError, Scope, Spec, Status, Step, ToolAccess,
 };
 use toolgate::core::tool::{
     Arguments, ElicitationRequest, ElicitationResponse, Outcome, Problem, Question, TaskHandle, TierMode, ToolCall,
-    ToolName, ToolOutput,
+    ToolName,
 };
 
 use crate::fixtures::{call, noon, problem, smaller_toolset, spec};
@@ -47,10 +47,8 @@ fn a_grant_does_not_outlive_its_toolset() {
 
 #[test]
 fn a_second_approval_with_other_content_is_refused() {
-    let approval = |decision: Decision| {
-        Input::Resume(Resume { decisions: vec![("a".into(), decision)], partial: true, ..Resume::default() })
-    };
-    let yes = || decision(Answer::Approve);
+    let approval = |decision: Decision| Input::Resume(Resume::default().with("a", decision).partial());
+    let yes = || decision(DecisionKind::Approve);
     let hand = Hand::with(plain()).model_calls([call("a", "ext_ask_order"), call("b", "ext_order")]);
     assert_eq!(hand.owed().len(), 2);
     let hand = hand.given(approval(yes()));
@@ -58,7 +56,7 @@ fn a_second_approval_with_other_content_is_refused() {
     for other in [
         Decision { edited_arguments: Some(edited), ..yes() },
         Decision { scope: Scope::Session, ..yes() },
-        decision(Answer::Deny),
+        decision(DecisionKind::Deny),
     ] {
         // The call waits for its result: a decision is of the wrong kind, or late, and either way refused.
         assert!(hand.run.accept(&approval(other)).is_err());
@@ -90,8 +88,7 @@ fn a_result_nested_too_deep_to_be_read_back_is_refused() {
     let hand = Hand::with(plain()).model_calls([call("b", "ext_order")]);
     let result = |levels: usize| {
         let value = (0..levels).fold(json!(1), |inner, _| json!([inner]));
-        let results = vec![("b".into(), Outcome::Returned(ToolOutput::from_value(value)))];
-        hand.run.accept(&Input::Resume(Resume { results, ..Resume::default() }))
+        hand.run.accept(&Input::Resume(Resume::default().with("b", Answer::output(value))))
     };
     assert!(result(100).is_ok());
     assert!(matches!(result(101).unwrap_err().as_slice(), [ResumeError::Invalid { .. }]));

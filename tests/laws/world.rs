@@ -11,7 +11,7 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    Answer, Authorization, CallState, CallVerdict, Channel, Decision, ElicitationAnswer, Ending, Event, Granted,
+    Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending, Event, Granted,
     HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Started, Step, ToolAccess,
 };
 use toolgate::core::tool::{
@@ -443,7 +443,7 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
     items
 }
 
-pub(crate) fn decision(answer: Answer) -> Decision {
+pub(crate) fn decision(answer: DecisionKind) -> Decision {
     Decision::new(answer, "ada")
 }
 
@@ -464,11 +464,12 @@ pub(crate) fn answer_all(items: &[PendingItem]) -> Resume {
     let mut resume = Resume::default();
     for item in items {
         match owed(item) {
-            Owed::Result(id) => resume.results.push((id, any_outcome(&mut Tape::blank()))),
-            Owed::Decision(id) => resume.decisions.push((id, decision(Answer::Approve))),
-            Owed::Answer(id, ask) => resume.answers.push((id, first_choice(&ask))),
+            Owed::Result(id) => resume.answers.push((id, any_outcome(&mut Tape::blank()).into())),
+            Owed::Decision(id) => resume.answers.push((id, decision(DecisionKind::Approve).into())),
+            Owed::Answer(id, ask) => resume.answers.push((id, first_choice(&ask).into())),
             Owed::Input(id, keys) => {
-                resume.inputs.push((id, reactions(keys.into_iter().map(|key| (key, ElicitationResponse::decline())))))
+                let declined = keys.into_iter().map(|key| (key, ElicitationResponse::decline()));
+                resume.answers.push((id, reactions(declined).into()));
             }
             Owed::News => {}
         }
@@ -484,20 +485,21 @@ pub(crate) fn any_resume(tape: &mut Tape, items: &[PendingItem]) -> Resume {
             continue;
         }
         match owed(item) {
-            Owed::Result(id) => resume.results.push((id, any_outcome(tape))),
+            Owed::Result(id) => resume.answers.push((id, any_outcome(tape).into())),
             Owed::Decision(id) => {
-                let answer = *tape.pick(&[Answer::Approve, Answer::Deny]);
+                let answer = *tape.pick(&[DecisionKind::Approve, DecisionKind::Deny]);
                 let edited_arguments = match tape.below(6) {
                     4 => Some(Arguments::from_value(json!({"edited": 1}))),
                     5 => Some(Arguments::Malformed("not an object".into())),
                     _ => None,
                 };
                 let reason = tape.once_in(3).then(|| "because".to_owned());
-                resume.decisions.push((id, Decision { reason, edited_arguments, ..decision(answer) }));
+                resume.answers.push((id, Decision { reason, edited_arguments, ..decision(answer) }.into()));
             }
             Owed::Answer(id, ask) => {
                 let nonsense = HumanAnswer { choice: Choice::default(), ..first_choice(&ask) };
-                resume.answers.push((id, if tape.once_in(6) { nonsense } else { first_choice(&ask) }));
+                let answer = if tape.once_in(6) { nonsense } else { first_choice(&ask) };
+                resume.answers.push((id, answer.into()));
             }
             Owed::Input(id, mut keys) => {
                 if tape.once_in(6) {
@@ -516,7 +518,7 @@ pub(crate) fn any_resume(tape: &mut Tape, items: &[PendingItem]) -> Resume {
                     )
                 };
                 let given = reactions(keys.into_iter().map(any));
-                resume.inputs.push((id, ElicitationAnswer { repeat: tape.once_in(2), ..given }));
+                resume.answers.push((id, ElicitationAnswer { repeat: tape.once_in(2), ..given }.into()));
             }
             Owed::News => {}
         }
@@ -631,7 +633,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
             Event::CallChecked { call: tape.pick(&known).clone(), verdict }
         }
         11 => {
-            let answer = *tape.pick(&[Answer::Approve, Answer::Deny]);
+            let answer = *tape.pick(&[DecisionKind::Approve, DecisionKind::Deny]);
             let edited = tape.once_in(3).then(|| Arguments::from_value(json!({"wild": 1})));
             let decision = Decision { edited_arguments: edited, ..decision(answer) };
             Event::ApprovalDecided { call: tape.pick(&known).clone(), decision }

@@ -8,9 +8,10 @@ use super::{coverage, who};
 use crate::cli::binding_digest;
 use crate::cli::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, Resume, Scope};
-use crate::core::tool::{Arguments, Choice, ElicitationResponses, Outcome};
-use crate::runner::ResultFor;
+use crate::core::run::{
+    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
+};
+use crate::core::tool::{Arguments, Choice, ElicitationResponses};
 
 /// A file of answers, JSON.
 #[derive(Debug, Default, Deserialize)]
@@ -39,7 +40,7 @@ struct WrittenResult {
 #[serde(deny_unknown_fields)]
 struct WrittenDecision {
     call_id: CallId,
-    decision: Answer,
+    decision: DecisionKind,
     #[serde(default)]
     scope: Scope,
     /// Which later calls a wider scope covers: those with the same arguments, or any of the tool.
@@ -87,26 +88,20 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
              {…}}}}]}",
         )
     })?;
-    let results = file.results.into_iter().map(WrittenResult::outcome).collect::<Result<_, _>>()?;
-    let seen = file.decisions.iter().filter_map(WrittenDecision::seen).collect::<Result<_, _>>()?;
-    let decisions = file.decisions.into_iter().map(WrittenDecision::decision).collect();
-    Ok(Resume {
-        results,
-        decisions,
-        seen,
-        answers: file.answers.into_iter().map(WrittenAnswer::answer).collect(),
-        inputs: file.inputs.into_iter().map(WrittenInput::given).collect(),
-        partial: file.partial,
-        expected_version: file.expected_version,
-    })
+    let results = file.results.into_iter().map(WrittenResult::answer);
+    let decisions = file.decisions.into_iter().map(WrittenDecision::answer);
+    let answers = file.answers.into_iter().map(|written| Ok(written.answer()));
+    let inputs = file.inputs.into_iter().map(|written| Ok(written.answer()));
+    let answers = results.chain(decisions).chain(answers).chain(inputs).collect::<Result<_, CliError>>()?;
+    Ok(Resume { answers, partial: file.partial, expected_version: file.expected_version })
 }
 
 impl WrittenResult {
-    fn outcome(self) -> Result<(CallId, Outcome), CliError> {
+    fn answer(self) -> Result<(CallId, Answer), CliError> {
         match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
-            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
-            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
+            (Some(output), None, false) => Ok((self.call_id, Answer::output(output))),
+            (None, Some(error), false) => Ok((self.call_id, Answer::error(error))),
+            (None, None, true) => Ok((self.call_id, Answer::abandoned())),
             _ => {
                 let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
                 Err(CliError::usage(message))
@@ -116,14 +111,9 @@ impl WrittenResult {
 }
 
 impl WrittenDecision {
-    fn seen(&self) -> Option<Result<(CallId, String), CliError>> {
-        let call = &self.call_id;
-        let digest = binding_digest::digest(self.seen.as_ref()?);
-        let digest = digest.map(|seen| (call.clone(), seen.into_digest()));
-        Some(digest.map_err(|why| CliError::usage(format!("`seen` of call `{call}`: {why}"))))
-    }
-
-    fn decision(self) -> (CallId, Decision) {
+    fn answer(self) -> Result<(CallId, Answer), CliError> {
+        let seen = self.seen.as_deref().map(binding_digest::digest).transpose();
+        let seen = seen.map_err(|why| CliError::usage(format!("`seen` of call `{}`: {why}", self.call_id)))?;
         let decision = Decision {
             via: Channel::CommandLine,
             reason: self.reason,
@@ -133,24 +123,23 @@ impl WrittenDecision {
             edited_arguments: self.edited_arguments.map(Arguments::Object),
             ..Decision::new(self.decision, self.by.unwrap_or_else(who))
         };
-        (self.call_id, decision)
+        let seen = seen.map(binding_digest::Seen::into_digest);
+        Ok((self.call_id, Answer::Decision { decision: Box::new(decision), seen }))
     }
 }
 
 impl WrittenAnswer {
-    fn answer(self) -> (CallId, HumanAnswer) {
+    fn answer(self) -> (CallId, Answer) {
         let choice = Choice { chosen: self.chosen, text: self.text };
-        (self.call_id, HumanAnswer { choice, by: self.by.unwrap_or_else(who), via: Channel::CommandLine })
+        (self.call_id, HumanAnswer { choice, by: self.by.unwrap_or_else(who), via: Channel::CommandLine }.into())
     }
 }
 
 impl WrittenInput {
-    fn given(self) -> (CallId, ElicitationAnswer) {
+    fn answer(self) -> (CallId, Answer) {
         let by = self.by.unwrap_or_else(who);
-        (
-            self.call_id,
-            ElicitationAnswer { reactions: self.answers, by, via: Channel::CommandLine, repeat: self.repeat },
-        )
+        let given = ElicitationAnswer { reactions: self.answers, by, via: Channel::CommandLine, repeat: self.repeat };
+        (self.call_id, given.into())
     }
 }
 
@@ -159,17 +148,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::tool::ToolOutput;
 
     #[test]
     fn a_file_gives_outputs_errors_and_abandoned_calls() {
         let text = r#"{"results": [{"call_id": "a", "output": null}, {"call_id": "b", "error": "no"},
                        {"call_id": "c", "abandoned": true}], "partial": true, "expected_version": 7}"#;
         let resume = read(text, "answers.json").unwrap();
-        let null = ToolOutput::from_value(Value::Null);
-        assert_eq!(resume.results[0], (CallId::from("a"), Outcome::Returned(null)));
-        assert_eq!(resume.results[1], ResultFor::error("b", "no"));
-        assert_eq!(resume.results[2], ResultFor::abandoned("c"));
+        let expected = [("a", Answer::output(Value::Null)), ("b", Answer::error("no")), ("c", Answer::abandoned())];
+        assert_eq!(resume.answers, expected.map(|(call, answer)| (CallId::from(call), answer)));
         assert_eq!((resume.partial, resume.expected_version), (true, Some(7)));
     }
 
@@ -184,7 +170,7 @@ mod tests {
     fn a_yes_that_reaches_further_covers_these_arguments_unless_it_says_otherwise() {
         let covers = |more: &str| {
             let text = format!(r#"{{"decisions": [{{"call_id": "a", "decision": "approve"{more}}}]}}"#);
-            read(&text, "f").map(|resume| resume.decisions[0].1.covers)
+            read(&text, "f").map(|resume| resume.decisions().next().unwrap().1.covers)
         };
         for (more, expected) in [
             ("", Coverage::Tool),
@@ -201,7 +187,8 @@ mod tests {
         let text = r#"{"inputs": [{"call_id": "a", "by": "kim", "answers":
                        {"sure": {"action": "accept", "content": {"ok": true}}, "login": {"action": "decline"}}}]}"#;
         let resume = read(text, "answers.json").unwrap();
-        let (call, given) = &resume.inputs[0];
+        let (call, answer) = &resume.answers[0];
+        let given = answer.elicitation().unwrap();
         assert_eq!((call.as_str(), given.by.as_str()), ("a", "kim"));
         let answers = json!({"login": {"action": "decline"}, "sure": {"action": "accept", "content": {"ok": true}}});
         assert_eq!(json!(given.reactions), answers);

@@ -8,7 +8,7 @@ use super::{Addressed, who};
 use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, ElicitationAnswer, Event, JournalEntry};
+use crate::core::run::{Answer, Channel, ElicitationAnswer, Event, JournalEntry};
 use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 /// The answers for these calls. What each was asked last stands in the journal; whether it still waits, the runner says.
@@ -33,9 +33,10 @@ pub(in crate::cli) fn inputs(
 }
 
 /// Notes consent to send these calls a second time beside the answers to their servers.
-pub(in crate::cli) fn repeat(inputs: &mut [(CallId, ElicitationAnswer)], calls: &[String]) -> Result<(), CliError> {
+pub(in crate::cli) fn repeat(answers: &mut [(CallId, Answer)], calls: &[String]) -> Result<(), CliError> {
     for call in calls {
-        let Some((_, given)) = inputs.iter_mut().find(|(answered, _)| answered.as_str() == call) else {
+        let mut given = answers.iter_mut().filter(|(answered, _)| answered.as_str() == call);
+        let Some((_, Answer::Elicitation(given))) = given.find(|(_, answer)| answer.elicitation().is_some()) else {
             let message = format!("--repeat {call}: the call is not answered");
             return Err(CliError::usage(message).with_remedy(format!("answer its server too: --answer {call}='{{…}}'")));
         };

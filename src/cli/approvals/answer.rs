@@ -68,17 +68,15 @@ impl Answer {
         let call = CallId::from(self.call.as_str());
         let waiting = of_run(app, run).await?;
         let here = waiting.iter().find(|waiting| *waiting.call() == call);
-        let resume = Resume { partial: true, ..Resume::default() };
+        let resume = Resume::default().partial();
         match here.map(|waiting| (&waiting.item, waiting.version)) {
-            Some((PendingItem::Question { ask, .. }, _)) => {
-                Ok(Resume { answers: vec![(call, self.answered(self.choice(ask)?))], ..resume })
-            }
+            Some((PendingItem::Question { ask, .. }, _)) => Ok(resume.with(call, self.answered(self.choice(ask)?))),
             Some((PendingItem::Input { questions, .. }, version)) => {
                 let reactions = reactions(self.answer.as_deref(), questions);
                 let reactions = reactions.map_err(|why| CliError::usage(format!("call `{call}`: {why}")))?;
                 let given =
                     ElicitationAnswer { reactions, by: self.on.by(), via: Channel::CommandLine, repeat: self.repeat };
-                Ok(Resume { inputs: vec![(call, given)], expected_version: Some(version), ..resume })
+                Ok(Resume { expected_version: Some(version), ..resume.with(call, given) })
             }
             Some((PendingItem::Approval { .. }, _)) => {
                 let message = format!("call `{call}` requires approval, not an answer");
@@ -87,7 +85,7 @@ impl Answer {
             // Repeating an earlier answer is idempotent; the runner rejects a different one.
             Some((PendingItem::ExternalResult { .. } | PendingItem::Task { .. }, _)) | None => {
                 match asked(&call, &app.runner.journal(run).await?) {
-                    Some(ask) => Ok(Resume { answers: vec![(call, self.answered(self.choice(&ask)?))], ..resume }),
+                    Some(ask) => Ok(resume.with(call, self.answered(self.choice(&ask)?))),
                     None => {
                         let others = list(waiting.iter().map(|waiting| waiting.call().to_string()));
                         let message = format!("call `{call}` of run {run} has no pending question");

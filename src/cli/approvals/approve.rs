@@ -12,7 +12,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::time_arg::Moment;
-use crate::core::run::{Decision, Resume, Scope};
+use crate::core::run::{Decision, Scope};
 use crate::core::tool::Arguments;
 
 const EXAMPLES: &str = "\
@@ -84,9 +84,7 @@ impl Approve {
     async fn decide(&self, app: &App, decision: Decision, out: &mut Output) -> Result<Exit, CliError> {
         let run = find(app, &self.calls.run).await?;
         let chosen = self.calls.choose(app, &run).await?;
-        let decisions = chosen.calls.into_iter().map(|call| (call, decision.clone())).collect();
-        let resume = Resume { decisions, seen: chosen.seen, partial: true, ..Resume::default() };
-        self.on.give(app, &run, resume, out).await
+        self.on.give(app, &run, chosen.decided(&decision), out).await
     }
 
     fn decision(&self) -> Result<Decision, CliError> {

@@ -1,5 +1,7 @@
 //! Call selection for decisions: the chosen calls of a run and their current digests.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 
 use super::pending::{Waiting, of_run};
@@ -9,7 +11,7 @@ use crate::cli::binding_digest::{self, Seen};
 use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::PendingItem;
+use crate::core::run::{Answer, Decision, PendingItem, Resume};
 
 /// Call selection: by id, all at once, or up to an event.
 #[derive(Args, Debug)]
@@ -38,9 +40,20 @@ pub(super) struct Calls {
 /// The selected calls and the digests that bind the decisions about them.
 pub(super) struct Chosen {
     /// The calls, in the order in which the user named them or the model made them.
-    pub(super) calls: Vec<CallId>,
+    calls: Vec<CallId>,
     /// The digests of the pending calls.
-    pub(super) seen: Vec<(CallId, String)>,
+    seen: BTreeMap<CallId, String>,
+}
+
+impl Chosen {
+    /// The same decision about each call.
+    pub(super) fn decided(mut self, decision: &Decision) -> Resume {
+        let answers = self.calls.into_iter().map(|call| {
+            let seen = self.seen.remove(&call);
+            (call, Answer::Decision { decision: Box::new(decision.clone()), seen })
+        });
+        answers.collect::<Resume>().partial()
+    }
 }
 
 impl Calls {
@@ -81,7 +94,7 @@ impl Calls {
         }
         let calls: Vec<CallId> = self.calls.iter().map(|call| CallId::from(call.as_str())).collect();
         let seen = match (&self.seen, calls.first()) {
-            (Some(seen), Some(call)) => vec![(call.clone(), seen.clone().into_digest())],
+            (Some(seen), Some(call)) => [(call.clone(), seen.clone().into_digest())].into(),
             _ => waiting.iter().filter(|waiting| calls.contains(waiting.call())).filter_map(digest).collect(),
         };
         Ok(Chosen { calls, seen })

@@ -76,10 +76,10 @@ impl GoingOn {
         mut resume: Resume,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
-        if !resume.seen.is_empty() {
+        let decided = refusal::decided(&resume);
+        if !decided.is_empty() {
             binding_digest::complete(&mut resume, run, &app.runner.load(run).await?.pending_items());
         }
-        let decided = refusal::decided(&resume);
         let known = app.runner.journal(run).await?;
         if self.no_wait {
             return match app.runner.record(run, resume).await {

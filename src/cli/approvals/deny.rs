@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
-use crate::core::run::{Decision, Resume};
+use crate::core::run::Decision;
 
 /// Deny calls and resume the run
 #[derive(Args, Debug)]
@@ -43,8 +43,6 @@ impl Deny {
         let run = find(app, &self.calls.run).await?;
         let chosen = self.calls.choose(app, &run).await?;
         let decision = Decision { by: self.on.by(), ..denial(self.reason.clone()) };
-        let decisions = chosen.calls.into_iter().map(|call| (call, decision.clone())).collect();
-        let resume = Resume { decisions, seen: chosen.seen, partial: true, ..Resume::default() };
-        self.on.give(app, &run, resume, out).await
+        self.on.give(app, &run, chosen.decided(&decision), out).await
     }
 }

@@ -19,10 +19,10 @@ pub(super) use self::terminal::{Restored, Withdrawal};
 use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, block, compact};
 use super::view;
-use crate::core::id::CallId;
-use crate::core::run::{Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, PendingItem, Resume, Scope};
-use crate::core::tool::{Arguments, Ask, Choice, Outcome, escape_untrusted};
-use crate::runner::ResultFor;
+use crate::core::run::{
+    Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, PendingItem, Resume, Scope,
+};
+use crate::core::tool::{Arguments, Ask, Choice, escape_untrusted};
 
 /// The choices for a call that requires approval.
 const CHOICES: &str = "  [a]pprove once, [o]nly these arguments from now on, any arguments: in this [s]ession, al[w]ays; \
@@ -45,15 +45,6 @@ const TWICE: &str = "Warning: this call had begun when its server asked, and was
 /// A prompt on a console.
 pub(super) struct Prompt<C> {
     console: C,
-}
-
-/// The user's response to one pending item.
-enum Said {
-    Result(CallId, Outcome),
-    Decision(CallId, Decision),
-    Answer(CallId, HumanAnswer),
-    Input(CallId, ElicitationAnswer),
-    Later,
 }
 
 /// Opens a prompt at the terminal of this process, if there is one. If standard input is a pipe, the prompt reads from
@@ -109,28 +100,22 @@ impl<C: Console> Prompt<C> {
 
     /// Asks about each pending item in turn. Items without an answer stay pending.
     pub(super) fn ask(&mut self, items: &[PendingItem]) -> io::Result<Resume> {
-        let mut resume = Resume { partial: true, ..Resume::default() };
+        let mut resume = Resume::default().partial();
         for item in items {
-            let said = match item {
+            let answer = match item {
                 PendingItem::Approval { .. } => self.decision(item)?,
                 PendingItem::ExternalResult { .. } => self.result(item)?,
-                PendingItem::Question { call_id, ask, .. } => self.answer(call_id, ask, item)?,
+                PendingItem::Question { ask, .. } => self.answer(ask, item)?,
                 PendingItem::Input { .. } => self.input(item)?,
-                PendingItem::Task { .. } => Said::Later,
+                PendingItem::Task { .. } => None,
             };
-            match said {
-                Said::Result(call, outcome) => resume.results.push((call, outcome)),
-                Said::Decision(call, decision) => resume.decisions.push((call, decision)),
-                Said::Answer(call, answer) => resume.answers.push((call, answer)),
-                Said::Input(call, given) => resume.inputs.push((call, given)),
-                Said::Later => {}
-            }
+            resume.answers.extend(answer.map(|answer| (item.call_id().clone(), answer)));
         }
         Ok(resume)
     }
 
-    fn decision(&mut self, item: &PendingItem) -> io::Result<Said> {
-        let PendingItem::Approval { call_id, name, arguments, summary, .. } = item else { return Ok(Said::Later) };
+    fn decision(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
+        let PendingItem::Approval { name, arguments, summary, .. } = item else { return Ok(None) };
         self.say(&format!("\nMay {name} run?  {summary}"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         for line in view::circumstances(item, jiff::Timestamp::now()) {
@@ -140,7 +125,7 @@ impl<C: Console> Prompt<C> {
         loop {
             let answer = self.key(CHOICES)?;
             let decision = match answer.as_deref().map(str::trim) {
-                None | Some("q" | "quit") => return Ok(Said::Later),
+                None | Some("q" | "quit") => return Ok(None),
                 Some("a" | "y" | "yes" | "approve") => approval(Scope::Once, None, None),
                 Some("s" | "session") => approval(Scope::Session, Some(Coverage::Tool), None),
                 Some("w" | "always") => approval(Scope::Always, Some(Coverage::Tool), None),
@@ -158,8 +143,7 @@ impl<C: Console> Prompt<C> {
                     continue;
                 }
             };
-            let decision = Decision { via: Channel::Terminal, ..decision };
-            return Ok(Said::Decision(call_id.clone(), decision));
+            return Ok(Some(Decision { via: Channel::Terminal, ..decision }.into()));
         }
     }
 
@@ -174,7 +158,7 @@ impl<C: Console> Prompt<C> {
     }
 
     /// Asks a question. A number chooses an option, numbers with commas choose several; any other text is the answer.
-    fn answer(&mut self, call: &CallId, ask: &Ask, item: &PendingItem) -> io::Result<Said> {
+    fn answer(&mut self, ask: &Ask, item: &PendingItem) -> io::Result<Option<Answer>> {
         self.say(&format!("\nThe model asks: {}", block(&ask.question).replace('\n', "\n  ")))?;
         if let Some(term) = view::term(item, jiff::Timestamp::now()) {
             self.say(&format!("  {term}"))?;
@@ -184,9 +168,9 @@ impl<C: Console> Prompt<C> {
         }
         self.console.discard_typed_ahead()?;
         loop {
-            let Some(said) = self.text("  your answer (empty: leave it pending): ")? else { return Ok(Said::Later) };
+            let Some(said) = self.text("  your answer (empty: leave it pending): ")? else { return Ok(None) };
             if said.trim().is_empty() {
-                return Ok(Said::Later);
+                return Ok(None);
             }
             let numbers = said.split(',').map(|number| number.trim().parse::<usize>().ok());
             let chosen: Option<Vec<String>> =
@@ -196,9 +180,7 @@ impl<C: Console> Prompt<C> {
                 None => Choice::text(said.trim()),
             };
             match ask.objection(&choice) {
-                None => {
-                    return Ok(Said::Answer(call.clone(), HumanAnswer { choice, by: who(), via: Channel::Terminal }));
-                }
+                None => return Ok(Some(HumanAnswer { choice, by: who(), via: Channel::Terminal }.into())),
                 Some(objection) => self.say(&format!("  that {objection}"))?,
             }
         }
@@ -220,10 +202,8 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    fn result(&mut self, item: &PendingItem) -> io::Result<Said> {
-        let PendingItem::ExternalResult { call_id, name, arguments, result_schema, .. } = item else {
-            return Ok(Said::Later);
-        };
+    fn result(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
+        let PendingItem::ExternalResult { name, arguments, result_schema, .. } = item else { return Ok(None) };
         self.say(&format!("\n{name} waits for your application:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         if let Some(schema) = result_schema {
@@ -231,23 +211,15 @@ impl<C: Console> Prompt<C> {
         }
         self.console.discard_typed_ahead()?;
         let text = self.text("  its result, JSON or text (`error: …` if it failed; empty leaves it pending): ")?;
-        let said = match text.as_deref().map(str::trim) {
-            None | Some("") => Said::Later,
-            Some(text) => {
-                let (call, outcome) = match text.strip_prefix("error:") {
-                    Some(message) => ResultFor::error(call_id.clone(), message.trim()),
-                    None => ResultFor::output(call_id.clone(), json_or_text(text)),
-                };
-                Said::Result(call, outcome)
-            }
-        };
-        Ok(said)
+        let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        Ok(text.map(|text| match text.strip_prefix("error:") {
+            Some(message) => Answer::error(message.trim()),
+            None => Answer::output(json_or_text(text)),
+        }))
     }
 
-    fn input(&mut self, item: &PendingItem) -> io::Result<Said> {
-        let PendingItem::Input { call_id, name, arguments, questions, restarts, repeats, .. } = item else {
-            return Ok(Said::Later);
-        };
+    fn input(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
+        let PendingItem::Input { name, arguments, questions, restarts, repeats, .. } = item else { return Ok(None) };
         self.say(&format!("\nThe server of {name} needs input before it continues:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         match (*restarts, *repeats) {
@@ -255,16 +227,16 @@ impl<C: Console> Prompt<C> {
             (true, false) => self.say("  (the call was stopped, and is sent again with the answers)")?,
             (false, false) => {}
         }
-        let Some(reactions) = self.reactions(questions)? else { return Ok(Said::Later) };
+        let Some(reactions) = self.reactions(questions)? else { return Ok(None) };
         let mut given = ElicitationAnswer { reactions, by: who(), via: Channel::Terminal, repeat: false };
         if *repeats && given.accepts() {
             let said = self.key("  Send the call a second time? [y] yes, [n] no, leave it pending: ")?;
             match said.as_deref().map(str::trim) {
                 Some("y" | "yes") => given.repeat = true,
-                Some(_) | None => return Ok(Said::Later),
+                Some(_) | None => return Ok(None),
             }
         }
-        Ok(Said::Input(call_id.clone(), given))
+        Ok(Some(given.into()))
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {

@@ -1,6 +1,6 @@
 use super::console::Script;
 use super::*;
-use crate::core::run::Answer;
+use crate::core::run::DecisionKind;
 use crate::core::tool::{Annotations, Origin, Question, TaskHandle, ToolName};
 use serde_json::json;
 
@@ -64,17 +64,16 @@ fn each_letter_gives_its_decision() {
     let items: Vec<PendingItem> = ["1", "2", "3", "4", "5"].into_iter().map(approval_item).collect();
     let (resume, _) = ask(&items, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
     let told: Vec<_> = resume
-        .decisions
-        .iter()
+        .decisions()
         .map(|(call, d)| (call.as_str(), d.answer, d.scope, d.reason.as_deref(), d.edited_arguments.is_some()))
         .collect();
     assert_eq!(
         told,
         [
-            ("1", Answer::Approve, Scope::Once, None, false),
-            ("2", Answer::Approve, Scope::Session, None, false),
-            ("3", Answer::Deny, Scope::Once, Some("too early"), false),
-            ("4", Answer::Approve, Scope::Once, None, true),
+            ("1", DecisionKind::Approve, Scope::Once, None, false),
+            ("2", DecisionKind::Approve, Scope::Session, None, false),
+            ("3", DecisionKind::Deny, Scope::Once, Some("too early"), false),
+            ("4", DecisionKind::Approve, Scope::Once, None, true),
         ]
     );
     assert!(resume.partial);
@@ -84,7 +83,7 @@ fn each_letter_gives_its_decision() {
 fn an_approval_can_cover_more_calls_or_only_these_arguments() {
     let items: Vec<PendingItem> = ["1", "2", "3"].into_iter().map(approval_item).collect();
     let (resume, questions) = ask(&items, "w\no\n\no\ns\no\nw\n");
-    let told: Vec<_> = resume.decisions.iter().map(|(call, d)| (call.as_str(), d.scope, d.covers)).collect();
+    let told: Vec<_> = resume.decisions().map(|(call, d)| (call.as_str(), d.scope, d.covers)).collect();
     let only = Coverage::Arguments;
     assert_eq!(told, [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]);
     assert!(questions.contains("because: it writes"), "{questions}");
@@ -95,7 +94,7 @@ fn an_unknown_key_shows_the_key_help() {
     for key in ["?", "yikes", ""] {
         let (resume, questions) = ask(&[approval_item("1")], &format!("{key}\na\n"));
         assert!(questions.contains("w  so does every further call of this tool by this agent"), "{key}: {questions}");
-        assert_eq!(resume.decisions.len(), 1, "{key}");
+        assert_eq!(resume.answers.len(), 1, "{key}");
     }
     let (_, questions) = ask(&[approval_item("1")], "a\n");
     assert!(!questions.contains("w  so does"), "{questions}");
@@ -123,21 +122,21 @@ fn ask_with(items: &[PendingItem], entries: Vec<Entry>) -> (Resume, String) {
 fn a_paste_never_decides() {
     for paste in [pasted("a"), cut("a"), cut("w")] {
         let (resume, shown) = ask_with(&[approval_item("1")], vec![paste, entry("q")]);
-        assert!(resume.decisions.is_empty() && shown.contains("pasted text decides nothing"), "{shown}");
+        assert!(resume.answers.is_empty() && shown.contains("pasted text decides nothing"), "{shown}");
     }
     let (resume, _) = ask_with(&[approval_item("1")], vec![entry("o"), pasted("w"), entry("s")]);
-    assert_eq!(resume.decisions[0].1.scope, Scope::Session);
+    assert_eq!(resume.decisions().next().unwrap().1.scope, Scope::Session);
 }
 
 #[test]
 fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
     let items = [external_item("1")];
     let (resume, _) = ask_with(&items, vec![pasted("{\n  \"ok\": true\n}\n")]);
-    assert_eq!(resume.results, [ResultFor::output("1", json!({"ok": true}))]);
+    assert_eq!(resume.answers, [("1".into(), Answer::output(json!({"ok": true})))]);
     let (resume, shown) = ask_with(&items, vec![cut("{"), entry("")]);
-    assert!(resume.results.is_empty() && shown.contains("nothing was taken"), "{shown}");
+    assert!(resume.answers.is_empty() && shown.contains("nothing was taken"), "{shown}");
     let (resume, shown) = ask_with(&items, vec![cut("all done")]);
-    assert_eq!(resume.results, [ResultFor::output("1", json!("all done"))]);
+    assert_eq!(resume.answers, [("1".into(), Answer::output("all done"))]);
     assert!(shown.contains("only the first is taken"), "{shown}");
 }
 
@@ -145,7 +144,7 @@ fn pasted_json_is_one_result_and_its_first_line_alone_is_rejected() {
 fn arguments_that_are_not_an_object_are_asked_again() {
     let (resume, questions) = ask(&[approval_item("1")], "e\n[1]\ne\n{\"a\":1}\n");
     assert!(questions.contains("arguments are a JSON object"), "{questions}");
-    assert_eq!(resume.decisions[0].1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
+    assert_eq!(resume.decisions().next().unwrap().1.edited_arguments, Some(Arguments::from_value(json!({"a": 1}))));
 }
 
 #[test]
@@ -153,17 +152,17 @@ fn a_result_is_json_text_or_an_error_and_empty_input_leaves_it_pending() {
     let items = [external_item("1"), external_item("2"), external_item("3"), external_item("4")];
     let (resume, _) = ask(&items, "{\"ok\":true}\nall done\nerror: no money\n\n");
     let expected = [
-        ResultFor::output("1", json!({"ok": true})),
-        ResultFor::output("2", json!("all done")),
-        ResultFor::error("3", "no money"),
+        ("1".into(), Answer::output(json!({"ok": true}))),
+        ("2".into(), Answer::output("all done")),
+        ("3".into(), Answer::error("no money")),
     ];
-    assert_eq!(resume.results, expected);
+    assert_eq!(resume.answers, expected);
 }
 
 #[test]
 fn the_end_of_the_input_leaves_everything_pending() {
     let (resume, questions) = ask(&[approval_item("1"), external_item("2"), input_item("3")], "");
-    assert!(resume.results.is_empty() && resume.decisions.is_empty() && resume.inputs.is_empty());
+    assert!(resume.answers.is_empty());
     assert!(questions.contains("\"text\": \"late\""), "{questions}");
 }
 
@@ -177,7 +176,8 @@ fn server_questions_are_asked_and_tasks_are_not() {
         task: TaskHandle { id: "t".into(), message: None, poll_ms: None, ttl_ms: None },
     };
     let (resume, questions) = ask(&[input_item("1"), task], "a\nyes\n");
-    let told: Vec<_> = resume.inputs.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
+    let given = resume.answers.iter().filter_map(|(call, answer)| Some((call.as_str(), answer.elicitation()?)));
+    let told: Vec<_> = given.map(|(call, given)| (call, json!(given.reactions))).collect();
     assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
     assert!(questions.contains("The server of mcp_shop_book needs input before"), "{questions}");
     assert!(questions.contains("sent again with the answers"), "{questions}");

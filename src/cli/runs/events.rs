@@ -11,7 +11,7 @@ use crate::cli::interrupt::Interrupts;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::view::{Answer, LiveView, Look, Shown};
+use crate::cli::view::{AnswerPlacement, LiveView, Look, Shown};
 use crate::core::id::RunId;
 use crate::core::lifecycle::{Content, Lifecycle};
 use crate::core::run::{Event, JournalEntry};
@@ -75,7 +75,7 @@ struct View {
 impl View {
     fn new(run: &RunId, json: bool, out: &Output) -> Self {
         let look = Look { paint: out.paint(), width: out.width() };
-        let live_view = (!json).then(|| LiveView::new(look, Answer::InStory));
+        let live_view = (!json).then(|| LiveView::new(look, AnswerPlacement::InStory));
         Self { lifecycle: Lifecycle::new(run.clone(), Content::Include), live_view }
     }
 

@@ -24,7 +24,7 @@ pub(in crate::cli) enum Shown {
 
 /// The place where the model's final answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Answer {
+pub(in crate::cli) enum AnswerPlacement {
     /// In the live view, streamed to the user at a terminal.
     InStory,
     /// Alone on standard output; the live view omits it and does not stream.
@@ -35,7 +35,7 @@ pub(in crate::cli) enum Answer {
 #[derive(Debug)]
 pub(in crate::cli) struct LiveView {
     look: Look,
-    answer: Answer,
+    answer: AnswerPlacement,
     /// The kind of the fragments since the last whole line.
     streaming: Option<Stream>,
     /// Whether the text of this turn was already streamed.
@@ -55,7 +55,7 @@ enum Stream {
 
 impl LiveView {
     /// Creates an empty live view.
-    pub(in crate::cli) fn new(look: Look, answer: Answer) -> Self {
+    pub(in crate::cli) fn new(look: Look, answer: AnswerPlacement) -> Self {
         Self { look, answer, streaming: None, streamed: false, gaps: Gaps::default() }
     }
 
@@ -249,7 +249,7 @@ impl LiveView {
             return Vec::new();
         };
         let is_answer = tool_calls.is_empty();
-        let told_already = self.streamed || (is_answer && self.answer == Answer::Apart);
+        let told_already = self.streamed || (is_answer && self.answer == AnswerPlacement::Apart);
         let text = text.as_deref().unwrap_or_default();
         let mut lines = Vec::new();
         if !told_already {
@@ -277,8 +277,8 @@ impl LiveView {
             return None;
         };
         let (mark, word) = match answer {
-            run::Answer::Approve => (self.look.paint.green("✓"), "approved"),
-            run::Answer::Deny => (self.look.paint.red("✗"), "denied"),
+            run::DecisionKind::Approve => (self.look.paint.green("✓"), "approved"),
+            run::DecisionKind::Deny => (self.look.paint.red("✗"), "denied"),
         };
         let reach = reach(*scope, *covers, *expires_at);
         let edited = if *edited { ", arguments edited" } else { "" };
@@ -325,7 +325,7 @@ impl LiveView {
     }
 
     fn fragment(&mut self, delta: &Delta) -> Vec<Shown> {
-        if self.answer == Answer::Apart {
+        if self.answer == AnswerPlacement::Apart {
             return Vec::new();
         }
         match delta {

@@ -19,7 +19,7 @@ pub(super) use approval::{
 };
 pub(super) use asked::{answering, question_lines};
 pub(super) use explain::Explanation;
-pub(super) use live_view::{Answer, LiveView, Shown};
+pub(super) use live_view::{AnswerPlacement, LiveView, Shown};
 pub(super) use pending::{Again, what_is_owed};
 pub(super) use spent::{Gaps, Spent, dollars, tokens};
 pub(super) use summary::Picture;

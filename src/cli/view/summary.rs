@@ -10,8 +10,8 @@ use super::spent::Gaps;
 use crate::core::chat::{Media, Part, Usage};
 use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
-    Answer, Authorization, CallVerdict, Decision, Event, JournalEntry, OutputVerdict, Rejection, Started, ToolAccess,
-    Trigger,
+    Authorization, CallVerdict, Decision, DecisionKind, Event, JournalEntry, OutputVerdict, Rejection, Started,
+    ToolAccess, Trigger,
 };
 use crate::core::tool::{Arguments, ElicitationRequest, LeftOut, Outcome, TaskHandle, ToolOutput, escape_untrusted};
 
@@ -273,8 +273,8 @@ impl Call {
     pub(super) fn right(&self) -> String {
         if let Some(decision) = &self.decision {
             let word = match decision.answer {
-                Answer::Approve => "approved",
-                Answer::Deny => "denied",
+                DecisionKind::Approve => "approved",
+                DecisionKind::Deny => "denied",
             };
             let reach = reach(decision.scope, decision.covers, decision.expires_at);
             let edited = if decision.edited_arguments.is_some() { ", edited" } else { "" };

@@ -103,7 +103,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
         },
         LifecycleKind::ApprovalDecided {
             call: call("mcp_shop_add_note"),
-            answer: run::Answer::Approve,
+            answer: run::DecisionKind::Approve,
             by: "kim".into(),
             via: Channel::Terminal,
             scope: Scope::Session,
@@ -151,7 +151,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
     ]
 }
 
-fn told(answer: Answer, facts: Vec<LifecycleKind>) -> String {
+fn told(answer: AnswerPlacement, facts: Vec<LifecycleKind>) -> String {
     let mut live_view = LiveView::new(LOOK, answer);
     let shown = facts.into_iter().flat_map(|fact| live_view.tell(&event(fact)));
     let print = |shown| match shown {
@@ -163,12 +163,12 @@ fn told(answer: Answer, facts: Vec<LifecycleKind>) -> String {
 
 #[test]
 fn a_person_at_a_terminal_reads_the_answer_in_the_story() {
-    insta::assert_snapshot!(told(Answer::InStory, busy_turn()));
+    insta::assert_snapshot!(told(AnswerPlacement::InStory, busy_turn()));
 }
 
 #[test]
 fn the_live_view_omits_an_answer_that_goes_to_stdout() {
-    let live_view = told(Answer::Apart, busy_turn());
+    let live_view = told(AnswerPlacement::Apart, busy_turn());
     assert!(!live_view.contains("Sorry."), "{live_view}");
     assert!(live_view.contains("  | I look it up.\n  | Now.\n"), "{live_view}");
 }
@@ -183,7 +183,7 @@ fn a_run_that_fails_says_with_which_code() {
         output: None,
         media: Vec::new(),
     };
-    let told = told(Answer::InStory, vec![failed]);
+    let told = told(AnswerPlacement::InStory, vec![failed]);
     assert_eq!(told, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");
 }
 
@@ -198,7 +198,7 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
         usage: Usage { cost_usd: None, ..usage },
         duration_ms: 1,
     };
-    let mut live_view = LiveView::new(LOOK, Answer::Apart);
+    let mut live_view = LiveView::new(LOOK, AnswerPlacement::Apart);
     live_view.note(&event(unpriced));
     let Some(Shown::Line(line)) = live_view.tell(&event(completed)).pop() else { panic!("one line") };
     assert_eq!(line, "completed: 0 turns with tools, 120 → 30 tokens, at least $0.0012");
@@ -208,7 +208,7 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
 fn no_line_of_a_call_is_wider_than_the_terminal() {
     for width in [60, 100, 200] {
         let look = Look { width, ..LOOK };
-        let mut live_view = LiveView::new(look, Answer::InStory);
+        let mut live_view = LiveView::new(look, AnswerPlacement::InStory);
         let shown = live_view.tell(&event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") }));
         let Some(Shown::Line(line)) = shown.first() else { panic!("one line") };
         assert!(line.chars().count() <= width, "{width}: {line}");

@@ -8,7 +8,7 @@ use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::core::policy::PolicyMark;
-use crate::core::run::{Answer, Channel, Coverage, Granted, PendingItem, Rejection, Scope, Status, ToolAccess};
+use crate::core::run::{Channel, Coverage, DecisionKind, Granted, PendingItem, Rejection, Scope, Status, ToolAccess};
 use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
 use crate::core::trace::TraceId;
 
@@ -296,7 +296,7 @@ pub enum LifecycleKind {
     ApprovalDecided {
         #[serde(flatten)]
         call: CallRef,
-        answer: Answer,
+        answer: DecisionKind,
         by: String,
         via: Channel,
         scope: Scope,

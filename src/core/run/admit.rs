@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::state::Phase;
 use super::turn::{Call, CallState, Turn};
-use super::{Answer, Authorization, CallVerdict, Ending, Event, InvalidEvent, Rejection, Run, ToolAccess, Trigger};
+use super::{
+    Authorization, CallVerdict, DecisionKind, Ending, Event, InvalidEvent, Rejection, Run, ToolAccess, Trigger,
+};
 use crate::core::chat::{Part, Reply, Role, Stop};
 use crate::core::id::{CallId, ModelName};
 use crate::core::tool::Tool;
@@ -59,7 +61,7 @@ impl Run {
             }
             (Event::ApprovalDecided { call, decision }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
-                if decision.edited_arguments.is_some() && decision.answer == Answer::Deny {
+                if decision.edited_arguments.is_some() && decision.answer == DecisionKind::Deny {
                     return contradiction("a denial cannot edit arguments");
                 }
                 if decision.edited_arguments.as_ref().is_some_and(|edited| !call.is_callable_with(edited)) {

@@ -13,7 +13,7 @@ use crate::core::tool::{Arguments, Origin, ToolName};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// Approve or deny.
-    pub answer: Answer,
+    pub answer: DecisionKind,
     /// The approver.
     pub by: String,
     /// The channel the approver used.
@@ -42,7 +42,7 @@ pub struct Decision {
 /// Approve or deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum DecisionKind {
     /// The call may run.
     Approve,
     /// The call may not run.
@@ -124,7 +124,7 @@ pub struct Granted {
 
 impl Decision {
     /// A decision about this call alone, by the embedding program.
-    pub fn new(answer: Answer, by: impl Into<String>) -> Self {
+    pub fn new(answer: DecisionKind, by: impl Into<String>) -> Self {
         Self {
             answer,
             by: by.into(),

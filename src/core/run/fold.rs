@@ -9,7 +9,7 @@ use super::state::{Correction, Phase, Run};
 use super::transcript::say;
 use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
-    Answer, Authorization, Budget, CallVerdict, Clearance, Deadline, Decision, ElicitationAnswer, Ending, Event,
+    Authorization, Budget, CallVerdict, Clearance, Deadline, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
     HumanAnswer, InvalidEvent, JournalEntry, Output, OutputVerdict, Rejection, Started, ToolAccess,
 };
 use crate::core::chat::{Message, Part, Reply, Role, Stop};
@@ -272,7 +272,7 @@ impl Run {
         let key = Self::denial_key(call);
         let mut denied = None;
         call.state = match decision.answer {
-            Answer::Approve => {
+            DecisionKind::Approve => {
                 call.approved_at = now;
                 if decision.edited_arguments.is_some() {
                     call.edited.clone_from(&decision.edited_arguments);
@@ -285,8 +285,8 @@ impl Run {
                 // A call that is sent is compared before it is sent, all others before they are handed over.
                 if call.is_sent_by_us() { CallState::Cleared } else { CallState::Selected }
             }
-            Answer::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
-            Answer::Deny => {
+            DecisionKind::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
+            DecisionKind::Deny => {
                 let why = decision.reason.as_deref().unwrap_or("no reason was given");
                 let message = format!("Denied by {}: {why}", decision.by);
                 denied = Some(message.clone());

@@ -1,18 +1,15 @@
-//! Input from outside for a run: results, decisions, messages, a cancellation. It is checked against the pending items
+//! Input from outside for a run: answers to pending items, messages, a cancellation. It is checked against the pending items
 //! before anything is written; a refused input consumes nothing.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::answer::Novelty;
 use super::state::Phase;
-use super::unusable::unusable_result;
-use super::{
-    Call, CallState, Channel, Decision, ElicitationAnswer, Ending, Event, HumanAnswer, PendingItem, ResumeError, Run,
-};
+use super::{Answer, Channel, Decision, Ending, Event, PendingItem, ResumeError, Run};
 use crate::core::chat::Message;
 use crate::core::id::CallId;
-use crate::core::tool::Outcome;
 use crate::core::tool::result::shortened;
 
 /// The maximum number of reasons reported for a refused input.
@@ -21,7 +18,7 @@ const MOST_TOLD: usize = 100;
 /// An input for a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// Results and decisions for pending items.
+    /// Answers to pending items.
     Resume(Resume),
     /// A message of the user or the application.
     Message(Message),
@@ -45,19 +42,11 @@ pub enum Input {
     },
 }
 
-/// Results and decisions, addressed by call id.
+/// Answers to pending items, addressed by call id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
-    /// Results of external calls.
-    pub results: Vec<(CallId, Outcome)>,
-    /// Decisions about calls that wait for approval.
-    pub decisions: Vec<(CallId, Decision)>,
-    /// The content of decisions as it was shown to the approver: the digest of the binding. An outdated one is refused.
-    pub seen: Vec<(CallId, String)>,
-    /// Answers to the model's questions.
-    pub answers: Vec<(CallId, HumanAnswer)>,
-    /// Answers to the elicitation requests of servers.
-    pub inputs: Vec<(CallId, ElicitationAnswer)>,
+    /// The answers. A call may be answered once.
+    pub answers: Vec<(CallId, Answer)>,
     /// Whether items may stay pending.
     pub partial: bool,
     /// The journal length that the sender saw; any other length is refused.
@@ -65,12 +54,29 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// The calls that are addressed.
-    fn calls(&self) -> BTreeSet<&CallId> {
-        let results = self.results.iter().map(|(call, _)| call);
-        let decisions = self.decisions.iter().map(|(call, _)| call);
-        let answers = self.answers.iter().map(|(call, _)| call);
-        results.chain(decisions).chain(answers).chain(self.inputs.iter().map(|(call, _)| call)).collect()
+    /// Adds an answer.
+    #[must_use]
+    pub fn with(mut self, call: impl Into<CallId>, answer: impl Into<Answer>) -> Self {
+        self.answers.push((call.into(), answer.into()));
+        self
+    }
+
+    /// The same answers, which may leave other items pending.
+    #[must_use]
+    pub fn partial(self) -> Self {
+        Self { partial: true, ..self }
+    }
+
+    /// The decisions, with their calls.
+    pub fn decisions(&self) -> impl Iterator<Item = (&CallId, &Decision)> {
+        self.answers.iter().filter_map(|(call, answer)| Some((call, answer.decision()?)))
+    }
+}
+
+impl<C: Into<CallId>, A: Into<Answer>> FromIterator<(C, A)> for Resume {
+    fn from_iter<I: IntoIterator<Item = (C, A)>>(answers: I) -> Self {
+        let answers = answers.into_iter().map(|(call, answer)| (call.into(), answer.into()));
+        Self { answers: answers.collect(), ..Self::default() }
     }
 }
 
@@ -119,24 +125,12 @@ impl Run {
     /// another kind of answer or are settled, calls that are answered twice, and a version that is not the run's.
     /// Content is checked only afterwards.
     pub fn misdirected(&self, resume: &Resume) -> Vec<ResumeError> {
-        let owed = self.pending_items();
-        let results = resume.results.iter().map(|(call, outcome)| {
-            (call, "external_result", self.external_results.get(call).map(|before| **before == *outcome))
-        });
-        let decisions = resume.decisions.iter().map(|(call, decision)| {
-            (call, "approval", self.decisions.get(call).map(|before| before.is_repeated_by(decision)))
-        });
-        let answers = resume.answers.iter();
-        let answers =
-            answers.map(|(call, answer)| (call, "question", self.answers.get(call).map(|before| before == answer)));
-        let inputs = resume.inputs.iter().map(|(call, given)| {
-            (call, "input", self.inputs_given.get(call).map(|before| before.is_repeated_by(given)))
-        });
+        let pending = self.pending_items();
         let (mut refusals, mut twice, mut answered, mut is_new) = (Vec::new(), Vec::new(), BTreeSet::new(), false);
-        for (call, kind, known) in results.chain(decisions).chain(answers).chain(inputs) {
-            match self.judge(&owed, call, kind, known) {
-                Ok(Taken::New) => is_new = true,
-                Ok(Taken::Before) => {}
+        for (call, answer) in &resume.answers {
+            match self.novelty(&pending, call, answer) {
+                Ok(Novelty::New) => is_new = true,
+                Ok(Novelty::Repeated) => {}
                 Err(refusal) => refusals.push(refusal),
             }
             if !answered.insert(call) {
@@ -156,59 +150,17 @@ impl Run {
         if !misdirected.is_empty() {
             return Err(misdirected);
         }
-        let owed = self.pending_items();
-        let is_owed = |call: &CallId, kind: &str| owed.iter().any(|item| item.call_id() == call && item.kind() == kind);
-        let mut facts = Vec::new();
-        for (call, outcome) in resume.results.iter().filter(|(call, _)| is_owed(call, "external_result")) {
-            facts.push(match unusable_result(call, outcome) {
-                None => Ok(Event::CallCompleted {
-                    call: call.clone(),
-                    outcome: outcome.clone().into(),
-                    stderr: Vec::new(),
-                    wire: None,
-                }),
-                Some(refusal) => Err(refusal),
-            });
-        }
-        for (call, decision) in resume.decisions.iter().filter(|(call, _)| is_owed(call, "approval")) {
-            if !self.repeats_what_led_here(call, decision, resume) {
-                facts.push(match self.unusable_decision(call, decision) {
-                    None => Ok(Event::ApprovalDecided { call: call.clone(), decision: decision.clone() }),
-                    Some(refusal) => Err(refusal),
-                });
-            }
-        }
-        for (call, answer) in resume.answers.iter().filter(|(call, _)| is_owed(call, "question")) {
-            facts.push(match self.unusable_answer(call, answer) {
-                None => Ok(Event::QuestionAnswered { call: call.clone(), answer: answer.clone() }),
-                Some(refusal) => Err(refusal),
-            });
-        }
-        for (call, given) in resume.inputs.iter().filter(|(call, _)| is_owed(call, "input")) {
-            // The same answers once more are a client's retry, unless their sender saw the new questions.
-            let is_repeated = self.inputs_given.get(call).is_some_and(|before| before.is_repeated_by(given));
-            if is_repeated && resume.expected_version.is_none() {
-                continue;
-            }
-            facts.push(match self.is_unconfirmed_repeat(call, given) {
-                true => Err(ResumeError::RepeatUnconfirmed { call_id: call.clone() }),
-                false => {
-                    let given = self.with_defaults(call, given);
-                    given.map(|given| Event::InputGiven { call: call.clone(), given })
-                }
-            });
-        }
-        let mut events = Vec::new();
-        let mut refusals = Vec::new();
-        for fact in facts {
-            match fact {
-                Ok(event) => events.push(event),
+        let pending = self.pending_items();
+        let (mut events, mut refusals) = (Vec::new(), Vec::new());
+        for (call, answer) in resume.answers.iter().filter(|(call, answer)| answer.settles(call, &pending)) {
+            match self.settled_by(call, answer, resume.expected_version) {
+                Ok(event) => events.extend(event),
                 Err(refusal) => refusals.push(refusal),
             }
         }
         if refusals.is_empty() && !events.is_empty() && !resume.partial {
-            let answered = resume.calls();
-            let wanting = owed.iter().filter(|item| item.wants_answer());
+            let answered: BTreeSet<&CallId> = resume.answers.iter().map(|(call, _)| call).collect();
+            let wanting = pending.iter().filter(|item| item.wants_answer());
             let missing = wanting.map(PendingItem::call_id).filter(|id| !answered.contains(id));
             let missing: Vec<CallId> = missing.cloned().collect();
             if !missing.is_empty() {
@@ -217,31 +169,6 @@ impl Run {
         }
         let refusals = distinct(refusals);
         if refusals.is_empty() { Ok(events) } else { Err(refusals) }
-    }
-
-    /// Whether a decision repeats an earlier one for a call that was approved and requires approval again, because it
-    /// is in doubt or has changed. The same approval once more is a client's retry, not another approval, unless its
-    /// sender states that they saw the current question.
-    fn repeats_what_led_here(&self, id: &CallId, decision: &Decision, resume: &Resume) -> bool {
-        let is_asked_again = self.call(id).is_some_and(|call| call.sent || !call.drift.is_empty());
-        let repeats = self.decisions.get(id).is_some_and(|before| before.is_repeated_by(decision));
-        let saw = resume.expected_version.is_some() || resume.seen.iter().any(|(call, _)| call == id);
-        is_asked_again && repeats && !saw
-    }
-
-    /// Whether these answers would send a call a second time without explicit consent to that (law 4).
-    fn is_unconfirmed_repeat(&self, id: &CallId, given: &ElicitationAnswer) -> bool {
-        let is_repeat = |call: &Call| match &call.state {
-            CallState::NeedsInput(needed) => call.needs_consent_to_repeat(needed),
-            CallState::New
-            | CallState::Selected
-            | CallState::Asked { .. }
-            | CallState::Cleared
-            | CallState::Started
-            | CallState::Task(_)
-            | CallState::Settled(_) => false,
-        };
-        given.accepts() && !given.repeat && self.call(id).is_some_and(is_repeat)
     }
 
     fn version_conflict(&self, expected_version: Option<u64>) -> Option<ResumeError> {
@@ -261,51 +188,6 @@ impl Run {
             | Phase::Ended(_) => Vec::new(),
         }
     }
-
-    fn judge(
-        &self,
-        owed: &[PendingItem],
-        call: &CallId,
-        given: &str,
-        known: Option<bool>,
-    ) -> Result<Taken, ResumeError> {
-        if let Some(item) = owed.iter().find(|item| item.call_id() == call) {
-            if item.kind() == given {
-                return Ok(Taken::New);
-            }
-            if known == Some(true) {
-                return Ok(Taken::Before);
-            }
-            let (owed, given) = (describe(item.kind()), describe(given));
-            return Err(ResumeError::WrongKind { call_id: call.clone(), owed, given });
-        }
-        match known {
-            Some(true) => Ok(Taken::Before),
-            None if self.is_late(call) => Err(ResumeError::TooLate { call_id: call.clone() }),
-            Some(false) => Err(ResumeError::AlreadySettled { call_id: call.clone() }),
-            None if self.ending().is_some() => Err(self.over()),
-            None if self.calls_seen.contains(call) && self.call(call).is_none_or(|call| call.is_settled()) => {
-                Err(ResumeError::AlreadySettled { call_id: call.clone() })
-            }
-            None => Err(ResumeError::UnknownCall { call_id: call.clone() }),
-        }
-    }
-}
-
-enum Taken {
-    New,
-    Before,
-}
-
-fn describe(kind: &str) -> String {
-    let words = match kind {
-        "approval" => "a decision",
-        "question" => "an answer to the model's question",
-        "input" => "answers to its server's questions",
-        "task" => "its server to finish the task",
-        _ => "a result from the caller",
-    };
-    words.into()
 }
 
 /// Removes duplicates: a refusal that concerns the whole run is not repeated for each call.

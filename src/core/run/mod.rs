@@ -5,6 +5,7 @@
 //! events, and [`Run::apply`] appends one. Nothing here does I/O: the driver acts, or an embedder does.
 
 mod admit;
+mod answer;
 mod approval;
 mod attempts;
 mod deadline;
@@ -30,7 +31,8 @@ mod transcript;
 mod turn;
 mod unusable;
 
-pub use approval::{Answer, Binding, Channel, Coverage, Decision, Granted, Scope};
+pub use answer::Answer;
+pub use approval::{Binding, Channel, Coverage, Decision, DecisionKind, Granted, Scope};
 pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
 pub use event::{

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::{Answer, Call, Decision, ElicitationAnswer, HumanAnswer, ResumeError, Run, Scope};
+use super::{Call, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, ResumeError, Run, Scope};
 use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
 use crate::core::json;
@@ -27,11 +27,13 @@ impl Run {
         let edited = decision.edited_arguments.as_ref()?;
         let is_usable = self.call(id).is_none_or(|call| call.is_callable_with(edited));
         let problems = match (decision.answer, edited) {
-            (Answer::Deny, _) => "make no sense with a denial; leave them out".to_owned(),
-            (Answer::Approve, Arguments::Malformed(_)) => "are not a JSON object".to_owned(),
-            (Answer::Approve, Arguments::Object(object)) if is_too_deep(object.values()) => too_deep("are"),
-            (Answer::Approve, Arguments::Object(_)) if !is_usable => "are not a valid question to the user".to_owned(),
-            (Answer::Approve, Arguments::Object(_)) => return None,
+            (DecisionKind::Deny, _) => "make no sense with a denial; leave them out".to_owned(),
+            (DecisionKind::Approve, Arguments::Malformed(_)) => "are not a JSON object".to_owned(),
+            (DecisionKind::Approve, Arguments::Object(object)) if is_too_deep(object.values()) => too_deep("are"),
+            (DecisionKind::Approve, Arguments::Object(_)) if !is_usable => {
+                "are not a valid question to the user".to_owned()
+            }
+            (DecisionKind::Approve, Arguments::Object(_)) => return None,
         };
         Some(invalid(id, "the edited arguments", problems))
     }
@@ -108,13 +110,13 @@ pub(super) fn unusable_result(id: &CallId, outcome: &Outcome) -> Option<ResumeEr
 fn unusable_reach(id: &CallId, decision: &Decision) -> Option<ResumeError> {
     let has_reach = decision.expires_at.is_some() || decision.covers != Default::default();
     let problems = match decision.answer {
-        Answer::Deny if decision.scope != Scope::Once || has_reach => {
+        DecisionKind::Deny if decision.scope != Scope::Once || has_reach => {
             "makes no sense with a denial; a denial is of one call"
         }
-        Answer::Approve if decision.scope == Scope::Once && has_reach => {
+        DecisionKind::Approve if decision.scope == Scope::Once && has_reach => {
             "is this call alone; an expiry, and what is covered, are for `session` and `always`"
         }
-        Answer::Approve | Answer::Deny => return None,
+        DecisionKind::Approve | DecisionKind::Deny => return None,
     };
     Some(invalid(id, "the scope", problems.to_owned()))
 }

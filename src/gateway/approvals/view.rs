@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::core::chat::Role;
-use crate::core::run::{Answer, Channel, Coverage, Decision, Scope};
+use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
 use crate::gateway::runs::{ApprovalView, PendingView, StatusView};
 use crate::gateway::tenant::{Approval, ApprovalState};
 
@@ -142,8 +142,8 @@ impl DecisionView {
     fn of(decision: &Decision, at: Timestamp) -> Self {
         Self {
             decision: match decision.answer {
-                Answer::Approve => "approve",
-                Answer::Deny => "deny",
+                DecisionKind::Approve => "approve",
+                DecisionKind::Deny => "deny",
             },
             by: decision.by.clone(),
             via: via(decision.via),

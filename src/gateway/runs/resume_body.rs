@@ -7,11 +7,12 @@ use utoipa::ToSchema;
 
 use super::field_pointers::FieldPointers;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, Scope};
-use crate::core::tool::{Arguments, Choice, ElicitationResponses, Outcome};
+use crate::core::run::{
+    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
+};
+use crate::core::tool::{Arguments, Choice, ElicitationResponses};
 use crate::gateway::access::Caller;
 use crate::gateway::problem::Problem;
-use crate::runner::{ResultFor, Resume};
 
 /// How many entries each list of a resume may have.
 const MOST_GIVEN: usize = 1000;
@@ -221,34 +222,33 @@ impl Given {
     pub(super) fn resume(self, caller: &Caller) -> Result<Resume, Problem> {
         self.fits()?;
         let by = caller.name.as_ref();
-        let mut resume = Resume { partial: self.partial, expected_version: self.expected_version, ..Resume::default() };
+        let mut answers = Vec::new();
         for (index, result) in self.results.into_iter().enumerate() {
-            resume.results.push(result.outcome(index)?);
+            answers.push(result.answer(index)?);
         }
         for decision in self.decisions {
             let (call_id, verdict) = decision.parts();
-            resume.seen.extend(verdict.seen().map(|seen| (call_id.clone(), seen.to_owned())));
-            resume.decisions.push((call_id, verdict.decision(by)));
+            let seen = verdict.seen().map(str::to_owned);
+            answers.push((call_id, Answer::Decision { decision: Box::new(verdict.decision(by)), seen }));
         }
-        let answer = |GivenAnswer { call_id, chosen, text }| {
+        for GivenAnswer { call_id, chosen, text } in self.answers {
             let choice = Choice { chosen, text };
-            (call_id, HumanAnswer { choice, by: by.to_owned(), via: Channel::Api })
-        };
-        resume.answers = self.answers.into_iter().map(answer).collect();
-        let given = |GivenInput { call_id, answers, repeat }| {
-            (call_id, ElicitationAnswer { reactions: answers, by: by.to_owned(), via: Channel::Api, repeat })
-        };
-        resume.inputs = self.inputs.into_iter().map(given).collect();
-        Ok(resume)
+            answers.push((call_id, HumanAnswer { choice, by: by.to_owned(), via: Channel::Api }.into()));
+        }
+        for GivenInput { call_id, answers: reactions, repeat } in self.inputs {
+            let given = ElicitationAnswer { reactions, by: by.to_owned(), via: Channel::Api, repeat };
+            answers.push((call_id, given.into()));
+        }
+        Ok(Resume { answers, partial: self.partial, expected_version: self.expected_version })
     }
 }
 
 impl GivenResult {
-    fn outcome(self, index: usize) -> Result<(CallId, Outcome), Problem> {
+    fn answer(self, index: usize) -> Result<(CallId, Answer), Problem> {
         match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
-            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
-            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
+            (Some(output), None, false) => Ok((self.call_id, Answer::output(output))),
+            (None, Some(error), false) => Ok((self.call_id, Answer::error(error))),
+            (None, None, true) => Ok((self.call_id, Answer::abandoned())),
             _ => Err(Problem::invalid(
                 format!("/results/{index}"),
                 "give exactly one of `output`, `error` and `abandoned`",
@@ -287,7 +287,7 @@ impl GivenVerdict {
     }
 }
 
-impl From<AnswerView> for Answer {
+impl From<AnswerView> for DecisionKind {
     fn from(answer: AnswerView) -> Self {
         match answer {
             AnswerView::Approve => Self::Approve,

@@ -7,7 +7,7 @@ use super::{ApprovalId, TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
 use crate::core::id::CallId;
 use crate::core::run::{
-    CallVerdict, Channel, Decision, Ending, Event, JournalEntry, PendingItem, Resume, ResumeError, Run, Status,
+    Answer, CallVerdict, Channel, Decision, Ending, Event, JournalEntry, PendingItem, Resume, ResumeError, Run, Status,
 };
 use crate::core::trace::Trace;
 use crate::gateway::problem::Problem;
@@ -135,8 +135,8 @@ impl Approval {
     /// Records a decision, and resumes the run.
     pub(in crate::gateway) async fn decide(&self, decision: Decision, trace: Option<Trace>) -> Result<(), Problem> {
         let call = self.call().clone();
-        let seen = self.digest().map(|digest| (call.clone(), digest)).into_iter().collect();
-        let resume = Resume { decisions: vec![(call, decision)], seen, partial: true, ..Resume::default() };
+        let answer = Answer::Decision { decision: Box::new(decision), seen: self.digest() };
+        let resume = Resume::default().with(call, answer).partial();
         // The run resumes in the background; the request does not wait for it.
         let place = |refusal: &ResumeError| {
             let is_expiry = matches!(refusal, ResumeError::InThePast { .. });

@@ -4,7 +4,7 @@
 use super::{TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
 use crate::core::id::Principal;
-use crate::core::run::{Answer, Decision, Resume, Scope, Started};
+use crate::core::run::{Decision, DecisionKind, Resume, Scope, Started};
 use crate::gateway::access::{self, Caller};
 use crate::gateway::problem::Problem;
 
@@ -12,8 +12,8 @@ impl TenantRun {
     /// Refuses an approval from the caller who started the run, and a wider approval that would cover runs its approver
     /// may start.
     pub(super) async fn require_other_eyes(&self, resume: &Resume) -> Result<(), Problem> {
-        let decisions = resume.decisions.iter().map(|(_, decision)| decision);
-        let approved: Vec<&Decision> = decisions.filter(|decision| decision.answer == Answer::Approve).collect();
+        let decisions = resume.decisions().map(|(_, decision)| decision);
+        let approved: Vec<&Decision> = decisions.filter(|decision| decision.answer == DecisionKind::Approve).collect();
         if !self.four_eyes || approved.is_empty() {
             return Ok(());
         }

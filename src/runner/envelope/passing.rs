@@ -7,7 +7,7 @@ use super::content::{Content, head};
 use super::token::{Claims, mint};
 use super::{Envelope, EnvelopeError, EnvelopeKeys, MOST_TOKEN_BYTES};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Ending, Event, Input, JournalEntry, PendingItem, Resume, ResumeError, Run};
+use crate::core::run::{Answer, Ending, Event, Input, JournalEntry, PendingItem, Resume, ResumeError, Run};
 use crate::core::trace::Trace;
 use crate::driver::{DriveError, Journal};
 use crate::ports::{Blob, BlobError, StoreError};
@@ -148,7 +148,12 @@ impl AgentRunner {
 
     /// Whether a run that continued already received the same input.
     async fn repeats(&self, run: &RunId, resume: &Resume) -> Result<bool, RunnerError> {
-        let bare = Resume { seen: Vec::new(), expected_version: None, ..resume.clone() };
+        let mut bare = Resume { expected_version: None, ..resume.clone() };
+        for (_, answer) in &mut bare.answers {
+            if let Answer::Decision { seen, .. } = answer {
+                *seen = None;
+            }
+        }
         let journal = self.open_unless_over(run).await?.0;
         let (input, _) = self.fit(&journal, &Input::Resume(bare));
         let received = self.received(&journal, &journal.at_now()?.0, &input);
@@ -218,9 +223,12 @@ fn stands_at(resume: &Resume, length: u64) -> Result<(), RunnerError> {
 /// The input, bound to this length of the journal, with decisions bound to what the envelope showed.
 fn bound(resume: &Resume, claims: &Claims, version: u64) -> Resume {
     let mut resume = Resume { expected_version: Some(version), ..resume.clone() };
-    let shown =
-        resume.decisions.iter().filter_map(|(call, _)| Some((call.clone(), claims.bindings.get(call)?.clone())));
-    resume.seen.extend(shown.collect::<Vec<_>>());
+    for (call, answer) in &mut resume.answers {
+        if let Answer::Decision { seen, .. } = answer {
+            // A digest in the request binds more closely than the envelope.
+            *seen = seen.take().or_else(|| claims.bindings.get(call).cloned());
+        }
+    }
     resume
 }
 

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::gateway::{Authenticator, Caller, Problem, Scope, Scopes};
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 /// Authenticates every request by its own claim: `Authorization: TENANT SCOPE,SCOPE`.
@@ -47,7 +47,7 @@ async fn foreign_runs_are_not_found_and_missing_scopes_are_named() {
     let ask = async |method: Method, path: &str, who: &str, body: &Value| {
         let request = served.request(method, path).header("authorization", who);
         let request = if body.is_null() { request } else { request.json(body) };
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     };
     let all = "runs:read,runs:write";
     let created = ask(Method::POST, "/v1/runs", &format!("acme {all}"), &json!({"input": "A secret"})).await;

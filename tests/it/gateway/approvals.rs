@@ -7,7 +7,7 @@ use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::tool::McpTool;
 
 use super::people::{self, Person};
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::fakes::tool;
 use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, say};
 
@@ -32,7 +32,7 @@ fn decision_of(approval: &Value) -> String {
 }
 
 /// The run when it is pending or has ended: an empty resume joins the process that drives it.
-async fn rested(served: &Served, run: &str) -> Answer {
+async fn rested(served: &Served, run: &str) -> HttpAnswer {
     served.post(&format!("/v1/runs/{run}/resume"), json!({})).await
 }
 

@@ -5,7 +5,7 @@ use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use super::streamed::{Stream, events};
 use crate::runner::world::{Given, Kept, given_an_agent, say};
 use toolgate::core::policy::Verdict;
@@ -44,7 +44,7 @@ async fn count(served: &Served, path: &str, fact: &str) -> usize {
 }
 
 /// The status, and the code of a problem.
-fn seen(answer: &Answer) -> (u16, &str) {
+fn seen(answer: &HttpAnswer) -> (u16, &str) {
     let status = answer.status.as_u16();
     (status, if status < 400 { "" } else { answer.problem() })
 }
@@ -173,7 +173,7 @@ async fn a_running_run_is_not_deleted_and_its_fork_repeats_no_call() {
     let executing = begun.up_to("tool.mcp.executing").await;
     let path = format!("/v1/runs/{}", executing[0].data["run_id"].as_str().unwrap());
 
-    let deleted = Answer::of(served.request(Method::DELETE, &path).send().await.unwrap()).await;
+    let deleted = HttpAnswer::of(served.request(Method::DELETE, &path).send().await.unwrap()).await;
     let fork = served.post(&format!("{path}/fork"), json!({})).await;
 
     assert_eq!(seen(&deleted), CONFLICT);

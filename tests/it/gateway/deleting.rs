@@ -4,12 +4,12 @@ use reqwest::Method;
 use serde_json::json;
 use toolgate::ports::RunFilter;
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent, on_every_store, say};
 
 impl Served {
-    async fn delete(&self, path: &str) -> Answer {
-        Answer::of(self.request(Method::DELETE, path).send().await.unwrap()).await
+    async fn delete(&self, path: &str) -> HttpAnswer {
+        HttpAnswer::of(self.request(Method::DELETE, path).send().await.unwrap()).await
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate::gateway::{Caller, GatewaySettings};
 use toolgate::runner::Request;
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use super::streamed::{events, ids};
 use crate::runner::world::{Kept, World, given_an_agent, results, say};
 
@@ -75,7 +75,7 @@ async fn events_can_be_read_in_pages() {
     loop {
         let query = if after.is_empty() { "?limit=3".to_owned() } else { format!("?limit=3&after={after}") };
         let request = served.request(Method::GET, &format!("{path}{query}")).header("accept", "application/json");
-        let page = Answer::of(request.send().await.unwrap()).await;
+        let page = HttpAnswer::of(request.send().await.unwrap()).await;
         assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "application/json"));
         read.extend(page.body["data"].as_array().unwrap().iter().cloned());
         if page.body["has_more"] == false {
@@ -213,12 +213,12 @@ async fn invalid_stream_requests_are_refused() {
     let run = served.run(json!({"input": "Hello"})).await;
     let path = format!("/v1/runs/{run}/events");
     let html = served.request(Method::GET, &path).header("accept", "text/html").send().await.unwrap();
-    assert_eq!(Answer::of(html).await.problem(), "not_acceptable");
+    assert_eq!(HttpAnswer::of(html).await.problem(), "not_acceptable");
     for query in ["after=x", "after=14.0", "include=everything", "until=never", "colour=red"] {
         assert_eq!(served.get(&format!("{path}?{query}")).await.problem(), "invalid_request", "{query}");
     }
     assert_eq!(served.get(&format!("{path}?after=99999")).await.problem(), "validation");
     let nonsense = served.request(Method::GET, &path).header("last-event-id", "-1").send().await.unwrap();
-    assert_eq!(Answer::of(nonsense).await.problem(), "invalid_request");
+    assert_eq!(HttpAnswer::of(nonsense).await.problem(), "invalid_request");
     assert_eq!(served.get("/v1/runs/run_unknown/events").await.problem(), "not_found");
 }

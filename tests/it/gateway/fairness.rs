@@ -14,11 +14,11 @@ use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::JournalEntry;
 use toolgate::gateway::{Authenticator, Caller, Gateway, GatewaySettings, Limits, Problem, Scopes};
 use toolgate::ports::{Append, AppendError, Claim, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError};
-use toolgate::runner::{AgentRunner, Request, ResultFor, Resume};
+use toolgate::runner::{AgentRunner, Answer, Request, Resume};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
-use super::served::Answer;
+use super::served::HttpAnswer;
 use super::site::until;
 use super::streamed::Stream;
 
@@ -100,9 +100,9 @@ impl Shop {
         Self { store, address, client: reqwest::Client::new(), _serving: serving }
     }
 
-    async fn get(&self, tenant: &str, path: &str) -> Answer {
+    async fn get(&self, tenant: &str, path: &str) -> HttpAnswer {
         let request = self.client.request(Method::GET, format!("http://{}{path}", self.address));
-        Answer::of(request.header("x-tenant", tenant).send().await.unwrap()).await
+        HttpAnswer::of(request.header("x-tenant", tenant).send().await.unwrap()).await
     }
 }
 
@@ -233,8 +233,10 @@ async fn idle_streams_poll_the_store_together() {
     .await;
 
     let report = &pending[0];
-    let results = vec![ResultFor::output(report.pending[0].call_id().clone(), serde_json::json!("seen"))];
-    elsewhere.resume(&report.run_id, Resume { results, ..Resume::default() }).await.unwrap();
+    elsewhere
+        .resume(&report.run_id, Resume::default().with(report.pending[0].call_id().clone(), Answer::output("seen")))
+        .await
+        .unwrap();
     for stream in streams.iter_mut().take(5) {
         while stream.next().await.expect("the ending").event != "execution.completed" {}
     }

@@ -15,7 +15,7 @@ use toolgate::ports::{
 };
 use toolgate::stores::MemoryStore;
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use super::streamed::{Frame, Stream};
 use crate::fakes::Fault;
 use crate::runner::world::{Given, Kept, given_an_agent, say};
@@ -91,9 +91,9 @@ fn given_two_answers() -> Given {
 }
 
 impl Remembering {
-    async fn post(&self, path: &str, key: &str, body: &Value) -> Answer {
+    async fn post(&self, path: &str, key: &str, body: &Value) -> HttpAnswer {
         let request = self.served.request(Method::POST, path).header("idempotency-key", key).json(body);
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     }
 
     async fn runs(&self) -> usize {
@@ -191,7 +191,7 @@ async fn a_repeat_of_a_streamed_creation_streams_from_the_start() {
     let again = again.rest().await;
     let kept = |frames: &[Frame]| frames.iter().filter(|frame| frame.id.is_some()).cloned().collect::<Vec<_>>();
     assert_eq!((kept(&again), again.last().unwrap().event.as_str()), (kept(&first), "execution.completed"));
-    let state = Answer::of(ask("application/json").send().await.unwrap()).await;
+    let state = HttpAnswer::of(ask("application/json").send().await.unwrap()).await;
     assert_eq!((state.status.as_u16(), state.text("status")), (201, "completed"));
     assert_eq!(remembering.runs().await, 1);
 }
@@ -288,7 +288,7 @@ async fn a_response_is_stored_for_its_caller_only() {
     let mut serving = tokio::task::JoinSet::new();
     serving.spawn(async move { axum::serve(listener, gateway.router()).await.unwrap() });
     let of_bob = reqwest::Client::new().post(format!("http://{address}/v1/runs")).header("idempotency-key", "k");
-    let of_bob = Answer::of(of_bob.json(&body).send().await.unwrap()).await;
+    let of_bob = HttpAnswer::of(of_bob.json(&body).send().await.unwrap()).await;
     assert_ne!(of_bob.body["id"], first.body["id"]);
     assert!(!of_bob.headers.contains_key("idempotent-replayed"));
 }
@@ -297,7 +297,7 @@ async fn a_response_is_stored_for_its_caller_only() {
 async fn without_a_store_idempotency_keys_are_refused() {
     let served = Served::to_all(given_two_answers().kept(Kept::InMemory).await).await;
     let request = served.request(Method::POST, "/v1/runs").header("idempotency-key", "k");
-    let refused = Answer::of(request.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
+    let refused = HttpAnswer::of(request.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
     assert_eq!((refused.status.as_u16(), refused.problem()), (400, "invalid_request"));
 }
 

@@ -15,7 +15,7 @@ use toolgate::gateway::{NewKey, Scope, Scopes, mint};
 use toolgate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 use toolgate::stores::MemoryStore;
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use super::site::until;
 use crate::runner::world::{Kept, given_an_agent, say};
 
@@ -51,20 +51,20 @@ impl Locked {
         (secret.expose_secret().to_owned(), key)
     }
 
-    async fn ask(&self, method: Method, path: &str, key: &str, body: Option<Value>) -> Answer {
+    async fn ask(&self, method: Method, path: &str, key: &str, body: Option<Value>) -> HttpAnswer {
         let request = self.served.request(method, path).bearer_auth(key);
         let request = match body {
             Some(body) => request.json(&body),
             None => request,
         };
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     }
 
-    async fn get(&self, path: &str, key: &str) -> Answer {
+    async fn get(&self, path: &str, key: &str) -> HttpAnswer {
         self.ask(Method::GET, path, key, None).await
     }
 
-    async fn post(&self, path: &str, key: &str, body: Value) -> Answer {
+    async fn post(&self, path: &str, key: &str, body: Value) -> HttpAnswer {
         self.ask(Method::POST, path, key, Some(body)).await
     }
 }
@@ -89,7 +89,7 @@ async fn only_valid_keys_authenticate() {
         assert!(!refused.body.to_string().contains(wrong) || wrong.len() < 6, "{refused:?}");
     }
     let basic = locked.served.request(Method::GET, "/v1/runs").basic_auth(&secret, Some("")).send().await.unwrap();
-    assert_eq!(Answer::of(basic).await.problem(), "unauthorized");
+    assert_eq!(HttpAnswer::of(basic).await.problem(), "unauthorized");
     assert_eq!(locked.served.get("/openapi.json").await.status, 200, "the description is public");
 }
 
@@ -301,7 +301,7 @@ async fn a_lookup_before_a_revocation_is_not_cached() {
     }
     let [(admin, _), (secret, id)] = &minted[..] else { unreachable!() };
     let ask = async |method: Method, path: &str, key: &str| {
-        Answer::of(served.request(method, path).bearer_auth(key).send().await.unwrap()).await
+        HttpAnswer::of(served.request(method, path).bearer_auth(key).send().await.unwrap()).await
     };
     let (answer, answers) = oneshot::channel();
     *store.answers.lock().unwrap() = Some(answers);
@@ -328,8 +328,9 @@ async fn a_revocation_completes_after_its_client_disconnects() {
         minted.push((secret.expose_secret().to_owned(), key.id));
     }
     let [(admin, _), (secret, id)] = &minted[..] else { unreachable!() };
-    let ask =
-        async || Answer::of(served.request(Method::GET, "/v1/runs").bearer_auth(secret).send().await.unwrap()).await;
+    let ask = async || {
+        HttpAnswer::of(served.request(Method::GET, "/v1/runs").bearer_auth(secret).send().await.unwrap()).await
+    };
     assert_eq!(ask().await.status, 200, "the key is cached");
     let (acknowledge, acknowledges) = oneshot::channel();
     *store.acknowledges.lock().unwrap() = Some(acknowledges);

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use toolgate::gateway::{Caller, GatewaySettings, Limits, Rate};
 use toolgate::stores::MemoryStore;
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 fn rate(per_minute: u32, burst: u32) -> Option<Rate> {
@@ -84,7 +84,7 @@ async fn an_open_stream_has_a_permit_of_its_own() {
     let limits = Limits { concurrent_requests: Some(1), streams_at_once: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
     let begun = served.request(Method::POST, "/v1/runs").header("prefer", "respond-async");
-    let begun = Answer::of(begun.json(&json!({"input": "Read"})).send().await.unwrap()).await;
+    let begun = HttpAnswer::of(begun.json(&json!({"input": "Read"})).send().await.unwrap()).await;
     let events = format!("/v1/runs/{}/events", begun.text("id"));
     let open = served.request(Method::GET, &events).header("accept", "*/*").send().await.unwrap();
     assert_eq!(open.headers()["content-type"], "text/event-stream");
@@ -92,10 +92,10 @@ async fn an_open_stream_has_a_permit_of_its_own() {
     assert_eq!(served.get("/v1/runs").await.status, 200, "a stream does not count as a request");
     for accepted in ["*/*", "text/event-stream"] {
         let refused = served.request(Method::GET, &events).header("accept", accepted).send().await.unwrap();
-        assert_eq!(Answer::of(refused).await.problem(), "rate_limited", "{accepted}");
+        assert_eq!(HttpAnswer::of(refused).await.problem(), "rate_limited", "{accepted}");
     }
     let begins = served.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
-    let begins = Answer::of(begins.json(&json!({"input": "Read"})).send().await.unwrap()).await;
+    let begins = HttpAnswer::of(begins.json(&json!({"input": "Read"})).send().await.unwrap()).await;
     assert_eq!(begins.problem(), "rate_limited");
     assert_eq!(served.get("/v1/runs").await.body["data"].as_array().unwrap().len(), 1, "no run was started for it");
     drop(open);
@@ -112,7 +112,7 @@ async fn guesses_are_limited_and_valid_credentials_still_work() {
     let served = Served::with(world, |builder| builder.settings(settings).keys(keys).anonymous(Caller::local())).await;
     let guess = async |number: usize| {
         let request = served.request(Method::GET, "/v1/runs").bearer_auth(format!("tg_{number}"));
-        Answer::of(request.send().await.unwrap()).await.status.as_u16()
+        HttpAnswer::of(request.send().await.unwrap()).await.status.as_u16()
     };
 
     let guesses = join_all((0..5).map(guess)).await;
@@ -132,7 +132,7 @@ async fn a_body_that_is_too_large_too_slow_or_too_deep_is_refused() {
     assert_eq!((large.status.as_u16(), large.problem()), (413, "payload_too_large"));
     let deep = format!("{{\"input\": \"x\", \"metadata\": {{\"a\": {}1{}}}}}", "[".repeat(500), "]".repeat(500));
     let request = served.request(Method::POST, "/v1/runs").header("content-type", "application/json").body(deep);
-    let deep = Answer::of(request.send().await.unwrap()).await;
+    let deep = HttpAnswer::of(request.send().await.unwrap()).await;
     assert_eq!((deep.status.as_u16(), deep.problem()), (400, "invalid_request"), "{deep:?}");
 
     let mut slow = TcpStream::connect(served.address).await.unwrap();

@@ -5,7 +5,7 @@ use toolgate::core::error::ErrorCode;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{Input, Resume};
 use toolgate::core::tool::AskHuman;
-use toolgate::runner::ResultFor;
+use toolgate::runner::Answer;
 
 use super::served::Served;
 use crate::runner::world::{Kept, given_an_agent, say};
@@ -101,8 +101,7 @@ async fn input_for_an_ended_run_is_a_conflict() {
 async fn the_library_checks_the_call_before_the_result() {
     let (served, run) = waiting().await;
     for (call, code) in [("settled", ErrorCode::Conflict), ("decision", ErrorCode::InvalidRequest)] {
-        let results = vec![ResultFor::output(call, json!(5))];
-        let resume = Input::Resume(Resume { results, partial: true, ..Resume::default() });
+        let resume = Input::Resume(Resume::default().with(call, Answer::output(5)).partial());
         let refused = served.world.runner.resume_run(&run.as_str().into(), resume, None).await.unwrap_err();
         assert_eq!(refused.code(), code, "{refused}");
     }

@@ -7,7 +7,7 @@ use toolgate::core::chat::Message;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{Event, Limits};
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::fakes::Fault;
 use crate::runner::world::{Kept, given_an_agent, say};
 
@@ -88,7 +88,7 @@ async fn a_request_for_another_version_of_a_run_is_refused() {
     let (tag, call) = (read.header("etag").to_owned(), read.body["pending"][0]["call_id"].clone());
     let sent = async |child: &str, tag: &str, body: Value| {
         let request = served.request(Method::POST, &format!("{path}/{child}")).header("if-match", tag).json(&body);
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     };
     let answer = json!({"results": [{"call_id": call, "output": 1}]});
 
@@ -113,7 +113,7 @@ async fn a_conditional_cancel_fails_if_the_run_changes_meanwhile() {
     served.world.store.fail_next(Fault::Intrusion(said.into()));
 
     let request = served.request(Method::POST, &format!("{path}/cancel")).header("if-match", tag).json(&json!({}));
-    let refused = Answer::of(request.send().await.unwrap()).await;
+    let refused = HttpAnswer::of(request.send().await.unwrap()).await;
 
     assert_eq!((refused.status.as_u16(), refused.problem()), (412, "precondition_failed"));
     assert_eq!(served.get(&path).await.text("status"), "pending");

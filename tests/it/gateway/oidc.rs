@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use toolgate::gateway::{Authenticator as _, Claims, OidcAuthenticator, OidcSettings, Scope, Scopes};
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use super::site::until;
 use crate::runner::world::{Kept, given_an_agent, say};
 
@@ -169,8 +169,8 @@ async fn served(settings: OidcSettings) -> Served {
     Served::with(world, |builder| builder.door(Arc::new(OidcAuthenticator::new(settings).unwrap()))).await
 }
 
-async fn shown(served: &Served, token: &str) -> Answer {
-    Answer::of(served.request(Method::GET, "/v1/runs").bearer_auth(token).send().await.unwrap()).await
+async fn shown(served: &Served, token: &str) -> HttpAnswer {
+    HttpAnswer::of(served.request(Method::GET, "/v1/runs").bearer_auth(token).send().await.unwrap()).await
 }
 
 async fn refuses(served: &Served, token: &str, what: &str) {
@@ -191,7 +191,7 @@ async fn a_valid_token_authenticates_with_its_scopes() {
     }
     let token = signers[0].sign(&issuer.claims());
     let run = served.request(Method::POST, "/v1/runs").bearer_auth(&token).json(&json!({"input": "Hello"}));
-    let run = Answer::of(run.send().await.unwrap()).await;
+    let run = HttpAnswer::of(run.send().await.unwrap()).await;
     assert_eq!((run.text("created_by"), run.text("principal")), ("user:ann", "ann"), "{run:?}");
     let reader = signers[0].sign(&issuer.claims_with("scope", json!(["runs:read"])));
     assert_eq!(shown(&served, &reader).await.status, 200);
@@ -404,10 +404,10 @@ async fn a_token_opens_the_tenant_it_names_and_no_other() {
     };
     let acme = of(json!("acme"), json!(["staff"]));
     let run = served.request(Method::POST, "/v1/runs").bearer_auth(&acme).json(&json!({"input": "Hello"}));
-    let run = Answer::of(run.send().await.unwrap()).await.text("id").to_owned();
+    let run = HttpAnswer::of(run.send().await.unwrap()).await.text("id").to_owned();
     let read = async |token: &str| {
         let request = served.request(Method::GET, &format!("/v1/runs/{run}")).bearer_auth(token);
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     };
     assert_eq!(read(&acme).await.status, 200);
     assert_eq!(read(&of(json!("bolt"), json!(["staff"]))).await.problem(), "not_found");

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::gateway::{Caller, Origins};
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent};
 
 async fn fenced(hosts: Option<&[&str]>) -> Served {
@@ -14,10 +14,10 @@ async fn fenced(hosts: Option<&[&str]>) -> Served {
     Served::with(world, |builder| builder.origins(origins).anonymous(Caller::local())).await
 }
 
-async fn asked(served: &Served, method: Method, headers: &[(&str, &str)]) -> Answer {
+async fn asked(served: &Served, method: Method, headers: &[(&str, &str)]) -> HttpAnswer {
     let request = served.request(method, "/v1/runs");
     let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-    Answer::of(request.send().await.unwrap()).await
+    HttpAnswer::of(request.send().await.unwrap()).await
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn a_page_may_ask_if_its_origin_is_configured() {
         assert!(!refused.headers.contains_key("access-control-allow-origin"), "{refused:?}");
     }
     let posted = served.request(Method::POST, "/v1/runs").header("origin", "https://evil.example");
-    let posted = Answer::of(posted.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
+    let posted = HttpAnswer::of(posted.json(&json!({"input": "Hello"})).send().await.unwrap()).await;
     assert_eq!(posted.problem(), "forbidden");
     assert_eq!(served.get("/v1/runs").await.body["data"], json!([]), "nothing was started");
 }
@@ -99,20 +99,26 @@ async fn a_preflight_needs_no_credentials() {
 async fn a_problem_can_be_read_by_the_page_that_asked() {
     let served = fenced(None).await;
     let request = served.request(Method::GET, "/v1/runs/run_unknown").header("origin", "https://app.example.com");
-    let problem = Answer::of(request.send().await.unwrap()).await;
+    let problem = HttpAnswer::of(request.send().await.unwrap()).await;
     assert_eq!(problem.problem(), "not_found");
     assert_eq!(problem.header("access-control-allow-origin"), "https://app.example.com");
 }
 
 /// A request as Chromium sends it for a page, besides the body.
-async fn from_a_page(served: &Served, method: Method, path: &str, headers: [(&str, &str); 4], body: &Value) -> Answer {
+async fn from_a_page(
+    served: &Served,
+    method: Method,
+    path: &str,
+    headers: [(&str, &str); 4],
+    body: &Value,
+) -> HttpAnswer {
     let [host, origin, site, mode] = headers;
     let request = served.request(method.clone(), path);
     let request = [host, origin, site, mode, ("sec-fetch-dest", "empty")]
         .into_iter()
         .fold(request, |request, (name, value)| request.header(name, value));
     let request = if method == Method::POST { request.json(body) } else { request };
-    Answer::of(request.send().await.unwrap()).await
+    HttpAnswer::of(request.send().await.unwrap()).await
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolgate::core::id::Tenant;
 use toolgate::gateway::{Authenticator, Caller, Problem, Scope, Scopes};
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::runner::world::World;
 
 /// `name tenant scope,scope` or `name tenant all`, optionally followed by a principal.
@@ -48,18 +48,18 @@ pub(super) struct Person<'a> {
 }
 
 impl Person<'_> {
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str) -> HttpAnswer {
         let request = self.served.request(Method::GET, path).header("x-badge", self.badge);
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: Value) -> HttpAnswer {
         let request = self.served.request(Method::POST, path).header("x-badge", self.badge);
-        Answer::of(request.json(&body).send().await.unwrap()).await
+        HttpAnswer::of(request.json(&body).send().await.unwrap()).await
     }
 
-    pub(super) async fn delete(&self, path: &str) -> Answer {
+    pub(super) async fn delete(&self, path: &str) -> HttpAnswer {
         let request = self.served.request(Method::DELETE, path).header("x-badge", self.badge);
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     }
 }

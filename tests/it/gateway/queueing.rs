@@ -9,10 +9,10 @@ use toolgate::core::id::RunId;
 use toolgate::core::policy::Policy;
 use toolgate::core::run::Status;
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::runner::{Activity, Agent, AgentRunner, Capacity, Execution, Request, ResultFor, Resume};
+use toolgate::runner::{Activity, Agent, AgentRunner, Answer, Capacity, Execution, Request, Resume};
 use toolgate::stores::MemoryStore;
 
-use super::served::Answer;
+use super::served::HttpAnswer;
 use super::site::{Site, until};
 
 pub(super) fn agent(turns: &Value) -> Agent {
@@ -80,9 +80,9 @@ async fn a_full_queue_refuses_new_runs_and_resumes_known_ones() {
     let new = json!({"input": "Hello", "external_tools": [tool]});
     let pending = site.post("/v1/runs", new.clone()).await;
     assert_eq!(pending.text("status"), "pending", "{pending:?}");
-    let resume = |pending: &Answer| {
-        let results = vec![ResultFor::output(pending.body["pending"][0]["call_id"].as_str().unwrap(), json!(1))];
-        (RunId::from(pending.text("id")), Resume { results, ..Resume::default() })
+    let resume = |pending: &HttpAnswer| {
+        let call = pending.body["pending"][0]["call_id"].as_str().unwrap();
+        (RunId::from(pending.text("id")), Resume::default().with(call, Answer::output(1)))
     };
     let other = site.post("/v1/runs", new.clone()).await;
     let (run, resumed) = resume(&pending);

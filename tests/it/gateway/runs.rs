@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::core::policy::Verdict;
 
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent, on_every_store, say};
 
 on_every_store! {
@@ -60,8 +60,8 @@ async fn due_at_is_the_earliest_deadline_everywhere() {
         let tools = json!([{"name": "soon", "deadline_s": 3600}, {"name": "ever"}]);
         json!({"input": "Hello", "external_tools": tools, "limits": limits})
     };
-    let answer = |owed: &Answer| json!({"results": [{"call_id": owed.body["pending"][0]["call_id"], "output": 1}]});
-    let seconds = |of: &Answer| {
+    let answer = |owed: &HttpAnswer| json!({"results": [{"call_id": owed.body["pending"][0]["call_id"], "output": 1}]});
+    let seconds = |of: &HttpAnswer| {
         let time = |field: &str| of.text(field).parse::<Timestamp>().unwrap();
         time("due_at").duration_since(time("created_at")).as_secs()
     };
@@ -121,11 +121,11 @@ async fn an_invalid_request_is_refused_with_a_pointer() {
         .send()
         .await
         .unwrap();
-    assert_eq!(Answer::of(form).await.problem(), "unsupported_media_type");
+    assert_eq!(HttpAnswer::of(form).await.problem(), "unsupported_media_type");
     assert_eq!(served.get("/v1/runs/run_unknown").await.problem(), "not_found");
     assert_eq!(served.get("/v2/runs").await.problem(), "not_found");
     let delete = served.request(Method::DELETE, "/v1/runs").send().await.unwrap();
-    assert_eq!(Answer::of(delete).await.problem(), "method_not_allowed");
+    assert_eq!(HttpAnswer::of(delete).await.problem(), "method_not_allowed");
     assert_eq!(served.get("/v1/runs?limit=0").await.problem(), "invalid_request");
     assert_eq!(served.get("/v1/runs?after=run_of_unknown").await.problem(), "validation");
     assert_eq!(served.get("/v1/runs?colour=red").await.problem(), "invalid_request");

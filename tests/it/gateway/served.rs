@@ -21,7 +21,7 @@ pub(super) struct Served {
 
 /// A response that was read.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: StatusCode,
     pub(super) headers: reqwest::header::HeaderMap,
     pub(super) body: Value,
@@ -49,12 +49,12 @@ impl Served {
         self.client.request(method, format!("http://{}{path}", self.address))
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answer {
-        Answer::of(self.request(Method::GET, path).send().await.unwrap()).await
+    pub(super) async fn get(&self, path: &str) -> HttpAnswer {
+        HttpAnswer::of(self.request(Method::GET, path).send().await.unwrap()).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
-        Answer::of(self.request(Method::POST, path).json(&body).send().await.unwrap()).await
+    pub(super) async fn post(&self, path: &str, body: Value) -> HttpAnswer {
+        HttpAnswer::of(self.request(Method::POST, path).json(&body).send().await.unwrap()).await
     }
 
     /// Starts a run, waits until it is pending or has ended, and returns its id.
@@ -65,7 +65,7 @@ impl Served {
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(super) async fn of(response: Response) -> Self {
         let (status, headers) = (response.status(), response.headers().clone());
         let text = response.text().await.unwrap();

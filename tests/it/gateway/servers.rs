@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use toolgate::app::App;
 use toolgate::config;
 
-use super::served::Answer;
+use super::served::HttpAnswer;
 
 /// The program, opened from a configuration and served.
 pub(super) struct Program {
@@ -62,22 +62,22 @@ impl Program {
         Self { _folder: folder, address, app, _serving: serving }
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str) -> HttpAnswer {
         self.ask(Method::GET, path).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: Value) -> HttpAnswer {
         let request = reqwest::Client::new().post(format!("{}{path}", self.address)).header("prefer", "wait=30");
-        Answer::of(request.json(&body).send().await.unwrap()).await
+        HttpAnswer::of(request.json(&body).send().await.unwrap()).await
     }
 
     pub(super) async fn close(self) {
         self.app.close().await;
     }
 
-    async fn ask(&self, method: Method, path: &str) -> Answer {
+    async fn ask(&self, method: Method, path: &str) -> HttpAnswer {
         let request = reqwest::Client::new().request(method, format!("{}{path}", self.address));
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate::gateway::{Caller, Gateway, ServeSettings, Worker, serve};
 use toolgate::runner::AgentRunner;
 
-use super::served::Answer;
+use super::served::HttpAnswer;
 
 pub(super) struct Site {
     pub(super) runner: AgentRunner,
@@ -42,17 +42,17 @@ impl Site {
         Self { runner, gateway, address, closing, serving, rest, client: Client::new() }
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answer {
-        Answer::of(self.client.get(format!("http://{}{path}", self.address)).send().await.unwrap()).await
+    pub(super) async fn get(&self, path: &str) -> HttpAnswer {
+        HttpAnswer::of(self.client.get(format!("http://{}{path}", self.address)).send().await.unwrap()).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: Value) -> HttpAnswer {
         self.post_preferring("wait=30", path, body).await
     }
 
-    pub(super) async fn post_preferring(&self, preference: &str, path: &str, body: Value) -> Answer {
+    pub(super) async fn post_preferring(&self, preference: &str, path: &str, body: Value) -> HttpAnswer {
         let request = self.client.request(Method::POST, format!("http://{}{path}", self.address));
-        Answer::of(request.header("prefer", preference).json(&body).send().await.unwrap()).await
+        HttpAnswer::of(request.header("prefer", preference).json(&body).send().await.unwrap()).await
     }
 }
 

@@ -65,7 +65,7 @@ async fn a_run_that_is_refused_is_no_stream() {
     let served = Served::to_all(given_an_agent().kept(Kept::InMemory).await).await;
     let ask = |path: &str| served.request(Method::POST, path).header("accept", "text/event-stream");
     let refused = ask("/v1/runs").json(&json!({"input": " "})).send().await.unwrap();
-    assert_eq!(super::served::Answer::of(refused).await.problem(), "validation");
+    assert_eq!(super::served::HttpAnswer::of(refused).await.problem(), "validation");
     let unknown = ask("/v1/runs?inclde=content").json(&json!({"input": "Hello"})).send().await.unwrap();
-    assert_eq!(super::served::Answer::of(unknown).await.problem(), "invalid_request");
+    assert_eq!(super::served::HttpAnswer::of(unknown).await.problem(), "invalid_request");
 }

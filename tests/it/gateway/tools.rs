@@ -9,7 +9,7 @@ use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::{Agent, Resume};
 
 use super::people::{self, Person};
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use super::site::until;
 use crate::fakes::tool;
 use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, yes};
@@ -21,7 +21,7 @@ fn clerk() -> Given {
         .whose_policy_says(Verdict::Deny, "mcp_files_shred")
 }
 
-async fn call(served: &Served, tool: &str, arguments: Value) -> Answer {
+async fn call(served: &Served, tool: &str, arguments: Value) -> HttpAnswer {
     served.post(&format!("/v1/tools/{tool}/call"), json!({"arguments": arguments})).await
 }
 
@@ -85,7 +85,7 @@ on_every_store! {
         let inbox = served.get("/v1/approvals").await;
         assert_eq!(inbox.body["data"][0]["run_id"], waits.body["run_id"]);
         let run = waits.text("run_id").into();
-        let resume = Resume { decisions: vec![("call_1".into(), yes())], ..Resume::default() };
+        let resume = Resume::default().with("call_1", yes());
         let report = served.world.another_process().await.resume(&run, resume).await.unwrap();
         assert_eq!(report.output.unwrap().text, "delete done");
         assert_eq!(served.world.servers.calls().len(), 1);

@@ -13,7 +13,7 @@ use toolgate::stores::MemoryStore;
 
 use super::people::Badges;
 use super::queueing::agent;
-use super::served::Answer;
+use super::served::HttpAnswer;
 
 #[tokio::test]
 async fn a_tenant_with_many_runs_delays_another_by_one() {
@@ -29,7 +29,7 @@ async fn a_tenant_with_many_runs_delays_another_by_one() {
     let client = Client::new();
     let start = async |tenant: &str, prefer: &str| {
         let request = client.post(&url).header("x-badge", format!("ann {tenant} all")).header("prefer", prefer);
-        Answer::of(request.json(&json!({"input": "Hello"})).send().await.unwrap()).await
+        HttpAnswer::of(request.json(&json!({"input": "Hello"})).send().await.unwrap()).await
     };
     for _ in 0..12 {
         assert_eq!(start("greedy", "respond-async").await.status, 202);

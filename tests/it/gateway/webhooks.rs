@@ -21,7 +21,7 @@ use toolgate::gateway::{Caller, Gateway, Scopes, WebhookConfig, WebhookEgress};
 use toolgate::ports::Clock;
 
 use self::receiver::Receiver;
-use super::served::{Answer, Served};
+use super::served::{HttpAnswer, Served};
 use crate::fakes::FakeClock;
 use crate::runner::world::World;
 
@@ -138,7 +138,7 @@ impl Hooked {
         store.untold(1).await.unwrap().is_empty() && store.due(ever).await.unwrap().is_empty()
     }
 
-    async fn endpoint(&self, endpoint: &str) -> Answer {
+    async fn endpoint(&self, endpoint: &str) -> HttpAnswer {
         self.served.get(&format!("/v1/webhook-endpoints/{endpoint}")).await
     }
 }

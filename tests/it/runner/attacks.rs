@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Coverage, Decision, Event, PendingItem, Resume, ResumeError, Scope, Status};
+use toolgate::core::run::{Answer, Coverage, Decision, Event, PendingItem, Resume, ResumeError, Scope, Status};
 use toolgate::core::tool::{Annotations, McpTool};
 use toolgate::runner::{Fork, Report, Request, RunnerError};
 
 use super::world::{
-    Given, World, answer_to, decisions, given_an_agent, partly, results, say, yes, yes_but_with, yes_for_the_session,
+    Given, World, answer_to, decisions, given_an_agent, results, say, yes, yes_but_with, yes_for_the_session,
 };
 use crate::fakes::tool;
 
@@ -38,7 +38,7 @@ async fn shown(world: &World, report: &Report, call: &str) -> String {
 }
 
 fn seen(call: &str, digest: String) -> Resume {
-    Resume { seen: vec![(call.into(), digest)], ..decisions([(call, yes())]) }
+    Resume::default().with(call, Answer::from(yes()).seen(digest))
 }
 
 fn refusals(error: RunnerError) -> Vec<ResumeError> {
@@ -264,10 +264,9 @@ async fn an_approval_of_exact_arguments_covers_no_others() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_is_bound_to_the_edited_arguments() {
     let (world, waiting) = waiting_for_a_yes().await;
-    let resume = partly(decisions([("call_1_1", yes_but_with(json!({"path": "b"})))]));
     let shown = shown(&world, &waiting, "call_1_1").await;
-    let done =
-        world.resume(&waiting.run_id, Resume { seen: vec![("call_1_1".into(), shown)], ..resume }).await.unwrap();
+    let answer = Answer::from(yes_but_with(json!({"path": "b"}))).seen(shown);
+    let done = world.resume(&waiting.run_id, Resume::default().with("call_1_1", answer).partial()).await.unwrap();
     assert_eq!(done.status, Status::Completed);
 
     let journal = world.runner.journal(&waiting.run_id).await.unwrap();

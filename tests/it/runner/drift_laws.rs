@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::policy::{Condition, Match, Policy, Rule, Subject, Verdict};
-use toolgate::core::run::{Answer, Binding, Event, JournalEntry, PendingItem, Run, Status};
+use toolgate::core::run::{Binding, DecisionKind, Event, JournalEntry, PendingItem, Run, Status};
 use toolgate::core::tool::{Arguments, Origin, ServerTools, Toolset, ToolsetRules};
-use toolgate::runner::{Report, ResultFor, Resume};
+use toolgate::runner::{Answer, Report, Resume};
 
 use super::world::{World, given_an_agent, no, say, yes, yes_but_with};
 use crate::fakes::tool;
@@ -94,10 +94,12 @@ fn answered(pending: &[PendingItem], answer: usize, version: u64) -> Resume {
     for item in pending {
         let call = item.call_id().clone();
         match (item, answer) {
-            (PendingItem::ExternalResult { .. }, _) => resume.results.push(ResultFor::output(call, json!(1))),
-            (PendingItem::Approval { .. }, 0) => resume.decisions.push((call, no("not today"))),
-            (PendingItem::Approval { .. }, 1) => resume.decisions.push((call, yes_but_with(json!({"path": "EVIL"})))),
-            (PendingItem::Approval { .. }, _) => resume.decisions.push((call, yes())),
+            (PendingItem::ExternalResult { .. }, _) => resume.answers.push((call, Answer::output(json!(1)))),
+            (PendingItem::Approval { .. }, 0) => resume.answers.push((call, no("not today").into())),
+            (PendingItem::Approval { .. }, 1) => {
+                resume.answers.push((call, yes_but_with(json!({"path": "EVIL"})).into()))
+            }
+            (PendingItem::Approval { .. }, _) => resume.answers.push((call, yes().into())),
             (PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. }, _) => {
                 panic!("unexpected item: {item:?}")
             }
@@ -112,7 +114,7 @@ fn bound(journal: &[JournalEntry], call: &CallId) -> Option<Binding> {
         Event::ApprovalDecided { call: id, decision } if id == call => Some(decision),
         _ => None,
     });
-    let yes = decided.filter(|decision| decision.answer == Answer::Approve)?;
+    let yes = decided.filter(|decision| decision.answer == DecisionKind::Approve)?;
     yes.binding.as_deref().cloned()
 }
 

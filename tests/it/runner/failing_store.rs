@@ -10,7 +10,7 @@ use toolgate::core::policy::Verdict;
 use toolgate::core::run::{Event, PendingItem, Status};
 use toolgate::core::trace::{Trace, TraceId};
 use toolgate::ports::RunFilter;
-use toolgate::runner::{AgentRunner, Report, ResultFor, Resume, RunnerError};
+use toolgate::runner::{AgentRunner, Answer, Report, Resume, RunnerError};
 
 use super::world::{Kept, LEASE, World, given_an_agent, on_every_store, said, say, yes};
 use crate::fakes::Fault;
@@ -38,9 +38,9 @@ fn answers(report: &Report) -> Resume {
     for item in &report.pending {
         match item {
             PendingItem::ExternalResult { call_id, .. } => {
-                resume.results.push(ResultFor::output(call_id.clone(), json!("ordered")));
+                resume.answers.push((call_id.clone(), Answer::output(json!("ordered"))));
             }
-            PendingItem::Approval { call_id, .. } => resume.decisions.push((call_id.clone(), yes())),
+            PendingItem::Approval { call_id, .. } => resume.answers.push((call_id.clone(), yes().into())),
             PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
                 panic!("no call was suspended")
             }

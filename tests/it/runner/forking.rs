@@ -211,7 +211,7 @@ async fn a_fork_asks_again_for_answers_that_were_not_sent() {
     let run = world.run().await.run_id;
     let reactions = [("size".to_owned(), ElicitationResponse::decline())].into();
     let given = ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false };
-    let answers = Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() };
+    let answers = Resume::default().with("call_1_1", given);
     let source = world.resume(&run, answers).await.unwrap();
     let given = world.journal(&run).await.iter().position(|fact| *fact == "tool.input.given").unwrap() as u64;
 

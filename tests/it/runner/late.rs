@@ -129,7 +129,7 @@ fn asking(arguments: Value) -> Given {
 
 fn answer(choice: Choice) -> Resume {
     let answer = HumanAnswer { choice, by: "ann".into(), via: Channel::Api };
-    Resume { answers: vec![("call_1_1".into(), answer)], ..Resume::default() }
+    Resume::default().with("call_1_1", answer)
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate::core::run::{PendingItem, Status};
 use toolgate::core::tool::Arguments;
-use toolgate::runner::{ResultFor, Resume};
+use toolgate::runner::{Answer, Resume};
 
 use super::world::{Given, Kept, answer_to, given_an_agent, on_every_store, partly, results, said, say};
 
@@ -70,8 +70,8 @@ async fn resumed_with(resume: Resume) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn the_application_may_report_an_error_or_abandon_the_call() {
-    let failed = Resume { results: vec![ResultFor::error("call_1_1", "out of tea")], ..Resume::default() };
-    let abandoned = Resume { results: vec![ResultFor::abandoned("call_1_1")], ..Resume::default() };
+    let failed = Resume::default().with("call_1_1", Answer::error("out of tea"));
+    let abandoned = Resume::default().with("call_1_1", Answer::abandoned());
 
     assert_eq!(resumed_with(failed).await, "user: call_1_1 failed -> out of tea");
     assert_eq!(resumed_with(abandoned).await, "user: call_1_1 failed -> The application did not run this call.");

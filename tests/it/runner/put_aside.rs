@@ -46,13 +46,8 @@ fn a_call_of(tool: &str) -> Given {
 
 fn answers(each: impl IntoIterator<Item = (&'static str, ElicitationResponse)>) -> Resume {
     let reactions: ElicitationResponses = each.into_iter().map(|(key, reaction)| (key.to_owned(), reaction)).collect();
-    Resume {
-        inputs: vec![(
-            CALL.into(),
-            ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false },
-        )],
-        ..Resume::default()
-    }
+    let answer = ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false };
+    Resume::default().with(CALL, answer)
 }
 
 fn size(size: Value) -> Resume {

@@ -127,8 +127,7 @@ async fn a_run_that_does_not_exist_is_not_found() {
 #[tokio::test(start_paused = true)]
 async fn a_result_in_plain_words_is_refused_where_a_schema_asks_for_more() {
     let words = Outcome::Returned(ToolOutput::text("it costs 1"));
-    let refusals =
-        refused(Resume { results: vec![("call_1_1".into(), words)], partial: true, ..Resume::default() }).await;
+    let refusals = refused(Resume::default().with("call_1_1", words).partial()).await;
     let [ResumeError::Invalid { call_id, what, .. }] = &refusals[..] else { panic!("{refusals:?}") };
     assert_eq!((call_id.as_str(), what.as_str()), ("call_1_1", "the result"));
 }

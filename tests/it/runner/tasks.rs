@@ -138,8 +138,8 @@ on_every_store! {
         let waiting = world.run().await;
         world.servers.hang_in("print");
         let reactions = BTreeMap::from([("size".to_owned(), ElicitationResponse::decline())]);
-        let inputs = vec![(PRINT.into(), ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false })];
-        let execution = resume_run(&world, &waiting, Resume { inputs, ..Resume::default() }).await;
+        let answer = ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false };
+        let execution = resume_run(&world, &waiting, Resume::default().with(PRINT, answer)).await;
         until(async || !world.servers.told().is_empty()).await;
 
         world.runner.cancel(&waiting.run_id, None).await.unwrap();

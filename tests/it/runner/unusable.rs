@@ -37,7 +37,7 @@ fn a_question(question: Value) -> Given {
 
 fn answer(choice: Choice) -> Resume {
     let answer = HumanAnswer { choice, by: "ann".into(), via: Default::default() };
-    Resume { answers: vec![("call_1_1".into(), answer)], ..Resume::default() }
+    Resume::default().with("call_1_1", answer)
 }
 
 /// The rejection, which leaves the run unchanged.
@@ -141,8 +141,7 @@ async fn answers_to_a_server_are_bounded() {
     let reactions = [("size".to_owned(), ElicitationResponse::accept(form))].into();
     let given = ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat: false };
 
-    let told =
-        refused(&world, &waiting, Resume { inputs: vec![("call_1_1".into(), given)], ..Resume::default() }).await;
+    let told = refused(&world, &waiting, Resume::default().with("call_1_1", given)).await;
 
     assert!(told.contains("the answers to the server") && told.contains("more than 65536 bytes"), "{told}");
 }

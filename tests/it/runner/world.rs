@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolgate::core::id::{NodeId, RunId};
-use toolgate::core::run::{Answer, Decision, Input, Scope};
+use toolgate::core::run::{Decision, DecisionKind, Input, Scope};
 use toolgate::core::tool::{Arguments, ExternalTool};
 use toolgate::ports::{RunStore, Webhooks};
-use toolgate::runner::{Agent, AgentRunner, Execution, Report, Request, ResultFor, Resume, RunnerError};
+use toolgate::runner::{Agent, AgentRunner, Answer, Execution, Report, Request, Resume, RunnerError};
 
 pub(crate) use given::{Given, given_an_agent};
 pub(crate) use kept::{Kept, on_every_store};
@@ -114,22 +114,20 @@ pub(crate) fn nothing() -> Input {
 
 /// The application's results for these calls.
 pub(crate) fn results<const N: usize>(results: [(&str, Value); N]) -> Resume {
-    let results = results.into_iter().map(|(call, value)| ResultFor::output(call, value)).collect();
-    Resume { results, ..Resume::default() }
+    results.into_iter().map(|(call, value)| (call, Answer::output(value))).collect()
 }
 
 /// Decisions about these calls.
 pub(crate) fn decisions<const N: usize>(decisions: [(&str, Decision); N]) -> Resume {
-    let decisions = decisions.into_iter().map(|(call, decision)| (call.into(), decision)).collect();
-    Resume { decisions, ..Resume::default() }
+    decisions.into_iter().collect()
 }
 
 pub(crate) fn partly(resume: Resume) -> Resume {
-    Resume { partial: true, ..resume }
+    resume.partial()
 }
 
 pub(crate) fn yes() -> Decision {
-    Decision::new(Answer::Approve, "ann")
+    Decision::new(DecisionKind::Approve, "ann")
 }
 
 pub(crate) fn yes_for_the_session() -> Decision {
@@ -141,5 +139,5 @@ pub(crate) fn yes_but_with(arguments: Value) -> Decision {
 }
 
 pub(crate) fn no(reason: &str) -> Decision {
-    Decision { answer: Answer::Deny, reason: Some(reason.into()), ..yes() }
+    Decision { answer: DecisionKind::Deny, reason: Some(reason.into()), ..yes() }
 }

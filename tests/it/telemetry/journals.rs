@@ -10,8 +10,8 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{ModelName, RunId, Tenant};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{
-    Answer, Authorization, CallVerdict, Candidate, Decision, ElicitationAnswer, Ending, Event, JournalEntry, Limits,
-    Output, OutputVerdict, Rejection, Run, Spec, Started, ToolAccess, Trigger,
+    Authorization, CallVerdict, Candidate, Decision, DecisionKind, ElicitationAnswer, Ending, Event, JournalEntry,
+    Limits, Output, OutputVerdict, Rejection, Run, Spec, Started, ToolAccess, Trigger,
 };
 use toolgate::core::tool::{
     Annotations, ElicitationRequest, ElicitationResponse, ExternalTool, FailureKind, McpTool, Outcome, Problem,
@@ -168,7 +168,8 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
             answer_timeout_s: None,
         },
     });
-    journal.then(Event::ApprovalDecided { call: "call_e".into(), decision: Decision::new(Answer::Approve, "ann") });
+    journal
+        .then(Event::ApprovalDecided { call: "call_e".into(), decision: Decision::new(DecisionKind::Approve, "ann") });
     journal.resumes();
     journal.sends(&["call_e"]);
     journal.settles("call_e", Outcome::Returned(ToolOutput::text("127.0.0.1 localhost")));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, CallId, Principal, RunId};
-use crate::core::run::{Answer, CallVerdict, Decision, Event, JournalEntry, Rejection, Spec, Trigger};
+use crate::core::run::{CallVerdict, Decision, DecisionKind, Event, JournalEntry, Rejection, Spec, Trigger};
 use crate::core::tool::{Origin, ToolCall, Toolset};
 use crate::ports::Grant;
 
@@ -77,7 +77,7 @@ impl Past {
                 changed.for_each(|tool| self.bar(&tool.origin, Bar::Changed { run: run.clone() }));
             }
             if let Event::ApprovalDecided { call, decision } = &recorded.event
-                && decision.answer == Answer::Approve
+                && decision.answer == DecisionKind::Approve
                 && recorded.seq >= own
                 && let Some(approval) = reading.approval(call, decision, &started.spec)
             {
@@ -118,7 +118,7 @@ impl Reading {
             return Some((self.origin(call)?, Bar::Denied { run }));
         }
         if let Event::ApprovalDecided { call, decision } = event
-            && decision.answer == Answer::Deny
+            && decision.answer == DecisionKind::Deny
         {
             let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
             return Some((bound.or_else(|| self.origin(call))?, Bar::Refused { by: decision.by.clone(), run }));

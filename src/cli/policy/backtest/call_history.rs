@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, CallId, Principal, RunId};
 use crate::core::policy::{Judgement, Policy, Subject, Verdict};
-use crate::core::run::{Answer, Authorization, CallVerdict, Event, InvalidEvent, JournalEntry, Rejection, Run};
+use crate::core::run::{Authorization, CallVerdict, DecisionKind, Event, InvalidEvent, JournalEntry, Rejection, Run};
 use crate::core::tool::Tool;
 
 /// A past call that a policy judged.
@@ -102,8 +102,8 @@ pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall
             && asked.became.verdict() == Verdict::Ask
         {
             asked.became = match decision.answer {
-                Answer::Approve => Became::Approved,
-                Answer::Deny => Became::Refused,
+                DecisionKind::Approve => Became::Approved,
+                DecisionKind::Deny => Became::Refused,
             };
         }
         known.apply_at(&recorded.event, recorded.at)?;

@@ -9,7 +9,7 @@ use crate::cli::view::approval::{because, by_way_of, clock, marked};
 use crate::cli::view::reach::reach;
 use crate::core::id::{CallId, GrantId};
 use crate::core::policy::PolicyMark;
-use crate::core::run::{Answer, Authorization, CallVerdict, Channel, Decision, Event, JournalEntry, Rejection};
+use crate::core::run::{Authorization, CallVerdict, Channel, Decision, DecisionKind, Event, JournalEntry, Rejection};
 use crate::core::tool::escape_untrusted;
 
 /// The most characters of an answer or message that are quoted.
@@ -103,8 +103,8 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, Stand
         }
         Event::ApprovalDecided { call, decision } => {
             let stand = match decision.answer {
-                Answer::Approve => Stand::Cleared,
-                Answer::Deny => Stand::Refused,
+                DecisionKind::Approve => Stand::Cleared,
+                DecisionKind::Deny => Stand::Refused,
             };
             let decided = Step {
                 by: Some(decision.by.clone()),
@@ -209,8 +209,8 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
 
 fn decided(decision: &Decision) -> String {
     let word = match decision.answer {
-        Answer::Approve => "approved",
-        Answer::Deny => "denied",
+        DecisionKind::Approve => "approved",
+        DecisionKind::Deny => "denied",
     };
     let reach = reach(decision.scope, decision.covers, decision.expires_at);
     let edited = decision

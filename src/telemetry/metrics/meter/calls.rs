@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{Meter, seconds};
 use crate::core::id::CallId;
-use crate::core::run::{Answer, CallVerdict, Decision, Rejection};
+use crate::core::run::{CallVerdict, Decision, DecisionKind, Rejection};
 use crate::core::tool::{Builtin, CallTransport, Origin, Outcome, Tool};
 use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
 use crate::telemetry::metrics::names::{self, Metric};
@@ -67,8 +67,8 @@ impl Meter {
 
     pub(super) fn decided(&self, id: &CallId, decision: &Decision, at: Timestamp) -> Vec<Measurement> {
         let answer = match decision.answer {
-            Answer::Approve => "approve",
-            Answer::Deny => "deny",
+            DecisionKind::Approve => "approve",
+            DecisionKind::Deny => "deny",
         };
         self.approval(id, answer, at)
     }

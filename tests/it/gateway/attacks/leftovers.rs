@@ -11,17 +11,17 @@ use toolgate::gateway::{Caller, GatewaySettings, NewKey, Scope, Scopes, WebhookC
 use toolgate::ports::AccessKeys as _;
 use toolgate::stores::MemoryStore;
 
-use crate::gateway::served::{Answer, Served};
+use crate::gateway::served::{HttpAnswer, Served};
 use crate::gateway::streamed::Stream;
 use crate::runner::world::{Kept, given_an_agent, say};
 
-async fn keyed(served: &Served, path: &str, secret: Option<&str>, key: &str, body: &Value) -> Answer {
+async fn keyed(served: &Served, path: &str, secret: Option<&str>, key: &str, body: &Value) -> HttpAnswer {
     let request = served.request(Method::POST, path).header("idempotency-key", key).json(body);
     let request = match secret {
         Some(secret) => request.bearer_auth(secret),
         None => request,
     };
-    Answer::of(request.send().await.unwrap()).await
+    HttpAnswer::of(request.send().await.unwrap()).await
 }
 
 fn key_of(scopes: Scopes) -> NewKey {
@@ -121,7 +121,7 @@ async fn a_stream_closes_when_its_key_is_revoked() {
     let [(mine, _), (hers, id)] = &secrets[..] else { unreachable!() };
     let new = json!({"input": "Hello", "external_tools": [{"name": "lookup"}]});
     let created = served.request(Method::POST, "/v1/runs").bearer_auth(mine).json(&new).send().await.unwrap();
-    let run = Answer::of(created).await.text("id").to_owned();
+    let run = HttpAnswer::of(created).await.text("id").to_owned();
     let watch = async |secret: &str| {
         let events = format!("/v1/runs/{run}/events");
         let mut stream = Stream::of(served.request(Method::GET, &events).bearer_auth(secret)).await;

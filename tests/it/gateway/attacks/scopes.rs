@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use toolgate::gateway::{Scope, description};
 
 use crate::gateway::people::{self, Person};
-use crate::gateway::served::{Answer, Served};
+use crate::gateway::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 /// The scope of each operation.
@@ -79,13 +79,13 @@ async fn an_endpoint_accepts_its_scope_and_no_other() {
         let ask = async |scopes: &str| {
             let request = served.request(method.clone(), path).header("x-badge", format!("eve acme {scopes}"));
             let request = if *method == Method::GET { request } else { request.json(&body_of(id)) };
-            Answer::of(request.send().await.unwrap()).await
+            HttpAnswer::of(request.send().await.unwrap()).await
         };
         let others = Scope::ALL.into_iter().map(Scope::as_str).filter(|scope| scope != own).collect::<Vec<_>>();
         let refused = ask(&others.join(",")).await;
         assert_eq!((refused.status.as_u16(), refused.problem()), (403, "forbidden"), "{id}");
         assert!(refused.text("detail").contains(&format!("`{own}`")), "{id}: {refused:?}");
-        let lacks = |answer: &Answer| answer.body.to_string().contains("lack the scope");
+        let lacks = |answer: &HttpAnswer| answer.body.to_string().contains("lack the scope");
         let answer = ask(own).await;
         assert!(!lacks(&answer) || id == "createKey", "{id}: {answer:?}");
     }
@@ -100,7 +100,7 @@ async fn a_missing_scope_is_reported_before_the_body_is_read() {
         let badge = format!("eve acme {}", others.join(","));
         let ask = async |name: &'static str, value: &str, body: &'static str| {
             let request = served.request(method.clone(), path).header("x-badge", &badge).header(name, value);
-            Answer::of(request.body(body).send().await.unwrap()).await
+            HttpAnswer::of(request.body(body).send().await.unwrap()).await
         };
         for answer in [
             ask("content-type", "text/plain", "{").await,
@@ -140,7 +140,7 @@ async fn a_compressed_body_is_refused_with_accept_encoding() {
     let ask = async |encoding: &str| {
         let request = served.request(Method::POST, "/v1/runs").header("x-badge", "ann acme all");
         let request = request.header("content-encoding", encoding).json(&json!({"input": "Hello"}));
-        Answer::of(request.send().await.unwrap()).await
+        HttpAnswer::of(request.send().await.unwrap()).await
     };
     for encoding in ["gzip", "br", "identity, gzip"] {
         let refused = ask(encoding).await;
@@ -158,7 +158,7 @@ async fn a_key_sent_as_an_id_is_redacted() {
         [format!("/v1/runs/{key}"), format!("/v1/keys/{key}"), format!("/v1/runs?after={key}"), format!("/{key}")]
     {
         let request = served.request(Method::GET, &path).header("x-badge", "ann acme all").header("x-request-id", &key);
-        let answer = Answer::of(request.send().await.unwrap()).await;
+        let answer = HttpAnswer::of(request.send().await.unwrap()).await;
         assert!(answer.status.is_client_error(), "{path}: {answer:?}");
         assert!(!format!("{answer:?}").contains(&key), "{path}: {answer:?}");
     }

@@ -7,7 +7,7 @@ use toolgate::gateway::{Caller, ConfiguredWebhook, Scope, WebhookEgress};
 use super::process::Process;
 use super::receiver::{Manner, Receiver};
 use super::{HERE, Hooked, until};
-use crate::gateway::served::{Answer, Served};
+use crate::gateway::served::{HttpAnswer, Served};
 use crate::runner::world::{World, given_an_agent, say};
 
 async fn a_world() -> World {
@@ -15,17 +15,17 @@ async fn a_world() -> World {
 }
 
 impl Hooked {
-    async fn patch(&self, endpoint: &str, body: serde_json::Value) -> Answer {
+    async fn patch(&self, endpoint: &str, body: serde_json::Value) -> HttpAnswer {
         let path = format!("/v1/webhook-endpoints/{endpoint}");
-        Answer::of(self.served.request(Method::PATCH, &path).json(&body).send().await.unwrap()).await
+        HttpAnswer::of(self.served.request(Method::PATCH, &path).json(&body).send().await.unwrap()).await
     }
 
-    async fn delete(&self, endpoint: &str) -> Answer {
+    async fn delete(&self, endpoint: &str) -> HttpAnswer {
         let path = format!("/v1/webhook-endpoints/{endpoint}");
-        Answer::of(self.served.request(Method::DELETE, &path).send().await.unwrap()).await
+        HttpAnswer::of(self.served.request(Method::DELETE, &path).send().await.unwrap()).await
     }
 
-    async fn test(&self, endpoint: &str) -> Answer {
+    async fn test(&self, endpoint: &str) -> HttpAnswer {
         self.served.post(&format!("/v1/webhook-endpoints/{endpoint}/test"), json!({})).await
     }
 }
@@ -203,10 +203,10 @@ async fn endpoints_of_another_tenant_are_not_found() {
         (Method::GET, format!("/{id}/deliveries")),
         (Method::POST, format!("/{id}/deliveries/{message}/redeliver")),
     ] {
-        let answer = Answer::of(client.request(method, format!("{base}{path}")).send().await.unwrap()).await;
+        let answer = HttpAnswer::of(client.request(method, format!("{base}{path}")).send().await.unwrap()).await;
         assert_eq!(answer.problem(), "not_found", "{path}");
     }
-    let listed = Answer::of(client.get(&base).send().await.unwrap()).await;
+    let listed = HttpAnswer::of(client.get(&base).send().await.unwrap()).await;
     assert_eq!(listed.body["data"], json!([]));
     serving.abort();
 }

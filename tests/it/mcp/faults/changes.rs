@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolgate::core::id::ServerId;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Answer, Decision, PendingItem, Status};
+use toolgate::core::run::{Decision, DecisionKind, PendingItem, Status};
 use toolgate::mcp::Recheck;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::McpServers as _;
@@ -63,8 +63,7 @@ async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
     let waiting = runner.execute(Request::new("clerk", "Hello")).await.expect("it runs");
     assert!(matches!(&waiting.pending[..], [PendingItem::Approval { .. }]), "{waiting:?}");
     echo(&servers, "bad", "hello").await;
-    let decisions = vec![("double".into(), Decision::new(Answer::Approve, "ann"))];
-    let resume = Resume { decisions, ..Resume::default() };
+    let resume = Resume::default().with("double", Decision::new(DecisionKind::Approve, "ann"));
     let report = runner.resume(&waiting.run_id, resume).await.expect("the run resumes");
     servers.close().await;
     (report, wire)

@@ -81,7 +81,7 @@ async fn given(runner: &AgentRunner, run: &RunId, reaction: &ElicitationResponse
         let reactions = questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
         (call_id.clone(), ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat })
     };
-    Resume { inputs: items.iter().map(input).collect(), partial: true, ..Resume::default() }
+    items.iter().map(input).collect::<Resume>().partial()
 }
 
 fn ada() -> ElicitationResponse {

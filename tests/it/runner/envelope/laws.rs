@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate::core::run::{Channel, HumanAnswer, PendingItem, Status};
 use toolgate::core::tool::{AskHuman, Choice};
 use toolgate::runner::envelope::{Envelope, EnvelopeKeys};
-use toolgate::runner::{Report, ResultFor, Resume, RunnerError};
+use toolgate::runner::{Answer, Report, Resume, RunnerError};
 
 use super::super::world::{decisions, no, said, say, yes};
 use super::nodes::{PRIVATE, World, a_clerk, ed25519, keys};
@@ -130,14 +130,14 @@ fn answered(pending: &[PendingItem], answers: &[bool]) -> Resume {
         let says_yes = answers[call.as_str().bytes().map(usize::from).sum::<usize>() % answers.len()];
         match item {
             PendingItem::ExternalResult { .. } if says_yes => {
-                resume.results.push(ResultFor::output(call.clone(), json!(1)))
+                resume.answers.push((call.clone(), Answer::output(json!(1))))
             }
-            PendingItem::ExternalResult { .. } => resume.results.push(ResultFor::error(call.clone(), "out of tea")),
-            PendingItem::Approval { .. } if says_yes => resume.decisions.push((call.clone(), yes())),
-            PendingItem::Approval { .. } => resume.decisions.push((call.clone(), no("not today"))),
+            PendingItem::ExternalResult { .. } => resume.answers.push((call.clone(), Answer::error("out of tea"))),
+            PendingItem::Approval { .. } if says_yes => resume.answers.push((call.clone(), yes().into())),
+            PendingItem::Approval { .. } => resume.answers.push((call.clone(), no("not today").into())),
             PendingItem::Question { .. } => {
                 let choice = Choice::text(if says_yes { "this" } else { "that" });
-                resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }));
+                resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }.into()));
             }
             PendingItem::Input { .. } | PendingItem::Task { .. } => panic!("unexpected item: {item:?}"),
         }

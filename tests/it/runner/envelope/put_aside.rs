@@ -37,7 +37,7 @@ async fn a_servers_question_is_answered_on_a_node_that_has_never_seen_the_run() 
     let reactions =
         [("size".to_owned(), ElicitationResponse::accept(json!({"size": 7}).as_object().unwrap().clone()))].into();
     let given = ElicitationAnswer { reactions, by: "ann".into(), via: Channel::Api, repeat: false };
-    let answers = || Resume { inputs: vec![("call_1_1".into(), given.clone())], ..Resume::default() };
+    let answers = || Resume::default().with("call_1_1", given.clone());
     let report = elsewhere.resume(&envelope, answers()).await;
     let again = elsewhere.resume(&envelope, answers()).await;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Answer, Decision, Status};
+use toolgate::core::run::{Decision, DecisionKind, Status};
 use toolgate::core::tool::{ExternalTool, Outcome, ToolOutput};
 use toolgate::models::scripted::{Script, ScriptedModel};
-use toolgate::runner::{Agent, AgentRunner, Fork, Request, ResultFor, Resume};
+use toolgate::runner::{Agent, AgentRunner, Answer, Fork, Request, Resume};
 use toolgate::stores::MemoryStore;
 
 use super::Records;
@@ -76,11 +76,7 @@ fn request() -> Request {
 }
 
 fn yes_and_the_result() -> Resume {
-    Resume {
-        decisions: vec![("d".into(), Decision::new(Answer::Approve, "ann"))],
-        results: vec![ResultFor::output("x", json!("42"))],
-        ..Resume::default()
-    }
+    Resume::default().with("x", Answer::output("42")).with("d", Decision::new(DecisionKind::Approve, "ann"))
 }
 
 #[tokio::test]
