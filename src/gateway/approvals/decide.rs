@@ -12,7 +12,7 @@ use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::request_id::traced;
-use crate::gateway::runs::GivenVerdict;
+use crate::gateway::runs::resume_body::GivenVerdict;
 use crate::gateway::state::Gateway;
 use crate::gateway::tenant::{Approval, ApprovalState};
 

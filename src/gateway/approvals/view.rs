@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 
 use crate::core::chat::Role;
 use crate::core::run::{Answer, Channel, Coverage, Decision, Scope};
-use crate::gateway::runs::{ApprovalView, PendingView, StatusView};
+use crate::gateway::runs::pending::{ApprovalView, PendingView};
+use crate::gateway::runs::view::StatusView;
 use crate::gateway::tenant::{Approval, ApprovalState};
 
 /// A call that requires approval.

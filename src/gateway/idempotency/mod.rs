@@ -7,6 +7,7 @@
 //! time. A request that failed halfway may have changed something: its repeat reports an unknown outcome, and is not
 //! handled a second time either.
 
+mod extensions;
 pub(super) mod key;
 mod replay;
 
@@ -14,20 +15,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponseParts, Response, ResponseParts};
+use axum::middleware::Next;
+use axum::response::Response;
 use jiff::Timestamp;
 
+pub(super) use self::extensions::{Confidential, RunToBe};
 use self::replay::{kept, replayed, run_named};
 use super::access::Caller;
 use super::completion::ClientGone;
 use super::problem::Problem;
-use super::runs;
+use super::runs::read::current;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
@@ -42,20 +43,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The endpoint that starts runs: a repeat can find the outcome in the run.
 const CREATING: &str = "/v1/runs";
 
-/// The id of the run that this request will start, if it is known beforehand.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RunToBe(pub(super) Option<RunId>);
-
-/// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Confidential;
-
-/// Adds the layer before every route that handles requests with a key once.
-pub(super) fn once(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
-    router.layer(from_fn_with_state(gateway.clone(), handled_once))
-}
-
-async fn handled_once(
+/// Handles requests with a key once.
+pub(super) async fn handle_once(
     State(gateway): State<Gateway>,
     caller: Caller,
     request: Request,
@@ -144,7 +133,7 @@ async fn known(
         }
         return Err(outcome_unknown(&begun.fate));
     };
-    match runs::current(gateway, caller, parts, &run).await {
+    match current(gateway, caller, parts, &run).await {
         Ok(response) => Ok(Known::Answer(replay::marked(response))),
         Err(problem) if problem.code() == ErrorCode::NotFound => match begun.fate {
             RequestState::UnderWay { .. } => Ok(Known::NeverStarted(run)),
@@ -206,21 +195,4 @@ async fn handle(
 
 fn after(now: Timestamp, duration: Duration) -> Timestamp {
     now.checked_add(duration).unwrap_or(Timestamp::MAX)
-}
-
-impl<S: Sync> FromRequestParts<S> for RunToBe {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
-    }
-}
-
-impl IntoResponseParts for Confidential {
-    type Error = std::convert::Infallible;
-
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        response.extensions_mut().insert(self);
-        Ok(response)
-    }
 }

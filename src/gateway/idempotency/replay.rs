@@ -7,12 +7,12 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
 
-use super::Confidential;
+use super::extensions::Confidential;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
-use crate::gateway::approvals::ApprovalId;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::is_stream;
+use crate::gateway::tenant::ApprovalId;
 use crate::ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
 
 /// The headers that belong to the resource, and not to this one response.

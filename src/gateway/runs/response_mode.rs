@@ -11,7 +11,6 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::events::{self, Include};
-use super::form::Form;
 use super::wait::WaitPreference;
 use crate::core::error::ErrorCode;
 use crate::core::run::Status;
@@ -19,6 +18,7 @@ use crate::core::trace::Trace;
 use crate::gateway::body::Query;
 use crate::gateway::completion::ClientGone;
 use crate::gateway::etag;
+use crate::gateway::negotiation::Form;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::traced;
 use crate::gateway::state::Gateway;

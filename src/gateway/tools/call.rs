@@ -21,7 +21,9 @@ use crate::gateway::completion::ClientGone;
 use crate::gateway::name_rules;
 use crate::gateway::problem::{FieldProblem, Problem, ProblemView};
 use crate::gateway::request_id::traced;
-use crate::gateway::runs::{PendingView, StatusView, WaitPreference};
+use crate::gateway::runs::pending::PendingView;
+use crate::gateway::runs::view::StatusView;
+use crate::gateway::runs::wait::WaitPreference;
 use crate::gateway::state::Gateway;
 use crate::runner::{Agent, Called, Request};
 

@@ -58,10 +58,18 @@ struct Open {
     host: Option<String>,
 }
 
-impl Dispatcher {
+impl Gateway {
+    /// The webhook dispatcher, a task to run beside the server; `None` without webhooks.
+    ///
     /// # Errors
-    /// A text that says why no HTTP client can be created.
-    pub(in crate::gateway) fn new(gateway: Gateway, outbound: WebhookConfig) -> Result<Self, String> {
+    /// A text that says why no webhooks can be sent.
+    pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
+        self.webhooks().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
+    }
+}
+
+impl Dispatcher {
+    fn new(gateway: Gateway, outbound: WebhookConfig) -> Result<Self, String> {
         let post = Arc::new(WebhookClient::new(outbound.egress, outbound.patience)?);
         Ok(Self { gateway, outbound, post })
     }

@@ -11,6 +11,7 @@ mod change;
 mod client;
 mod create;
 mod deliveries;
+mod derived_id;
 mod dispatcher;
 mod egress;
 mod endpoint;
@@ -24,9 +25,8 @@ mod signature;
 mod test;
 mod view;
 mod wake_signal;
-mod webhook_config;
+pub(super) mod webhook_config;
 
-use sha2::{Digest as _, Sha256};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -36,12 +36,6 @@ pub use wake_signal::WebhookWakeSignal;
 pub use webhook_config::{ConfiguredWebhook, WebhookConfig};
 
 use super::state::Gateway;
-use crate::core::json::hex;
-
-/// An id derived from a text: the same in every process.
-fn following_from(named: &str) -> String {
-    hex(&Sha256::digest(named)).chars().take(32).collect()
-}
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()

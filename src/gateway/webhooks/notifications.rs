@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::following_from;
+use super::derived_id::following_from;
 use crate::core::id::{MessageId, RunId};
 use crate::core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status, Trigger};
 use crate::gateway::tenant::ApprovalId;

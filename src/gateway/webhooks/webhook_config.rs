@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use reqwest::Url;
 
+use super::derived_id::following_from;
 use super::egress::WebhookEgress;
+use super::signature;
 use super::wake_signal::WebhookWakeSignal;
-use super::{following_from, signature};
 use crate::core::id::{EndpointId, Tenant};
 use crate::ports::{Clock, EndpointSecrets, StoreError, WebhookEndpoint, WebhookKind, Webhooks};
 use crate::runner::SystemClock;

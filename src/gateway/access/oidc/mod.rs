@@ -16,8 +16,9 @@ use serde_json::{Map, Value};
 pub use claims::Claims;
 use issuer::Issuer;
 
+use super::authenticator::Authenticator;
+use super::caller::Caller;
 use super::credentials::{bearer, unauthorized};
-use super::{Authenticator, Caller};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 

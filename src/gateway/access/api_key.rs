@@ -1,4 +1,7 @@
-//! New API keys: the secret, which is returned to the caller, and the record that is stored.
+//! API keys: `tg_` and 256 random bits, shown once and stored as a hash.
+//!
+//! A key belongs to one tenant and has the scopes it was given. `/v1/keys` manages the keys of the caller's tenant;
+//! `toolgate keys create` creates keys of any tenant where the store is.
 
 use aws_lc_rs::error::Unspecified;
 use base64::Engine as _;
@@ -7,8 +10,8 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::caller::Scopes;
 use crate::core::id::{Principal, Tenant};
-use crate::gateway::access::Scopes;
 use crate::ports::{AccessKey, KeyHash};
 
 /// What all keys begin with, so that secret scanners recognise them.

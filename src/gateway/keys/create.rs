@@ -11,10 +11,9 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::view::{CreatedView, KeyView};
-use super::{NewKey, keys, mint};
 use crate::core::error::ErrorCode;
 use crate::core::id::Principal;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::{Caller, NewKey, Scope, mint};
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::name_rules;
@@ -55,7 +54,7 @@ pub(super) async fn create(
     Body(wanted): Body<Wanted>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Admin)?;
-    let authenticator = keys(&gateway)?;
+    let authenticator = gateway.access().api_keys()?;
     let new = wanted.for_tenant_of(&caller)?;
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
     let (secret, hash, key) = mint(new, Timestamp::now()).map_err(no_randomness)?;

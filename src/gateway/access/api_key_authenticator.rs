@@ -12,10 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use moka::future::Cache;
 use tokio::task::JoinSet;
 
-use super::secret::PREFIX;
+use super::api_key::PREFIX;
+use super::authenticator::Authenticator;
+use super::caller::{Caller, Scope};
+use super::credentials::{bearer, unauthorized};
 use crate::core::id::{KeyId, Tenant};
-use crate::gateway::access::credentials::{bearer, unauthorized};
-use crate::gateway::access::{Authenticator, Caller, Scope};
 use crate::gateway::problem::Problem;
 use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
@@ -54,23 +55,28 @@ impl ApiKeyAuthenticator {
     }
 
     /// Stores a new key.
-    pub(super) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+    pub(in crate::gateway) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
         self.store.put_key(hash, key).await
     }
 
     /// Keys, newest first.
-    pub(super) async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
+    pub(in crate::gateway) async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
         self.store.keys(filter).await
     }
 
     /// A key of a tenant.
-    pub(super) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
+    pub(in crate::gateway) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
         let filter = KeyFilter { id: Some(id.into()), tenant: Some(tenant.clone()), ..KeyFilter::default() };
         Ok(self.keys(&filter).await?.pop())
     }
 
     /// Revokes a key of a tenant; takes effect at once in this process. `None` if the tenant has no key of that id.
-    pub(super) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
+    pub(in crate::gateway) async fn revoke(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        by: &str,
+    ) -> Result<Option<AccessKey>, StoreError> {
         let Some(key) = self.key(tenant, id).await? else { return Ok(None) };
         let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
         self.taken_back.insert(key.id, ()).await;

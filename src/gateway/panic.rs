@@ -8,7 +8,7 @@ use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 
 /// The response to the request. The panic's text is only logged: it may quote anything.
-pub(in crate::gateway) fn caught(said: Box<dyn Any + Send>) -> Response {
+pub(super) fn caught(said: Box<dyn Any + Send>) -> Response {
     let words = said.downcast_ref::<&str>().copied().or_else(|| said.downcast_ref::<String>().map(String::as_str));
     let detail = "this is a bug in toolgate; its log has the details under the id of this request";
     let problem = Problem::new(ErrorCode::Internal, detail);

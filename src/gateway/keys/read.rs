@@ -1,34 +1,31 @@
-//! `DELETE /v1/keys/{key}`
+//! `GET /v1/keys/{key}`
 
 use axum::Json;
 use axum::extract::State;
 
-use super::keys;
 use super::view::KeyView;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Revoke an API key
+/// Retrieve an API key
 ///
-/// The key is invalid from now on. Other processes on the same store reject it within seconds. Revoking a key twice has
-/// no further effect.
+/// Returns an API key of your tenant, without its secret.
 #[utoipa::path(
-    delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
+    get, path = "/v1/keys/{key}", tag = "keys", operation_id = "readKey",
     params(("key" = String, Path, description = "The key's id")),
     responses(
-        (status = 200, description = "The revoked key", body = KeyView),
+        (status = 200, description = "The key", body = KeyView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn revoke(
+pub(super) async fn read(
     State(gateway): State<Gateway>,
     caller: Caller,
     Path(key): Path<String>,
 ) -> Result<Json<KeyView>, Problem> {
     caller.require(Scope::Admin)?;
-    let revoked = keys(&gateway)?.revoke(&caller.tenant, &key, &caller.name).await;
-    let revoked = revoked?.ok_or_else(|| Problem::not_found("key", &key))?;
-    Ok(Json(KeyView::of(revoked)))
+    let found = gateway.access().api_keys()?.key(&caller.tenant, &key).await?;
+    Ok(Json(KeyView::of(found.ok_or_else(|| Problem::not_found("key", &key))?)))
 }

@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::keys;
 use super::view::KeyView;
 use crate::core::id::KeyId;
 use crate::gateway::access::{Caller, ReadPermit, Scope};
@@ -31,7 +30,7 @@ pub(super) async fn list(
 ) -> Result<Json<Page<KeyView>>, Problem> {
     caller.require(Scope::Admin)?;
     let limit = limit(which.limit)?;
-    let keys = keys(&gateway)?;
+    let keys = gateway.access().api_keys()?;
     if let Some(after) = &which.after
         && keys.key(&caller.tenant, after).await?.is_none()
     {

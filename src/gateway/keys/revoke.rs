@@ -1,32 +1,33 @@
-//! `GET /v1/keys/{key}`
+//! `DELETE /v1/keys/{key}`
 
 use axum::Json;
 use axum::extract::State;
 
-use super::keys;
 use super::view::KeyView;
 use crate::gateway::access::{Caller, Scope};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 
-/// Retrieve an API key
+/// Revoke an API key
 ///
-/// Returns an API key of your tenant, without its secret.
+/// The key is invalid from now on. Other processes on the same store reject it within seconds. Revoking a key twice has
+/// no further effect.
 #[utoipa::path(
-    get, path = "/v1/keys/{key}", tag = "keys", operation_id = "readKey",
+    delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
     params(("key" = String, Path, description = "The key's id")),
     responses(
-        (status = 200, description = "The key", body = KeyView),
+        (status = 200, description = "The revoked key", body = KeyView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn read(
+pub(super) async fn revoke(
     State(gateway): State<Gateway>,
     caller: Caller,
     Path(key): Path<String>,
 ) -> Result<Json<KeyView>, Problem> {
     caller.require(Scope::Admin)?;
-    let found = keys(&gateway)?.key(&caller.tenant, &key).await?;
-    Ok(Json(KeyView::of(found.ok_or_else(|| Problem::not_found("key", &key))?)))
+    let revoked = gateway.access().api_keys()?.revoke(&caller.tenant, &key, &caller.name).await;
+    let revoked = revoked?.ok_or_else(|| Problem::not_found("key", &key))?;
+    Ok(Json(KeyView::of(revoked)))
 }

@@ -1,8 +1,6 @@
 //! Access log and request metrics: one log line and one measurement per request. They contain the route, never its
 //! parameters or the body; and for a request that was refused, the reason.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -17,7 +15,7 @@ use crate::gateway::guarded_body::holding;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::{RequestId, is_stream, traced};
 use crate::gateway::state::Gateway;
-use crate::telemetry::metrics::{HttpAnswer, HttpMeter};
+use crate::telemetry::metrics::HttpAnswer;
 
 /// The status of a request whose client disconnected before the response. It is never sent.
 const HUNG_UP: u16 = 499;
@@ -25,27 +23,8 @@ const HUNG_UP: u16 = 499;
 /// The route label of a request without a route: its path could be any text.
 const NO_ROUTE: &str = "_other";
 
-/// Request metrics.
-#[derive(Default)]
-pub(in crate::gateway) struct RequestMetrics {
-    /// The instrument for durations, if there is one.
-    pub(in crate::gateway) meter: Option<HttpMeter>,
-    streams: Arc<AtomicU64>,
-}
-
-impl RequestMetrics {
-    /// How many streams are open.
-    pub(in crate::gateway) fn streams(&self) -> u64 {
-        self.streams.load(Ordering::Relaxed)
-    }
-}
-
 /// Assigns a request id, and logs the request when it is answered.
-pub(in crate::gateway) async fn access_log(
-    State(gateway): State<Gateway>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub(super) async fn access_log(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers());
     request.extensions_mut().insert(id.clone());
     let entry = Entry {
@@ -60,7 +39,7 @@ pub(in crate::gateway) async fn access_log(
     let response = next.run(request).await;
     entry.answered(&response);
     if is_stream(response.headers()) {
-        return holding(response, Open::one_more(gateway.request_metrics().streams.clone()));
+        return holding(response, gateway.request_metrics().open_stream());
     }
     response
 }
@@ -136,20 +115,4 @@ fn level(route: &str, status: u16, problem: Option<&Problem>) -> Level {
 fn method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(NO_ROUTE)
-}
-
-/// A counter that is incremented while this value lives.
-struct Open(Arc<AtomicU64>);
-
-impl Open {
-    fn one_more(counter: Arc<AtomicU64>) -> Self {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Self(counter)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
