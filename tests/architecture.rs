@@ -13,11 +13,12 @@ use source::{Token, own_paths, paths_into, tokens};
 /// Each room with the rooms, or modules of rooms, that it may import. A room only names rooms further down.
 const ROOMS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
-    ("cli", &["app", "runner", "telemetry", "config", "core", "ports", "mcp::demo", "mcp::conformance"]),
+    ("cli", &["app", "service", "runner", "telemetry", "config", "core", "ports", "mcp::demo", "mcp::conformance"]),
     (
         "app",
         &[
             "gateway",
+            "service",
             "runner",
             "driver",
             "models",
@@ -31,7 +32,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "core",
         ],
     ),
-    ("gateway", &["runner", "telemetry", "ports", "core"]),
+    ("gateway", &["service", "runner", "telemetry", "ports", "core"]),
+    ("service", &["runner", "telemetry", "ports", "core"]),
     ("runner", &["driver", "ports", "core"]),
     ("driver", &["ports", "core"]),
     ("models", &["ports", "core"]),

@@ -10,10 +10,11 @@ use super::backends::Adapters;
 use super::{App, AppError};
 use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
 use crate::gateway::{
-    Caller, Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, MediaHosts, OidcAuthenticator, OidcError,
-    OidcSettings, Origins, Rate, Scope, Scopes, WebhookConfig, WebhookEgress,
+    Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, MediaHosts, OidcAuthenticator, OidcError,
+    OidcSettings, Origins, Rate, WebhookConfig, WebhookEgress,
 };
 use crate::ports::WebhookKind;
+use crate::service::{Caller, Scope, Scopes};
 
 /// Errors of the construction of a gateway.
 #[derive(Debug, thiserror::Error)]

@@ -10,11 +10,11 @@ use axum::response::Response;
 use tracing::Level;
 
 use crate::core::error::ErrorCode;
-use crate::gateway::access::Caller;
 use crate::gateway::guarded_body::holding;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::{RequestId, is_stream, traced};
 use crate::gateway::state::Gateway;
+use crate::service::Caller;
 use crate::telemetry::metrics::HttpAnswer;
 
 /// The status of a request whose client disconnected before the response. It is never sent.

@@ -6,14 +6,15 @@ use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::access::{Access, ApiKeyAuthenticator, Authenticator, Caller, Limiter, Origins};
 use super::backends::{Backends, NoBackends};
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
 use super::state::{Gateway, Shared};
 use super::webhooks::webhook_config::WebhookConfig;
+use crate::gateway::access::{Access, ApiKeyAuthenticator, Authenticator, Limiter, Origins};
 use crate::ports::{AccessKeys, IdempotencyStore};
 use crate::runner::AgentRunner;
+use crate::service::Caller;
 use crate::telemetry::metrics::HttpMeter;
 
 /// Collects the parts of a gateway besides its runner.

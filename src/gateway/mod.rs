@@ -3,8 +3,8 @@
 //! [`router`](router()) is a router over a runner and nests in any axum application; [`Gateway`] adds the settings, keys and
 //! adapters that a server of its own needs. The runner drives the runs, not the connections: a client that disconnects
 //! changes nothing, and the gateway completes what its request has begun (`gateway/completion.rs`). Handlers never hold
-//! the runner itself; they receive one that is limited to the caller's tenant (`gateway/tenant.rs`), so that no query
-//! can forget the tenant.
+//! the runner itself; they receive one that is limited to the caller's tenant (`service/runs.rs`), so that no query can
+//! forget the tenant.
 //!
 //! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping state in memory that a
 //! restart would lose.
@@ -40,19 +40,18 @@ mod serve;
 mod servers;
 mod settings;
 mod state;
-mod tenant;
 mod tools;
 mod webhooks;
 mod worker;
 
 pub use access::{
-    ApiKeyAuthenticator, Authenticator, Caller, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings,
-    Origins, Rate, Scope, Scopes, mint,
+    ApiKeyAuthenticator, Authenticator, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings, Origins,
+    Rate, mint,
 };
 pub use backends::{Backends, ModelCard, NoBackends, ServerFailure, ServerHealth, ServerLatency, ServerState};
 pub use builder::Builder;
 pub use name_rules::check as check_name;
-pub use problem::{FieldProblem, Problem};
+pub use problem::Problem;
 pub use router::{description, router};
 pub use runs::media_url::MediaHosts;
 pub use serve::{ServeSettings, serve};

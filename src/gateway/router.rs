@@ -8,13 +8,14 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::access::{self, Caller, Origins, required};
 use super::state::Gateway;
 use super::{
     access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, request_id,
     runs, servers, tools, webhooks,
 };
+use crate::gateway::access::{self, Origins, required};
 use crate::runner::AgentRunner;
+use crate::service::Caller;
 
 /// A router over a runner, to be nested into an application that authenticates its own callers: it puts a [`Caller`]
 /// into the extensions of each request. A request without one belongs to the application itself, with every scope for

@@ -6,15 +6,16 @@ use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::access::{Access, Caller};
 use super::backends::Backends;
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
-use super::tenant::TenantRunner;
 use super::webhooks::webhook_config::WebhookConfig;
 use crate::core::id::RunId;
+use crate::core::run::Channel;
+use crate::gateway::access::Access;
 use crate::ports::IdempotencyStore;
 use crate::runner::{Activity, AgentRunner};
+use crate::service::{Caller, TenantRunner};
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -118,7 +119,7 @@ impl Gateway {
 
     /// The runner, limited to the caller's tenant.
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
-        TenantRunner::new(self.runner(), caller.clone(), self.settings().four_eyes)
+        TenantRunner::new(self.runner(), caller.clone(), Channel::Api, self.settings().four_eyes)
     }
 
     /// The runner itself, for background work across all tenants.

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::caller::Scopes;
 use crate::core::id::{Principal, Tenant};
 use crate::ports::{AccessKey, KeyHash};
+use crate::service::Scopes;
 
 /// What all keys begin with, so that secret scanners recognise them.
 pub(super) const PREFIX: &str = "tg_";

@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 
 use super::api_key::PREFIX;
 use super::authenticator::Authenticator;
-use super::caller::{Caller, Scope};
 use super::credentials::{bearer, unauthorized};
 use crate::core::id::{KeyId, Tenant};
 use crate::gateway::problem::Problem;
 use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
+use crate::service::{Caller, Scope, ServiceError};
 
 /// How long a cached result is valid.
 const BELIEVED: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ impl ApiKeyAuthenticator {
     async fn find(&self, secret: &str) -> Result<Option<Arc<AccessKey>>, Problem> {
         let hash = KeyHash::of(secret);
         let lookup = async { Ok(self.store.by_hash(&hash).await?.map(Arc::new)) };
-        self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| Problem::from(&*error))
+        self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| ServiceError::from(&*error).into())
     }
 
     /// Records the time at which a key was used, unless it was written a moment ago. The request does not wait for it.

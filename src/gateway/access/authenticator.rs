@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use axum::http::request::Parts;
 
-use super::caller::Caller;
 use crate::gateway::problem::Problem;
+use crate::service::Caller;
 
 /// An authenticator for one kind of credentials.
 #[async_trait]

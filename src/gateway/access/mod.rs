@@ -8,9 +8,9 @@
 mod api_key;
 mod api_key_authenticator;
 mod authenticate;
+mod authenticated;
 mod authenticator;
 mod body_timeout;
-mod caller;
 mod credentials;
 mod limits;
 mod oidc;
@@ -26,9 +26,9 @@ use axum::http::request::Parts;
 pub use api_key::{NewKey, mint};
 pub use api_key_authenticator::ApiKeyAuthenticator;
 pub(super) use authenticate::authenticate;
+pub(super) use authenticated::Authenticated;
 pub use authenticator::Authenticator;
 pub(super) use body_timeout::receive_body;
-pub use caller::{Caller, Scope, Scopes};
 pub(super) use limits::{Limiter, ReadPermit, StreamPermit, limit_caller};
 pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcAuthenticator, OidcError, OidcSettings};
@@ -37,6 +37,7 @@ pub(super) use origins::check_origin;
 
 use super::problem::Problem;
 use crate::core::error::ErrorCode;
+use crate::service::Caller;
 use credentials::unauthorized;
 
 /// All authenticators, and the limits on callers.

@@ -6,12 +6,13 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::caller::{Caller, Scope};
+use super::authenticated::Authenticated;
 use crate::gateway::problem::Problem;
+use crate::service::Scope;
 
 /// Refuses a caller without the scope of the route.
 pub(in crate::gateway) async fn require_scope(
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {

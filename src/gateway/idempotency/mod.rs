@@ -25,14 +25,15 @@ use jiff::Timestamp;
 
 pub(super) use self::extensions::{Confidential, RunToBe};
 use self::replay::{kept, replayed, run_named};
-use super::access::Caller;
 use super::completion::ClientGone;
 use super::problem::Problem;
 use super::runs::read::current;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
+use crate::gateway::access::Authenticated;
 use crate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
+use crate::service::{Caller, ServiceError};
 
 /// How long a response is stored.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -46,7 +47,7 @@ const CREATING: &str = "/v1/runs";
 /// Handles requests with a key once.
 pub(super) async fn handle_once(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
@@ -62,7 +63,7 @@ pub(super) async fn handle_once(
     };
     let (mut parts, body) = request.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.map_err(|error| {
-        Problem::new(ErrorCode::Internal, "the body was received, but cannot be read").because(error.to_string())
+        ServiceError::new(ErrorCode::Internal, "the body was received, but cannot be read").because(error.to_string())
     })?;
     let about = RawPathParams::from_request_parts(&mut parts, &gateway).await.ok().and_then(|path| run_named(&path));
     let now = Timestamp::now();
@@ -145,7 +146,7 @@ async fn known(
 
 fn under_way() -> Problem {
     let detail = "the same request is being handled; retry in a moment";
-    Problem::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1))
+    ServiceError::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1)).into()
 }
 
 fn outcome_unknown(fate: &RequestState) -> Problem {
@@ -159,7 +160,7 @@ fn outcome_unknown(fate: &RequestState) -> Problem {
              at what it changed, and use a fresh `Idempotency-Key` to do it again"
         }
     };
-    Problem::lasting_conflict(detail)
+    ServiceError::lasting_conflict(detail).into()
 }
 
 /// Handles a request that was recorded, and records its outcome.

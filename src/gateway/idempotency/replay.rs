@@ -12,8 +12,8 @@ use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::is_stream;
-use crate::gateway::tenant::ApprovalId;
 use crate::ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
+use crate::service::ApprovalId;
 
 /// The headers that belong to the resource, and not to this one response.
 const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];

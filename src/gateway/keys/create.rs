@@ -13,12 +13,13 @@ use utoipa::ToSchema;
 use super::view::{CreatedView, KeyView};
 use crate::core::error::ErrorCode;
 use crate::core::id::Principal;
-use crate::gateway::access::{Caller, NewKey, Scope, mint};
+use crate::gateway::access::{Authenticated, NewKey, mint};
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::name_rules;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::{Caller, Scope};
 
 /// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -50,7 +51,7 @@ pub(super) struct Wanted {
 )]
 pub(super) async fn create(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Body(wanted): Body<Wanted>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Admin)?;

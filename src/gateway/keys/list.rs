@@ -5,12 +5,13 @@ use axum::extract::State;
 
 use super::view::KeyView;
 use crate::core::id::KeyId;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Query;
 use crate::gateway::pagination::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::KeyFilter;
+use crate::service::{Scope, ServiceError};
 
 /// List API keys
 ///
@@ -24,7 +25,7 @@ use crate::ports::KeyFilter;
 )]
 pub(super) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Query(which): Query<Paging>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<KeyView>>, Problem> {
@@ -34,7 +35,7 @@ pub(super) async fn list(
     if let Some(after) = &which.after
         && keys.key(&caller.tenant, after).await?.is_none()
     {
-        return Err(Problem::not_found("key", after).of_parameter("after"));
+        return Err(ServiceError::not_found("key", after).of_parameter("after").into());
     }
     let (tenant, after) = (Some(caller.tenant.clone()), which.after.map(KeyId::from));
     let found = keys.keys(&KeyFilter { id: None, tenant, after, limit: Some(limit + 1) }).await?;

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::gateway::access::Scope;
 use crate::gateway::revoked::RevokedView;
 use crate::ports::AccessKey;
+use crate::service::Scope;
 
 /// A key.
 #[derive(Debug, Serialize, ToSchema)]

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::events::{self, Include};
+use super::view::RunView;
 use super::wait::WaitPreference;
 use crate::core::error::ErrorCode;
 use crate::core::run::Status;
@@ -22,8 +23,8 @@ use crate::gateway::negotiation::Form;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::traced;
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::TenantRun;
 use crate::runner::Execution;
+use crate::service::TenantRun;
 use crate::telemetry::lifecycle::Content;
 
 /// The client's preferences, from the headers and the query.
@@ -102,7 +103,7 @@ impl ResponsePreference {
 }
 
 async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Problem> {
-    let view = run.view().await?;
+    let view = RunView::read(run).await?;
     let tag = HeaderValue::from_str(&etag::of_version(view.version())).ok();
     let mut response = ([(LOCATION, location)], Json(view)).into_response();
     response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));

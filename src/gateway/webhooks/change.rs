@@ -7,11 +7,12 @@ use utoipa::ToSchema;
 
 use super::endpoint::{Endpoints, described};
 use super::view::{EndpointView, EventView};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::Disabled;
+use crate::service::Scope;
 
 /// Changes to an endpoint. Fields that are left out do not change.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -40,7 +41,7 @@ pub(super) struct Change {
 )]
 pub(super) async fn change(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
     Body(change): Body<Change>,
 ) -> Result<Json<EndpointView>, Problem> {

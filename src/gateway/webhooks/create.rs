@@ -12,12 +12,13 @@ use uuid::Uuid;
 use super::endpoint::{Endpoints, described, secret};
 use super::view::{EndpointView, EventView};
 use crate::core::id::EndpointId;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
+use crate::service::{Scope, ServiceError};
 
 /// A webhook endpoint to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -52,7 +53,7 @@ pub(super) struct NewEndpoint {
 )]
 pub(super) async fn create(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Body(new): Body<NewEndpoint>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Webhooks)?;
@@ -96,7 +97,7 @@ fn must_fit(there: &WebhookEndpoint, wanted: &WebhookEndpoint, brought: Option<&
         "`{}` already posts to this URL, with other settings; update it with PATCH, rotate its secret, or delete it",
         there.id
     );
-    Err(Problem::lasting_conflict(detail))
+    Err(ServiceError::lasting_conflict(detail).into())
 }
 
 fn location(gateway: &Gateway, endpoint: &EndpointId) -> String {

@@ -8,12 +8,13 @@ use utoipa::IntoParams;
 use super::endpoint::Endpoints;
 use super::view::DeliveryView;
 use crate::core::id::MessageId;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::DeliveryFilter;
+use crate::service::Scope;
 
 /// The page of deliveries.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -41,7 +42,7 @@ pub(super) struct Which {
 )]
 pub(super) async fn deliveries(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
     Query(which): Query<Which>,
     _permit: ReadPermit,

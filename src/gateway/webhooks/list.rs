@@ -6,11 +6,12 @@ use axum::extract::State;
 use super::endpoint::Endpoints;
 use super::view::EndpointView;
 use crate::core::id::EndpointId;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Query;
 use crate::gateway::pagination::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// List webhook endpoints
 ///
@@ -24,7 +25,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Query(which): Query<Paging>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<EndpointView>>, Problem> {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::derived_id::following_from;
 use crate::core::id::{MessageId, RunId};
 use crate::core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status, Trigger};
-use crate::gateway::tenant::ApprovalId;
 use crate::ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
+use crate::service::ApprovalId;
 
 /// The events to announce for a run.
 #[derive(Debug, Default)]

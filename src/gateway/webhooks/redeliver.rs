@@ -6,11 +6,12 @@ use axum::http::StatusCode;
 
 use super::endpoint::Endpoints;
 use super::view::DeliveryView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::DeliveryFilter;
+use crate::service::Scope;
 
 /// Redeliver a webhook
 ///
@@ -26,7 +27,7 @@ use crate::ports::DeliveryFilter;
 )]
 pub(super) async fn redeliver(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path((endpoint, delivery)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;

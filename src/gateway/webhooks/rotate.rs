@@ -11,11 +11,12 @@ use utoipa::ToSchema;
 
 use super::endpoint::{Endpoints, secret};
 use super::view::EndpointView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// How long the previous secret still signs.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
@@ -43,7 +44,7 @@ pub(super) struct Rotation {
 )]
 pub(super) async fn rotate(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
     Body(rotation): Body<Rotation>,
 ) -> Result<Response, Problem> {

@@ -10,11 +10,12 @@ use super::endpoint::Endpoints;
 use super::notifications;
 use super::view::DeliveryView;
 use crate::core::id::MessageId;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::{DeliveryState, WebhookDelivery, WebhookKind};
+use crate::service::Scope;
 
 /// Send a test webhook
 ///
@@ -29,7 +30,7 @@ use crate::ports::{DeliveryState, WebhookDelivery, WebhookKind};
 )]
 pub(super) async fn test(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;

@@ -7,13 +7,13 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::rates::{Left, Rates};
 use super::refusal::{SEAT_PAUSE, limited};
-use crate::gateway::access::caller::Caller;
+use crate::gateway::access::authenticated::Authenticated;
 use crate::gateway::state::Gateway;
 
 /// Counts a request of a caller, or refuses it.
 pub(in crate::gateway) async fn limit_caller(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     request: Request,
     next: Next,
 ) -> Response {

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::reads::{ReadPermit, StreamPermit};
-use crate::gateway::access::caller::Caller;
+use crate::gateway::access::authenticated::Authenticated;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 
@@ -12,9 +12,9 @@ impl FromRequestParts<Gateway> for ReadPermit {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Caller { tenant, name, .. } = Caller::from_request_parts(parts, gateway).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, gateway).await?;
         let limiter = &gateway.access().limiter;
-        limiter.reads.permit(&limiter.limiter, &(tenant, name)).await
+        limiter.reads.permit(&limiter.limiter, &(caller.tenant, caller.name)).await
     }
 }
 
@@ -22,7 +22,7 @@ impl FromRequestParts<Gateway> for StreamPermit {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let caller = Caller::from_request_parts(parts, gateway).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, gateway).await?;
         Ok(gateway.access().limiter.reads.stream_permit(caller.tenant).await)
     }
 }

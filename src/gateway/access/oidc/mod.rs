@@ -17,10 +17,10 @@ pub use claims::Claims;
 use issuer::Issuer;
 
 use super::authenticator::Authenticator;
-use super::caller::Caller;
 use super::credentials::{bearer, unauthorized};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
+use crate::service::{Caller, ServiceError};
 
 /// The clock skew that is allowed between issuer and server.
 const LEEWAY_SECONDS: u64 = 60;
@@ -105,7 +105,7 @@ impl Authenticator for OidcAuthenticator {
             }
             Err(Refused::NoKeys(retry)) => {
                 let detail = "the issuer's keys are not available, so its tokens cannot be verified";
-                Err(Problem::new(ErrorCode::Unavailable, detail).after(retry))
+                Err(ServiceError::new(ErrorCode::Unavailable, detail).after(retry).into())
             }
         }
     }

@@ -23,14 +23,14 @@ use self::teller::Teller;
 pub(super) use self::view::FrameDescription;
 use self::view::{EventDescription, EventView};
 use crate::core::error::ErrorCode;
-use crate::gateway::access::{Caller, Scope, StreamPermit};
+use crate::gateway::access::{Authenticated, StreamPermit};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::negotiation::Form;
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::TenantRun;
 use crate::runner::Watch;
+use crate::service::{Scope, TenantRun};
 use crate::telemetry::lifecycle::Content;
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -92,7 +92,7 @@ pub(super) enum Include {
 )]
 pub(super) async fn events(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Path(run): Path<String>,
     Query(which): Query<Which>,

@@ -1,28 +1,7 @@
-//! The authenticated caller: tenant, name, principal and scopes.
+//! Scopes: what a caller may do.
 
-use std::sync::Arc;
-
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::core::error::ErrorCode;
-use crate::core::id::{Principal, Tenant};
-use crate::gateway::problem::Problem;
-
-/// An authenticated caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
-    /// The tenant whose resources the caller sees.
-    pub tenant: Tenant,
-    /// The caller's name in journals: `key:ci`, `user:ann`. Never a secret.
-    pub name: Arc<str>,
-    /// The principal on whose behalf all runs of the caller act. `None`: the caller names one for each run.
-    pub principal: Option<Principal>,
-    /// What the caller may do.
-    pub scopes: Scopes,
-}
 
 /// A permission of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
@@ -114,31 +93,5 @@ impl Scopes {
 impl FromIterator<Scope> for Scopes {
     fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
         Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
-    }
-}
-
-impl Caller {
-    /// A caller with every scope, for a program with only one tenant.
-    pub fn local() -> Self {
-        Self { tenant: Tenant::default(), name: "local".into(), principal: None, scopes: Scopes::all() }
-    }
-
-    /// Refuses a caller without this scope.
-    pub(in crate::gateway) fn require(&self, scope: Scope) -> Result<(), Problem> {
-        if self.scopes.contains(scope) {
-            return Ok(());
-        }
-        let detail = format!("these credentials lack the scope `{}`", scope.as_str());
-        Err(Problem::new(ErrorCode::Forbidden, detail))
-    }
-}
-
-/// Handlers take the caller as a parameter. It is always there: no request reaches a handler without authentication.
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Problem::new(ErrorCode::Internal, "the request was not authenticated"))
     }
 }

@@ -1,16 +1,16 @@
-//! Body of a resume: results, decisions and answers. The names are those of the command line's answers file.
+//! Answers: the wire form of a resume, with results, decisions and answers. The names are those of the command line's
+//! answers file.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::error::ServiceError;
 use super::field_pointers::FieldPointers;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, Scope};
 use crate::core::tool::{Arguments, Choice, ElicitationResponses, Outcome};
-use crate::gateway::access::Caller;
-use crate::gateway::problem::Problem;
 use crate::runner::{ResultFor, Resume};
 
 /// How many entries each list of a resume may have.
@@ -20,13 +20,13 @@ const MOST_GIVEN: usize = 1000;
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Resume)]
-pub(in crate::gateway) struct Given {
+pub struct Answers {
     /// Results of external tools.
     #[serde(default)]
     results: Vec<GivenResult>,
     /// Decisions about calls that require approval; they need the scope `approvals:decide`.
     #[serde(default)]
-    pub(super) decisions: Vec<GivenDecision>,
+    decisions: Vec<GivenDecision>,
     /// Answers to the model's questions.
     #[serde(default)]
     answers: Vec<GivenAnswer>,
@@ -63,7 +63,7 @@ struct GivenResult {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Decision)]
-pub(super) struct GivenDecision {
+struct GivenDecision {
     /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
@@ -92,7 +92,7 @@ pub(super) struct GivenDecision {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Verdict)]
-pub(in crate::gateway) struct GivenVerdict {
+pub struct Verdict {
     /// The decision.
     decision: AnswerView,
     /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
@@ -174,7 +174,7 @@ struct GivenInput {
     #[schema(value_type = String)]
     call_id: CallId,
     /// The answers to all requests of the call, by the server's keys.
-    #[schema(value_type = std::collections::BTreeMap<String, super::reactions::ReactionDescription>)]
+    #[schema(value_type = std::collections::BTreeMap<String, ReactionDescription>)]
     answers: ElicitationResponses,
     /// Whether a call that was cancelled in progress (`repeats`) may be sent a second time.
     #[serde(default)]
@@ -186,14 +186,14 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-impl Given {
+impl Answers {
     /// Whether it contains nothing for the run, which is then only read or resumed.
-    pub(super) fn is_nothing(&self) -> bool {
+    pub fn is_nothing(&self) -> bool {
         self.results.is_empty() && self.decisions.is_empty() && self.answers.is_empty() && self.inputs.is_empty()
     }
 
     /// Refuses longer lists than any run needs.
-    fn fits(&self) -> Result<(), Problem> {
+    fn fits(&self) -> Result<(), ServiceError> {
         let lists = [
             ("results", self.results.len()),
             ("decisions", self.decisions.len()),
@@ -202,14 +202,14 @@ impl Given {
         ];
         match lists.into_iter().find(|(_, length)| *length > MOST_GIVEN) {
             Some((list, _)) => {
-                Err(Problem::invalid(format!("/{list}"), format!("at most {MOST_GIVEN} in one request")))
+                Err(ServiceError::invalid(format!("/{list}"), format!("at most {MOST_GIVEN} in one request")))
             }
             None => Ok(()),
         }
     }
 
     /// The places in the body that refer to each call.
-    pub(super) fn places(&self) -> FieldPointers {
+    pub fn places(&self) -> FieldPointers {
         let results = self.results.iter().enumerate().map(|(index, given)| (&given.call_id, "results", index));
         let decisions = self.decisions.iter().enumerate().map(|(index, given)| (&given.call_id, "decisions", index));
         let answers = self.answers.iter().enumerate().map(|(index, given)| (&given.call_id, "answers", index));
@@ -217,10 +217,14 @@ impl Given {
         FieldPointers::of(results.chain(decisions).chain(answers).chain(inputs))
     }
 
-    /// The input for the runner, in the name of the caller.
-    pub(super) fn resume(self, caller: &Caller) -> Result<Resume, Problem> {
+    /// Whether it decides about calls that require approval.
+    pub fn has_decisions(&self) -> bool {
+        !self.decisions.is_empty()
+    }
+
+    /// The input for the runner, in the name of a caller.
+    pub fn resume(self, by: &str, via: Channel) -> Result<Resume, ServiceError> {
         self.fits()?;
-        let by = caller.name.as_ref();
         let mut resume = Resume { partial: self.partial, expected_version: self.expected_version, ..Resume::default() };
         for (index, result) in self.results.into_iter().enumerate() {
             resume.results.push(result.outcome(index)?);
@@ -228,15 +232,15 @@ impl Given {
         for decision in self.decisions {
             let (call_id, verdict) = decision.parts();
             resume.seen.extend(verdict.seen().map(|seen| (call_id.clone(), seen.to_owned())));
-            resume.decisions.push((call_id, verdict.decision(by)));
+            resume.decisions.push((call_id, verdict.decision(by, via)));
         }
         let answer = |GivenAnswer { call_id, chosen, text }| {
             let choice = Choice { chosen, text };
-            (call_id, HumanAnswer { choice, by: by.to_owned(), via: Channel::Api })
+            (call_id, HumanAnswer { choice, by: by.to_owned(), via })
         };
         resume.answers = self.answers.into_iter().map(answer).collect();
         let given = |GivenInput { call_id, answers, repeat }| {
-            (call_id, ElicitationAnswer { reactions: answers, by: by.to_owned(), via: Channel::Api, repeat })
+            (call_id, ElicitationAnswer { reactions: answers, by: by.to_owned(), via, repeat })
         };
         resume.inputs = self.inputs.into_iter().map(given).collect();
         Ok(resume)
@@ -244,12 +248,12 @@ impl Given {
 }
 
 impl GivenResult {
-    fn outcome(self, index: usize) -> Result<(CallId, Outcome), Problem> {
+    fn outcome(self, index: usize) -> Result<(CallId, Outcome), ServiceError> {
         match (self.output, self.error, self.abandoned) {
             (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
             (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
             (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
-            _ => Err(Problem::invalid(
+            _ => Err(ServiceError::invalid(
                 format!("/results/{index}"),
                 "give exactly one of `output`, `error` and `abandoned`",
             )),
@@ -259,27 +263,26 @@ impl GivenResult {
 
 impl GivenDecision {
     /// The call, and the decision about it.
-    fn parts(self) -> (CallId, GivenVerdict) {
+    fn parts(self) -> (CallId, Verdict) {
         let Self { call_id, decision, scope, covers, expires_at, reason, edited_arguments, seen } = self;
-        (call_id, GivenVerdict { decision, scope, covers, expires_at, reason, edited_arguments, seen })
+        (call_id, Verdict { decision, scope, covers, expires_at, reason, edited_arguments, seen })
     }
 }
 
-impl GivenVerdict {
+impl Verdict {
     /// The digest of the pending item that the caller saw.
-    pub(in crate::gateway) fn seen(&self) -> Option<&str> {
+    pub fn seen(&self) -> Option<&str> {
         self.seen.as_deref()
     }
 
     /// The decision for the runner.
-    pub(in crate::gateway) fn decision(self, by: &str) -> Decision {
+    pub fn decision(self, by: &str, via: Channel) -> Decision {
         let (scope, answer) = (self.scope.into(), self.decision.into());
-        let usual = if scope == Scope::Once { Coverage::Tool } else { Coverage::Arguments };
         Decision {
-            via: Channel::Api,
+            via,
             reason: self.reason,
             scope,
-            covers: self.covers.map_or(usual, Coverage::from),
+            covers: coverage(scope, self.covers.map(Coverage::from)),
             expires_at: self.expires_at,
             edited_arguments: self.edited_arguments.map(Arguments::Object),
             ..Decision::new(answer, by)
@@ -313,4 +316,38 @@ impl From<CoverageView> for Coverage {
             CoverageView::Arguments => Self::Arguments,
         }
     }
+}
+
+/// The coverage of an approval. One beyond its call covers the same arguments unless it says otherwise: the widest choice
+/// must be explicit.
+pub fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
+    said.unwrap_or(match scope {
+        Scope::Once => Coverage::Tool,
+        Scope::Session | Scope::Always => Coverage::Arguments,
+    })
+}
+
+/// The answer to one elicitation request.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ElicitationResponse)]
+#[allow(dead_code)] // the core reads it; this describes what it reads
+struct ReactionDescription {
+    /// The person's action.
+    action: ActionDescription,
+    /// The completed form; only with `accept`, and only for a form.
+    #[schema(value_type = Option<Object>)]
+    content: Option<Map<String, Value>>,
+}
+
+/// `accept`: the person answered; `decline`: the person refused; `cancel`: the person closed the request without a
+/// choice.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ReactionAction)]
+#[allow(dead_code)] // the core reads it; this describes what it reads
+enum ActionDescription {
+    Accept,
+    Decline,
+    Cancel,
 }

@@ -1,35 +1,34 @@
 //! Grants of one tenant.
 
-use super::TenantRunner;
+use super::authorize::Caller;
+use super::error::ServiceError;
+use super::runs::TenantRunner;
 use crate::core::id::GrantId;
-use crate::core::run::Channel;
-use crate::gateway::access::Caller;
-use crate::gateway::problem::Problem;
 use crate::ports::{Grant, GrantFilter};
 use crate::runner::{NewGrant, RunnerError};
 
 impl TenantRunner {
     /// Grants of the tenant, newest first.
-    pub(in crate::gateway) async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Problem> {
+    pub async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, ServiceError> {
         let tenant = Some(self.caller.tenant.clone());
         Ok(self.runner.grants(&GrantFilter { tenant, ..filter }).await?)
     }
 
     /// Creates a grant for runs of the tenant, in the name of the caller.
-    pub(in crate::gateway) async fn grant(&self, new: NewGrant) -> Result<Grant, Problem> {
+    pub async fn grant(&self, new: NewGrant) -> Result<Grant, ServiceError> {
         self.require_others_runs(new.principal.as_ref())?;
         let Caller { tenant, name, .. } = &self.caller;
-        let granted = self.runner.grant(new, tenant.clone(), name.as_ref(), Channel::Api).await;
+        let granted = self.runner.grant(new, tenant.clone(), name.as_ref(), self.via).await;
         granted.map_err(|error| {
             let is_about_tool = matches!(error, RunnerError::NoSuchTool { .. });
-            let problem = Problem::of_named_agent(error);
-            if is_about_tool { problem.of_field("/tool") } else { problem }
+            let error = ServiceError::of_named_agent(error);
+            if is_about_tool { error.of_field("/tool") } else { error }
         })
     }
 
     /// Revokes a grant of the tenant.
-    pub(in crate::gateway) async fn revoke(&self, id: &str) -> Result<Grant, Problem> {
-        let missing = || Problem::not_found("grant", id);
+    pub async fn revoke(&self, id: &str) -> Result<Grant, ServiceError> {
+        let missing = || ServiceError::not_found("grant", id);
         let grant = GrantId::from(id);
         let ours = GrantFilter { id: Some(grant.clone()), ended: true, ..GrantFilter::default() };
         if self.grants(ours).await?.is_empty() {

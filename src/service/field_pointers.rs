@@ -7,11 +7,11 @@ use crate::core::run::ResumeError;
 
 /// The places of a body that refer to each call, as JSON Pointers.
 #[derive(Debug, Default)]
-pub(super) struct FieldPointers(BTreeMap<CallId, Vec<String>>);
+pub struct FieldPointers(BTreeMap<CallId, Vec<String>>);
 
 impl FieldPointers {
     /// Calls, each with its list and its index in the list.
-    pub(super) fn of<'a>(calls: impl Iterator<Item = (&'a CallId, &'static str, usize)>) -> Self {
+    pub fn of<'a>(calls: impl Iterator<Item = (&'a CallId, &'static str, usize)>) -> Self {
         let mut places = Self::default();
         for (call, list, index) in calls {
             places.0.entry(call.clone()).or_default().push(format!("/{list}/{index}"));
@@ -20,7 +20,7 @@ impl FieldPointers {
     }
 
     /// The place of an error; empty for the whole body.
-    pub(super) fn of_refusal(&self, refusal: &ResumeError) -> String {
+    pub fn of_refusal(&self, refusal: &ResumeError) -> String {
         match refusal {
             ResumeError::UnknownCall { call_id }
             | ResumeError::AlreadySettled { call_id }

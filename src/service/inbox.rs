@@ -1,34 +1,35 @@
-//! Approvals of one tenant. The index has the runs that require approval; the request and its outcome are in the run's
+//! Inbox: approvals of one tenant. The index has the runs that require approval; the request and its outcome are in the run's
 //! journal, at the position in the approval's id.
 
 use jiff::Timestamp;
 
-use super::{ApprovalId, TenantRun, TenantRunner};
+use super::approval_id::ApprovalId;
+use super::error::ServiceError;
+use super::runs::{TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
 use crate::core::id::CallId;
 use crate::core::run::{
-    CallVerdict, Channel, Decision, Ending, Event, JournalEntry, PendingItem, Resume, ResumeError, Run, Status,
+    CallVerdict, Decision, Ending, Event, JournalEntry, PendingItem, Resume, ResumeError, Run, Status,
 };
 use crate::core::trace::Trace;
-use crate::gateway::problem::Problem;
 use crate::ports::{PendingKind, RunFilter};
 
 /// An approval: the question whether one call may run.
-pub(in crate::gateway) struct Approval {
+pub struct Approval {
     /// The run.
-    pub(in crate::gateway) of: TenantRun,
+    pub of: TenantRun,
     /// The run's status.
-    pub(in crate::gateway) status: Status,
+    pub status: Status,
     /// The run as it was while the approval was pending.
-    pub(in crate::gateway) run: Run,
+    pub run: Run,
     /// The pending item.
-    pub(in crate::gateway) item: PendingItem,
+    pub item: PendingItem,
     /// The outcome.
-    pub(in crate::gateway) fate: ApprovalState,
+    pub fate: ApprovalState,
 }
 
 /// The outcome of an approval.
-pub(in crate::gateway) enum ApprovalState {
+pub enum ApprovalState {
     /// Not decided yet.
     Pending,
     /// Decided.
@@ -46,25 +47,58 @@ pub(in crate::gateway) enum ApprovalState {
 
 impl TenantRunner {
     /// The approval with that id.
-    pub(in crate::gateway) async fn approval(&self, id: &str) -> Result<Approval, Problem> {
-        let missing = || Problem::not_found("approval", id);
+    pub async fn approval(&self, id: &str) -> Result<Approval, ServiceError> {
+        let missing = || ServiceError::not_found("approval", id);
         let place = ApprovalId::parse(id).ok_or_else(missing)?;
-        let of = self.run(place.run.as_str()).await.map_err(|problem| {
-            let is_unknown = problem.code() == ErrorCode::NotFound;
-            if is_unknown { missing() } else { problem }
+        let of = self.run(place.run.as_str()).await.map_err(|error| {
+            let is_unknown = error.code == ErrorCode::NotFound;
+            if is_unknown { missing() } else { error }
         })?;
         let (run, journal) = self.runner.at_now(of.id()).await?;
         told(of, &run, &journal, place.event).ok_or_else(missing)
     }
 
+    /// Decides an approval, and resumes the run in the background. `seen`: the digest of the call that the approver saw.
+    /// Repeating the same decision has no further effect.
+    pub async fn decide(
+        &self,
+        id: &str,
+        decision: Decision,
+        seen: Option<&str>,
+        trace: Option<Trace>,
+    ) -> Result<Approval, ServiceError> {
+        let approval = self.approval(id).await?;
+        if seen.is_some_and(|seen| approval.digest().as_deref() != Some(seen)) {
+            let detail = "this is not the call that you saw (`seen`); read the approval again and decide again";
+            return Err(ServiceError::lasting_conflict(detail));
+        }
+        if approval.is_open_for(&decision)?
+            && let Err(error) = approval.decide(decision.clone(), trace).await
+        {
+            // Another approver may have been quicker; that decision counts then.
+            if self.approval(id).await?.is_open_for(&decision)? {
+                return Err(error);
+            }
+        }
+        self.approval(id).await
+    }
+
+    /// Extends the deadline of a pending approval.
+    pub async fn extend(&self, id: &str, until: Timestamp) -> Result<Approval, ServiceError> {
+        let approval = self.approval(id).await?;
+        approval.fate.closed().map_or(Ok(()), Err)?;
+        approval.extend(until).await?;
+        self.approval(id).await
+    }
+
     /// Approvals of pending runs, newest run first, up to a limit. Those of one run are in the order in which they were
     /// requested. `after`: only those after this one.
-    pub(in crate::gateway) async fn pending_approvals(
+    pub async fn pending_approvals(
         &self,
         filter: RunFilter,
         after: Option<ApprovalId>,
         most: usize,
-    ) -> Result<Vec<Approval>, Problem> {
+    ) -> Result<Vec<Approval>, ServiceError> {
         let mut filter = RunFilter { pending_kind: Some(PendingKind::Approval), limit: most, ..filter };
         let mut found = Vec::new();
         if let Some(ApprovalId { run, event }) = after {
@@ -92,14 +126,14 @@ impl TenantRunner {
     }
 
     /// The pending approvals of a run. A corrupt journal hides only the approvals of its own run.
-    async fn asked_by(&self, of: TenantRun) -> Result<Vec<Approval>, Problem> {
+    async fn asked_by(&self, of: TenantRun) -> Result<Vec<Approval>, ServiceError> {
         let run = match of.load().await {
             Ok(run) => run,
-            Err(problem) if problem.code() == ErrorCode::JournalCorrupt => {
-                tracing::warn!(run = %of.id(), reason = problem.detail(), "failed to read pending approvals of run");
+            Err(error) if error.code == ErrorCode::JournalCorrupt => {
+                tracing::warn!(run = %of.id(), reason = error.detail, "failed to read pending approvals of run");
                 return Ok(Vec::new());
             }
-            Err(problem) => return Err(problem),
+            Err(error) => return Err(error),
         };
         let now = self.now();
         let is_late = |item: &PendingItem| item.until().is_some_and(|until| until <= now);
@@ -118,22 +152,37 @@ impl TenantRunner {
 
 impl Approval {
     /// The approval's id.
-    pub(in crate::gateway) fn place(&self) -> ApprovalId {
+    pub fn id(&self) -> ApprovalId {
         ApprovalId { run: self.of.id().clone(), event: self.event() }
     }
 
     /// The call to decide about.
-    pub(in crate::gateway) fn call(&self) -> &CallId {
+    pub fn call(&self) -> &CallId {
         self.item.call_id()
     }
 
     /// The digest that a decision has to match.
-    pub(in crate::gateway) fn digest(&self) -> Option<String> {
+    fn digest(&self) -> Option<String> {
         self.item.binding().map(|binding| binding.digest(self.of.id(), self.call()))
     }
 
+    /// Whether a decision is still missing. The error says why the approval is closed, unless this very decision was
+    /// made.
+    fn is_open_for(&self, decision: &Decision) -> Result<bool, ServiceError> {
+        match &self.fate {
+            ApprovalState::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
+            ApprovalState::Decided { decision: made, .. } => {
+                let detail = format!("`{}` has already made another decision about this", made.by);
+                Err(ServiceError::lasting_conflict(detail))
+            }
+            fate @ (ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Withdrawn) => {
+                fate.closed().map_or(Ok(true), Err)
+            }
+        }
+    }
+
     /// Records a decision, and resumes the run.
-    pub(in crate::gateway) async fn decide(&self, decision: Decision, trace: Option<Trace>) -> Result<(), Problem> {
+    async fn decide(&self, decision: Decision, trace: Option<Trace>) -> Result<(), ServiceError> {
         let call = self.call().clone();
         let seen = self.digest().map(|digest| (call.clone(), digest)).into_iter().collect();
         let resume = Resume { decisions: vec![(call, decision)], seen, partial: true, ..Resume::default() };
@@ -142,19 +191,34 @@ impl Approval {
             let is_expiry = matches!(refusal, ResumeError::InThePast { .. });
             if is_expiry { "/expires_at".to_owned() } else { String::new() }
         };
-        let placed = |error| Problem::placed(error, place);
+        let placed = |error| ServiceError::placed(error, place);
         self.of.resume(resume, trace, placed).await.map(drop)
     }
 
     /// Extends the deadline.
-    pub(in crate::gateway) async fn extend(&self, until: Timestamp) -> Result<(), Problem> {
-        let TenantRun { runner, caller, .. } = &self.of;
-        let given = runner.extend(self.of.id(), self.call().clone(), until, caller.name.as_ref(), Channel::Api).await;
+    async fn extend(&self, until: Timestamp) -> Result<(), ServiceError> {
+        let TenantRun { runner, caller, via, .. } = &self.of;
+        let given = runner.extend(self.of.id(), self.call().clone(), until, caller.name.as_ref(), *via).await;
         Ok(given.map(drop)?)
     }
 
     fn event(&self) -> u64 {
         self.item.binding().map(|binding| binding.event).unwrap_or_default()
+    }
+}
+
+impl ApprovalState {
+    /// Why the approval accepts no decision; `None` while it does.
+    fn closed(&self) -> Option<ServiceError> {
+        let gone = |detail: &str| ServiceError::new(ErrorCode::Gone, detail);
+        Some(match self {
+            Self::Pending => return None,
+            Self::Decided { decision, .. } => {
+                ServiceError::lasting_conflict(format!("`{}` has already decided this", decision.by))
+            }
+            Self::Expired => gone("this approval expired before a decision was made"),
+            Self::Withdrawn => gone("this approval was withdrawn: its run has ended, or requires another one"),
+        })
     }
 }
 

@@ -11,16 +11,16 @@ const OF_RUNS: &str = "run_";
 
 /// The place where an approval was requested. A second request for the same call is another approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::gateway) struct ApprovalId {
+pub struct ApprovalId {
     /// The run.
-    pub(in crate::gateway) run: RunId,
+    pub run: RunId,
     /// The position of the fact that requests it.
-    pub(in crate::gateway) event: u64,
+    pub event: u64,
 }
 
 impl ApprovalId {
     /// Parses an approval id.
-    pub(in crate::gateway) fn parse(id: &str) -> Option<Self> {
+    pub fn parse(id: &str) -> Option<Self> {
         let (run, event) = id.strip_prefix(PREFIX)?.rsplit_once('_')?;
         let place = Self { run: format!("{OF_RUNS}{run}").into(), event: event.parse().ok()? };
         // Each approval has exactly one id: `+7` and `07` are invalid.
