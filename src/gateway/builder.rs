@@ -3,23 +3,20 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::backends::{Backends, NoBackends};
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
 use super::state::{Gateway, Shared};
-use super::webhooks::webhook_config::WebhookConfig;
 use crate::gateway::access::{Access, ApiKeyAuthenticator, Authenticator, Limiter, Origins};
 use crate::ports::{AccessKeys, IdempotencyStore};
-use crate::runner::AgentRunner;
-use crate::service::Caller;
+use crate::service::{Caller, Service};
 use crate::telemetry::metrics::HttpMeter;
 
-/// Collects the parts of a gateway besides its runner.
+/// Collects the parts of a gateway besides its service.
 pub struct Builder {
-    runner: AgentRunner,
+    service: Service,
     settings: GatewaySettings,
     authenticators: Vec<Arc<dyn Authenticator>>,
     keys: Option<Arc<ApiKeyAuthenticator>>,
@@ -28,20 +25,19 @@ pub struct Builder {
     backends: Arc<dyn Backends>,
     request_metrics: RequestMetrics,
     replies: Option<Arc<dyn IdempotencyStore>>,
-    webhooks: Option<WebhookConfig>,
 }
 
 impl Gateway {
-    /// A builder for a gateway.
-    pub fn builder(runner: AgentRunner) -> Builder {
-        Builder::new(runner)
+    /// A builder for a gateway over a service, or over a runner with the defaults of one.
+    pub fn builder(service: impl Into<Service>) -> Builder {
+        Builder::new(service.into())
     }
 }
 
 impl Builder {
-    fn new(runner: AgentRunner) -> Self {
+    fn new(service: Service) -> Self {
         Self {
-            runner,
+            service,
             settings: GatewaySettings::default(),
             authenticators: Vec::new(),
             keys: None,
@@ -50,7 +46,6 @@ impl Builder {
             backends: Arc::new(NoBackends),
             request_metrics: RequestMetrics::default(),
             replies: None,
-            webhooks: None,
         }
     }
 
@@ -111,13 +106,6 @@ impl Builder {
         self
     }
 
-    /// Sets the webhook delivery; without it, the gateway has no webhooks.
-    #[must_use]
-    pub fn webhooks(mut self, webhooks: WebhookConfig) -> Self {
-        self.webhooks = Some(webhooks);
-        self
-    }
-
     /// Builds the gateway.
     pub fn build(self) -> Gateway {
         let access = Access {
@@ -128,14 +116,12 @@ impl Builder {
             limiter: Limiter::new(&self.settings.limits),
         };
         Gateway::new(Shared {
-            runner: ArcSwap::from_pointee(self.runner),
+            service: self.service,
             access,
             settings: self.settings,
             backends: ArcSwap::from_pointee(self.backends),
             request_metrics: self.request_metrics,
             replies: self.replies,
-            webhooks: self.webhooks,
-            stopping: CancellationToken::new(),
             requests: TaskTracker::new(),
         })
     }

@@ -42,7 +42,6 @@ mod settings;
 mod state;
 mod tools;
 mod webhooks;
-mod worker;
 
 pub use access::{
     ApiKeyAuthenticator, Authenticator, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings, Origins,
@@ -57,5 +56,3 @@ pub use runs::media_url::MediaHosts;
 pub use serve::{ServeSettings, serve};
 pub use settings::GatewaySettings;
 pub use state::Gateway;
-pub use webhooks::{ConfiguredWebhook, Dispatcher, WebhookConfig, WebhookEgress, WebhookWakeSignal};
-pub use worker::Worker;

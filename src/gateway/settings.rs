@@ -29,8 +29,6 @@ pub struct GatewaySettings {
     pub poll: Duration,
     /// Hosts of media URLs that are allowed besides those of the public internet. Default: no further hosts.
     pub media_hosts: MediaHosts,
-    /// Whether the caller who started a run may not approve its calls.
-    pub four_eyes: bool,
 }
 
 impl Default for GatewaySettings {
@@ -46,7 +44,6 @@ impl Default for GatewaySettings {
             recheck: Duration::from_secs(5),
             poll: Duration::from_secs(1),
             media_hosts: MediaHosts::default(),
-            four_eyes: false,
         }
     }
 }

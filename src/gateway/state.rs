@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::backends::Backends;
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
-use super::webhooks::webhook_config::WebhookConfig;
 use crate::core::id::RunId;
 use crate::core::run::Channel;
 use crate::gateway::access::Access;
 use crate::ports::IdempotencyStore;
 use crate::runner::{Activity, AgentRunner};
-use crate::service::{Caller, TenantRunner};
+use crate::service::{Caller, FollowSettings, Service, TenantRunner};
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -25,16 +23,12 @@ pub struct Gateway {
 
 /// The parts of a gateway, which its clones share.
 pub(super) struct Shared {
-    /// A new configuration replaces the runner. Requests and runs in progress keep the one they began with.
-    pub(super) runner: ArcSwap<AgentRunner>,
+    pub(super) service: Service,
     pub(super) access: Access,
     pub(super) settings: GatewaySettings,
     pub(super) backends: ArcSwap<Arc<dyn Backends>>,
     pub(super) request_metrics: RequestMetrics,
     pub(super) replies: Option<Arc<dyn IdempotencyStore>>,
-    pub(super) webhooks: Option<WebhookConfig>,
-    /// Cancelled when the gateway stops.
-    pub(super) stopping: CancellationToken,
     /// Requests that are handled to their end, even if their connections close.
     pub(super) requests: TaskTracker,
 }
@@ -47,12 +41,12 @@ impl Gateway {
     /// Stops the gateway: new runs are refused, streams close, and the background worker ends. The owner of the runner
     /// drains it.
     pub fn stop(&self) {
-        self.shared.stopping.cancel();
+        self.shared.service.stop();
     }
 
-    /// Cancelled when the gateway stops.
-    pub fn stopping(&self) -> &CancellationToken {
-        &self.shared.stopping
+    /// The service that the gateway is a surface of.
+    pub fn service(&self) -> &Service {
+        &self.shared.service
     }
 
     /// Waits for requests that are still handled although their connections are closed. Call it when no connection is
@@ -70,7 +64,7 @@ impl Gateway {
     /// Replaces the runner with the same one under [another configuration](AgentRunner::reconfigured), together with its
     /// adapters.
     pub fn replace(&self, runner: AgentRunner, backends: Arc<dyn Backends>) {
-        self.shared.runner.store(Arc::new(runner));
+        self.shared.service.replace(runner);
         self.shared.backends.store(Arc::new(backends));
     }
 
@@ -81,7 +75,7 @@ impl Gateway {
 
     /// How many runs are being executed, and how many wait for admission.
     pub fn activity(&self) -> Activity {
-        self.shared.runner.load().activity()
+        self.shared.service.runner().activity()
     }
 
     /// The settings that apply to every request.
@@ -112,18 +106,13 @@ impl Gateway {
         Arc::clone(&self.shared.backends.load())
     }
 
-    /// The webhook delivery, if there is one.
-    pub(super) fn webhooks(&self) -> Option<&WebhookConfig> {
-        self.shared.webhooks.as_ref()
+    /// How event streams follow their runs.
+    pub(super) fn follow(&self) -> FollowSettings {
+        FollowSettings { poll: self.settings().poll, stopping: self.service().stopping().clone() }
     }
 
     /// The runner, limited to the caller's tenant.
     pub(super) fn runner_of(&self, caller: &Caller) -> TenantRunner {
-        TenantRunner::new(self.runner(), caller.clone(), Channel::Api, self.settings().four_eyes)
-    }
-
-    /// The runner itself, for background work across all tenants.
-    pub(super) fn runner(&self) -> AgentRunner {
-        AgentRunner::clone(&self.shared.runner.load())
+        self.service().for_caller(caller.clone(), Channel::Api)
     }
 }

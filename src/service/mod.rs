@@ -10,16 +10,27 @@ mod answers;
 mod approval_id;
 mod authorize;
 mod error;
+mod event_stream;
 mod field_pointers;
 mod grants;
 mod inbox;
 mod runs;
+mod shared;
 mod tools;
+mod webhooks;
+mod worker;
 
 pub use answers::{Answers, Verdict, coverage};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use error::{FieldError, ServiceError};
+pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until};
 pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState};
 pub use runs::{TenantRun, TenantRunner};
+pub use shared::Service;
+pub use webhooks::{
+    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, WebhookConfig, WebhookEgress, WebhookEndpoints,
+    WebhookWakeSignal,
+};
+pub use worker::Worker;

@@ -73,7 +73,7 @@ pub(super) async fn handle_once(
         caller: caller.name.as_ref().to_owned(),
         key,
         fingerprint: key::fingerprint(&caller, &parts, &bytes),
-        run: is_creating.then(|| gateway.runner().fresh_id()),
+        run: is_creating.then(|| gateway.service().runner().fresh_id()),
         held_until: after(now, HELD),
         expires_at: after(now, REMEMBERED),
     };

@@ -80,7 +80,7 @@ impl ResponsePreference {
     ) -> Result<Response, Problem> {
         let location = location(gateway, &run)?;
         if self.form == Form::Stream {
-            let stream = events::execution(gateway, run, self.content, execution.updates).await?;
+            let stream = events::execution(gateway, &run, self.content, execution.updates).await?;
             return Ok((rested, [(LOCATION, location)], stream).into_response());
         }
         let rests = self.wait.wait(execution, &self.gone).await?;
@@ -93,7 +93,7 @@ impl ResponsePreference {
     pub(super) async fn answer_again(self, gateway: &Gateway, run: TenantRun) -> Result<Response, Problem> {
         let location = location(gateway, &run)?;
         if self.form == Form::Stream {
-            let stream = events::whole(gateway, run, self.content);
+            let stream = events::whole(gateway, &run, self.content)?;
             return Ok((StatusCode::CREATED, [(LOCATION, location)], stream).into_response());
         }
         let is_going_on = run.row.status == Status::Running;

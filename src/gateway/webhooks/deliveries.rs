@@ -5,7 +5,6 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::endpoint::Endpoints;
 use super::view::DeliveryView;
 use crate::core::id::MessageId;
 use crate::gateway::access::{Authenticated, ReadPermit};
@@ -13,8 +12,7 @@ use crate::gateway::body::{Path, Query};
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::DeliveryFilter;
-use crate::service::Scope;
+use crate::service::{Scope, WebhookEndpoints};
 
 /// The page of deliveries.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -49,9 +47,7 @@ pub(super) async fn deliveries(
 ) -> Result<Json<Page<DeliveryView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
-    let endpoint = endpoints.find(&endpoint).await?.id;
-    let filter = DeliveryFilter { endpoint, id: None, after: which.after, limit: limit + 1 };
-    let found = endpoints.outbound.store.deliveries(&filter).await?;
+    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
+    let found = endpoints.deliveries(&endpoint, which.after, limit + 1).await?;
     Ok(Json(Page::of(found, limit, |delivery| delivery.id.to_string(), DeliveryView::of)))
 }

@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::endpoint::Endpoints;
 use super::view::EndpointView;
 use crate::core::id::EndpointId;
 use crate::gateway::access::{Authenticated, ReadPermit};
@@ -11,7 +10,7 @@ use crate::gateway::body::Query;
 use crate::gateway::pagination::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::service::{Scope, WebhookEndpoints};
 
 /// List webhook endpoints
 ///
@@ -31,7 +30,7 @@ pub(super) async fn list(
 ) -> Result<Json<Page<EndpointView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
+    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
     if let Some(after) = &which.after {
         endpoints.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
     }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::event::RunEvent;
 use super::id::EventId;
-use super::view::EventView;
 use crate::core::id::RunId;
 use crate::core::run::{Event, JournalEntry};
 use crate::ports::{Delta, Progress};
@@ -11,7 +11,7 @@ use crate::telemetry::Lifecycle;
 use crate::telemetry::lifecycle::Content;
 
 /// Produces the events of a run's journal from its beginning, and skips those that the client has.
-pub(super) struct Teller {
+pub(super) struct EventEncoder {
     run: RunId,
     content: Content,
     /// The run up to the last entry; `None` before the first one.
@@ -22,7 +22,7 @@ pub(super) struct Teller {
     has_ended: bool,
 }
 
-impl Teller {
+impl EventEncoder {
     /// For a client that has everything up to that event, or nothing.
     pub(super) fn new(run: RunId, content: Content, seen: Option<EventId>) -> Self {
         Self { run, content, lifecycle: None, seen, next: 0, has_ended: false }
@@ -51,7 +51,7 @@ impl Teller {
     }
 
     /// The events of the next entry that the client does not have. An earlier entry has no such events.
-    pub(super) fn tell(&mut self, recorded: &JournalEntry) -> VecDeque<EventView> {
+    pub(super) fn tell(&mut self, recorded: &JournalEntry) -> VecDeque<RunEvent> {
         if recorded.seq != self.next {
             return VecDeque::new();
         }
@@ -63,12 +63,12 @@ impl Teller {
         let named =
             events.into_iter().enumerate().map(|(index, event)| (EventId::new(recorded.seq, index, count), event));
         let unseen = named.filter(|(id, _)| self.seen.is_none_or(|seen| id.is_after(seen)));
-        unseen.map(|(id, event)| EventView::of(id, event)).collect()
+        unseen.map(|(id, event)| RunEvent::of(id, event)).collect()
     }
 
     /// A fragment, as far as the client may read it: it has no id, and is never sent again. Before the first entry it
     /// cannot be assigned to the run.
-    pub(super) fn fragment(&self, delta: Delta) -> Option<EventView> {
+    pub(super) fn fragment(&self, delta: Delta) -> Option<RunEvent> {
         let lifecycle = self.lifecycle.as_ref()?;
         let delta = match (delta, self.content) {
             (delta, Content::Include) => delta,
@@ -77,12 +77,12 @@ impl Teller {
                 Delta::Progress { call, progress: Progress { message: None, ..progress } }
             }
         };
-        Some(EventView::unnamed(lifecycle.delta(&delta)))
+        Some(RunEvent::unnamed(lifecycle.delta(&delta)))
     }
 
     /// The event that the run is pending, if it is. It is not a journal entry, so it has no id.
-    pub(super) fn rest(&self, at: jiff::Timestamp) -> Option<EventView> {
-        self.lifecycle.as_ref()?.pending(at).map(EventView::unnamed)
+    pub(super) fn rest(&self, at: jiff::Timestamp) -> Option<RunEvent> {
+        self.lifecycle.as_ref()?.pending(at).map(RunEvent::unnamed)
     }
 }
 

@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::teller::Teller;
-use super::view::EventView;
+use super::encoder::EventEncoder;
+use super::event::RunEvent;
 use crate::core::run::{JournalEntry, Status};
-use crate::gateway::problem::Problem;
 use crate::ports::Update;
 use crate::runner::{RunSubscription, Watch, WatchEvent};
+use crate::service::error::ServiceError;
 
 /// When a stream closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::gateway::runs) enum Until {
+pub enum Until {
     /// When the run ends.
     #[default]
     End,
@@ -30,15 +30,17 @@ pub(in crate::gateway::runs) enum Until {
 }
 
 /// The next item of a stream.
-pub(super) enum Told {
-    Event(Box<EventView>),
+pub enum StreamItem {
+    /// An event.
+    Event(Box<RunEvent>),
     /// The server stops, and the run continues elsewhere or later.
     Draining,
 }
 
-pub(super) struct Tail {
-    lookout: RunSubscription,
-    teller: Teller,
+/// The events of a run, as they are pulled.
+pub struct Tail {
+    subscription: RunSubscription,
+    encoder: EventEncoder,
     until: Until,
     /// How often to poll the store for entries that other processes write.
     poll: Duration,
@@ -47,7 +49,7 @@ pub(super) struct Tail {
     /// Entries that are read but not yet sent.
     facts: VecDeque<JournalEntry>,
     /// Events of an entry that are not yet sent.
-    events: VecDeque<EventView>,
+    events: VecDeque<RunEvent>,
     /// An update that is ahead of the last entry sent.
     ahead: Option<JournalEntry>,
     /// The length of the journal when the client was informed that the run is pending.
@@ -67,18 +69,18 @@ enum State {
 impl Tail {
     /// `watch` has received everything since before this call: whatever it lacks is in the journal.
     pub(super) fn new(
-        lookout: RunSubscription,
-        teller: Teller,
+        subscription: RunSubscription,
+        encoder: EventEncoder,
         until: Until,
         poll: Duration,
         stopping: CancellationToken,
         watch: Watch,
     ) -> Self {
-        lookout.follow(poll);
+        subscription.follow(poll);
         let (facts, events) = (VecDeque::new(), VecDeque::new());
         Self {
-            lookout,
-            teller,
+            subscription,
+            encoder,
             until,
             poll,
             stopping,
@@ -93,35 +95,35 @@ impl Tail {
 
     /// Whether there is nothing to send: the client has received the end of the run, or all events of a run that is
     /// pending.
-    pub(super) async fn is_over(&mut self, status: Status) -> Result<bool, Problem> {
+    pub async fn is_over(&mut self, status: Status) -> Result<bool, ServiceError> {
         self.read().await?;
         while self.events.is_empty()
             && let Some(fact) = self.facts.pop_front()
         {
-            self.events = self.teller.tell(&fact);
+            self.events = self.encoder.tell(&fact);
         }
         let rests = self.until == Until::Idle && status == Status::Pending;
-        Ok(self.events.is_empty() && (self.teller.has_ended() || rests))
+        Ok(self.events.is_empty() && (self.encoder.has_ended() || rests))
     }
 
     /// The next item; `None` when the stream is over.
-    pub(super) async fn next(&mut self) -> Result<Option<Told>, Problem> {
+    pub async fn next(&mut self) -> Result<Option<StreamItem>, ServiceError> {
         loop {
             if let Some(event) = self.events.pop_front() {
-                return Ok(Some(Told::Event(event.into())));
+                return Ok(Some(StreamItem::Event(event.into())));
             }
-            if self.teller.has_ended() || self.state == State::Over {
+            if self.encoder.has_ended() || self.state == State::Over {
                 return Ok(None);
             }
             // Entries that were read are sent before the stream closes, so that a client does not reconnect for each
             // single one.
             if let Some(fact) = self.facts.pop_front() {
-                self.events = self.teller.tell(&fact);
+                self.events = self.encoder.tell(&fact);
                 continue;
             }
             if self.stopping.is_cancelled() {
                 self.state = State::Over;
-                return Ok(Some(Told::Draining));
+                return Ok(Some(StreamItem::Draining));
             }
             self.hear();
             if let Some(fact) = self.ahead.take() {
@@ -144,7 +146,7 @@ impl Tail {
         {
             match update {
                 // Fragments of a reply that was read meanwhile are obsolete.
-                Some(Update::JournalEntry(fact)) if self.teller.has_told(fact.seq) => self.events.truncate(told),
+                Some(Update::JournalEntry(fact)) if self.encoder.has_told(fact.seq) => self.events.truncate(told),
                 Some(update) => {
                     let is_fact = matches!(update, Update::JournalEntry(_));
                     self.take(update);
@@ -160,10 +162,10 @@ impl Tail {
 
     fn take(&mut self, update: Update) {
         match update {
-            Update::Delta(delta) => self.events.extend(self.teller.fragment(delta)),
-            Update::JournalEntry(fact) if fact.seq > self.teller.next() => self.ahead = Some(fact),
+            Update::Delta(delta) => self.events.extend(self.encoder.fragment(delta)),
+            Update::JournalEntry(fact) if fact.seq > self.encoder.next() => self.ahead = Some(fact),
             Update::JournalEntry(fact) => {
-                self.events.extend(self.teller.tell(&fact));
+                self.events.extend(self.encoder.tell(&fact));
                 // Later updates arrive as well, so nothing has to be read.
                 self.state = State::Listening;
             }
@@ -172,13 +174,13 @@ impl Tail {
 
     /// Subscribes again, to the process that resumes the run, before the journal is read.
     fn was_released(&mut self) {
-        self.watch = self.lookout.watch();
-        self.lookout.follow(self.poll);
+        self.watch = self.subscription.watch();
+        self.subscription.follow(self.poll);
         self.state = State::Behind;
     }
 
     /// Reads the entries that are missing before an update, and no more: the watch has those after it.
-    async fn fill_up_to(&mut self, fact: JournalEntry) -> Result<(), Problem> {
+    async fn fill_up_to(&mut self, fact: JournalEntry) -> Result<(), ServiceError> {
         self.read().await?;
         self.facts.retain(|missed| missed.seq < fact.seq);
         self.facts.push_back(fact);
@@ -187,13 +189,13 @@ impl Tail {
 
     /// Reads the entries that were missed. If there are none and the run is pending, reports that, and keeps nothing of
     /// the run but its position: a run may be pending for days, with many clients.
-    async fn catch_up(&mut self) -> Result<(), Problem> {
-        let row = self.lookout.row().await?;
+    async fn catch_up(&mut self) -> Result<(), ServiceError> {
+        let row = self.subscription.row().await?;
         if row.purged_at.is_some() {
             self.state = State::Over;
             return Ok(());
         }
-        if self.teller.next().max(self.rested_at.unwrap_or_default()) < row.version {
+        if self.encoder.next().max(self.rested_at.unwrap_or_default()) < row.version {
             return self.read().await;
         }
         self.state = State::Listening;
@@ -202,17 +204,17 @@ impl Tail {
         }
         if self.rested_at != Some(row.version) {
             self.rested_at = Some(row.version);
-            self.events.extend(self.teller.rest(row.updated_at));
+            self.events.extend(self.encoder.rest(row.updated_at));
             if self.until == Until::Idle {
                 self.state = State::Over;
             }
         }
-        self.teller.release();
+        self.encoder.release();
         Ok(())
     }
 
-    async fn read(&mut self) -> Result<(), Problem> {
-        self.facts = self.lookout.facts(self.teller.next()).await?.into();
+    async fn read(&mut self) -> Result<(), ServiceError> {
+        self.facts = self.subscription.facts(self.encoder.next()).await?.into();
         Ok(())
     }
 

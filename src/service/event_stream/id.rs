@@ -10,28 +10,28 @@ use serde::{Deserialize, Deserializer};
 
 /// The id of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventId {
+pub struct EventId {
     /// The position of its fact.
-    pub(super) seq: u64,
+    pub seq: u64,
     /// The event's number among those of its fact, from 1; `None` for the last one.
     part: Option<u32>,
 }
 
 impl EventId {
     /// The id of the `index`th of a fact's `count` events.
-    pub(super) fn new(seq: u64, index: usize, count: usize) -> Self {
+    pub fn new(seq: u64, index: usize, count: usize) -> Self {
         let is_last = index + 1 >= count;
         let part = (!is_last).then(|| u32::try_from(index + 1).unwrap_or(u32::MAX));
         Self { seq, part }
     }
 
     /// The id of the last event of a fact.
-    pub(super) fn whole(seq: u64) -> Self {
+    pub fn whole(seq: u64) -> Self {
         Self { seq, part: None }
     }
 
     /// Whether it comes later in the journal than the other one.
-    pub(super) fn is_after(self, other: Self) -> bool {
+    pub fn is_after(self, other: Self) -> bool {
         let place = |id: Self| (id.seq, id.part.unwrap_or(u32::MAX));
         place(self) > place(other)
     }

@@ -8,7 +8,7 @@ use super::derived_id::following_from;
 use crate::core::id::{MessageId, RunId};
 use crate::core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status, Trigger};
 use crate::ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
-use crate::service::ApprovalId;
+use crate::service::approval_id::ApprovalId;
 
 /// The events to announce for a run.
 #[derive(Debug, Default)]

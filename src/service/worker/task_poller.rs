@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::{PAGE, pause};
 use crate::core::id::RunId;
 use crate::core::run::Status;
-use crate::gateway::state::Gateway;
 use crate::ports::{PendingKind, RunFilter};
 use crate::runner::{Polled, RunnerError};
+use crate::service::shared::Service;
 
 /// How many runs are polled at once, not counting those with slow servers.
 const AT_ONCE: usize = 16;
@@ -28,16 +28,16 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// The pause before a run is polled again whose servers did not answer.
 const LATER: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(gateway: Gateway) {
+pub(super) async fn run(service: Service) {
     let mut rounds = Rounds::default();
     loop {
-        match waiting(&gateway).await {
+        match waiting(&service).await {
             Ok(runs) => rounds.look_at(runs),
             Err(error) => tracing::warn!(%error, "failed to list runs with MCP tasks"),
         }
         let looked = Instant::now();
         loop {
-            rounds.ask(&gateway);
+            rounds.ask(&service);
             let next = rounds.next().map(|next| next.saturating_duration_since(looked));
             tokio::select! {
                 Some((run, again)) = rounds.under_way.next() => rounds.answered(run, again),
@@ -79,13 +79,13 @@ impl Rounds {
     }
 
     /// Starts polls, as far as there is room.
-    fn ask(&mut self, gateway: &Gateway) {
+    fn ask(&mut self, service: &Service) {
         let now = Instant::now();
         let quick = self.since.values().filter(|since| now.duration_since(**since) < SLOW).count();
         let room = AT_ONCE.saturating_sub(quick).min(MOST.saturating_sub(self.since.len()));
         for run in self.next.drain(..room.min(self.next.len())) {
             self.since.insert(run.clone(), now);
-            self.under_way.push(Box::pin(poll(gateway.clone(), run)));
+            self.under_way.push(Box::pin(poll(service.clone(), run)));
         }
     }
 
@@ -106,12 +106,12 @@ impl Rounds {
 }
 
 /// Polls the servers of a run, and returns when to poll it again.
-async fn poll(gateway: Gateway, run: RunId) -> (RunId, Option<Instant>) {
-    let again = match gateway.runner().poll_tasks(&run).await {
+async fn poll(service: Service, run: RunId) -> (RunId, Option<Instant>) {
+    let again = match service.runner().poll_tasks(&run).await {
         Ok(Polled::StillWaits { again_in, .. }) => Some(Instant::now() + again_in),
         Ok(Polled::GoesOn(_) | Polled::NoTasks(_)) | Err(RunnerError::NoSuchRun(_) | RunnerError::Closed) => None,
         Err(error) => {
-            gateway.runner().report_undriven(&run, &error);
+            service.runner().report_undriven(&run, &error);
             Some(Instant::now() + LATER)
         }
     };
@@ -119,7 +119,7 @@ async fn poll(gateway: Gateway, run: RunId) -> (RunId, Option<Instant>) {
 }
 
 /// The runs that wait for tasks.
-async fn waiting(gateway: &Gateway) -> Result<Vec<RunId>, RunnerError> {
+async fn waiting(service: &Service) -> Result<Vec<RunId>, RunnerError> {
     let mut filter = RunFilter {
         status: Some(Status::Pending),
         pending_kind: Some(PendingKind::Task),
@@ -128,7 +128,7 @@ async fn waiting(gateway: &Gateway) -> Result<Vec<RunId>, RunnerError> {
     };
     let mut runs: Vec<RunId> = Vec::new();
     loop {
-        let page = gateway.runner().list(&filter).await?;
+        let page = service.runner().list(&filter).await?;
         let is_last = page.len() < PAGE;
         runs.extend(page.into_iter().map(|row| row.id));
         filter.before = runs.last().cloned();

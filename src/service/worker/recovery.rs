@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::gateway::state::Gateway;
+use crate::service::shared::Service;
 
 /// How long an unclaimed run waits at most: a process that drains releases its runs before their leases expire.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -11,10 +11,10 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// When so many runs wait for admission here, recovery pauses, so that other processes can claim orphaned runs.
 const ENOUGH_WAIT: usize = 64;
 
-pub(super) async fn run(gateway: Gateway) {
+pub(super) async fn run(service: Service) {
     loop {
-        while gateway.runner().activity().waiting < ENOUGH_WAIT {
-            match gateway.runner().recover().await {
+        while service.runner().activity().waiting < ENOUGH_WAIT {
+            match service.runner().recover().await {
                 Ok(taken) if taken.is_empty() => break,
                 Ok(taken) => tracing::info!(runs = taken.len(), "orphaned runs resumed"),
                 Err(error) => {
@@ -23,6 +23,6 @@ pub(super) async fn run(gateway: Gateway) {
                 }
             }
         }
-        tokio::time::sleep(gateway.runner().lease().min(LONGEST)).await;
+        tokio::time::sleep(service.runner().lease().min(LONGEST)).await;
     }
 }

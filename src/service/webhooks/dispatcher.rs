@@ -19,11 +19,11 @@ use super::notifications::RunNotifications;
 use super::webhook_config::WebhookConfig;
 use crate::core::error::ErrorCode;
 use crate::core::id::{RunId, Tenant};
-use crate::gateway::state::Gateway;
 use crate::ports::{
     Announcement, DueEndpoint, EndpointFilter, StoreError, UnannouncedRun, WebhookDelivery, WebhookEndpoint,
 };
 use crate::runner::RunnerError;
+use crate::service::shared::Service;
 
 /// How many runs are read at a time.
 const TOGETHER: usize = 128;
@@ -40,7 +40,7 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 
 /// Sends webhooks about runs. Each process that serves runs one.
 pub struct Dispatcher {
-    gateway: Gateway,
+    service: Service,
     outbound: WebhookConfig,
     post: Arc<WebhookClient>,
 }
@@ -58,20 +58,20 @@ struct Open {
     host: Option<String>,
 }
 
-impl Gateway {
+impl Service {
     /// The webhook dispatcher, a task to run beside the server; `None` without webhooks.
     ///
     /// # Errors
     /// A text that says why no webhooks can be sent.
     pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
-        self.webhooks().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
+        self.webhook_config().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
     }
 }
 
 impl Dispatcher {
-    fn new(gateway: Gateway, outbound: WebhookConfig) -> Result<Self, String> {
+    fn new(service: Service, outbound: WebhookConfig) -> Result<Self, String> {
         let post = Arc::new(WebhookClient::new(outbound.egress, outbound.patience)?);
-        Ok(Self { gateway, outbound, post })
+        Ok(Self { service, outbound, post })
     }
 
     /// Creates and sends deliveries until `stop` is cancelled; then waits for attempts in progress.
@@ -125,7 +125,7 @@ impl Dispatcher {
     async fn announce(&self, untold: UnannouncedRun, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
         let UnannouncedRun { row, told } = untold;
         let run = row.id.clone();
-        let news = match self.gateway.runner().journal(&run).await {
+        let news = match self.service.runner().journal(&run).await {
             Ok(journal) => RunNotifications::of(&run, &journal, told).map_err(|error| error.to_string()),
             Err(error) if error.code() == ErrorCode::StoreUnavailable => {
                 return Err(StoreError::Unavailable(error.to_string()));

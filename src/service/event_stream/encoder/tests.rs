@@ -46,22 +46,22 @@ fn checked(turn: &u8) -> Event {
     }
 }
 
-fn told(journal: &[JournalEntry], seen: Option<EventId>) -> Vec<EventView> {
-    let mut teller = Teller::new(RUN.into(), Content::Omit, seen);
-    let told = journal.iter().flat_map(|fact| teller.tell(fact)).collect();
-    assert!(teller.has_ended());
+fn told(journal: &[JournalEntry], seen: Option<EventId>) -> Vec<RunEvent> {
+    let mut encoder = EventEncoder::new(RUN.into(), Content::Omit, seen);
+    let told = journal.iter().flat_map(|fact| encoder.tell(fact)).collect();
+    assert!(encoder.has_ended());
     told
 }
 
-/// The events of a teller that released the run after each of the first facts, and read the journal from its beginning
+/// The events of a encoder that released the run after each of the first facts, and read the journal from its beginning
 /// again.
-fn told_with_releases(journal: &[JournalEntry]) -> Vec<EventView> {
-    let mut teller = Teller::new(RUN.into(), Content::Omit, None);
+fn told_with_releases(journal: &[JournalEntry]) -> Vec<RunEvent> {
+    let mut encoder = EventEncoder::new(RUN.into(), Content::Omit, None);
     let told = (1..=journal.len()).flat_map(|length| {
-        let told: Vec<EventView> = journal[..length].iter().flat_map(|fact| teller.tell(fact)).collect();
-        assert!(teller.has_told(length as u64 - 1) && !teller.has_told(length as u64));
-        teller.release();
-        assert!(teller.has_told(length as u64 - 1) && !teller.has_told(length as u64));
+        let told: Vec<RunEvent> = journal[..length].iter().flat_map(|fact| encoder.tell(fact)).collect();
+        assert!(encoder.has_told(length as u64 - 1) && !encoder.has_told(length as u64));
+        encoder.release();
+        assert!(encoder.has_told(length as u64 - 1) && !encoder.has_told(length as u64));
         told
     });
     told.collect()
@@ -93,10 +93,10 @@ fn the_last_event_of_a_fact_has_its_number_as_id() {
 #[test]
 fn known_facts_are_skipped_and_missing_ones_awaited() {
     let journal = journal(&[0]);
-    let mut teller = Teller::new(RUN.into(), Content::Omit, None);
-    assert_eq!(teller.tell(&journal[0]).len(), 1);
-    assert!(teller.tell(&journal[0]).is_empty() && teller.tell(&journal[2]).is_empty());
-    assert_eq!(teller.next(), 1);
+    let mut encoder = EventEncoder::new(RUN.into(), Content::Omit, None);
+    assert_eq!(encoder.tell(&journal[0]).len(), 1);
+    assert!(encoder.tell(&journal[0]).is_empty() && encoder.tell(&journal[2]).is_empty());
+    assert_eq!(encoder.next(), 1);
 }
 
 #[test]
@@ -106,14 +106,14 @@ fn content_is_sent_only_to_clients_that_may_read_it() {
         call: "call_1".into(),
         progress: Progress { progress: 0.5, total: None, message: Some("a secret".into()) },
     };
-    let teller = |content| {
-        let mut teller = Teller::new(RUN.into(), content, None);
-        teller.tell(&journal(&[0])[0]);
-        teller
+    let encoder = |content| {
+        let mut encoder = EventEncoder::new(RUN.into(), content, None);
+        encoder.tell(&journal(&[0])[0]);
+        encoder
     };
-    assert!(teller(Content::Omit).fragment(text()).is_none());
-    let shown = |event: Option<EventView>| serde_json::to_string(&event.unwrap()).unwrap();
-    assert!(!shown(teller(Content::Omit).fragment(progress())).contains("a secret"));
-    assert!(shown(teller(Content::Include).fragment(text())).contains("a secret"));
-    assert!(shown(teller(Content::Include).fragment(progress())).contains("a secret"));
+    assert!(encoder(Content::Omit).fragment(text()).is_none());
+    let shown = |event: Option<RunEvent>| serde_json::to_string(&event.unwrap()).unwrap();
+    assert!(!shown(encoder(Content::Omit).fragment(progress())).contains("a secret"));
+    assert!(shown(encoder(Content::Include).fragment(text())).contains("a secret"));
+    assert!(shown(encoder(Content::Include).fragment(progress())).contains("a secret"));
 }
