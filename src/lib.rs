@@ -81,6 +81,8 @@ pub mod mcp;
 pub mod models;
 #[cfg(feature = "runner")]
 pub mod runner;
+#[cfg(feature = "service")]
+pub mod service;
 #[cfg(feature = "stores")]
 pub mod stores;
 #[cfg(feature = "telemetry")]

@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "app",
+            "service",
             "runner",
             "telemetry::logging",
             "telemetry::spans",
@@ -35,6 +36,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "app",
         &[
             "gateway",
+            "service",
             "runner",
             "driver",
             "models",
@@ -48,7 +50,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "core",
         ],
     ),
-    ("gateway", &["runner", "ports", "core"]),
+    ("gateway", &["service", "runner", "ports", "core"]),
+    ("service", &["runner", "ports", "core"]),
     ("runner", &["driver", "ports", "core"]),
     ("driver", &["ports", "core"]),
     ("models", &["ports", "core"]),

@@ -10,10 +10,10 @@ use super::backends::Adapters;
 use super::{App, AppError};
 use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
 use crate::gateway::{
-    Caller, Claims, ConfiguredWebhook, Gateway, GatewaySettings, Limits, MediaHosts, OidcAuthenticator, OidcError,
-    OidcSettings, Origins, Rate, Scope, Scopes, WebhookConfig, WebhookEgress,
+    Claims, Gateway, GatewaySettings, Limits, MediaHosts, OidcAuthenticator, OidcError, OidcSettings, Origins, Rate,
 };
 use crate::ports::WebhookKind;
+use crate::service::{Caller, ConfiguredWebhook, Scope, Scopes, Service, WebhookConfig, WebhookEgress};
 
 /// Errors of the construction of a gateway.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,6 @@ impl App {
             body_timeout: written.limits.body_timeout,
             limits: limits(&written.limits),
             media_hosts: MediaHosts { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
-            four_eyes: written.four_eyes,
             ..GatewaySettings::default()
         };
         let own = written.public_url.iter().filter_map(|url| origin_of(url));
@@ -79,13 +78,12 @@ impl App {
             allowed: written.origins.iter().cloned().chain(own).collect(),
             hosts: written.anonymous.then(|| written.hosts.clone()),
         };
-        let mut builder = Gateway::builder(self.runner.clone())
+        let mut builder = Gateway::builder(self.service())
             .settings(settings)
             .backends(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
             .origins(origins)
             .keys(self.store.keys())
-            .replies(self.store.replies())
-            .webhooks(self.outbound());
+            .replies(self.store.replies());
         if let Some(meter) = self.telemetry.request_meter() {
             builder = builder.measured(meter);
         }
@@ -105,6 +103,11 @@ impl App {
         self.configure_webhooks(&self.settings).await?;
         self.telemetry.watch(&gateway);
         Ok(gateway)
+    }
+
+    /// The service over this program's runner, for surfaces and for the background worker.
+    pub fn service(&self) -> Service {
+        Service::new(self.runner.clone()).four_eyes(self.settings.gateway.four_eyes).webhooks(self.outbound())
     }
 
     /// Replaces the webhooks of the previous configuration.

@@ -8,7 +8,8 @@ use crate::core::id::KeyId;
 use crate::gateway::mint;
 use crate::ports::{AccessKey, KeyFilter, Revoked};
 
-pub use crate::gateway::{NewKey, Scope, check_name};
+pub use crate::gateway::{NewKey, check_name};
+pub use crate::service::Scope;
 
 impl App {
     /// Creates and stores a key. Returns the key and its secret, which is not stored.

@@ -98,7 +98,7 @@ impl Serve {
         let closing = CancellationToken::new();
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, gateway.router(), ServeSettings::default(), closing.clone()));
-        let rest = Worker::begin(&gateway).map_err(|why| CliError::told(ErrorCode::Internal, why))?;
+        let rest = Worker::begin(gateway.service()).map_err(|why| CliError::told(ErrorCode::Internal, why))?;
         app.start_servers();
         let (pid, store) = (std::process::id(), app.store_name());
         out.note(format!("listening at http://{address}"));

@@ -1,81 +1,42 @@
 //! Gateway builder.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::access::{ApiKeyAuthenticator, Authenticator, Caller, Limits, Origins};
+use arc_swap::ArcSwap;
+use tokio_util::task::TaskTracker;
+
 use super::backends::{Backends, NoBackends};
-use super::runs::MediaHosts;
-use super::serve::RequestMetrics;
-use super::state::Gateway;
-use super::webhooks::WebhookConfig;
+use super::request_metrics::RequestMetrics;
+use super::settings::GatewaySettings;
+use super::state::{Gateway, Shared};
+use crate::gateway::access::{Access, ApiKeyAuthenticator, Authenticator, Limiter, Origins};
 use crate::ports::{AccessKeys, IdempotencyStore, RequestMeter};
-use crate::runner::AgentRunner;
+use crate::service::{Caller, Service};
 
-/// Settings that apply to every request.
-#[derive(Clone, Debug)]
-pub struct GatewaySettings {
-    /// The gateway's public address, without a trailing slash: the prefix of `Location` and of the `type` of problems.
-    /// Default: empty, so that they are paths.
-    pub public_url: String,
-    /// The largest body, in bytes.
-    pub body_bytes: usize,
-    /// How long a body may take to arrive.
-    pub body_timeout: Duration,
-    /// The limits of one caller. Default: no limits.
-    pub limits: Limits,
-    /// How long a request waits for a run by default, until it is pending or has ended.
-    pub usual_wait: Duration,
-    /// The longest wait that a request can ask for.
-    pub longest_wait: Duration,
-    /// How often an idle stream sends a heartbeat.
-    pub heartbeat: Duration,
-    /// How often the credentials of an open stream are checked again.
-    pub recheck: Duration,
-    /// How often a stream polls the journal of a run that another process drives.
-    pub poll: Duration,
-    /// Hosts of media URLs that are allowed besides those of the public internet. Default: no further hosts.
-    pub media_hosts: MediaHosts,
-    /// Whether the caller who started a run may not approve its calls.
-    pub four_eyes: bool,
+/// Collects the parts of a gateway besides its service.
+pub struct Builder {
+    service: Service,
+    settings: GatewaySettings,
+    authenticators: Vec<Arc<dyn Authenticator>>,
+    keys: Option<Arc<ApiKeyAuthenticator>>,
+    anonymous: Option<Caller>,
+    origins: Option<Origins>,
+    backends: Arc<dyn Backends>,
+    request_metrics: RequestMetrics,
+    replies: Option<Arc<dyn IdempotencyStore>>,
 }
 
-impl Default for GatewaySettings {
-    fn default() -> Self {
-        Self {
-            public_url: String::new(),
-            body_bytes: 4 * 1024 * 1024,
-            body_timeout: Duration::from_secs(30),
-            limits: Limits::default(),
-            usual_wait: Duration::from_secs(300),
-            longest_wait: Duration::from_secs(300),
-            heartbeat: Duration::from_secs(15),
-            recheck: Duration::from_secs(5),
-            poll: Duration::from_secs(1),
-            media_hosts: MediaHosts::default(),
-            four_eyes: false,
-        }
+impl Gateway {
+    /// A builder for a gateway over a service, or over a runner with the defaults of one.
+    pub fn builder(service: impl Into<Service>) -> Builder {
+        Builder::new(service.into())
     }
 }
 
-/// Collects the parts of a gateway besides its runner.
-pub struct Builder {
-    pub(super) runner: AgentRunner,
-    pub(super) settings: GatewaySettings,
-    pub(super) authenticators: Vec<Arc<dyn Authenticator>>,
-    pub(super) keys: Option<Arc<ApiKeyAuthenticator>>,
-    pub(super) anonymous: Option<Caller>,
-    pub(super) origins: Option<Origins>,
-    pub(super) backends: Arc<dyn Backends>,
-    pub(super) request_metrics: RequestMetrics,
-    pub(super) replies: Option<Arc<dyn IdempotencyStore>>,
-    pub(super) webhooks: Option<WebhookConfig>,
-}
-
 impl Builder {
-    pub(super) fn new(runner: AgentRunner) -> Self {
+    fn new(service: Service) -> Self {
         Self {
-            runner,
+            service,
             settings: GatewaySettings::default(),
             authenticators: Vec::new(),
             keys: None,
@@ -84,7 +45,6 @@ impl Builder {
             backends: Arc::new(NoBackends),
             request_metrics: RequestMetrics::default(),
             replies: None,
-            webhooks: None,
         }
     }
 
@@ -145,15 +105,23 @@ impl Builder {
         self
     }
 
-    /// Sets the webhook delivery; without it, the gateway has no webhooks.
-    #[must_use]
-    pub fn webhooks(mut self, webhooks: WebhookConfig) -> Self {
-        self.webhooks = Some(webhooks);
-        self
-    }
-
     /// Builds the gateway.
     pub fn build(self) -> Gateway {
-        Gateway::new(self)
+        let access = Access {
+            authenticators: self.authenticators,
+            keys: self.keys,
+            anonymous: self.anonymous,
+            origins: self.origins,
+            limiter: Limiter::new(&self.settings.limits),
+        };
+        Gateway::new(Shared {
+            service: self.service,
+            access,
+            settings: self.settings,
+            backends: ArcSwap::from_pointee(self.backends),
+            request_metrics: self.request_metrics,
+            replies: self.replies,
+            requests: TaskTracker::new(),
+        })
     }
 }

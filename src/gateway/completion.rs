@@ -36,7 +36,7 @@ impl ClientGone {
 }
 
 /// Handles a request with an unsafe method (RFC 9110, section 9.2.1) to its end, whether or not its client waits for it.
-pub(super) async fn completed(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
+pub(super) async fn complete(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
     if request.method().is_safe() {
         return next.run(request).await;
     }

@@ -62,13 +62,13 @@ async fn healthz() -> Json<HealthView> {
 }
 
 async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<ReadinessView>) {
-    let runner = gateway.runner();
+    let runner = gateway.service().runner();
     let (read, written) =
         tokio::join!(timeout(STORE_ANSWERS, runner.check_read()), timeout(STORE_ANSWERS, runner.check_write()));
     let checks = ChecksView {
         store: Check::of(matches!(read, Ok(Ok(())))),
         store_writes: Check::of(matches!(written, Ok(Ok(())))),
-        takes_runs: Check::of(!gateway.stopping().is_cancelled()),
+        takes_runs: Check::of(!gateway.service().stopping().is_cancelled()),
     };
     let is_ready = [checks.store, checks.store_writes, checks.takes_runs] == [Check::Ok; 3];
     let (code, status) =

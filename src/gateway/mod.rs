@@ -1,15 +1,16 @@
 //! HTTP gateway: the API for applications in any language.
 //!
-//! [`router`] is a router over a runner and nests in any axum application; [`Gateway`] adds the settings, keys and
+//! [`router`](router()) is a router over a runner and nests in any axum application; [`Gateway`] adds the settings, keys and
 //! adapters that a server of its own needs. The runner drives the runs, not the connections: a client that disconnects
 //! changes nothing, and the gateway completes what its request has begun (`gateway/completion.rs`). Handlers never hold
-//! the runner itself; they receive one that is limited to the caller's tenant (`gateway/tenant.rs`), so that no query
-//! can forget the tenant.
+//! the runner itself; they receive one that is limited to the caller's tenant (`service/runs.rs`), so that no query can
+//! forget the tenant.
 //!
 //! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping state in memory that a
 //! restart would lose.
 
 mod access;
+mod access_log;
 mod agents;
 mod approvals;
 mod backends;
@@ -21,43 +22,37 @@ mod grants;
 mod guarded_body;
 mod health;
 mod idempotency;
+mod keys;
 mod models;
 mod name_rules;
+mod negotiation;
 mod openapi;
 mod pagination;
+mod panic;
 mod problem;
 mod redact;
 mod request_id;
+mod request_metrics;
 mod revoked;
+mod router;
 mod runs;
 mod serve;
 mod servers;
+mod settings;
 mod state;
-mod tenant;
 mod tools;
 mod webhooks;
-mod worker;
 
 pub use access::{
-    ApiKeyAuthenticator, Authenticator, Caller, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings,
-    Origins, Rate, Scope, Scopes, mint,
+    ApiKeyAuthenticator, Authenticator, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings, Origins,
+    Rate, mint,
 };
 pub use backends::{Backends, ModelCard, NoBackends, ServerFailure, ServerHealth, ServerLatency, ServerState};
-pub use builder::{Builder, GatewaySettings};
+pub use builder::Builder;
 pub use name_rules::check as check_name;
-pub use openapi::description;
-pub use problem::{FieldProblem, Problem};
-pub use runs::MediaHosts;
+pub use problem::Problem;
+pub use router::{description, router};
+pub use runs::media_url::MediaHosts;
 pub use serve::{ServeSettings, serve};
+pub use settings::GatewaySettings;
 pub use state::Gateway;
-pub use webhooks::{ConfiguredWebhook, Dispatcher, WebhookConfig, WebhookEgress, WebhookWakeSignal};
-pub use worker::Worker;
-
-use crate::runner::AgentRunner;
-
-/// A router over a runner, to be nested into an application that authenticates its own callers: it puts a [`Caller`]
-/// into the extensions of each request. A request without one belongs to the application itself, with every scope for
-/// the default tenant.
-pub fn router(runner: AgentRunner) -> axum::Router {
-    Gateway::builder(runner).anonymous(Caller::local()).build().router()
-}

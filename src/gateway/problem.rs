@@ -14,34 +14,20 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::redact::without_keys;
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::ResumeError;
+use crate::core::error::ErrorCode;
 use crate::ports::StoreError;
 use crate::runner::RunnerError;
+use crate::service::{FieldError, ServiceError};
 
-/// The reason for refusing a request.
+/// The reason for refusing a request: an error of the service, and headers of the response. Keys in its texts are
+/// masked.
 #[derive(Clone, Debug)]
-pub struct Problem(Box<Told>);
+pub struct Problem(Box<Refusal>);
 
 #[derive(Clone, Debug)]
-struct Told {
-    code: ErrorCode,
-    detail: String,
-    /// The cause, which appears only in the log.
-    cause: Option<String>,
-    errors: Vec<FieldProblem>,
-    retryable: bool,
-    retry_after: Option<Duration>,
+struct Refusal {
+    error: ServiceError,
     headers: HeaderMap,
-}
-
-/// An error at one place of the request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct FieldProblem {
-    /// The place in the body, as a JSON Pointer (RFC 6901); empty for the whole body.
-    pub pointer: String,
-    /// The error.
-    pub detail: String,
 }
 
 /// An error response (RFC 9457, `application/problem+json`).
@@ -72,82 +58,29 @@ pub(super) struct ProblemView {
     retry_after_ms: Option<u64>,
     /// The errors at single places of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<FieldProblem>,
+    errors: Vec<FieldError>,
 }
 
 impl Problem {
     /// A problem, retryable by default if its code is. `detail` describes the error and its remedy.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self(Box::new(Told {
-            code,
-            detail: without_keys(&detail.into()).into_owned(),
-            cause: None,
-            errors: Vec::new(),
-            retryable: code.is_retryable(),
-            retry_after: None,
-            headers: HeaderMap::new(),
-        }))
-    }
-
-    /// A conflict with a state that does not change: a retry is refused again.
-    pub(super) fn lasting_conflict(detail: impl Into<String>) -> Self {
-        let mut problem = Self::new(ErrorCode::Conflict, detail);
-        problem.set_retryable(false);
-        problem
+        ServiceError::new(code, detail).into()
     }
 
     /// A resource that does not exist, or belongs to another tenant: the caller does not learn which.
     pub(super) fn not_found(what: &str, id: &str) -> Self {
-        Self::new(ErrorCode::NotFound, format!("there is no {what} `{id}`"))
+        ServiceError::not_found(what, id).into()
     }
 
     /// The body has the wrong form at one place.
     pub(super) fn field(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
-        Self::new(ErrorCode::InvalidRequest, error.detail.clone()).and(error)
+        let error = FieldError { pointer: pointer.into(), detail: detail.into() };
+        ServiceError::new(ErrorCode::InvalidRequest, error.detail.clone()).and(error).into()
     }
 
     /// The body is well formed, but its value at one place is not valid.
     pub(super) fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        let error = FieldProblem { pointer: pointer.into(), detail: detail.into() };
-        Self::new(ErrorCode::Validation, error.detail.clone()).and(error)
-    }
-
-    /// Reports a name that a field of the body gives: the address exists, but the field is not valid.
-    pub(super) fn of_field(self, pointer: &str) -> Self {
-        Self::invalid(pointer, self.0.detail)
-    }
-
-    /// Reports a name that a query parameter gives.
-    pub(super) fn of_parameter(self, name: &str) -> Self {
-        Self::new(ErrorCode::Validation, format!("`{name}`: {}", self.0.detail))
-    }
-
-    /// Adds an error at one more place.
-    #[must_use]
-    pub fn and(mut self, error: FieldProblem) -> Self {
-        self.0.errors.push(FieldProblem { detail: without_keys(&error.detail).into_owned(), ..error });
-        self
-    }
-
-    /// Adds the cause, which is only logged: paths, advice for operators, the text of a panic.
-    #[must_use]
-    pub(super) fn because(mut self, cause: impl Into<String>) -> Self {
-        self.0.cause = Some(without_keys(&cause.into()).into_owned());
-        self
-    }
-
-    /// Adds a delay after which to retry.
-    #[must_use]
-    pub fn after(mut self, delay: Duration) -> Self {
-        self.0.retryable = true;
-        self.0.retry_after = Some(delay);
-        self
-    }
-
-    /// Overrides whether a retry may succeed, which otherwise follows from the code.
-    pub(super) fn set_retryable(&mut self, retryable: bool) {
-        self.0.retryable = retryable;
+        ServiceError::invalid(pointer, detail).into()
     }
 
     /// Adds a header to the response.
@@ -159,22 +92,22 @@ impl Problem {
 
     /// The stable code.
     pub fn code(&self) -> ErrorCode {
-        self.0.code
+        self.0.error.code
     }
 
     /// The description for people.
     pub fn detail(&self) -> &str {
-        &self.0.detail
+        &self.0.error.detail
     }
 
     /// The cause that is logged.
     pub(super) fn cause(&self) -> Option<&str> {
-        self.0.cause.as_deref()
+        self.0.error.cause.as_deref()
     }
 
     /// The body of the response.
     pub(super) fn view(&self, base: &str, instance: String, request_id: String) -> ProblemView {
-        let Told { code, detail, errors, retryable, retry_after, .. } = &*self.0;
+        let ServiceError { code, detail, errors, retryable, retry_after, .. } = &self.0.error;
         ProblemView {
             r#type: format!("{base}/errors/{code}"),
             title: title(*code),
@@ -189,71 +122,10 @@ impl Problem {
         }
     }
 
-    /// A problem from an error of the runner, with the places of the request that caused it.
-    pub(super) fn placed(error: RunnerError, place: impl Fn(&ResumeError) -> String) -> Self {
-        if let Some(fault) = error.store_fault() {
-            return Self::from(fault);
-        }
-        let (code, detail, is_retryable) = (error.code(), error.to_string(), error.is_retryable());
-        let soon = |seconds| Duration::from_secs(seconds);
-        let mut problem = match error {
-            RunnerError::Closed => Self::new(code, "this server is stopping and accepts no more runs").after(soon(1)),
-            RunnerError::StillDriven(_) => Self::new(code, detail).after(soon(1)),
-            RunnerError::Busy => Self::new(code, detail).after(soon(5)),
-            RunnerError::Refused(refusals) => {
-                let refused = refusals.iter();
-                let refused =
-                    refused.map(|refusal| FieldProblem { pointer: place(refusal), detail: refusal.to_string() });
-                refused.fold(Self::new(code, detail), Self::and)
-            }
-            // The caller who asks about an existing run cannot bring its agent back.
-            RunnerError::NoSuchAgent { name, .. } => {
-                let detail = format!("the agent of this run, `{name}`, is no longer configured on this server");
-                Self::new(ErrorCode::Configuration, detail)
-            }
-            RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
-            RunnerError::NoSuchServer { .. } => Self::invalid("/servers", detail),
-            RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", detail),
-            RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
-            RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
-            RunnerError::EmptyMessage => Self::invalid("/input", detail),
-            RunnerError::NoSuchPosition { .. } | RunnerError::ForkEnds { .. } => Self::invalid("/at", detail),
-            RunnerError::Incomplete(_)
-            | RunnerError::ModelTwice { .. }
-            | RunnerError::NoSuchTool { .. }
-            | RunnerError::NotOfAServer(_)
-            | RunnerError::InvalidArguments { .. }
-            | RunnerError::InjectionMissing { .. }
-            | RunnerError::ServerMissing { .. }
-            | RunnerError::ServerTwice(_)
-            | RunnerError::NoSuchRun(_)
-            | RunnerError::Purged { .. }
-            | RunnerError::NotOver { .. }
-            | RunnerError::DrivenElsewhere { .. }
-            | RunnerError::Released(_)
-            | RunnerError::Drive(_)
-            | RunnerError::Lost(_) => Self::new(code, detail),
-            #[cfg(feature = "envelope")]
-            RunnerError::Envelope(_) => Self::new(code, detail),
-        };
-        problem.0.retryable = is_retryable;
-        problem
-    }
-
-    /// A problem for a request that names the agent itself: its name is wrong, not the configuration.
-    pub(super) fn of_named_agent(error: RunnerError) -> Self {
-        let detail = error.to_string();
-        if matches!(error, RunnerError::NoSuchAgent { .. }) {
-            Self::invalid("/agent", detail)
-        } else {
-            Self::from(error)
-        }
-    }
-
     /// The HTTP status. Codes of runs that reached a limit have 200, because such a run is not a failed request; as a
     /// problem they are a conflict.
     pub(super) fn status(&self) -> StatusCode {
-        match self.0.code.http_status() {
+        match self.code().http_status() {
             200 => StatusCode::CONFLICT,
             status => StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
         }
@@ -264,7 +136,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
         response.headers_mut().extend(self.0.headers.clone());
-        if let Some(delay) = self.0.retry_after {
+        if let Some(delay) = self.0.error.retry_after {
             response.headers_mut().insert(RETRY_AFTER, whole_seconds(delay).into());
         }
         response.extensions_mut().insert(self);
@@ -272,40 +144,29 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<RunnerError> for Problem {
-    fn from(error: RunnerError) -> Self {
-        Self::placed(error, |_| String::new())
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        let clean = |text: &str| without_keys(text).into_owned();
+        let field = |FieldError { pointer, detail }| FieldError { pointer, detail: clean(&detail) };
+        let error = ServiceError {
+            detail: clean(&error.detail),
+            cause: error.cause.as_deref().map(clean),
+            errors: error.errors.into_iter().map(field).collect(),
+            ..error
+        };
+        Self(Box::new(Refusal { error, headers: HeaderMap::new() }))
     }
 }
 
-/// The store does not answer, or returns invalid data. Its location and the remedy are only logged.
-impl From<&StoreError> for Problem {
-    fn from(error: &StoreError) -> Self {
-        let problem = match error {
-            StoreError::Unavailable(_) => {
-                Self::new(ErrorCode::StoreUnavailable, "the store is not available; this server's log says why")
-            }
-            StoreError::Corrupt(_) => {
-                let detail = "the store holds data that this server cannot read; its log says which";
-                Self::new(ErrorCode::JournalCorrupt, detail)
-            }
-        };
-        problem.because(error.to_string())
+impl From<RunnerError> for Problem {
+    fn from(error: RunnerError) -> Self {
+        ServiceError::from(error).into()
     }
 }
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self::from(&error)
-    }
-}
-
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        let mut problem = Self::new(failure.code, failure.message);
-        problem.0.retryable = failure.retryable;
-        problem.0.retry_after = failure.retry_after_ms.map(Duration::from_millis);
-        problem
+        ServiceError::from(error).into()
     }
 }
 
@@ -371,50 +232,5 @@ fn title(code: ErrorCode) -> &'static str {
         ErrorCode::StoreUnavailable => "Store unavailable",
         ErrorCode::JournalCorrupt => "Journal unreadable",
         ErrorCode::Internal => "Internal error",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::runner::every_error;
-
-    #[test]
-    fn store_errors_appear_only_in_the_log() {
-        let fault = StoreError::Unavailable("/var/lib/toolgate: the disk is full".into());
-        for problem in [Problem::from(&fault), Problem::from(RunnerError::Drive(fault.clone().into()))] {
-            assert_eq!(problem.code(), ErrorCode::StoreUnavailable);
-            assert!(!problem.detail().contains("/var/lib"), "{problem:?}");
-            assert_eq!(problem.cause(), Some(fault.to_string().as_str()));
-        }
-    }
-
-    #[test]
-    fn a_lasting_conflict_is_not_retryable() {
-        let of = |error| {
-            let view = Problem::from(error).view("", String::new(), String::new());
-            (view.code, view.retryable)
-        };
-        let settled = RunnerError::Refused(vec![ResumeError::AlreadySettled { call_id: "call_1".into() }]);
-        assert_eq!(of(settled), (ErrorCode::Conflict, false));
-        let elsewhere = RunnerError::DrivenElsewhere { run: "run_1".into(), node: "node_1".into() };
-        assert_eq!(of(elsewhere), (ErrorCode::Conflict, true));
-    }
-
-    #[test]
-    fn a_problem_is_retryable_exactly_if_its_error_is() {
-        for error in every_error() {
-            let view = Problem::from(error.clone()).view("", String::new(), String::new());
-            assert_eq!(view.retryable, error.is_retryable(), "{error:?}");
-            assert!(view.retryable || view.retry_after_ms.is_none(), "{error:?}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_position_is_reported_at_its_field() {
-        let error = RunnerError::NoSuchPosition { run: "run_1".into(), length: 3, at: 7 };
-        let view = Problem::from(error).view("", String::new(), String::new());
-        let pointers: Vec<&str> = view.errors.iter().map(|error| error.pointer.as_str()).collect();
-        assert_eq!((view.code, pointers), (ErrorCode::Validation, vec!["/at"]));
     }
 }

@@ -14,7 +14,12 @@ use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
 use crate::gateway::state::Gateway;
 
-pub(super) async fn arrived(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
+/// Receives the whole body before the handler begins.
+pub(in crate::gateway) async fn receive_body(
+    State(gateway): State<Gateway>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     check(&parts.headers, gateway.settings().body_bytes)?;
     let patience = gateway.settings().body_timeout;

@@ -5,49 +5,40 @@
 //! credentials are invalid. This module also enforces the rate and concurrency limits of a caller, and the rules for
 //! requests from browsers.
 
+mod api_key;
+mod api_key_authenticator;
+mod authenticate;
+mod authenticated;
+mod authenticator;
 mod body_timeout;
-mod caller;
 mod credentials;
-pub(super) mod keys;
 mod limits;
 mod oidc;
 mod origins;
-mod required;
+pub(super) mod required;
 mod revalidate_stream;
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use axum::Router;
-use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::Response;
 
-pub use caller::{Caller, Scope, Scopes};
-pub use keys::{ApiKeyAuthenticator, NewKey, mint};
-pub(super) use limits::{Limiter, ReadPermit, StreamPermit};
+pub use api_key::{NewKey, mint};
+pub use api_key_authenticator::ApiKeyAuthenticator;
+pub(super) use authenticate::authenticate;
+pub(super) use authenticated::Authenticated;
+pub use authenticator::Authenticator;
+pub(super) use body_timeout::receive_body;
+pub(super) use limits::{Limiter, ReadPermit, StreamPermit, limit_caller};
 pub use limits::{Limits, Rate};
 pub use oidc::{Claims, OidcAuthenticator, OidcError, OidcSettings};
 pub use origins::Origins;
+pub(super) use origins::check_origin;
 
-use super::completion;
 use super::problem::Problem;
-use super::request_id::is_stream;
-use super::state::Gateway;
+use crate::core::error::ErrorCode;
+use crate::service::Caller;
 use credentials::unauthorized;
-
-/// An authenticator for one kind of credentials.
-#[async_trait]
-pub trait Authenticator: Send + Sync {
-    /// Authenticates a request. `None` if it has credentials of another kind, or none.
-    ///
-    /// # Errors
-    /// A problem if the credentials are of this kind and are not valid.
-    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem>;
-}
 
 /// All authenticators, and the limits on callers.
 pub(super) struct Access {
@@ -62,7 +53,14 @@ pub(super) struct Access {
 }
 
 impl Access {
-    async fn caller(&self, request: &Parts) -> Result<Caller, Problem> {
+    /// The API keys of this gateway.
+    pub(super) fn api_keys(&self) -> Result<&ApiKeyAuthenticator, Problem> {
+        let keys = self.keys.as_deref();
+        keys.ok_or_else(|| Problem::new(ErrorCode::Forbidden, "this server does not use API keys of its own"))
+    }
+
+    /// The caller of a request, or the problem to refuse it with.
+    pub(super) async fn caller(&self, request: &Parts) -> Result<Caller, Problem> {
         if let Some(caller) = request.extensions.get::<Caller>() {
             return Ok(caller.clone());
         }
@@ -77,44 +75,4 @@ impl Access {
             _ => Err(unauthorized(shows_something)),
         }
     }
-}
-
-/// The layers before every route that needs a caller, from the outside in: authentication, rate limits, the scope, the
-/// time for the body, and completion (a request that arrived whole is handled to its end).
-pub(super) fn guarded(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
-    router
-        .layer(from_fn_with_state(gateway.clone(), completion::completed))
-        .layer(from_fn_with_state(gateway.clone(), body_timeout::arrived))
-        .layer(from_fn(required::allowed))
-        .layer(from_fn_with_state(gateway.clone(), limits::counted))
-        .layer(from_fn_with_state(gateway.clone(), let_in))
-}
-
-/// The layers before every route, with a caller or without one.
-pub(super) fn fenced(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
-    match &gateway.access().origins {
-        Some(origins) => router.layer(origins.cors()).layer(from_fn_with_state(gateway.clone(), origins::checked)),
-        None => router,
-    }
-}
-
-/// Authenticates a request, or refuses it.
-async fn let_in(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
-    let (mut parts, body) = request.into_parts();
-    let access = gateway.access();
-    let caller = access.caller(&parts).await.map_err(|problem| access.limiter.failed(address(&parts), problem))?;
-    let shown = revalidate_stream::copied(&parts);
-    parts.extensions.insert(caller.clone());
-    let mut response = next.run(Request::from_parts(parts, body)).await;
-    if is_stream(response.headers()) {
-        response = revalidate_stream::while_they_hold(gateway, shown, response);
-    }
-    // For the access log.
-    response.extensions_mut().insert(caller);
-    Ok(response)
-}
-
-/// The client's address, if the server knows it.
-fn address(request: &Parts) -> Option<IpAddr> {
-    request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
 }

@@ -33,7 +33,7 @@ pub struct Origins {
 
 impl Origins {
     /// The CORS headers. They never allow credentials that a browser adds by itself.
-    pub(super) fn cors(&self) -> CorsLayer {
+    pub(in crate::gateway) fn cors(&self) -> CorsLayer {
         let origins = self.allowed.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
         let named = HeaderName::from_static;
         CorsLayer::new()
@@ -89,7 +89,12 @@ impl Origins {
     }
 }
 
-pub(super) async fn checked(State(gateway): State<Gateway>, request: Request, next: Next) -> Result<Response, Problem> {
+/// Refuses requests of pages of other origins, where the gateway has rules for browsers.
+pub(in crate::gateway) async fn check_origin(
+    State(gateway): State<Gateway>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     if let Some(origins) = &gateway.access().origins {
         origins.check(&request)?;
     }

@@ -4,10 +4,11 @@ use axum::Json;
 use axum::extract::State;
 
 use super::view::AgentView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::pagination::Page;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// List agents
 #[utoipa::path(
@@ -17,7 +18,10 @@ use crate::gateway::state::Gateway;
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<Page<AgentView>>, Problem> {
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+) -> Result<Json<Page<AgentView>>, Problem> {
     caller.require(Scope::ToolsRead)?;
     let runner = gateway.runner_of(&caller);
     let agents = runner.agents().collect();

@@ -4,10 +4,11 @@ use axum::Json;
 use axum::extract::State;
 
 use super::view::AgentView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Retrieve an agent
 #[utoipa::path(
@@ -20,7 +21,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn read(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(agent): Path<String>,
 ) -> Result<Json<AgentView>, Problem> {
     caller.require(Scope::ToolsRead)?;

@@ -5,8 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::core::tool::ToolFilter;
-use crate::gateway::access::{Caller, Scope};
 use crate::runner::Agent;
+use crate::service::{Caller, Scope};
 
 /// An agent.
 #[derive(Debug, Serialize, ToSchema)]

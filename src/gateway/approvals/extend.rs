@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::decide::over;
 use super::read::shown;
 use super::view::InboxView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// An extension: exactly one of `until` and `seconds`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -39,19 +39,14 @@ pub(super) struct Extension {
 )]
 pub(super) async fn extend(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(extension): Body<Extension>,
 ) -> Result<Json<InboxView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
     let runner = gateway.runner_of(&caller);
     let until = extension.until(runner.now())?;
-    let approval = runner.approval(&id).await?;
-    if let Some(problem) = over(&approval.fate) {
-        return Err(problem);
-    }
-    approval.extend(until).await?;
-    shown(&runner, &id).await
+    shown(&runner.extend(&id, until).await?)
 }
 
 impl Extension {

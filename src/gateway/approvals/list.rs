@@ -7,13 +7,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::view::InboxView;
 use crate::core::id::{AgentName, SessionId};
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Query;
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::{Approval, ApprovalId};
 use crate::ports::RunFilter;
+use crate::service::{Approval, ApprovalId, Scope, ServiceError};
 
 /// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -61,16 +61,16 @@ enum Listed {
 )]
 pub(super) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Query(which): Query<Which>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<InboxView>>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
     let limit = limit(which.limit)?;
-    let unknown = |id: &str| Problem::not_found("approval", id).of_parameter("after");
+    let unknown = |id: &str| ServiceError::not_found("approval", id).of_parameter("after");
     let after = which.after.as_deref().map(|id| ApprovalId::parse(id).ok_or_else(|| unknown(id)));
     let filter = RunFilter { agent: which.agent, session: which.session_id, ..RunFilter::default() };
     let found = gateway.runner_of(&caller).pending_approvals(filter, after.transpose()?, limit + 1).await?;
-    let shown = found.iter().filter_map(|approval: &Approval| Some((approval.place(), InboxView::of(approval)?)));
+    let shown = found.iter().filter_map(|approval: &Approval| Some((approval.id(), InboxView::of(approval)?)));
     Ok(Json(Page::of(shown.collect(), limit, |(place, _)| place.to_string(), |(_, view)| view)))
 }

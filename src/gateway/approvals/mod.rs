@@ -4,10 +4,7 @@ mod decide;
 mod extend;
 mod list;
 mod read;
-mod view;
-
-pub(super) use super::tenant::ApprovalId;
-pub(super) use view::via;
+pub(super) mod view;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

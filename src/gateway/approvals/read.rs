@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 
 use super::view::InboxView;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::TenantRunner;
+use crate::service::{Approval, Scope};
 
 /// Retrieve an approval
 ///
@@ -23,16 +23,15 @@ use crate::gateway::tenant::TenantRunner;
 )]
 pub(super) async fn read(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(approval): Path<String>,
     _permit: ReadPermit,
 ) -> Result<Json<InboxView>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
-    shown(&gateway.runner_of(&caller), &approval).await
+    shown(&gateway.runner_of(&caller).approval(&approval).await?)
 }
 
-/// The approval as it is now.
-pub(super) async fn shown(runner: &TenantRunner, id: &str) -> Result<Json<InboxView>, Problem> {
-    let approval = runner.approval(id).await?;
-    InboxView::of(&approval).map(Json).ok_or_else(|| Problem::not_found("approval", id))
+/// The response with an approval.
+pub(super) fn shown(approval: &Approval) -> Result<Json<InboxView>, Problem> {
+    InboxView::of(approval).map(Json).ok_or_else(|| Problem::not_found("approval", &approval.id().to_string()))
 }

@@ -7,8 +7,9 @@ use utoipa::ToSchema;
 
 use crate::core::chat::Role;
 use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
-use crate::gateway::runs::{ApprovalView, PendingView, StatusView};
-use crate::gateway::tenant::{Approval, ApprovalState};
+use crate::gateway::runs::pending::{ApprovalView, PendingView};
+use crate::gateway::runs::view::StatusView;
+use crate::service::{Approval, ApprovalState};
 
 /// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
@@ -118,7 +119,7 @@ impl InboxView {
             ApprovalState::Withdrawn => (ApprovalStateView::Withdrawn, None),
         };
         Some(Self {
-            id: approval.place().to_string(),
+            id: approval.id().to_string(),
             object: "approval",
             status,
             decision,

@@ -12,12 +12,13 @@ use utoipa::ToSchema;
 
 use super::view::GrantView;
 use crate::core::id::{AgentName, Principal, SessionId};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Body;
 use crate::gateway::name_rules;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::NewGrant;
+use crate::service::Scope;
 
 /// How long a grant is valid by default.
 const USUAL: Duration = Duration::from_secs(90 * 24 * 60 * 60);
@@ -62,7 +63,7 @@ pub(super) struct Given {
 )]
 pub(super) async fn create(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Body(given): Body<Given>,
 ) -> Result<(StatusCode, Json<GrantView>), Problem> {
     caller.require(Scope::ApprovalsDecide)?;

@@ -7,12 +7,13 @@ use utoipa::IntoParams;
 
 use super::view::GrantView;
 use crate::core::id::{AgentName, GrantId, SessionId};
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Query;
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::GrantFilter;
+use crate::service::{Scope, ServiceError};
 
 /// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -50,7 +51,7 @@ pub(super) struct Which {
 )]
 pub(super) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Query(which): Query<Which>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<GrantView>>, Problem> {
@@ -61,7 +62,7 @@ pub(super) async fn list(
         // The grant may have ended since the previous page.
         let named = GrantFilter { id: Some(after.clone()), ended: true, ..GrantFilter::default() };
         if runner.grants(named).await?.is_empty() {
-            return Err(Problem::not_found("grant", after.as_str()).of_parameter("after"));
+            return Err(ServiceError::not_found("grant", after.as_str()).of_parameter("after").into());
         }
     }
     let filter = GrantFilter {

@@ -4,10 +4,11 @@ use axum::Json;
 use axum::extract::State;
 
 use super::view::GrantView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Revoke a grant
 ///
@@ -23,7 +24,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn revoke(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(grant): Path<String>,
 ) -> Result<Json<GrantView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;

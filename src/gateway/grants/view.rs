@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::gateway::approvals::via;
+use crate::gateway::approvals::view::via;
 use crate::gateway::revoked::RevokedView;
-use crate::gateway::runs::OriginView;
+use crate::gateway::runs::pending::OriginView;
 use crate::ports::Grant;
 
 /// A grant: later calls of a tool run without a person, as long as the tool's definition does not change.

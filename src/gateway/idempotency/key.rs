@@ -7,8 +7,8 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::core::error::ErrorCode;
-use crate::gateway::access::{Caller, Scope};
 use crate::gateway::problem::Problem;
+use crate::service::{Caller, Scope};
 
 const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;

@@ -7,6 +7,7 @@
 //! time. A request that failed halfway may have changed something: its repeat reports an unknown outcome, and is not
 //! handled a second time either.
 
+mod extensions;
 pub(super) mod key;
 mod replay;
 
@@ -14,24 +15,25 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponseParts, Response, ResponseParts};
+use axum::middleware::Next;
+use axum::response::Response;
 use jiff::Timestamp;
 
+pub(super) use self::extensions::{Confidential, RunToBe};
 use self::replay::{kept, replayed, run_named};
-use super::access::Caller;
 use super::completion::ClientGone;
 use super::problem::Problem;
-use super::runs;
+use super::runs::read::current;
 use super::state::Gateway;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
+use crate::gateway::access::Authenticated;
 use crate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
+use crate::service::{Caller, ServiceError};
 
 /// How long a response is stored.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -42,22 +44,10 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The endpoint that starts runs: a repeat can find the outcome in the run.
 const CREATING: &str = "/v1/runs";
 
-/// The id of the run that this request will start, if it is known beforehand.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RunToBe(pub(super) Option<RunId>);
-
-/// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Confidential;
-
-/// Adds the layer before every route that handles requests with a key once.
-pub(super) fn once(router: Router<Gateway>, gateway: &Gateway) -> Router<Gateway> {
-    router.layer(from_fn_with_state(gateway.clone(), handled_once))
-}
-
-async fn handled_once(
+/// Handles requests with a key once.
+pub(super) async fn handle_once(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
@@ -73,7 +63,7 @@ async fn handled_once(
     };
     let (mut parts, body) = request.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.map_err(|error| {
-        Problem::new(ErrorCode::Internal, "the body was received, but cannot be read").because(error.to_string())
+        ServiceError::new(ErrorCode::Internal, "the body was received, but cannot be read").because(error.to_string())
     })?;
     let about = RawPathParams::from_request_parts(&mut parts, &gateway).await.ok().and_then(|path| run_named(&path));
     let now = Timestamp::now();
@@ -83,7 +73,7 @@ async fn handled_once(
         caller: caller.name.as_ref().to_owned(),
         key,
         fingerprint: key::fingerprint(&caller, &parts, &bytes),
-        run: is_creating.then(|| gateway.runner().fresh_id()),
+        run: is_creating.then(|| gateway.service().runner().fresh_id()),
         held_until: after(now, HELD),
         expires_at: after(now, REMEMBERED),
     };
@@ -144,7 +134,7 @@ async fn known(
         }
         return Err(outcome_unknown(&begun.fate));
     };
-    match runs::current(gateway, caller, parts, &run).await {
+    match current(gateway, caller, parts, &run).await {
         Ok(response) => Ok(Known::Answer(replay::marked(response))),
         Err(problem) if problem.code() == ErrorCode::NotFound => match begun.fate {
             RequestState::UnderWay { .. } => Ok(Known::NeverStarted(run)),
@@ -156,7 +146,7 @@ async fn known(
 
 fn under_way() -> Problem {
     let detail = "the same request is being handled; retry in a moment";
-    Problem::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1))
+    ServiceError::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1)).into()
 }
 
 fn outcome_unknown(fate: &RequestState) -> Problem {
@@ -170,7 +160,7 @@ fn outcome_unknown(fate: &RequestState) -> Problem {
              at what it changed, and use a fresh `Idempotency-Key` to do it again"
         }
     };
-    Problem::lasting_conflict(detail)
+    ServiceError::lasting_conflict(detail).into()
 }
 
 /// Handles a request that was recorded, and records its outcome.
@@ -206,21 +196,4 @@ async fn handle(
 
 fn after(now: Timestamp, duration: Duration) -> Timestamp {
     now.checked_add(duration).unwrap_or(Timestamp::MAX)
-}
-
-impl<S: Sync> FromRequestParts<S> for RunToBe {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
-    }
-}
-
-impl IntoResponseParts for Confidential {
-    type Error = std::convert::Infallible;
-
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        response.extensions_mut().insert(self);
-        Ok(response)
-    }
 }

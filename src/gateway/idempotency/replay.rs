@@ -7,13 +7,13 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
 
-use super::Confidential;
+use super::extensions::Confidential;
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
-use crate::gateway::approvals::ApprovalId;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::is_stream;
 use crate::ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
+use crate::service::ApprovalId;
 
 /// The headers that belong to the resource, and not to this one response.
 const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];

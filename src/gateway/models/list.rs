@@ -5,10 +5,11 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::backends::ModelCard;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// All models.
 #[derive(Debug, Serialize, ToSchema)]
@@ -59,7 +60,10 @@ struct PriceView {
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<ModelsView>, Problem> {
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+) -> Result<Json<ModelsView>, Problem> {
     caller.require(Scope::ToolsRead)?;
     let data = gateway.backends().models().into_iter().map(ModelView::of).collect();
     Ok(Json(ModelsView { object: "list", data }))

@@ -16,7 +16,7 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use super::problem::ProblemView;
-use super::state::{Gateway, api};
+use super::state::Gateway;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -61,20 +61,16 @@ pub(super) fn head() -> OpenApi {
     Head::openapi()
 }
 
-/// The complete OpenAPI document.
-pub fn description() -> OpenApi {
-    complete(api().into_openapi())
-}
-
-fn complete(mut description: OpenApi) -> OpenApi {
+/// Completes the document: error responses, and corrections of what is generated.
+pub(super) fn complete(mut description: OpenApi) -> OpenApi {
     error_responses::spell_out(&mut description);
     postprocess::describe(&mut description);
     description
 }
 
 /// Serves the document to programs, and a page for people.
-pub(super) fn routes(api: OpenApi) -> Router<Gateway> {
-    let description = Bytes::from(complete(api).to_json().unwrap_or_default());
+pub(super) fn routes(description: &OpenApi) -> Router<Gateway> {
+    let description = Bytes::from(description.to_json().unwrap_or_default());
     Router::new()
         .route("/openapi.json", get(|| async move { ([(CONTENT_TYPE, "application/json")], description) }))
         .route("/docs", get(docs_page::page))

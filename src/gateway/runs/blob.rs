@@ -7,10 +7,11 @@ use axum::response::{IntoResponse, Response};
 
 use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Retrieve a blob
 ///
@@ -29,7 +30,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn blob(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path((run, sha256)): Path<(String, String)>,
     _permit: ReadPermit,
 ) -> Result<Response, Problem> {

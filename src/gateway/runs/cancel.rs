@@ -8,10 +8,11 @@ use utoipa::ToSchema;
 
 use super::precondition;
 use super::view::RunView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::{Scope, ServiceError};
 
 /// A request to cancel a run.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -38,7 +39,7 @@ pub(super) struct Cancel {
 )]
 pub(super) async fn cancel(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Path(run): Path<String>,
     Body(Cancel { reason }): Body<Cancel>,
@@ -47,16 +48,16 @@ pub(super) async fn cancel(
     let run = gateway.runner_of(&caller).run(&run).await?;
     let seen = precondition::required(&headers, run.row.version)?;
     let was_over = run.row.status.is_ended()
-        || match run.cancel(reason, seen, |error| precondition::unmet(error, seen, Problem::from)).await {
+        || match run.cancel(reason, seen, |error| precondition::unmet(error, seen, ServiceError::from)).await {
             Ok(_) => false,
             // Another request ended it first, which is as good, unless the client wanted to cancel only the state it
             // saw.
             Err(_) if seen.is_none() && run.load().await?.ending().is_some() => true,
-            Err(problem) => return Err(problem),
+            Err(error) => return Err(error.into()),
         };
     if was_over {
         // The request changed nothing and only reads the run.
         caller.require(Scope::RunsRead)?;
     }
-    Ok(Json(run.view().await?))
+    Ok(Json(RunView::read(&run).await?))
 }

@@ -16,13 +16,14 @@ use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId};
 use crate::core::pattern::NamePattern;
 use crate::core::run::TighterLimits;
 use crate::core::tool::{ExternalTool, ToolFilter};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::RunToBe;
 use crate::gateway::name_rules;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Request;
+use crate::service::{Caller, Scope};
 
 /// How many tools a request may bring: each has schemas to compile, and no model accepts more.
 const MOST_TOOLS: usize = 1000;
@@ -97,7 +98,7 @@ struct NewFilter {
 )]
 pub(super) async fn create(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     asked: ResponsePreference,
     RunToBe(id): RunToBe,
     Body(new): Body<NewRun>,

@@ -3,10 +3,11 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Delete a run
 ///
@@ -22,7 +23,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn delete(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(run): Path<String>,
 ) -> Result<StatusCode, Problem> {
     caller.require(Scope::RunsWrite)?;

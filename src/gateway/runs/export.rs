@@ -7,10 +7,11 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 
 use crate::core::run::JournalEntry;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Export a run
 ///
@@ -25,7 +26,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn export(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(run): Path<String>,
     _permit: ReadPermit,
 ) -> Result<Response, Problem> {

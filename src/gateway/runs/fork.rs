@@ -12,11 +12,12 @@ use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::core::chat::Message;
 use crate::core::run::TighterLimits;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::runner::Fork;
+use crate::service::Scope;
 
 /// A fork to create.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -60,7 +61,7 @@ pub(super) struct NewFork {
 )]
 pub(super) async fn fork(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     asked: ResponsePreference,
     Path(run): Path<String>,
     Body(NewFork { at, message, limits, metadata }): Body<NewFork>,

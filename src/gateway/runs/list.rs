@@ -8,12 +8,13 @@ use utoipa::IntoParams;
 use super::view::SummaryView;
 use crate::core::id::{AgentName, RunId, SessionId};
 use crate::core::run::Status;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Query;
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
 use crate::ports::RunFilter;
+use crate::service::{Scope, ServiceError};
 
 /// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -49,7 +50,7 @@ pub(super) struct Which {
 )]
 pub(super) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Query(which): Query<Which>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<SummaryView>>, Problem> {
@@ -59,7 +60,7 @@ pub(super) async fn list(
     if let Some(after) = &which.after
         && runner.row(after.as_str()).await?.is_none()
     {
-        return Err(Problem::not_found("run", after.as_str()).of_parameter("after"));
+        return Err(ServiceError::not_found("run", after.as_str()).of_parameter("after").into());
     }
     let filter = RunFilter {
         status: which.status,

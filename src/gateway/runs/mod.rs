@@ -6,33 +6,21 @@ mod create;
 mod delete;
 mod events;
 mod export;
-mod field_pointers;
 mod fork;
-mod form;
 mod input;
 mod limits;
 mod list;
-mod media_url;
+pub(super) mod media_url;
 mod messages;
-mod pending;
+pub(super) mod pending;
 mod precondition;
-mod reactions;
-mod read;
+pub(super) mod read;
 mod response_mode;
 mod resume;
-mod resume_body;
 mod tools;
-pub(in crate::gateway) mod view;
-mod wait;
+pub(super) mod view;
+pub(super) mod wait;
 
-pub(super) use form::Form;
-pub use media_url::MediaHosts;
-pub(super) use pending::{AnnotationsView, ApprovalView, OriginView, PendingView};
-pub(super) use resume_body::GivenVerdict;
-pub(super) use view::StatusView;
-pub(super) use wait::WaitPreference;
-
-pub(super) use read::current;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::core::id::RunId;
 use crate::core::run::PendingItem;
 use crate::core::tool::{Annotations, Difference, Origin, Question};
-use crate::gateway::tenant::ApprovalId;
+use crate::service::ApprovalId;
 
 /// A pending item: an action that is required before a run continues.
 #[derive(Debug, Serialize, ToSchema)]

@@ -6,12 +6,12 @@ use axum::http::header::IF_MATCH;
 use crate::core::error::ErrorCode;
 use crate::core::run::ResumeError;
 use crate::gateway::etag;
-use crate::gateway::problem::Problem;
 use crate::runner::RunnerError;
+use crate::service::ServiceError;
 
 /// Refuses a request for another version of the run. Returns the version that the request requires, if it requires
 /// exactly one.
-pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>, Problem> {
+pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>, ServiceError> {
     // An empty list matches nothing.
     let known: Vec<&str> = etag::listed(headers, &IF_MATCH).filter(|tag| !tag.is_empty()).collect();
     if known.is_empty() || known.contains(&"*") {
@@ -24,14 +24,18 @@ pub(super) fn required(headers: &HeaderMap, version: u64) -> Result<Option<u64>,
 }
 
 /// The problem from an error of the runner, for a request that requires this version of the run, if it requires one.
-pub(super) fn unmet(error: RunnerError, seen: Option<u64>, otherwise: impl FnOnce(RunnerError) -> Problem) -> Problem {
+pub(super) fn unmet(
+    error: RunnerError,
+    seen: Option<u64>,
+    otherwise: impl FnOnce(RunnerError) -> ServiceError,
+) -> ServiceError {
     match error.refusals() {
         [ResumeError::VersionConflict { actual, .. }, ..] if seen.is_some() => changed(*actual),
         _ => otherwise(error),
     }
 }
 
-fn changed(version: u64) -> Problem {
+fn changed(version: u64) -> ServiceError {
     let detail = format!("the run is now at version {version}; read it again, and send its `ETag` in `If-Match`");
-    Problem::new(ErrorCode::PreconditionFailed, detail)
+    ServiceError::new(ErrorCode::PreconditionFailed, detail)
 }

@@ -8,11 +8,12 @@ use axum::response::Response;
 use super::response_mode::ResponsePreference;
 use super::view::RunView;
 use crate::core::id::RunId;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Path;
 use crate::gateway::etag;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::{Caller, Scope};
 
 /// Retrieve a run
 #[utoipa::path(
@@ -26,14 +27,14 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn read(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Path(run): Path<String>,
     _permit: ReadPermit,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    let view = run.view().await?;
+    let view = RunView::read(&run).await?;
     Ok(etag::unless_known(&headers, etag::of_version(view.version()), view))
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::events::{self, Include};
-use super::form::Form;
+use super::view::RunView;
 use super::wait::WaitPreference;
 use crate::core::error::ErrorCode;
 use crate::core::lifecycle::Content;
@@ -20,11 +20,12 @@ use crate::core::trace::Trace;
 use crate::gateway::body::Query;
 use crate::gateway::completion::ClientGone;
 use crate::gateway::etag;
+use crate::gateway::negotiation::Form;
 use crate::gateway::problem::Problem;
 use crate::gateway::request_id::traced;
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::TenantRun;
 use crate::runner::Execution;
+use crate::service::TenantRun;
 
 /// The client's preferences, from the headers and the query.
 #[derive(Clone, Debug)]
@@ -79,7 +80,7 @@ impl ResponsePreference {
     ) -> Result<Response, Problem> {
         let location = location(gateway, &run)?;
         if self.form == Form::Stream {
-            let stream = events::execution(gateway, run, self.content, execution.updates).await?;
+            let stream = events::execution(gateway, &run, self.content, execution.updates).await?;
             return Ok((rested, [(LOCATION, location)], stream).into_response());
         }
         let rests = self.wait.wait(execution, &self.gone).await?;
@@ -92,7 +93,7 @@ impl ResponsePreference {
     pub(super) async fn answer_again(self, gateway: &Gateway, run: TenantRun) -> Result<Response, Problem> {
         let location = location(gateway, &run)?;
         if self.form == Form::Stream {
-            let stream = events::whole(gateway, run, self.content);
+            let stream = events::whole(gateway, &run, self.content)?;
             return Ok((StatusCode::CREATED, [(LOCATION, location)], stream).into_response());
         }
         let is_going_on = run.row.status == Status::Running;
@@ -102,7 +103,7 @@ impl ResponsePreference {
 }
 
 async fn state(run: &TenantRun, location: HeaderValue) -> Result<Response, Problem> {
-    let view = run.view().await?;
+    let view = RunView::read(run).await?;
     let tag = HeaderValue::from_str(&etag::of_version(view.version())).ok();
     let mut response = ([(LOCATION, location)], Json(view)).into_response();
     response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));

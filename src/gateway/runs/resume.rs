@@ -7,12 +7,13 @@ use axum::response::Response;
 use super::events::FrameDescription;
 use super::precondition;
 use super::response_mode::{ResponsePreference, StreamParams};
-use super::resume_body::Given;
 use super::view::RunView;
-use crate::gateway::access::{Caller, Scope};
+use crate::core::run::Channel;
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::{Answers, Scope, ServiceError};
 
 /// Resume a run
 ///
@@ -20,7 +21,7 @@ use crate::gateway::state::Gateway;
 /// effect. If a resume is refused, no part of it is stored. An empty resume continues an orphaned run, or only returns
 /// the run; it also requires the scope `runs:read`.
 #[utoipa::path(
-    post, path = "/v1/runs/{run}/resume", tag = "runs", operation_id = "resumeRun", request_body = Given,
+    post, path = "/v1/runs/{run}/resume", tag = "runs", operation_id = "resumeRun", request_body = Answers,
     params(
         ("run" = String, Path, description = "The run's id"),
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: how long to wait until the run is pending or has ended; `respond-async`: do not wait"),
@@ -35,25 +36,25 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn resume(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     headers: HeaderMap,
     asked: ResponsePreference,
     Path(run): Path<String>,
-    Body(given): Body<Given>,
+    Body(answers): Body<Answers>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    if given.is_nothing() || asked.quotes() {
+    if answers.is_nothing() || asked.quotes() {
         caller.require(Scope::RunsRead)?;
     }
-    if !given.decisions.is_empty() {
+    if answers.has_decisions() {
         caller.require(Scope::ApprovalsDecide)?;
     }
     let found = gateway.runner_of(&caller).run(&run).await?;
     let seen = precondition::required(&headers, found.row.version)?;
-    let places = given.places();
-    let mut resume = given.resume(&caller)?;
+    let places = answers.places();
+    let mut resume = answers.resume(&caller.name, Channel::Api)?;
     resume.expected_version = resume.expected_version.or(seen);
-    let placed = |error| Problem::placed(error, |refusal| places.of_refusal(refusal));
+    let placed = |error| ServiceError::placed(error, |refusal| places.of_refusal(refusal));
     let unmet = |error| precondition::unmet(error, seen, placed);
     let execution = found.resume(resume, asked.trace.clone(), unmet).await?;
     asked.answer(&gateway, found, execution, StatusCode::OK).await

@@ -12,6 +12,7 @@ use crate::core::id::RunId;
 use crate::core::run::{Budget, Output, PendingCounts, Run, Status, Trigger};
 use crate::ports::RunRow;
 use crate::runner::RunnerError;
+use crate::service::{ServiceError, TenantRun};
 
 /// A run.
 #[derive(Debug, Serialize, ToSchema)]
@@ -234,8 +235,14 @@ pub(in crate::gateway) struct OwesView {
 }
 
 impl RunView {
+    /// The view of a run as it is now.
+    pub(in crate::gateway) async fn read(run: &TenantRun) -> Result<Self, ServiceError> {
+        let folded = run.load().await?;
+        Ok(Self::of(&run.row, &folded, run.blocked(&folded)))
+    }
+
     /// The view of a run and its index row. The row may be a little older.
-    pub(in crate::gateway) fn of(row: &RunRow, run: &Run, blocked: Option<RunnerError>) -> Self {
+    fn of(row: &RunRow, run: &Run, blocked: Option<RunnerError>) -> Self {
         let started = run.started();
         let ending = run.ending();
         let pending = run.open_items();

@@ -4,10 +4,8 @@
 //! and one whose client does not read is aborted. Beyond the connection limit, new connections wait in the operating
 //! system's queue. This module does not depend on the content of requests.
 
-mod access_log;
 mod event_stream;
 mod idle_tracker;
-mod panic;
 mod write_timeout;
 
 use std::convert::Infallible;
@@ -32,10 +30,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-pub(super) use access_log::{RequestMetrics, access_log};
 use event_stream::Handover;
 use idle_tracker::IdleTracker;
-pub(super) use panic::caught;
 use write_timeout::{Flushed, WriteTimeout};
 
 use super::guarded_body::holding;

@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::backends::ServerHealth;
 use crate::gateway::pagination::Page;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// List MCP servers
 ///
@@ -19,7 +20,10 @@ use crate::gateway::state::Gateway;
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Result<Json<Page<ServerHealth>>, Problem> {
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+) -> Result<Json<Page<ServerHealth>>, Problem> {
     caller.require(Scope::ToolsRead)?;
     let servers = gateway.backends().servers();
     Ok(Json(Page::whole(servers, |server| server.id.to_string(), |server| server)))

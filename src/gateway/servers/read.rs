@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::backends::ServerHealth;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Retrieve an MCP server
 ///
@@ -22,7 +23,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn read(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(server): Path<String>,
 ) -> Result<Json<ServerHealth>, Problem> {
     caller.require(Scope::ToolsRead)?;

@@ -5,11 +5,12 @@ use axum::extract::State;
 
 use super::read::missing;
 use crate::core::error::ErrorCode;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::backends::ServerHealth;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Restart an MCP server
 ///
@@ -25,7 +26,7 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn restart(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(server): Path<String>,
 ) -> Result<Json<ServerHealth>, Problem> {
     caller.require(Scope::Admin)?;

@@ -15,15 +15,18 @@ use crate::core::error::ErrorCode;
 use crate::core::id::{AgentName, Principal, RunId, SessionId};
 use crate::core::run::{Rejection, Run, TighterLimits};
 use crate::core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::completion::ClientGone;
 use crate::gateway::name_rules;
-use crate::gateway::problem::{FieldProblem, Problem, ProblemView};
+use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::request_id::traced;
-use crate::gateway::runs::{PendingView, StatusView, WaitPreference};
+use crate::gateway::runs::pending::PendingView;
+use crate::gateway::runs::view::StatusView;
+use crate::gateway::runs::wait::WaitPreference;
 use crate::gateway::state::Gateway;
 use crate::runner::{Agent, Called, Request};
+use crate::service::{FieldError, Scope, ServiceError};
 
 /// A tool call to make.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -115,7 +118,7 @@ struct CallErrorView {
 )]
 pub(super) async fn call(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     headers: HeaderMap,
     gone: ClientGone,
     Path(tool): Path<String>,
@@ -138,7 +141,7 @@ pub(super) async fn call(
         Called::Open => (None, None),
         Called::Ended(outcome) => came_of(&outcome),
         Called::Rejected { reason, message, problems } => return Err(rejected(reason, message, &problems)),
-        Called::Abandoned(failure) => return Err(failure.into()),
+        Called::Abandoned(failure) => return Err(ServiceError::from(failure).into()),
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = gateway.address_of(&id);
@@ -192,13 +195,14 @@ fn came_of(outcome: &Outcome) -> (Option<ResultView>, Option<CallErrorView>) {
 fn rejected(reason: Rejection, message: String, problems: &[Finding]) -> Problem {
     match reason {
         Rejection::InvalidArguments => {
-            let at = |finding: &Finding| FieldProblem {
+            let at = |finding: &Finding| FieldError {
                 pointer: format!("/arguments{}", finding.path),
                 detail: finding.message.clone(),
             };
             problems
                 .iter()
-                .fold(Problem::new(ErrorCode::Validation, message), |problem, finding| problem.and(at(finding)))
+                .fold(ServiceError::new(ErrorCode::Validation, message), |error, finding| error.and(at(finding)))
+                .into()
         }
         Rejection::Denied => Problem::new(ErrorCode::ToolDenied, message),
         Rejection::Expired => Problem::new(ErrorCode::Expired, message),

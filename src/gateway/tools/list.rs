@@ -9,11 +9,12 @@ use utoipa::{IntoParams, ToSchema};
 use super::view::{LeftOutView, ToolView, ToolsView};
 use crate::core::id::{AgentName, ServerId};
 use crate::core::tool::{LeftOut, Origin, Tool};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Query;
 use crate::gateway::etag::tagged;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// Filters of the tools.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -58,7 +59,7 @@ enum KindView {
 )]
 pub(super) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Query(which): Query<Which>,
 ) -> Result<Response, Problem> {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::core::policy::{Finding, Judgement, Policy, Subject, Verdict};
 use crate::core::tool::{LeftOut, Tool};
-use crate::gateway::runs::{AnnotationsView, OriginView};
+use crate::gateway::runs::pending::{AnnotationsView, OriginView};
 
 /// The tools of an agent.
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,13 +5,12 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::endpoint::{Endpoints, described};
 use super::view::{EndpointView, EventView};
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::Disabled;
+use crate::service::{EndpointChange, Scope, WebhookEndpoints};
 
 /// Changes to an endpoint. Fields that are left out do not change.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -40,32 +39,17 @@ pub(super) struct Change {
 )]
 pub(super) async fn change(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
     Body(change): Body<Change>,
 ) -> Result<Json<EndpointView>, Problem> {
     caller.require(Scope::Webhooks)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
-    let mut endpoint = endpoints.find_own(&endpoint).await?;
-    if let Some(url) = change.url {
-        endpoints.outbound.egress.check(&url).map_err(|refused| Problem::invalid("/url", refused.to_string()))?;
-        endpoint.url = url;
-    }
-    if let Some(events) = change.events {
-        endpoint.events = events.into_iter().map(EventView::kind).collect();
-    }
-    if change.description.is_some() {
-        endpoint.description = described(change.description)?;
-    }
-    match change.enabled {
-        Some(true) if endpoint.disabled.is_some() => (endpoint.disabled, endpoint.failing_since) = (None, None),
-        Some(false) if endpoint.disabled.is_none() => {
-            let reason = format!("{} disabled it", endpoints.caller.name);
-            endpoint.disabled = Some(Disabled { at: endpoints.outbound.clock.now(), reason });
-        }
-        Some(_) | None => {}
-    }
-    endpoints.save(&endpoint).await?;
-    endpoints.outbound.wake.wake();
-    Ok(Json(EndpointView::of(endpoint)))
+    let change = EndpointChange {
+        url: change.url,
+        events: change.events.map(|events| events.into_iter().map(EventView::kind).collect()),
+        description: change.description,
+        enabled: change.enabled,
+    };
+    let changed = WebhookEndpoints::of(gateway.service(), caller)?.change(&endpoint, change).await?;
+    Ok(Json(EndpointView::of(changed)))
 }

@@ -7,23 +7,21 @@ use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
-use super::endpoint::{Endpoints, described, secret};
 use super::view::{EndpointView, EventView};
 use crate::core::id::EndpointId;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Body;
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
+use crate::service::{NewEndpoint, Scope, WebhookEndpoints};
 
 /// A webhook endpoint to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewWebhookEndpoint)]
-pub(super) struct NewEndpoint {
+pub(super) struct NewEndpointBody {
     /// The `https` URL that messages are posted to.
     #[schema(example = "https://example.com/hooks/toolgate")]
     url: String,
@@ -43,7 +41,7 @@ pub(super) struct NewEndpoint {
 /// `conflict`.
 #[utoipa::path(
     post, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "createWebhookEndpoint",
-    request_body = NewEndpoint,
+    request_body = NewEndpointBody,
     responses(
         (status = 200, description = "The existing endpoint of this URL, without its secret", body = EndpointView),
         (status = 201, description = "The endpoint, with its secret", body = EndpointView),
@@ -52,51 +50,22 @@ pub(super) struct NewEndpoint {
 )]
 pub(super) async fn create(
     State(gateway): State<Gateway>,
-    caller: Caller,
-    Body(new): Body<NewEndpoint>,
+    Authenticated(caller): Authenticated,
+    Body(new): Body<NewEndpointBody>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Webhooks)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
-    endpoints.outbound.egress.check(&new.url).map_err(|refused| Problem::invalid("/url", refused.to_string()))?;
-    let description = described(new.description)?;
-    let brought = new.secret.is_some().then(|| secret(new.secret.as_deref())).transpose()?;
-    let fresh = brought.clone().map_or_else(|| secret(None), Ok)?;
-    let endpoint = WebhookEndpoint {
-        id: EndpointId::from(format!("we_{}", Uuid::now_v7().simple())),
-        tenant: endpoints.caller.tenant.clone(),
+    let new = NewEndpoint {
         url: new.url,
         events: new.events.into_iter().map(EventView::kind).collect(),
-        description,
-        secrets: EndpointSecrets { current: fresh.clone(), previous: Vec::new() },
-        created_at: endpoints.outbound.clock.now(),
-        configured: false,
-        revision: 0,
-        failing_since: None,
-        disabled: None,
+        description: new.description,
+        secret: new.secret,
     };
-    if let Some(there) = endpoints.add(&endpoint).await? {
-        must_fit(&there, &endpoint, brought.as_ref())?;
-        let location = location(&gateway, &there.id);
-        return Ok((StatusCode::OK, [(LOCATION, location)], Json(EndpointView::of(there))).into_response());
-    }
-    let view = EndpointView::of(endpoint).showing(&fresh);
-    let headers = [(LOCATION, location(&gateway, view.id())), (CACHE_CONTROL, "no-store".to_owned())];
-    Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
-}
-
-/// Refuses another endpoint for a URL that has one with other settings. Settings that the request leaves out are not
-/// compared.
-fn must_fit(there: &WebhookEndpoint, wanted: &WebhookEndpoint, brought: Option<&WebhookSecret>) -> Result<(), Problem> {
-    let has_other_secret = brought.is_some_and(|secret| *secret != there.secrets.current);
-    let has_other_description = wanted.description.is_some() && wanted.description != there.description;
-    if there.events == wanted.events && !has_other_secret && !has_other_description {
-        return Ok(());
-    }
-    let detail = format!(
-        "`{}` already posts to this URL, with other settings; update it with PATCH, rotate its secret, or delete it",
-        there.id
-    );
-    Err(Problem::lasting_conflict(detail))
+    let (endpoint, secret) = WebhookEndpoints::of(gateway.service(), caller)?.create(new).await?;
+    let location = location(&gateway, &endpoint.id);
+    let view = EndpointView::of(endpoint);
+    let Some(secret) = secret else { return Ok((StatusCode::OK, [(LOCATION, location)], Json(view)).into_response()) };
+    let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
+    Ok((StatusCode::CREATED, Confidential, headers, Json(view.showing(&secret))).into_response())
 }
 
 fn location(gateway: &Gateway, endpoint: &EndpointId) -> String {

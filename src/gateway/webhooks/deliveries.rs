@@ -5,15 +5,14 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::endpoint::Endpoints;
 use super::view::DeliveryView;
 use crate::core::id::MessageId;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::DeliveryFilter;
+use crate::service::{Scope, WebhookEndpoints};
 
 /// The page of deliveries.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -41,16 +40,14 @@ pub(super) struct Which {
 )]
 pub(super) async fn deliveries(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
     Query(which): Query<Which>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<DeliveryView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
-    let endpoint = endpoints.find(&endpoint).await?.id;
-    let filter = DeliveryFilter { endpoint, id: None, after: which.after, limit: limit + 1 };
-    let found = endpoints.outbound.store.deliveries(&filter).await?;
+    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
+    let found = endpoints.deliveries(&endpoint, which.after, limit + 1).await?;
     Ok(Json(Page::of(found, limit, |delivery| delivery.id.to_string(), DeliveryView::of)))
 }

@@ -3,14 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::endpoint::Endpoints;
 use super::view::EndpointView;
 use crate::core::id::EndpointId;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::Query;
 use crate::gateway::pagination::{Page, Paging, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::{Scope, WebhookEndpoints};
 
 /// List webhook endpoints
 ///
@@ -24,13 +24,13 @@ use crate::gateway::state::Gateway;
 )]
 pub(super) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Query(which): Query<Paging>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<EndpointView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
+    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
     if let Some(after) = &which.after {
         endpoints.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
     }

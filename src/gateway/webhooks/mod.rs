@@ -1,47 +1,19 @@
-//! `/v1/webhook-endpoints`, and webhook delivery: [Standard Webhooks](https://www.standardwebhooks.com) about runs that
-//! are pending, runs that ended, and calls that require approval.
-//!
-//! Messages are thin: they refer to a run, and never contain its content. They are derived from the journal ([`news`]),
-//! so that no event is lost in a crash. The id of a message is derived from its event, so that no event has two ids.
-//! The [`Dispatcher`] creates and sends deliveries; handlers only read and write rows.
-//!
-//! Not done here: guaranteeing an order, following redirects, trusting addresses ([`egress`]).
+//! `/v1/webhook-endpoints`: one file per endpoint.
 
 mod change;
-mod client;
 mod create;
 mod deliveries;
-mod dispatcher;
-mod egress;
 mod endpoint;
-mod endpoint_queue;
 mod list;
-mod notifications;
 mod redeliver;
 mod rotate;
-mod schedule;
-mod signature;
 mod test;
 mod view;
-mod wake_signal;
-mod webhook_config;
 
-use sha2::{Digest as _, Sha256};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use dispatcher::Dispatcher;
-pub use egress::WebhookEgress;
-pub use wake_signal::WebhookWakeSignal;
-pub use webhook_config::{ConfiguredWebhook, WebhookConfig};
-
 use super::state::Gateway;
-use crate::core::json::hex;
-
-/// An id derived from a text: the same in every process.
-fn following_from(named: &str) -> String {
-    hex(&Sha256::digest(named)).chars().take(32).collect()
-}
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()

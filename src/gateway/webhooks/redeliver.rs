@@ -4,13 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::endpoint::Endpoints;
 use super::view::DeliveryView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::DeliveryFilter;
+use crate::service::{Scope, WebhookEndpoints};
 
 /// Redeliver a webhook
 ///
@@ -26,15 +25,10 @@ use crate::ports::DeliveryFilter;
 )]
 pub(super) async fn redeliver(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path((endpoint, delivery)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
-    let endpoint = endpoints.find(&endpoint).await?;
-    let (endpoint_id, id) = (endpoint.id.clone(), Some(delivery.as_str().into()));
-    let filter = DeliveryFilter { endpoint: endpoint_id, id, after: None, limit: 1 };
-    let found = endpoints.outbound.store.deliveries(&filter).await?.pop();
-    let found = found.ok_or_else(|| Problem::not_found("delivery", &delivery))?;
-    Ok((StatusCode::ACCEPTED, Json(endpoints.send_at_once(&endpoint, found).await?)))
+    let sent = WebhookEndpoints::of(gateway.service(), caller)?.redeliver(&endpoint, &delivery).await?;
+    Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
 }

@@ -1,7 +1,5 @@
 //! `POST /v1/webhook-endpoints/{endpoint}/rotate`
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
@@ -9,16 +7,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::endpoint::{Endpoints, secret};
 use super::view::EndpointView;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::idempotency::Confidential;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-
-/// How long the previous secret still signs.
-const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
+use crate::service::{Scope, WebhookEndpoints};
 
 /// The new secret.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -43,18 +38,13 @@ pub(super) struct Rotation {
 )]
 pub(super) async fn rotate(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
     Body(rotation): Body<Rotation>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Webhooks)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
-    let mut endpoint = endpoints.find_own(&endpoint).await?;
-    let secret = secret(rotation.secret.as_deref())?;
-    let now = endpoints.outbound.clock.now();
-    let until = now.saturating_add(OVERLAP).unwrap_or(now);
-    endpoint.secrets = endpoint.secrets.rotated(secret.clone(), now, until);
-    endpoints.save(&endpoint).await?;
+    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
+    let (endpoint, secret) = endpoints.rotate(&endpoint, rotation.secret.as_deref()).await?;
     let view = EndpointView::of(endpoint).showing(&secret);
     Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())
 }

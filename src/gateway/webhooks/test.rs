@@ -3,18 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Map, json};
-use uuid::Uuid;
 
-use super::endpoint::Endpoints;
-use super::notifications;
 use super::view::DeliveryView;
-use crate::core::id::MessageId;
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::Path;
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::ports::{DeliveryState, WebhookDelivery, WebhookKind};
+use crate::service::{Scope, WebhookEndpoints};
 
 /// Send a test webhook
 ///
@@ -29,24 +24,10 @@ use crate::ports::{DeliveryState, WebhookDelivery, WebhookKind};
 )]
 pub(super) async fn test(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;
-    let endpoints = Endpoints::of(&gateway, caller)?;
-    let endpoint = endpoints.find(&endpoint).await?;
-    let now = endpoints.outbound.clock.now();
-    let data = Map::from_iter([("endpoint_id".to_owned(), json!(endpoint.id))]);
-    let delivery = WebhookDelivery {
-        id: MessageId::from(format!("msg_{}", Uuid::now_v7().simple())),
-        endpoint: endpoint.id.clone(),
-        kind: WebhookKind::Test,
-        run: None,
-        body: notifications::body(WebhookKind::Test, now, &data),
-        created_at: now,
-        state: DeliveryState::Waiting { due_at: now },
-        tries: 0,
-        attempts: Vec::new(),
-    };
-    Ok((StatusCode::ACCEPTED, Json(endpoints.send_at_once(&endpoint, delivery).await?)))
+    let sent = WebhookEndpoints::of(gateway.service(), caller)?.test(&endpoint).await?;
+    Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
 }

@@ -166,10 +166,6 @@ impl EndpointView {
     pub(super) fn showing(self, secret: &WebhookSecret) -> Self {
         Self { secret: Some(secret.expose().to_owned()), ..self }
     }
-
-    pub(super) fn id(&self) -> &EndpointId {
-        &self.id
-    }
 }
 
 impl DeliveryView {

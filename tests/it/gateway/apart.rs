@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use axum::http::request::Parts;
 use reqwest::Method;
 use serde_json::{Value, json};
-use toolgate::gateway::{Authenticator, Caller, Problem, Scope, Scopes};
+use toolgate::gateway::{Authenticator, Problem};
+use toolgate::service::{Caller, Scope, Scopes};
 
 use super::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};

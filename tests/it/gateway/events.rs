@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use toolgate::gateway::{Caller, GatewaySettings};
+use toolgate::gateway::GatewaySettings;
 use toolgate::runner::Request;
+use toolgate::service::Caller;
 
 use super::served::{HttpAnswer, Served};
 use super::streamed::{events, ids};

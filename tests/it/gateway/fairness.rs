@@ -12,9 +12,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolgate::core::id::{NodeId, RunId};
 use toolgate::core::run::JournalEntry;
-use toolgate::gateway::{Authenticator, Caller, Gateway, GatewaySettings, Limits, Problem, Scopes};
+use toolgate::gateway::{Authenticator, Gateway, GatewaySettings, Limits, Problem};
 use toolgate::ports::{Append, AppendError, Claim, Purged, RunFilter, RunPosition, RunRow, RunStore, StoreError};
 use toolgate::runner::{AgentRunner, Answer, Request, Resume};
+use toolgate::service::{Caller, Scopes};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;

@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
 use toolgate::core::id::Tenant;
-use toolgate::gateway::{Caller, Gateway, Scopes};
+use toolgate::gateway::Gateway;
 use toolgate::ports::{
     AccessKeys, IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, RunFilter, StoreError,
     StoredResponse,
 };
+use toolgate::service::{Caller, Scopes};
 use toolgate::stores::MemoryStore;
 
 use super::served::{HttpAnswer, Served};

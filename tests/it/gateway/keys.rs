@@ -11,8 +11,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use toolgate::core::id::KeyId;
-use toolgate::gateway::{NewKey, Scope, Scopes, mint};
+use toolgate::gateway::{NewKey, mint};
 use toolgate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
+use toolgate::service::{Scope, Scopes};
 use toolgate::stores::MemoryStore;
 
 use super::served::{HttpAnswer, Served};

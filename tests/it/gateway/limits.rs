@@ -9,7 +9,8 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use toolgate::gateway::{Caller, GatewaySettings, Limits, Rate};
+use toolgate::gateway::{GatewaySettings, Limits, Rate};
+use toolgate::service::Caller;
 use toolgate::stores::MemoryStore;
 
 use super::served::{HttpAnswer, Served};

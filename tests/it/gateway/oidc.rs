@@ -21,7 +21,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use toolgate::gateway::{Authenticator as _, Claims, OidcAuthenticator, OidcSettings, Scope, Scopes};
+use toolgate::gateway::{Authenticator as _, Claims, OidcAuthenticator, OidcSettings};
+use toolgate::service::{Scope, Scopes};
 
 use super::served::{HttpAnswer, Served};
 use super::site::until;

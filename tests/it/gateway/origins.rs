@@ -2,7 +2,8 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use toolgate::gateway::{Caller, Origins};
+use toolgate::gateway::Origins;
+use toolgate::service::Caller;
 
 use super::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent};

@@ -6,7 +6,8 @@ use reqwest::Method;
 use serde_json::Value;
 use std::sync::Arc;
 use toolgate::core::id::Tenant;
-use toolgate::gateway::{Authenticator, Caller, Problem, Scope, Scopes};
+use toolgate::gateway::{Authenticator, Problem};
+use toolgate::service::{Caller, Scope, Scopes, Service};
 
 use super::served::{HttpAnswer, Served};
 use crate::runner::world::World;
@@ -37,8 +38,8 @@ pub(super) async fn served(world: World) -> Served {
 
 /// The same with four eyes: the creator of a run may not approve its calls.
 pub(super) async fn served_with_four_eyes(world: World) -> Served {
-    let settings = toolgate::gateway::GatewaySettings { four_eyes: true, ..Default::default() };
-    Served::with(world, |builder| builder.settings(settings).door(Arc::new(Badges))).await
+    let service = Service::new(world.runner.clone()).four_eyes(true);
+    Served::over(service, world, |builder| builder.door(Arc::new(Badges))).await
 }
 
 /// A person at a gateway.

@@ -6,7 +6,8 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use toolgate::gateway::{Builder, Caller, Gateway};
+use toolgate::gateway::{Builder, Gateway};
+use toolgate::service::{Caller, Service};
 
 use crate::runner::world::World;
 
@@ -35,7 +36,12 @@ impl Served {
 
     /// A gateway with further settings.
     pub(super) async fn with(world: World, set: impl FnOnce(Builder) -> Builder) -> Self {
-        let gateway = set(Gateway::builder(world.runner.clone())).build();
+        Self::over(Service::new(world.runner.clone()), world, set).await
+    }
+
+    /// A gateway over a service of the world's runner, with further settings.
+    pub(super) async fn over(service: Service, world: World, set: impl FnOnce(Builder) -> Builder) -> Self {
+        let gateway = set(Gateway::builder(service)).build();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = gateway.router().into_make_service_with_connect_info::<SocketAddr>();

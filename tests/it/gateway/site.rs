@@ -8,8 +8,9 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use toolgate::gateway::{Caller, Gateway, ServeSettings, Worker, serve};
+use toolgate::gateway::{Gateway, ServeSettings, serve};
 use toolgate::runner::AgentRunner;
+use toolgate::service::{Caller, Worker};
 
 use super::served::HttpAnswer;
 
@@ -38,7 +39,7 @@ impl Site {
         let (address, closing) = (listener.local_addr().unwrap(), CancellationToken::new());
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, change(gateway.router()), settings, closing.clone()));
-        let rest = Some(Worker::begin(&gateway).unwrap());
+        let rest = Some(Worker::begin(gateway.service()).unwrap());
         Self { runner, gateway, address, closing, serving, rest, client: Client::new() }
     }
 

@@ -17,8 +17,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use toolgate::gateway::{Caller, Gateway, Scopes, WebhookConfig, WebhookEgress};
+use toolgate::gateway::Gateway;
 use toolgate::ports::Clock;
+use toolgate::service::{Caller, Scopes, Service, WebhookConfig, WebhookEgress};
 
 use self::receiver::Receiver;
 use super::served::{HttpAnswer, Served};
@@ -89,8 +90,8 @@ impl Hooked {
     async fn quiet_with_patience(world: World, egress: WebhookEgress, patience: Duration) -> Self {
         let clock = Arc::new(Ahead { clock: world.clock.clone(), seconds: AtomicI64::new(0) });
         let outbound = WebhookConfig::new(world.webhooks()).clock(clock.clone()).egress(egress).patience(patience);
-        let webhooks = outbound.clone();
-        let served = Served::with(world, |builder| builder.anonymous(Caller::local()).webhooks(webhooks)).await;
+        let service = Service::new(world.runner.clone()).webhooks(outbound.clone());
+        let served = Served::over(service, world, |builder| builder.anonymous(Caller::local())).await;
         Self { served, clock, outbound, stop: CancellationToken::new(), dispatching: JoinSet::new() }
     }
 
@@ -101,14 +102,15 @@ impl Hooked {
     }
 
     fn dispatch_of(&mut self, gateway: &Gateway) {
-        let dispatcher = gateway.dispatcher().unwrap().expect("it sends webhooks");
+        let dispatcher = gateway.service().dispatcher().unwrap().expect("it sends webhooks");
         self.dispatching.spawn(dispatcher.run(self.stop.clone()));
     }
 
     /// The same API for a caller of another tenant.
     fn of_tenant(&self, tenant: &str) -> Gateway {
         let caller = Caller { tenant: tenant.into(), name: tenant.into(), principal: None, scopes: Scopes::all() };
-        Gateway::builder(self.served.world.runner.clone()).anonymous(caller).webhooks(self.outbound.clone()).build()
+        let service = Service::new(self.served.world.runner.clone()).webhooks(self.outbound.clone());
+        Gateway::builder(service).anonymous(caller).build()
     }
 
     /// Adds the receiver as an endpoint and returns its id.

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Who;
+use crate::core::id::Tenant;
+
+/// Who is counted: all keys of the same name in a tenant are one caller, as they are in journals.
+pub(super) type Who = (Tenant, Arc<str>);
 
 /// The kind of a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +71,6 @@ impl Drop for ConcurrencyPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::id::Tenant;
 
     #[test]
     fn a_dropped_permit_is_free_and_streams_are_counted_apart() {

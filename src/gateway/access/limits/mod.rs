@@ -2,34 +2,31 @@
 //! own because they last long and cost little. Failed authentications are counted by address.
 
 mod concurrency;
+mod layer;
+mod permits;
 mod rates;
 mod reads;
+mod refusal;
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::extract::Request;
+use axum::http::HeaderMap;
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 
-use self::concurrency::{ConcurrencyLimiter, Kind};
-use self::rates::{Left, Rates};
+use self::concurrency::{ConcurrencyLimiter, Kind, Who};
+pub(in crate::gateway) use self::layer::limit_caller;
+pub use self::rates::Rate;
+use self::rates::Rates;
 use self::reads::Reads;
 pub(in crate::gateway) use self::reads::{ReadPermit, StreamPermit};
-use super::Caller;
+use self::refusal::limited;
 use crate::core::error::ErrorCode;
-use crate::core::id::Tenant;
 use crate::gateway::guarded_body::holding;
-use crate::gateway::problem::{Problem, whole_seconds};
+use crate::gateway::negotiation::Form;
+use crate::gateway::problem::Problem;
 use crate::gateway::request_id::is_stream;
-use crate::gateway::runs::Form;
-use crate::gateway::state::Gateway;
-
-/// The `Retry-After` of a caller without a free permit: when one becomes free is not known.
-const SEAT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Limits of one caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,18 +42,6 @@ pub struct Limits {
     /// The rate of failed authentications from one address; beyond it the answer is 429.
     pub failures: Option<Rate>,
 }
-
-/// A rate limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// Requests per minute.
-    pub per_minute: NonZeroU32,
-    /// The largest burst.
-    pub burst: NonZeroU32,
-}
-
-/// Who is counted: all keys of the same name in a tenant are one caller, as they are in journals.
-type Who = (Tenant, Arc<str>);
 
 /// The rate and concurrency limits of a gateway.
 pub(in crate::gateway) struct Limiter {
@@ -107,42 +92,9 @@ impl Limiter {
     }
 }
 
-/// Counts a request of a caller, or refuses it.
-pub(super) async fn counted(State(gateway): State<Gateway>, caller: Caller, request: Request, next: Next) -> Response {
-    let limiter = &gateway.access().limiter;
-    let who = (caller.tenant, caller.name);
-    let left = match limiter.requests.as_ref().map(|requests| requests.check(&who)).transpose() {
-        Ok(left) => left,
-        Err(wait) => {
-            let refused = limited("too many requests with these credentials", wait).into_response();
-            return told(refused, limiter.requests.as_ref().map(Rates::used_up));
-        }
-    };
-    let response = match limiter.seated(&who, request, next).await {
-        Ok(response) => response,
-        Err(full) => limited(full, SEAT_PAUSE).into_response(),
-    };
-    told(response, left)
-}
-
-fn limited(what: &str, wait: Duration) -> Problem {
-    Problem::new(ErrorCode::RateLimited, format!("{what}; wait {} s", whole_seconds(wait))).after(wait)
-}
-
 /// Whether the client wants a stream from an endpoint that can also answer without one.
 fn wants_stream(headers: &HeaderMap) -> bool {
     matches!(Form::wanted(headers, &[Form::Json, Form::Stream]), Ok(Form::Stream))
-}
-
-/// Adds the remaining quota to a response (draft-ietf-httpapi-ratelimit-headers).
-fn told(mut response: Response, left: Option<Left>) -> Response {
-    let Some(left) = left else { return response };
-    for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.standing())] {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-    }
-    response
 }
 
 /// The key to count an address by: an IPv6 address is counted with its network of 64 bits, which is one subscriber's.

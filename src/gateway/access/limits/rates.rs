@@ -1,6 +1,7 @@
 //! Rate limiter: a token bucket per key, refilled at the rate (GCRA).
 
 use std::hash::Hash;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -9,12 +10,19 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::Rate;
-
 /// After how many checks full buckets are removed.
 const CHECKS: u32 = 1024;
 
 type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>;
+
+/// A rate limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests per minute.
+    pub per_minute: NonZeroU32,
+    /// The largest burst.
+    pub burst: NonZeroU32,
+}
 
 /// A token bucket per key.
 pub(super) struct Rates<K: Hash + Eq + Clone> {
@@ -75,8 +83,6 @@ impl Rate {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use super::*;
 
     fn rate(per_minute: u32, burst: u32) -> Rate {

@@ -7,16 +7,12 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use tokio::time::timeout;
 
-use super::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, Kind};
-use super::{SEAT_PAUSE, Who, limited};
+use super::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, Kind, Who};
+use super::refusal::{SEAT_PAUSE, limited};
 use crate::core::id::Tenant;
-use crate::gateway::access::Caller;
 use crate::gateway::problem::Problem;
-use crate::gateway::state::Gateway;
 use crate::runner::{Admission, Capacity, Permit};
 
 /// How long a read waits in the queue. A read that waits longer has many others of its tenant before it.
@@ -47,7 +43,7 @@ impl Reads {
     }
 
     /// Waits for a permit for a caller.
-    async fn permit(&self, limiter: &ConcurrencyLimiter, who: &Who) -> Result<ReadPermit, Problem> {
+    pub(super) async fn permit(&self, limiter: &ConcurrencyLimiter, who: &Who) -> Result<ReadPermit, Problem> {
         let (tenant, _): &(Tenant, _) = who;
         let full = || limited("too many concurrent reads with these credentials", SEAT_PAUSE);
         let permit = limiter.take(who, Kind::Read).ok_or_else(full)?;
@@ -57,32 +53,18 @@ impl Reads {
             Err(_) => Err(limited("too many concurrent reads by this tenant", SEAT_PAUSE)),
         }
     }
+
+    /// Waits for a permit to begin a stream.
+    pub(super) async fn stream_permit(&self, tenant: Tenant) -> StreamPermit {
+        let mut turn = self.0.enter(tenant);
+        turn.come().await;
+        StreamPermit { _admission: turn }
+    }
 }
 
 /// The cores to share. One tenant may keep half of them busy: its other work, and other tenants, need the rest.
 fn cores() -> usize {
     available_parallelism().map_or(2, NonZero::get).max(2)
-}
-
-impl FromRequestParts<Gateway> for ReadPermit {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Caller { tenant, name, .. } = Caller::from_request_parts(parts, gateway).await?;
-        let limiter = &gateway.access().limiter;
-        limiter.reads.permit(&limiter.limiter, &(tenant, name)).await
-    }
-}
-
-impl FromRequestParts<Gateway> for StreamPermit {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let caller = Caller::from_request_parts(parts, gateway).await?;
-        let mut turn = gateway.access().limiter.reads.0.enter(caller.tenant);
-        turn.come().await;
-        Ok(Self { _admission: turn })
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::core::id::{Principal, Tenant};
-use crate::gateway::access::{Caller, Scope, Scopes};
+use crate::service::{Caller, Scope, Scopes};
 
 /// Which claims to read.
 #[derive(Clone, Debug)]

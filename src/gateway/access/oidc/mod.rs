@@ -16,10 +16,11 @@ use serde_json::{Map, Value};
 pub use claims::Claims;
 use issuer::Issuer;
 
+use super::authenticator::Authenticator;
 use super::credentials::{bearer, unauthorized};
-use super::{Authenticator, Caller};
 use crate::core::error::ErrorCode;
 use crate::gateway::problem::Problem;
+use crate::service::{Caller, ServiceError};
 
 /// The clock skew that is allowed between issuer and server.
 const LEEWAY_SECONDS: u64 = 60;
@@ -104,7 +105,7 @@ impl Authenticator for OidcAuthenticator {
             }
             Err(Refused::NoKeys(retry)) => {
                 let detail = "the issuer's keys are not available, so its tokens cannot be verified";
-                Err(Problem::new(ErrorCode::Unavailable, detail).after(retry))
+                Err(ServiceError::new(ErrorCode::Unavailable, detail).after(retry).into())
             }
         }
     }

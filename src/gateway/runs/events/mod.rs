@@ -1,8 +1,5 @@
 //! `GET /v1/runs/{run}/events`
 
-mod id;
-mod tail;
-mod teller;
 mod view;
 
 use std::convert::Infallible;
@@ -17,21 +14,18 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use self::id::EventId;
-use self::tail::{Tail, Told, Until};
-use self::teller::Teller;
 pub(super) use self::view::FrameDescription;
-use self::view::{EventDescription, EventView};
-use super::form::Form;
+use self::view::{EventDescription, frame};
 use crate::core::error::ErrorCode;
 use crate::core::lifecycle::Content;
-use crate::gateway::access::{Caller, Scope, StreamPermit};
+use crate::gateway::access::{Authenticated, StreamPermit};
 use crate::gateway::body::{Path, Query};
+use crate::gateway::negotiation::Form;
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
-use crate::gateway::tenant::TenantRun;
 use crate::runner::Watch;
+use crate::service::{EventId, Scope, StreamItem, Tail, TenantRun, Until};
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
@@ -92,7 +86,7 @@ pub(super) enum Include {
 )]
 pub(super) async fn events(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Path(run): Path<String>,
     Query(which): Query<Which>,
@@ -102,18 +96,13 @@ pub(super) async fn events(
     let form = Form::wanted(&headers, &[Form::Stream, Form::Json])?;
     let most = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    // Watch first, then read.
-    let watch = run.subscription().watch();
-    let seen = which.seen(&headers)?;
-    if let Some(seen) = seen.filter(|seen| seen.seq >= run.row.version) {
-        let detail = format!("run `{}` has no event `{seen}`; its journal has {} entries", run.id(), run.row.version);
-        return Err(Problem::new(ErrorCode::Validation, detail));
-    }
-    let teller = Teller::new(run.id().clone(), Include::content(which.include), seen);
+    let (content, seen) = (Include::content(which.include), which.seen(&headers)?);
     if form == Form::Json {
-        return Ok(Json(page(&run, teller, most).await?).into_response());
+        let events = run.events_so_far(content, seen, most).await?;
+        let page = Page::of(events, most, |event| event.id().unwrap_or_default().to_owned(), |event| event);
+        return Ok(Json(page).into_response());
     }
-    let mut tail = tail(&gateway, &run, teller, which.until, watch);
+    let mut tail = run.events(content, seen, which.until, gateway.follow())?;
     if tail.is_over(run.row.status).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
@@ -121,37 +110,18 @@ pub(super) async fn events(
 }
 
 /// A stream of all events of a run, until it is pending or has ended.
-pub(super) fn whole(gateway: &Gateway, run: TenantRun, content: Content) -> Response {
-    let (watch, teller) = (run.subscription().watch(), Teller::new(run.id().clone(), content, None));
-    streamed(gateway, tail(gateway, &run, teller, Until::Idle, watch))
+pub(super) fn whole(gateway: &Gateway, run: &TenantRun, content: Content) -> Result<Response, Problem> {
+    Ok(streamed(gateway, run.events(content, None, Until::Idle, gateway.follow())?))
 }
 
 /// A stream of an execution's events, from the fact that began it until the run is pending or has ended.
 pub(super) async fn execution(
     gateway: &Gateway,
-    run: TenantRun,
+    run: &TenantRun,
     content: Content,
     watch: Watch,
 ) -> Result<Response, Problem> {
-    let (begun, _) = run.load().await?.execution();
-    let seen = begun.checked_sub(1).map(EventId::whole);
-    let teller = Teller::new(run.id().clone(), content, seen);
-    Ok(streamed(gateway, tail(gateway, &run, teller, Until::Idle, watch)))
-}
-
-fn tail(gateway: &Gateway, run: &TenantRun, teller: Teller, until: Until, watch: Watch) -> Tail {
-    Tail::new(run.subscription(), teller, until, gateway.settings().poll, gateway.stopping().clone(), watch)
-}
-
-async fn page(run: &TenantRun, mut teller: Teller, limit: usize) -> Result<Page<EventView>, Problem> {
-    let mut events = Vec::new();
-    for fact in run.facts().await? {
-        events.extend(teller.tell(&fact));
-        if events.len() > limit {
-            break;
-        }
-    }
-    Ok(Page::of(events, limit, |event| event.id().unwrap_or_default().to_owned(), |event| event))
+    Ok(streamed(gateway, run.events_of_execution(content, watch, gateway.follow()).await?))
 }
 
 fn streamed(gateway: &Gateway, tail: Tail) -> Response {
@@ -168,13 +138,13 @@ fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
     stream::unfold(Some(Box::new(tail)), |tail| async move {
         let mut tail = tail?;
         let told = match tail.next().await {
-            Ok(Some(Told::Event(event))) => event.frame().map(|frame| (Ok(frame), Some(tail))),
-            Ok(Some(Told::Draining)) => {
+            Ok(Some(StreamItem::Event(event))) => frame(&event).map(|frame| (Ok(frame), Some(tail))),
+            Ok(Some(StreamItem::Draining)) => {
                 let frame = Event::default().event("server.draining").data(r#"{"type":"server.draining"}"#);
                 Ok((Ok(frame), None))
             }
             Ok(None) => return None,
-            Err(problem) => Err(problem),
+            Err(error) => Err(error.into()),
         };
         // The connection closes, and the client resumes after the last event it received.
         told.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted")).ok()

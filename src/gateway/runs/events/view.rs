@@ -1,22 +1,13 @@
-//! The API view of an event, the same in a page and on a stream.
+//! The API description of an event, and its frame on a stream.
 
 use axum::response::sse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::id::EventId;
 use crate::core::error::ErrorCode;
 use crate::core::lifecycle::LifecycleEvent;
 use crate::gateway::problem::Problem;
-
-/// An event of a run. Besides these fields it has those of its type.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct EventView {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    #[serde(flatten)]
-    event: LifecycleEvent,
-}
+use crate::service::RunEvent;
 
 /// An event of a run. Besides these fields it has those of its type.
 #[derive(Serialize, ToSchema)]
@@ -54,25 +45,9 @@ pub(in crate::gateway::runs) struct FrameDescription {
     data: String,
 }
 
-impl EventView {
-    pub(super) fn of(id: EventId, event: LifecycleEvent) -> Self {
-        Self { id: Some(id.to_string()), event }
-    }
-
-    /// An event without an id, which is sent only live.
-    pub(super) fn unnamed(event: LifecycleEvent) -> Self {
-        Self { id: None, event }
-    }
-
-    /// The event's id, if it can be read again.
-    pub(super) fn id(&self) -> Option<&str> {
-        self.id.as_deref()
-    }
-
-    /// The event as a server-sent event.
-    pub(super) fn frame(&self) -> Result<sse::Event, Problem> {
-        let frame = sse::Event::default().event(self.event.name());
-        let frame = self.id.iter().fold(frame, |frame, id| frame.id(id));
-        frame.json_data(self).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
-    }
+/// The event as a server-sent event.
+pub(super) fn frame(event: &RunEvent) -> Result<sse::Event, Problem> {
+    let frame = sse::Event::default().event(event.name());
+    let frame = event.id().iter().fold(frame, |frame, id| frame.id(id));
+    frame.json_data(event).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
 }

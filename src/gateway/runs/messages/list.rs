@@ -6,11 +6,12 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::view::MessageView;
-use crate::gateway::access::{Caller, ReadPermit, Scope};
+use crate::gateway::access::{Authenticated, ReadPermit};
 use crate::gateway::body::{Path, Query};
 use crate::gateway::pagination::{Page, limit};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// The page of messages.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -38,7 +39,7 @@ pub(in crate::gateway::runs) struct Which {
 )]
 pub(in crate::gateway::runs) async fn list(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(run): Path<String>,
     Query(which): Query<Which>,
     _permit: ReadPermit,

@@ -6,11 +6,12 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::gateway::access::{Caller, Scope};
+use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
 use crate::gateway::problem::{Problem, ProblemView};
 use crate::gateway::runs::view::RunView;
 use crate::gateway::state::Gateway;
+use crate::service::Scope;
 
 /// A message to add to a run.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -36,7 +37,7 @@ pub(in crate::gateway::runs) struct NewMessage {
 )]
 pub(in crate::gateway::runs) async fn say(
     State(gateway): State<Gateway>,
-    caller: Caller,
+    Authenticated(caller): Authenticated,
     Path(run): Path<String>,
     Body(NewMessage { text }): Body<NewMessage>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
@@ -46,5 +47,5 @@ pub(in crate::gateway::runs) async fn say(
     }
     let run = gateway.runner_of(&caller).run(&run).await?;
     run.say(&text).await?;
-    Ok((StatusCode::ACCEPTED, Json(run.view().await?)))
+    Ok((StatusCode::ACCEPTED, Json(RunView::read(&run).await?)))
 }

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use reqwest::Method;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
-use toolgate::gateway::{Caller, GatewaySettings, NewKey, Scope, Scopes, WebhookConfig, mint};
+use toolgate::gateway::{GatewaySettings, NewKey, mint};
 use toolgate::ports::AccessKeys as _;
+use toolgate::service::{Caller, Scope, Scopes, Service, WebhookConfig};
 use toolgate::stores::MemoryStore;
 
 use crate::gateway::served::{HttpAnswer, Served};
@@ -90,8 +91,8 @@ async fn a_stored_response_needs_the_same_permissions() {
 async fn a_secret_that_was_shown_once_is_not_shown_again() {
     let world = given_an_agent().kept(Kept::InMemory).await;
     let (replies, outbound) = (Arc::new(MemoryStore::new()), WebhookConfig::new(world.webhooks()));
-    let served =
-        Served::with(world, |builder| builder.anonymous(Caller::local()).replies(replies).webhooks(outbound)).await;
+    let service = Service::new(world.runner.clone()).webhooks(outbound);
+    let served = Served::over(service, world, |builder| builder.anonymous(Caller::local()).replies(replies)).await;
     let new = json!({"url": "https://example.com/hooks"});
     let created = keyed(&served, "/v1/webhook-endpoints", None, "create", &new).await;
     let rotate = format!("/v1/webhook-endpoints/{}/rotate", created.text("id"));

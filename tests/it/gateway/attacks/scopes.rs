@@ -6,7 +6,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use toolgate::gateway::{Scope, description};
+use toolgate::gateway::description;
+use toolgate::service::Scope;
 
 use crate::gateway::people::{self, Person};
 use crate::gateway::served::{HttpAnswer, Served};

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use toolgate::gateway::{Caller, ConfiguredWebhook, Scope, WebhookEgress};
+use toolgate::service::{Caller, ConfiguredWebhook, Scope, WebhookEgress};
 
 use super::process::Process;
 use super::receiver::{Manner, Receiver};

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use toolgate::gateway::{Caller, Dispatcher, Gateway, WebhookConfig};
+use toolgate::gateway::Gateway;
 use toolgate::ports::{EndpointSecrets, WebhookEndpoint, WebhookSecret};
 use toolgate::runner::AgentRunner;
+use toolgate::service::{Caller, Dispatcher, Service, WebhookConfig};
 use toolgate::stores::{Durability, SqliteStore};
 
 use super::HERE;
@@ -29,7 +30,8 @@ impl Process {
         let agent = given_an_agent().whose_model_says(json!([say("Done.")])).agent();
         let runner = AgentRunner::builder().store(store.clone()).agent(agent).build().unwrap();
         let outbound = WebhookConfig::new(store.clone()).egress(HERE).look_every(Duration::from_millis(5));
-        let gateway = Gateway::builder(runner.clone()).anonymous(Caller::local()).webhooks(outbound).build();
+        let gateway =
+            Gateway::builder(Service::new(runner.clone()).webhooks(outbound)).anonymous(Caller::local()).build();
         Self { store, runner, gateway }
     }
 
@@ -43,7 +45,7 @@ impl Process {
     }
 
     pub(super) fn dispatcher(&self) -> Dispatcher {
-        self.gateway.dispatcher().unwrap().expect("it sends webhooks")
+        self.gateway.service().dispatcher().unwrap().expect("it sends webhooks")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Endpoints that are slow, redirect, fail, are gone, or resolve to forbidden addresses.
 
 use serde_json::{Value, json};
-use toolgate::gateway::WebhookEgress;
+use toolgate::service::WebhookEgress;
 
 use super::receiver::{Manner, Receiver};
 use super::{HERE, Hooked, until};

@@ -1,0 +1,137 @@
+//! API key authenticator: looks keys up by the hash of their secret, so that the time of a comparison says nothing
+//! about how close a guess is. Results are cached for a few seconds: a revocation in another process takes effect when
+//! the cached result expires, one in this process at once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::http::request::Parts;
+use jiff::{SignedDuration, Timestamp};
+use moka::future::Cache;
+use tokio::task::JoinSet;
+
+use super::api_key::PREFIX;
+use super::authenticator::Authenticator;
+use super::credentials::{bearer, unauthorized};
+use crate::core::id::{KeyId, Tenant};
+use crate::gateway::problem::Problem;
+use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
+use crate::service::{Caller, Scope, ServiceError};
+
+/// How long a cached result is valid.
+const BELIEVED: Duration = Duration::from_secs(5);
+/// How many secrets the cache holds, guesses included.
+const REMEMBERED: u64 = 10_000;
+/// How long a revocation is remembered: longer than any lookup takes that began before it.
+const TAKEN_BACK: Duration = Duration::from_secs(60);
+/// How precise the time of the last use is.
+const COARSE: SignedDuration = SignedDuration::from_secs(60);
+
+/// Authenticates requests by API key.
+pub struct ApiKeyAuthenticator {
+    store: Arc<dyn AccessKeys>,
+    known: Cache<KeyHash, Option<Arc<AccessKey>>>,
+    /// Keys that were revoked in this process: a lookup that began earlier may still return them.
+    taken_back: Cache<KeyId, ()>,
+    used: Mutex<Used>,
+}
+
+/// When keys were last used, as far as it was written, and the writes in progress: no request waits for them, and they
+/// end with the authenticator.
+#[derive(Default)]
+struct Used {
+    noted: HashMap<KeyId, Timestamp>,
+    writes: JoinSet<()>,
+}
+
+impl ApiKeyAuthenticator {
+    /// An authenticator for the keys of this store.
+    pub fn new(store: Arc<dyn AccessKeys>) -> Self {
+        let known = Cache::builder().max_capacity(REMEMBERED).time_to_live(BELIEVED).build();
+        let taken_back = Cache::builder().time_to_live(TAKEN_BACK).build();
+        Self { store, known, taken_back, used: Mutex::default() }
+    }
+
+    /// Stores a new key.
+    pub(in crate::gateway) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+        self.store.put_key(hash, key).await
+    }
+
+    /// Keys, newest first.
+    pub(in crate::gateway) async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
+        self.store.keys(filter).await
+    }
+
+    /// A key of a tenant.
+    pub(in crate::gateway) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
+        let filter = KeyFilter { id: Some(id.into()), tenant: Some(tenant.clone()), ..KeyFilter::default() };
+        Ok(self.keys(&filter).await?.pop())
+    }
+
+    /// Revokes a key of a tenant; takes effect at once in this process. `None` if the tenant has no key of that id.
+    pub(in crate::gateway) async fn revoke(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        by: &str,
+    ) -> Result<Option<AccessKey>, StoreError> {
+        let Some(key) = self.key(tenant, id).await? else { return Ok(None) };
+        let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
+        self.taken_back.insert(key.id, ()).await;
+        Ok(revoked)
+    }
+
+    async fn find(&self, secret: &str) -> Result<Option<Arc<AccessKey>>, Problem> {
+        let hash = KeyHash::of(secret);
+        let lookup = async { Ok(self.store.by_hash(&hash).await?.map(Arc::new)) };
+        self.known.try_get_with(hash, lookup).await.map_err(|error: Arc<StoreError>| ServiceError::from(&*error).into())
+    }
+
+    /// Records the time at which a key was used, unless it was written a moment ago. The request does not wait for it.
+    fn note_use(&self, key: &AccessKey, now: Timestamp) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = used.noted.get(&key.id).copied().max(key.used_at);
+        if noted.is_some_and(|noted| now.duration_since(noted) < COARSE) {
+            return;
+        }
+        used.noted.insert(key.id.clone(), now);
+        while used.writes.try_join_next().is_some() {}
+        let (store, id) = (self.store.clone(), key.id.clone());
+        used.writes.spawn(async move {
+            if let Err(error) = store.touch(&id, now).await {
+                tracing::warn!(key = %id, %error, "failed to record last use of API key");
+            }
+        });
+    }
+}
+
+#[async_trait]
+impl Authenticator for ApiKeyAuthenticator {
+    async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
+        let Some(secret) = bearer(&request.headers).filter(|token| token.starts_with(PREFIX)) else { return Ok(None) };
+        let Some(key) = self.find(secret).await? else {
+            tracing::info!("unknown API key");
+            return Err(unauthorized(true));
+        };
+        let now = Timestamp::now();
+        let is_taken_back = key.revoked.is_some() || self.taken_back.contains_key(&key.id);
+        if is_taken_back || !key.holds(now) {
+            let why = if is_taken_back { "revoked" } else { "expired" };
+            tracing::info!(key = %key.id, name = key.name, why, "API key rejected");
+            return Err(unauthorized(true));
+        }
+        self.note_use(&key, now);
+        Ok(Some(caller(&key)))
+    }
+}
+
+fn caller(key: &AccessKey) -> Caller {
+    Caller {
+        tenant: key.tenant.clone(),
+        name: format!("key:{}", key.name).into(),
+        principal: key.principal.clone(),
+        scopes: key.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
+    }
+}

@@ -1,0 +1,38 @@
+//! Authentication layer: every request behind it has a caller.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::revalidate_stream;
+use crate::gateway::problem::Problem;
+use crate::gateway::request_id::is_stream;
+use crate::gateway::state::Gateway;
+
+/// Authenticates a request, or refuses it.
+pub(in crate::gateway) async fn authenticate(
+    State(gateway): State<Gateway>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let access = gateway.access();
+    let caller = access.caller(&parts).await.map_err(|problem| access.limiter.failed(address(&parts), problem))?;
+    let shown = revalidate_stream::copied(&parts);
+    parts.extensions.insert(caller.clone());
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    if is_stream(response.headers()) {
+        response = revalidate_stream::while_they_hold(gateway, shown, response);
+    }
+    // For the access log.
+    response.extensions_mut().insert(caller);
+    Ok(response)
+}
+
+/// The client's address, if the server knows it.
+fn address(request: &Parts) -> Option<IpAddr> {
+    request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
+}

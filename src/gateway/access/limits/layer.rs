@@ -1,0 +1,45 @@
+//! Limit layer: counts each request of a caller, and reports the remaining quota.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::rates::{Left, Rates};
+use super::refusal::{SEAT_PAUSE, limited};
+use crate::gateway::access::authenticated::Authenticated;
+use crate::gateway::state::Gateway;
+
+/// Counts a request of a caller, or refuses it.
+pub(in crate::gateway) async fn limit_caller(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    request: Request,
+    next: Next,
+) -> Response {
+    let limiter = &gateway.access().limiter;
+    let who = (caller.tenant, caller.name);
+    let left = match limiter.requests.as_ref().map(|requests| requests.check(&who)).transpose() {
+        Ok(left) => left,
+        Err(wait) => {
+            let refused = limited("too many requests with these credentials", wait).into_response();
+            return told(refused, limiter.requests.as_ref().map(Rates::used_up));
+        }
+    };
+    let response = match limiter.seated(&who, request, next).await {
+        Ok(response) => response,
+        Err(full) => limited(full, SEAT_PAUSE).into_response(),
+    };
+    told(response, left)
+}
+
+/// Adds the remaining quota to a response (draft-ietf-httpapi-ratelimit-headers).
+fn told(mut response: Response, left: Option<Left>) -> Response {
+    let Some(left) = left else { return response };
+    for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.standing())] {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}

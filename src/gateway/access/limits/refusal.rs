@@ -1,0 +1,15 @@
+//! Problem of a request beyond a limit.
+
+use std::time::Duration;
+
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::{Problem, whole_seconds};
+use crate::service::ServiceError;
+
+/// The `Retry-After` of a caller without a free permit: when one becomes free is not known.
+pub(super) const SEAT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The problem, with the time to wait.
+pub(super) fn limited(what: &str, wait: Duration) -> Problem {
+    ServiceError::new(ErrorCode::RateLimited, format!("{what}; wait {} s", whole_seconds(wait))).after(wait).into()
+}

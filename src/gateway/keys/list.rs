@@ -1,0 +1,43 @@
+//! `GET /v1/keys`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::view::KeyView;
+use crate::core::id::KeyId;
+use crate::gateway::access::{Authenticated, ReadPermit};
+use crate::gateway::body::Query;
+use crate::gateway::pagination::{Page, Paging, limit};
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::ports::KeyFilter;
+use crate::service::{Scope, ServiceError};
+
+/// List API keys
+///
+/// Returns the API keys of your tenant, newest first.
+#[utoipa::path(
+    get, path = "/v1/keys", tag = "keys", operation_id = "listKeys", params(Paging),
+    responses(
+        (status = 200, description = "A page of keys", body = Page<KeyView>),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Query(which): Query<Paging>,
+    _permit: ReadPermit,
+) -> Result<Json<Page<KeyView>>, Problem> {
+    caller.require(Scope::Admin)?;
+    let limit = limit(which.limit)?;
+    let keys = gateway.access().api_keys()?;
+    if let Some(after) = &which.after
+        && keys.key(&caller.tenant, after).await?.is_none()
+    {
+        return Err(ServiceError::not_found("key", after).of_parameter("after").into());
+    }
+    let (tenant, after) = (Some(caller.tenant.clone()), which.after.map(KeyId::from));
+    let found = keys.keys(&KeyFilter { id: None, tenant, after, limit: Some(limit + 1) }).await?;
+    Ok(Json(Page::of(found, limit, |key| key.id.to_string(), KeyView::of)))
+}

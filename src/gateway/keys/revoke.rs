@@ -1,0 +1,34 @@
+//! `DELETE /v1/keys/{key}`
+
+use axum::Json;
+use axum::extract::State;
+
+use super::view::KeyView;
+use crate::gateway::access::Authenticated;
+use crate::gateway::body::Path;
+use crate::gateway::problem::{Problem, ProblemView};
+use crate::gateway::state::Gateway;
+use crate::service::Scope;
+
+/// Revoke an API key
+///
+/// The key is invalid from now on. Other processes on the same store reject it within seconds. Revoking a key twice has
+/// no further effect.
+#[utoipa::path(
+    delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
+    params(("key" = String, Path, description = "The key's id")),
+    responses(
+        (status = 200, description = "The revoked key", body = KeyView),
+        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn revoke(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(key): Path<String>,
+) -> Result<Json<KeyView>, Problem> {
+    caller.require(Scope::Admin)?;
+    let revoked = gateway.access().api_keys()?.revoke(&caller.tenant, &key, &caller.name).await;
+    let revoked = revoked?.ok_or_else(|| Problem::not_found("key", &key))?;
+    Ok(Json(KeyView::of(revoked)))
+}

@@ -1,0 +1,77 @@
+//! The API view of a key: everything but its secret.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::gateway::revoked::RevokedView;
+use crate::ports::AccessKey;
+use crate::service::Scope;
+
+/// A key.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Key)]
+pub(super) struct KeyView {
+    /// The key's id.
+    #[schema(example = "key_0199f3a07c1e7d0a8f3c9b1d2e4f5a6b")]
+    id: String,
+    /// Always `key`.
+    object: &'static str,
+    /// The key's name.
+    #[schema(example = "ci")]
+    name: String,
+    /// The principal on whose behalf all its runs act.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
+    /// What the key may do.
+    scopes: Vec<Scope>,
+    /// When the key was created.
+    created_at: Timestamp,
+    /// The caller who created it.
+    created_by: String,
+    /// When the key expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+    /// When the key was last used, to within a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used_at: Option<Timestamp>,
+    /// The key's revocation; only for a revoked key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked: Option<RevokedView>,
+    /// Whether the key is valid now.
+    holds: bool,
+}
+
+/// A key that was just created.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CreatedKey)]
+pub(super) struct CreatedView {
+    #[serde(flatten)]
+    pub(super) key: KeyView,
+    /// The secret, sent as `Authorization: Bearer tg_…`. It is not shown again.
+    #[schema(example = "tg_…")]
+    pub(super) secret: String,
+}
+
+impl KeyView {
+    pub(super) fn of(key: AccessKey) -> Self {
+        let holds = key.holds(Timestamp::now());
+        Self {
+            id: key.id.to_string(),
+            object: "key",
+            name: key.name,
+            principal: key.principal.map(|principal| principal.to_string()),
+            scopes: key.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
+            created_at: key.created_at,
+            created_by: key.created_by,
+            expires_at: key.expires_at,
+            used_at: key.used_at,
+            revoked: key.revoked.map(RevokedView::from),
+            holds,
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+}

@@ -1,0 +1,17 @@
+//! Panic handler: a handler that panics fails only its own request; the connection and all others continue.
+
+use std::any::Any;
+
+use axum::response::{IntoResponse as _, Response};
+
+use crate::core::error::ErrorCode;
+use crate::gateway::problem::Problem;
+use crate::service::ServiceError;
+
+/// The response to the request. The panic's text is only logged: it may quote anything.
+pub(super) fn caught(said: Box<dyn Any + Send>) -> Response {
+    let words = said.downcast_ref::<&str>().copied().or_else(|| said.downcast_ref::<String>().map(String::as_str));
+    let detail = "this is a bug in toolgate; its log has the details under the id of this request";
+    let error = ServiceError::new(ErrorCode::Internal, detail);
+    Problem::from(error.because(format!("a panic: {}", words.unwrap_or("without words")))).into_response()
+}

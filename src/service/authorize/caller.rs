@@ -1,0 +1,37 @@
+//! The authenticated caller: tenant, name, principal and scopes.
+
+use std::sync::Arc;
+
+use super::scopes::{Scope, Scopes};
+use crate::core::error::ErrorCode;
+use crate::core::id::{Principal, Tenant};
+use crate::service::error::ServiceError;
+
+/// An authenticated caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The tenant whose resources the caller sees.
+    pub tenant: Tenant,
+    /// The caller's name in journals: `key:ci`, `user:ann`. Never a secret.
+    pub name: Arc<str>,
+    /// The principal on whose behalf all runs of the caller act. `None`: the caller names one for each run.
+    pub principal: Option<Principal>,
+    /// What the caller may do.
+    pub scopes: Scopes,
+}
+
+impl Caller {
+    /// A caller with every scope, for a program with only one tenant.
+    pub fn local() -> Self {
+        Self { tenant: Tenant::default(), name: "local".into(), principal: None, scopes: Scopes::all() }
+    }
+
+    /// Refuses a caller without this scope.
+    pub fn require(&self, scope: Scope) -> Result<(), ServiceError> {
+        if self.scopes.contains(scope) {
+            return Ok(());
+        }
+        let detail = format!("these credentials lack the scope `{}`", scope.as_str());
+        Err(ServiceError::new(ErrorCode::Forbidden, detail))
+    }
+}

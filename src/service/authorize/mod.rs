@@ -1,0 +1,9 @@
+//! Authorization: what an authenticated caller may do to a run of its tenant.
+
+mod caller;
+mod four_eyes;
+mod principal;
+mod scopes;
+
+pub use caller::Caller;
+pub use scopes::{Scope, Scopes};

@@ -1,0 +1,245 @@
+//! Service errors: why a request is refused, with one of a closed set of codes. Each surface maps them to its own form:
+//! HTTP to a problem, the command line to an exit code.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::run::ResumeError;
+use crate::ports::StoreError;
+use crate::runner::RunnerError;
+
+/// The reason for refusing a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct ServiceError {
+    /// The stable code.
+    pub code: ErrorCode,
+    /// A description of the error and its remedy, for people.
+    pub detail: String,
+    /// The cause, which is only for the log: paths, advice for operators.
+    pub cause: Option<String>,
+    /// The errors at single places of the request.
+    pub errors: Vec<FieldError>,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// How long to wait before a retry.
+    pub retry_after: Option<Duration>,
+}
+
+/// An error at one place of the request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = FieldProblem)]
+pub struct FieldError {
+    /// The place in the body, as a JSON Pointer (RFC 6901); empty for the whole body.
+    pub pointer: String,
+    /// The error.
+    pub detail: String,
+}
+
+impl ServiceError {
+    /// An error, retryable by default if its code is. `detail` describes the error and its remedy.
+    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            cause: None,
+            errors: Vec::new(),
+            retryable: code.is_retryable(),
+            retry_after: None,
+        }
+    }
+
+    /// A conflict with a state that does not change: a retry is refused again.
+    pub fn lasting_conflict(detail: impl Into<String>) -> Self {
+        Self { retryable: false, ..Self::new(ErrorCode::Conflict, detail) }
+    }
+
+    /// A resource that does not exist, or belongs to another tenant: the caller does not learn which.
+    pub fn not_found(what: &str, id: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("there is no {what} `{id}`"))
+    }
+
+    /// The request is well formed, but its value at one place is not valid.
+    pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        let error = FieldError { pointer: pointer.into(), detail: detail.into() };
+        Self::new(ErrorCode::Validation, error.detail.clone()).and(error)
+    }
+
+    /// Reports a name that a field of the request gives: the address exists, but the field is not valid.
+    #[must_use]
+    pub fn of_field(self, pointer: &str) -> Self {
+        Self::invalid(pointer, self.detail)
+    }
+
+    /// Reports a name that a query parameter gives.
+    #[must_use]
+    pub fn of_parameter(self, name: &str) -> Self {
+        Self::new(ErrorCode::Validation, format!("`{name}`: {}", self.detail))
+    }
+
+    /// Adds an error at one more place.
+    #[must_use]
+    pub fn and(mut self, error: FieldError) -> Self {
+        self.errors.push(error);
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn because(self, cause: impl Into<String>) -> Self {
+        Self { cause: Some(cause.into()), ..self }
+    }
+
+    /// Adds a delay after which to retry.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        Self { retryable: true, retry_after: Some(delay), ..self }
+    }
+
+    /// The error of the runner, with the places of the request that caused it.
+    pub fn placed(error: RunnerError, place: impl Fn(&ResumeError) -> String) -> Self {
+        if let Some(fault) = error.store_fault() {
+            return Self::from(fault);
+        }
+        let (code, detail, is_retryable) = (error.code(), error.to_string(), error.is_retryable());
+        let soon = |seconds| Duration::from_secs(seconds);
+        let mut failed = match error {
+            RunnerError::Closed => Self::new(code, "this server is stopping and accepts no more runs").after(soon(1)),
+            RunnerError::StillDriven(_) => Self::new(code, detail).after(soon(1)),
+            RunnerError::Busy => Self::new(code, detail).after(soon(5)),
+            RunnerError::Refused(refusals) => {
+                let refused = refusals.iter();
+                let refused =
+                    refused.map(|refusal| FieldError { pointer: place(refusal), detail: refusal.to_string() });
+                refused.fold(Self::new(code, detail), Self::and)
+            }
+            // The caller who asks about an existing run cannot bring its agent back.
+            RunnerError::NoSuchAgent { name, .. } => {
+                let detail = format!("the agent of this run, `{name}`, is no longer configured on this server");
+                Self::new(ErrorCode::Configuration, detail)
+            }
+            RunnerError::WiderLimit { limit, .. } => Self::invalid(format!("/limits/{}", limit.name), detail),
+            RunnerError::NoSuchServer { .. } => Self::invalid("/servers", detail),
+            RunnerError::DuplicateTool(_) => Self::invalid("/external_tools", detail),
+            RunnerError::UnusableTool { place, .. } => Self::invalid(format!("/external_tools/{place}"), detail),
+            RunnerError::UnusableOutputSchema(_) => Self::invalid("/output_schema", detail),
+            RunnerError::EmptyMessage => Self::invalid("/input", detail),
+            RunnerError::NoSuchPosition { .. } | RunnerError::ForkEnds { .. } => Self::invalid("/at", detail),
+            RunnerError::Incomplete(_)
+            | RunnerError::ModelTwice { .. }
+            | RunnerError::NoSuchTool { .. }
+            | RunnerError::NotOfAServer(_)
+            | RunnerError::InvalidArguments { .. }
+            | RunnerError::InjectionMissing { .. }
+            | RunnerError::ServerMissing { .. }
+            | RunnerError::ServerTwice(_)
+            | RunnerError::NoSuchRun(_)
+            | RunnerError::Purged { .. }
+            | RunnerError::NotOver { .. }
+            | RunnerError::DrivenElsewhere { .. }
+            | RunnerError::Released(_)
+            | RunnerError::Drive(_)
+            | RunnerError::Lost(_) => Self::new(code, detail),
+            #[cfg(feature = "envelope")]
+            RunnerError::Envelope(_) => Self::new(code, detail),
+        };
+        failed.retryable = is_retryable;
+        failed
+    }
+
+    /// The error of a request that names the agent itself: its name is wrong, not the configuration.
+    pub fn of_named_agent(error: RunnerError) -> Self {
+        let detail = error.to_string();
+        if matches!(error, RunnerError::NoSuchAgent { .. }) {
+            Self::invalid("/agent", detail)
+        } else {
+            Self::from(error)
+        }
+    }
+}
+
+impl From<RunnerError> for ServiceError {
+    fn from(error: RunnerError) -> Self {
+        Self::placed(error, |_| String::new())
+    }
+}
+
+/// The store does not answer, or returns invalid data. Its location and the remedy are only logged.
+impl From<&StoreError> for ServiceError {
+    fn from(error: &StoreError) -> Self {
+        let failed = match error {
+            StoreError::Unavailable(_) => {
+                Self::new(ErrorCode::StoreUnavailable, "the store is not available; this server's log says why")
+            }
+            StoreError::Corrupt(_) => {
+                let detail = "the store holds data that this server cannot read; its log says which";
+                Self::new(ErrorCode::JournalCorrupt, detail)
+            }
+        };
+        failed.because(error.to_string())
+    }
+}
+
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<Failure> for ServiceError {
+    fn from(failure: Failure) -> Self {
+        Self {
+            retryable: failure.retryable,
+            retry_after: failure.retry_after_ms.map(Duration::from_millis),
+            ..Self::new(failure.code, failure.message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::every_error;
+
+    #[test]
+    fn store_errors_appear_only_in_the_log() {
+        let fault = StoreError::Unavailable("/var/lib/toolgate: the disk is full".into());
+        for error in [ServiceError::from(&fault), ServiceError::from(RunnerError::Drive(fault.clone().into()))] {
+            assert_eq!(error.code, ErrorCode::StoreUnavailable);
+            assert!(!error.detail.contains("/var/lib"), "{error:?}");
+            assert_eq!(error.cause, Some(fault.to_string()));
+        }
+    }
+
+    #[test]
+    fn a_lasting_conflict_is_not_retryable() {
+        let of = |error| {
+            let error = ServiceError::from(error);
+            (error.code, error.retryable)
+        };
+        let settled = RunnerError::Refused(vec![ResumeError::AlreadySettled { call_id: "call_1".into() }]);
+        assert_eq!(of(settled), (ErrorCode::Conflict, false));
+        let elsewhere = RunnerError::DrivenElsewhere { run: "run_1".into(), node: "node_1".into() };
+        assert_eq!(of(elsewhere), (ErrorCode::Conflict, true));
+    }
+
+    #[test]
+    fn an_error_is_retryable_exactly_if_that_of_the_runner_is() {
+        for error in every_error() {
+            let of_service = ServiceError::from(error.clone());
+            assert_eq!(of_service.retryable, error.is_retryable(), "{error:?}");
+            assert!(of_service.retryable || of_service.retry_after.is_none(), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_position_is_reported_at_its_field() {
+        let error = RunnerError::NoSuchPosition { run: "run_1".into(), length: 3, at: 7 };
+        let error = ServiceError::from(error);
+        let pointers: Vec<&str> = error.errors.iter().map(|error| error.pointer.as_str()).collect();
+        assert_eq!((error.code, pointers), (ErrorCode::Validation, vec!["/at"]));
+    }
+}

@@ -1,0 +1,89 @@
+//! Event encoder: journal entries in, events with ids out. The part of a stream that does no I/O.
+
+use std::collections::VecDeque;
+
+use super::event::RunEvent;
+use super::id::EventId;
+use crate::core::id::RunId;
+use crate::core::lifecycle::{Content, Delta, Lifecycle};
+use crate::core::run::{Event, JournalEntry};
+use crate::core::tool::Progress;
+
+/// Produces the events of a run's journal from its beginning, and skips those that the client has.
+pub(super) struct EventEncoder {
+    run: RunId,
+    content: Content,
+    /// The run up to the last entry; `None` before the first one.
+    lifecycle: Option<Box<Lifecycle>>,
+    seen: Option<EventId>,
+    /// The position of the next entry.
+    next: u64,
+    has_ended: bool,
+}
+
+impl EventEncoder {
+    /// For a client that has everything up to that event, or nothing.
+    pub(super) fn new(run: RunId, content: Content, seen: Option<EventId>) -> Self {
+        Self { run, content, lifecycle: None, seen, next: 0, has_ended: false }
+    }
+
+    /// Releases the memory of the run, which is built again from the first entry: the client has every event so far, so
+    /// that no event is sent twice.
+    pub(super) fn release(&mut self) {
+        self.seen = self.next.checked_sub(1).map(EventId::whole).or(self.seen);
+        (self.lifecycle, self.next) = (None, 0);
+    }
+
+    /// The position of the next entry.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether the client has every event of the entry at that position.
+    pub(super) fn has_told(&self, seq: u64) -> bool {
+        seq < self.next || self.seen.is_some_and(|seen| !EventId::whole(seq).is_after(seen))
+    }
+
+    /// Whether the ending was sent.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// The events of the next entry that the client does not have. An earlier entry has no such events.
+    pub(super) fn tell(&mut self, recorded: &JournalEntry) -> VecDeque<RunEvent> {
+        if recorded.seq != self.next {
+            return VecDeque::new();
+        }
+        self.next += 1;
+        self.has_ended |= matches!(recorded.event, Event::Ended { .. });
+        let lifecycle = self.lifecycle.get_or_insert_with(|| Lifecycle::new(self.run.clone(), self.content).into());
+        let events = lifecycle.observe(recorded);
+        let count = events.len();
+        let named =
+            events.into_iter().enumerate().map(|(index, event)| (EventId::new(recorded.seq, index, count), event));
+        let unseen = named.filter(|(id, _)| self.seen.is_none_or(|seen| id.is_after(seen)));
+        unseen.map(|(id, event)| RunEvent::of(id, event)).collect()
+    }
+
+    /// A fragment, as far as the client may read it: it has no id, and is never sent again. Before the first entry it
+    /// cannot be assigned to the run.
+    pub(super) fn fragment(&self, delta: Delta) -> Option<RunEvent> {
+        let lifecycle = self.lifecycle.as_ref()?;
+        let delta = match (delta, self.content) {
+            (delta, Content::Include) => delta,
+            (Delta::Text { .. } | Delta::Reasoning { .. }, Content::Omit) => return None,
+            (Delta::Progress { call, progress }, Content::Omit) => {
+                Delta::Progress { call, progress: Progress { message: None, ..progress } }
+            }
+        };
+        Some(RunEvent::unnamed(lifecycle.delta(&delta)))
+    }
+
+    /// The event that the run is pending, if it is. It is not a journal entry, so it has no id.
+    pub(super) fn rest(&self, at: jiff::Timestamp) -> Option<RunEvent> {
+        self.lifecycle.as_ref()?.pending(at).map(RunEvent::unnamed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

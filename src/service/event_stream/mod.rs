@@ -1,0 +1,12 @@
+//! Event stream of a run: replay of the journal's events, then a live tail, with ids that any process understands.
+
+mod encoder;
+mod event;
+mod id;
+mod open;
+mod tail;
+
+pub use event::RunEvent;
+pub use id::EventId;
+pub use open::FollowSettings;
+pub use tail::{StreamItem, Tail, Until};

@@ -1,0 +1,84 @@
+//! Opening of event streams.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::encoder::EventEncoder;
+use super::event::RunEvent;
+use super::id::EventId;
+use super::tail::{Tail, Until};
+use crate::core::error::ErrorCode;
+use crate::core::lifecycle::Content;
+use crate::runner::Watch;
+use crate::service::error::ServiceError;
+use crate::service::runs::TenantRun;
+
+/// How a stream follows its run.
+#[derive(Clone, Debug)]
+pub struct FollowSettings {
+    /// How often the stream polls the journal of a run that another process drives.
+    pub poll: Duration,
+    /// Cancelled when the process stops; the stream then ends.
+    pub stopping: CancellationToken,
+}
+
+impl TenantRun {
+    /// The events of the journal after `seen`, up to one more than `most`.
+    pub async fn events_so_far(
+        &self,
+        content: Content,
+        seen: Option<EventId>,
+        most: usize,
+    ) -> Result<Vec<RunEvent>, ServiceError> {
+        let mut encoder = self.encoder(content, seen)?;
+        let mut events = Vec::new();
+        for fact in self.facts().await? {
+            events.extend(encoder.tell(&fact));
+            if events.len() > most {
+                break;
+            }
+        }
+        Ok(events)
+    }
+
+    /// A stream of the events after `seen`: first those so far, then new ones.
+    pub fn events(
+        &self,
+        content: Content,
+        seen: Option<EventId>,
+        until: Until,
+        follow: FollowSettings,
+    ) -> Result<Tail, ServiceError> {
+        // Watch first, then read.
+        let watch = self.subscription().watch();
+        Ok(self.tail(self.encoder(content, seen)?, until, watch, follow))
+    }
+
+    /// A stream of an execution's events, from the fact that began it until the run is pending or has ended.
+    pub async fn events_of_execution(
+        &self,
+        content: Content,
+        watch: Watch,
+        follow: FollowSettings,
+    ) -> Result<Tail, ServiceError> {
+        let (begun, _) = self.load().await?.execution();
+        let seen = begun.checked_sub(1).map(EventId::whole);
+        let encoder = EventEncoder::new(self.id().clone(), content, seen);
+        Ok(self.tail(encoder, Until::Idle, watch, follow))
+    }
+
+    fn encoder(&self, content: Content, seen: Option<EventId>) -> Result<EventEncoder, ServiceError> {
+        if let Some(seen) = seen.filter(|seen| seen.seq >= self.row.version) {
+            let detail =
+                format!("run `{}` has no event `{seen}`; its journal has {} entries", self.id(), self.row.version);
+            return Err(ServiceError::new(ErrorCode::Validation, detail));
+        }
+        Ok(EventEncoder::new(self.id().clone(), content, seen))
+    }
+
+    fn tail(&self, encoder: EventEncoder, until: Until, watch: Watch, follow: FollowSettings) -> Tail {
+        let FollowSettings { poll, stopping } = follow;
+        Tail::new(self.subscription(), encoder, until, poll, stopping, watch)
+    }
+}

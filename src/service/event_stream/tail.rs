@@ -1,0 +1,235 @@
+//! Event stream of a run: first the journal's entries, then updates as they happen, whichever process drives the run.
+//!
+//! It subscribes before it reads, so that no update is missed between the two. An update is sent only if it follows
+//! directly on the last event sent; everything else is read from the journal. The stream is pulled by its client. For a
+//! slow client it buffers its last read and the contents of a [`Watch`]; a client that falls further behind is served
+//! from the journal.
+
+use std::collections::VecDeque;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::encoder::EventEncoder;
+use super::event::RunEvent;
+use crate::core::run::{JournalEntry, Status};
+use crate::ports::Update;
+use crate::runner::{RunSubscription, Watch, WatchEvent};
+use crate::service::error::ServiceError;
+
+/// When a stream closes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// When the run ends.
+    #[default]
+    End,
+    /// Also when the run is pending.
+    Idle,
+}
+
+/// The next item of a stream.
+pub enum StreamItem {
+    /// An event.
+    Event(Box<RunEvent>),
+    /// The server stops, and the run continues elsewhere or later.
+    Draining,
+}
+
+/// The events of a run, as they are pulled.
+pub struct Tail {
+    subscription: RunSubscription,
+    encoder: EventEncoder,
+    until: Until,
+    /// How often to poll the store for entries that other processes write.
+    poll: Duration,
+    stopping: CancellationToken,
+    watch: Watch,
+    /// Entries that are read but not yet sent.
+    facts: VecDeque<JournalEntry>,
+    /// Events of an entry that are not yet sent.
+    events: VecDeque<RunEvent>,
+    /// An update that is ahead of the last entry sent.
+    ahead: Option<JournalEntry>,
+    /// The length of the journal when the client was informed that the run is pending.
+    rested_at: Option<u64>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The store may hold entries that were not read yet.
+    Behind,
+    /// All entries are read; the stream waits for updates.
+    Listening,
+    Over,
+}
+
+impl Tail {
+    /// `watch` has received everything since before this call: whatever it lacks is in the journal.
+    pub(super) fn new(
+        subscription: RunSubscription,
+        encoder: EventEncoder,
+        until: Until,
+        poll: Duration,
+        stopping: CancellationToken,
+        watch: Watch,
+    ) -> Self {
+        subscription.follow(poll);
+        let (facts, events) = (VecDeque::new(), VecDeque::new());
+        Self {
+            subscription,
+            encoder,
+            until,
+            poll,
+            stopping,
+            watch,
+            facts,
+            events,
+            ahead: None,
+            rested_at: None,
+            state: State::Behind,
+        }
+    }
+
+    /// Whether there is nothing to send: the client has received the end of the run, or all events of a run that is
+    /// pending.
+    pub async fn is_over(&mut self, status: Status) -> Result<bool, ServiceError> {
+        self.read().await?;
+        while self.events.is_empty()
+            && let Some(fact) = self.facts.pop_front()
+        {
+            self.events = self.encoder.tell(&fact);
+        }
+        let rests = self.until == Until::Idle && status == Status::Pending;
+        Ok(self.events.is_empty() && (self.encoder.has_ended() || rests))
+    }
+
+    /// The next item; `None` when the stream is over.
+    pub async fn next(&mut self) -> Result<Option<StreamItem>, ServiceError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(StreamItem::Event(event.into())));
+            }
+            if self.encoder.has_ended() || self.state == State::Over {
+                return Ok(None);
+            }
+            // Entries that were read are sent before the stream closes, so that a client does not reconnect for each
+            // single one.
+            if let Some(fact) = self.facts.pop_front() {
+                self.events = self.encoder.tell(&fact);
+                continue;
+            }
+            if self.stopping.is_cancelled() {
+                self.state = State::Over;
+                return Ok(Some(StreamItem::Draining));
+            }
+            self.hear();
+            if let Some(fact) = self.ahead.take() {
+                self.fill_up_to(fact).await?;
+            } else if self.events.is_empty() {
+                match self.state {
+                    State::Behind => self.catch_up().await?,
+                    State::Listening => self.listen().await,
+                    State::Over => return Ok(None),
+                }
+            }
+        }
+    }
+
+    /// Takes the updates that have arrived, before anything is read: fragments are stored nowhere else.
+    fn hear(&mut self) {
+        let mut told = 0;
+        while self.ahead.is_none()
+            && let Poll::Ready(update) = self.watch.try_next()
+        {
+            match update {
+                // Fragments of a reply that was read meanwhile are obsolete.
+                Some(Update::JournalEntry(fact)) if self.encoder.has_told(fact.seq) => self.events.truncate(told),
+                Some(update) => {
+                    let is_fact = matches!(update, Update::JournalEntry(_));
+                    self.take(update);
+                    told = if is_fact { self.events.len() } else { told };
+                }
+                None => {
+                    self.was_released();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, update: Update) {
+        match update {
+            Update::Delta(delta) => self.events.extend(self.encoder.fragment(delta)),
+            Update::JournalEntry(fact) if fact.seq > self.encoder.next() => self.ahead = Some(fact),
+            Update::JournalEntry(fact) => {
+                self.events.extend(self.encoder.tell(&fact));
+                // Later updates arrive as well, so nothing has to be read.
+                self.state = State::Listening;
+            }
+        }
+    }
+
+    /// Subscribes again, to the process that resumes the run, before the journal is read.
+    fn was_released(&mut self) {
+        self.watch = self.subscription.watch();
+        self.subscription.follow(self.poll);
+        self.state = State::Behind;
+    }
+
+    /// Reads the entries that are missing before an update, and no more: the watch has those after it.
+    async fn fill_up_to(&mut self, fact: JournalEntry) -> Result<(), ServiceError> {
+        self.read().await?;
+        self.facts.retain(|missed| missed.seq < fact.seq);
+        self.facts.push_back(fact);
+        Ok(())
+    }
+
+    /// Reads the entries that were missed. If there are none and the run is pending, reports that, and keeps nothing of
+    /// the run but its position: a run may be pending for days, with many clients.
+    async fn catch_up(&mut self) -> Result<(), ServiceError> {
+        let row = self.subscription.row().await?;
+        if row.purged_at.is_some() {
+            self.state = State::Over;
+            return Ok(());
+        }
+        if self.encoder.next().max(self.rested_at.unwrap_or_default()) < row.version {
+            return self.read().await;
+        }
+        self.state = State::Listening;
+        if row.status != Status::Pending {
+            return Ok(());
+        }
+        if self.rested_at != Some(row.version) {
+            self.rested_at = Some(row.version);
+            self.events.extend(self.encoder.rest(row.updated_at));
+            if self.until == Until::Idle {
+                self.state = State::Over;
+            }
+        }
+        self.encoder.release();
+        Ok(())
+    }
+
+    async fn read(&mut self) -> Result<(), ServiceError> {
+        self.facts = self.subscription.facts(self.encoder.next()).await?.into();
+        Ok(())
+    }
+
+    /// Waits for an update, a poll, or the stop of the server.
+    async fn listen(&mut self) {
+        // Releases the buffers of the last read, which may not be needed again for long.
+        self.facts.shrink_to_fit();
+        self.events.shrink_to_fit();
+        tokio::select! {
+            news = self.watch.news() => match news {
+                WatchEvent::Update(update) => self.take(*update),
+                WatchEvent::Behind => self.state = State::Behind,
+                WatchEvent::Over => self.was_released(),
+            },
+            () = self.stopping.cancelled() => {}
+        }
+    }
+}

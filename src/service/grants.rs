@@ -1,0 +1,39 @@
+//! Grants of one tenant.
+
+use super::authorize::Caller;
+use super::error::ServiceError;
+use super::runs::TenantRunner;
+use crate::core::id::GrantId;
+use crate::ports::{Grant, GrantFilter};
+use crate::runner::{NewGrant, RunnerError};
+
+impl TenantRunner {
+    /// Grants of the tenant, newest first.
+    pub async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, ServiceError> {
+        let tenant = Some(self.caller.tenant.clone());
+        Ok(self.runner.grants(&GrantFilter { tenant, ..filter }).await?)
+    }
+
+    /// Creates a grant for runs of the tenant, in the name of the caller.
+    pub async fn grant(&self, new: NewGrant) -> Result<Grant, ServiceError> {
+        self.require_others_runs(new.principal.as_ref())?;
+        let Caller { tenant, name, .. } = &self.caller;
+        let granted = self.runner.grant(new, tenant.clone(), name.as_ref(), self.via).await;
+        granted.map_err(|error| {
+            let is_about_tool = matches!(error, RunnerError::NoSuchTool { .. });
+            let error = ServiceError::of_named_agent(error);
+            if is_about_tool { error.of_field("/tool") } else { error }
+        })
+    }
+
+    /// Revokes a grant of the tenant.
+    pub async fn revoke(&self, id: &str) -> Result<Grant, ServiceError> {
+        let missing = || ServiceError::not_found("grant", id);
+        let grant = GrantId::from(id);
+        let ours = GrantFilter { id: Some(grant.clone()), ended: true, ..GrantFilter::default() };
+        if self.grants(ours).await?.is_empty() {
+            return Err(missing());
+        }
+        self.runner.revoke(&grant, self.caller.name.as_ref()).await?.ok_or_else(missing)
+    }
+}

@@ -1,0 +1,282 @@
+//! Inbox: approvals of one tenant. The index has the runs that require approval; the request and its outcome are in the run's
+//! journal, at the position in the approval's id.
+
+use jiff::Timestamp;
+
+use super::approval_id::ApprovalId;
+use super::error::ServiceError;
+use super::runs::{TenantRun, TenantRunner};
+use crate::core::error::ErrorCode;
+use crate::core::id::CallId;
+use crate::core::run::{
+    Answer, CallVerdict, Decision, Ending, Event, JournalEntry, PendingItem, Resume, ResumeError, Run, Status,
+};
+use crate::core::trace::Trace;
+use crate::ports::{PendingKind, RunFilter};
+
+/// An approval: the question whether one call may run.
+pub struct Approval {
+    /// The run.
+    pub of: TenantRun,
+    /// The run's status.
+    pub status: Status,
+    /// The run as it was while the approval was pending.
+    pub run: Run,
+    /// The pending item.
+    pub item: PendingItem,
+    /// The outcome.
+    pub fate: ApprovalState,
+}
+
+/// The outcome of an approval.
+pub enum ApprovalState {
+    /// Not decided yet.
+    Pending,
+    /// Decided.
+    Decided {
+        /// The decision.
+        decision: Decision,
+        /// When it was made.
+        at: Timestamp,
+    },
+    /// The deadline passed without a decision.
+    Expired,
+    /// Not required any more: the run ended, or requires another approval.
+    Withdrawn,
+}
+
+impl TenantRunner {
+    /// The approval with that id.
+    pub async fn approval(&self, id: &str) -> Result<Approval, ServiceError> {
+        let missing = || ServiceError::not_found("approval", id);
+        let place = ApprovalId::parse(id).ok_or_else(missing)?;
+        let of = self.run(place.run.as_str()).await.map_err(|error| {
+            let is_unknown = error.code == ErrorCode::NotFound;
+            if is_unknown { missing() } else { error }
+        })?;
+        let (run, journal) = self.runner.at_now(of.id()).await?;
+        told(of, &run, &journal, place.event).ok_or_else(missing)
+    }
+
+    /// Decides an approval, and resumes the run in the background. `seen`: the digest of the call that the approver saw.
+    /// Repeating the same decision has no further effect.
+    pub async fn decide(
+        &self,
+        id: &str,
+        decision: Decision,
+        seen: Option<&str>,
+        trace: Option<Trace>,
+    ) -> Result<Approval, ServiceError> {
+        let approval = self.approval(id).await?;
+        if seen.is_some_and(|seen| approval.digest().as_deref() != Some(seen)) {
+            let detail = "this is not the call that you saw (`seen`); read the approval again and decide again";
+            return Err(ServiceError::lasting_conflict(detail));
+        }
+        if approval.is_open_for(&decision)?
+            && let Err(error) = approval.decide(decision.clone(), trace).await
+        {
+            // Another approver may have been quicker; that decision counts then.
+            if self.approval(id).await?.is_open_for(&decision)? {
+                return Err(error);
+            }
+        }
+        self.approval(id).await
+    }
+
+    /// Extends the deadline of a pending approval.
+    pub async fn extend(&self, id: &str, until: Timestamp) -> Result<Approval, ServiceError> {
+        let approval = self.approval(id).await?;
+        approval.fate.closed().map_or(Ok(()), Err)?;
+        approval.extend(until).await?;
+        self.approval(id).await
+    }
+
+    /// Approvals of pending runs, newest run first, up to a limit. Those of one run are in the order in which they were
+    /// requested. `after`: only those after this one.
+    pub async fn pending_approvals(
+        &self,
+        filter: RunFilter,
+        after: Option<ApprovalId>,
+        most: usize,
+    ) -> Result<Vec<Approval>, ServiceError> {
+        let mut filter = RunFilter { pending_kind: Some(PendingKind::Approval), limit: most, ..filter };
+        let mut found = Vec::new();
+        if let Some(ApprovalId { run, event }) = after {
+            // The previous page may have ended among those of one run.
+            let rest = self.list(RunFilter { run: Some(run.clone()), ..filter.clone() }).await?;
+            for row in rest {
+                found.extend(self.asked_by(self.found(row)).await?.into_iter().filter(|asked| asked.event() > event));
+            }
+            filter.before = Some(run);
+        }
+        while found.len() < most {
+            let rows = self.list(filter.clone()).await?;
+            let is_last = rows.len() < filter.limit;
+            filter.before = rows.last().map(|row| row.id.clone());
+            for row in rows {
+                if found.len() < most {
+                    found.extend(self.asked_by(self.found(row)).await?);
+                }
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The pending approvals of a run. A corrupt journal hides only the approvals of its own run.
+    async fn asked_by(&self, of: TenantRun) -> Result<Vec<Approval>, ServiceError> {
+        let run = match of.load().await {
+            Ok(run) => run,
+            Err(error) if error.code == ErrorCode::JournalCorrupt => {
+                tracing::warn!(run = %of.id(), reason = error.detail, "failed to read pending approvals of run");
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        };
+        let now = self.now();
+        let is_late = |item: &PendingItem| item.until().is_some_and(|until| until <= now);
+        let asked = run.pending_items().into_iter().filter(|item| item.binding().is_some()).map(|item| Approval {
+            of: of.clone(),
+            status: run.status(),
+            run: run.clone(),
+            fate: if is_late(&item) { ApprovalState::Expired } else { ApprovalState::Pending },
+            item,
+        });
+        let mut asked: Vec<Approval> = asked.collect();
+        asked.sort_by_key(Approval::event);
+        Ok(asked)
+    }
+}
+
+impl Approval {
+    /// The approval's id.
+    pub fn id(&self) -> ApprovalId {
+        ApprovalId { run: self.of.id().clone(), event: self.event() }
+    }
+
+    /// The call to decide about.
+    pub fn call(&self) -> &CallId {
+        self.item.call_id()
+    }
+
+    /// The digest that a decision has to match.
+    fn digest(&self) -> Option<String> {
+        self.item.binding().map(|binding| binding.digest(self.of.id(), self.call()))
+    }
+
+    /// Whether a decision is still missing. The error says why the approval is closed, unless this very decision was
+    /// made.
+    fn is_open_for(&self, decision: &Decision) -> Result<bool, ServiceError> {
+        match &self.fate {
+            ApprovalState::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
+            ApprovalState::Decided { decision: made, .. } => {
+                let detail = format!("`{}` has already made another decision about this", made.by);
+                Err(ServiceError::lasting_conflict(detail))
+            }
+            fate @ (ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Withdrawn) => {
+                fate.closed().map_or(Ok(true), Err)
+            }
+        }
+    }
+
+    /// Records a decision, and resumes the run.
+    async fn decide(&self, decision: Decision, trace: Option<Trace>) -> Result<(), ServiceError> {
+        let call = self.call().clone();
+        let answer = Answer::Decision { decision: Box::new(decision), seen: self.digest() };
+        let resume = Resume::default().with(call, answer).partial();
+        // The run resumes in the background; the request does not wait for it.
+        let place = |refusal: &ResumeError| {
+            let is_expiry = matches!(refusal, ResumeError::InThePast { .. });
+            if is_expiry { "/expires_at".to_owned() } else { String::new() }
+        };
+        let placed = |error| ServiceError::placed(error, place);
+        self.of.resume(resume, trace, placed).await.map(drop)
+    }
+
+    /// Extends the deadline.
+    async fn extend(&self, until: Timestamp) -> Result<(), ServiceError> {
+        let TenantRun { runner, caller, via, .. } = &self.of;
+        let given = runner.extend(self.of.id(), self.call().clone(), until, caller.name.as_ref(), *via).await;
+        Ok(given.map(drop)?)
+    }
+
+    fn event(&self) -> u64 {
+        self.item.binding().map(|binding| binding.event).unwrap_or_default()
+    }
+}
+
+impl ApprovalState {
+    /// Why the approval accepts no decision; `None` while it does.
+    fn closed(&self) -> Option<ServiceError> {
+        let gone = |detail: &str| ServiceError::new(ErrorCode::Gone, detail);
+        Some(match self {
+            Self::Pending => return None,
+            Self::Decided { decision, .. } => {
+                ServiceError::lasting_conflict(format!("`{}` has already decided this", decision.by))
+            }
+            Self::Expired => gone("this approval expired before a decision was made"),
+            Self::Withdrawn => gone("this approval was withdrawn: its run has ended, or requires another one"),
+        })
+    }
+}
+
+/// The approval that the fact at a position requested, and its outcome.
+fn told(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64) -> Option<Approval> {
+    let status = by_now.status();
+    if let Some(item) = asked_at(by_now, event) {
+        return Some(Approval { of, status, run: by_now.clone(), item, fate: ApprovalState::Pending });
+    }
+    let asks = journal.iter().find(|recorded| recorded.seq == event)?;
+    let Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } = &asks.event else { return None };
+    let settling =
+        journal.iter().filter(|recorded| recorded.seq > event).find(|recorded| settles(&recorded.event, call));
+    // An expiry that only the clock shows is not in the journal.
+    let until = settling.map_or(journal.len() as u64, |settling| settling.seq);
+    let before = Run::replay_recorded(journal.iter().take_while(|recorded| recorded.seq < until)).ok()??;
+    let item = asked_at(&before, event)?;
+    let fate = match settling {
+        Some(JournalEntry { event: Event::ApprovalDecided { decision, .. }, at, .. }) => {
+            ApprovalState::Decided { decision: decision.clone(), at: *at }
+        }
+        Some(JournalEntry { event: Event::Expired { .. } | Event::Ended { ending: Ending::Expired }, .. }) | None => {
+            ApprovalState::Expired
+        }
+        Some(_) => ApprovalState::Withdrawn,
+    };
+    Some(Approval { of, status, run: before, item, fate })
+}
+
+fn asked_at(run: &Run, event: u64) -> Option<PendingItem> {
+    run.pending_items().into_iter().find(|item| item.binding().is_some_and(|binding| binding.event == event))
+}
+
+/// Whether a call no longer waits for the same decision once this event is written.
+fn settles(event: &Event, call: &CallId) -> bool {
+    match event {
+        Event::ApprovalDecided { call: of, .. }
+        | Event::Expired { call: of }
+        | Event::CallChecked { call: of, .. }
+        | Event::CallCompleted { call: of, .. }
+        | Event::CallDrifted { call: of, .. } => of == call,
+        Event::Ended { .. } => true,
+        Event::Started(_)
+        | Event::Resumed { .. }
+        | Event::ToolsListed { .. }
+        | Event::ApprovalsResolved { .. }
+        | Event::ModelCalled { .. }
+        | Event::ModelReplied { .. }
+        | Event::ModelFailed { .. }
+        | Event::OutputValidated { .. }
+        | Event::TierSelected { .. }
+        | Event::Extended { .. }
+        | Event::QuestionAnswered { .. }
+        | Event::CallsStarted { .. }
+        | Event::InputRequested { .. }
+        | Event::InputRequired { .. }
+        | Event::InputGiven { .. }
+        | Event::TaskStarted { .. }
+        | Event::MessageAdded { .. } => false,
+    }
+}

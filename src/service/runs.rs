@@ -1,0 +1,231 @@
+//! Runs of one tenant: the runner, limited to one caller. Resources of other tenants are out of reach, so that no handler can forget to
+//! check the tenant.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::OnceCell;
+
+use super::authorize::Caller;
+use super::error::ServiceError;
+use crate::core::blob::BlobHandle;
+use crate::core::error::ErrorCode;
+use crate::core::id::{AgentName, RunId};
+use crate::core::run::{Channel, Input, JournalEntry, Resume, Run, Started};
+use crate::core::trace::Trace;
+use crate::ports::{Blob, RunFilter, RunRow};
+use crate::runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscription, RunnerError};
+
+/// A runner that is limited to the runs of one tenant.
+pub struct TenantRunner {
+    pub(in crate::service) runner: AgentRunner,
+    pub(in crate::service) caller: Caller,
+    /// Where the caller's decisions are made, for the journal.
+    pub(in crate::service) via: Channel,
+    /// Whether the caller who started a run may not approve its calls.
+    pub(in crate::service) four_eyes: bool,
+}
+
+/// A run of the caller's tenant: to hold one means that the caller may find it.
+#[derive(Clone)]
+pub struct TenantRun {
+    pub(in crate::service) runner: AgentRunner,
+    pub(in crate::service) caller: Caller,
+    pub(in crate::service) via: Channel,
+    pub(in crate::service) four_eyes: bool,
+    /// The parameters that the run was started with, once they were read: they never change.
+    started: OnceCell<Arc<Started>>,
+    /// The run's index row at the time of the lookup.
+    pub row: RunRow,
+}
+
+impl TenantRunner {
+    /// The runner for a caller. `via`: where its decisions are made; `four_eyes`: whether the caller who started a run
+    /// may not approve its calls.
+    pub fn new(runner: AgentRunner, caller: Caller, via: Channel, four_eyes: bool) -> Self {
+        Self { runner, caller, via, four_eyes }
+    }
+
+    /// Starts a run for the tenant, in the name of the caller.
+    pub async fn start(&self, request: Request) -> Result<Execution, ServiceError> {
+        self.runner.start(self.theirs(request)?).await.map_err(ServiceError::of_named_agent)
+    }
+
+    /// The request for the tenant, in the name of the caller.
+    pub(in crate::service) fn theirs(&self, request: Request) -> Result<Request, ServiceError> {
+        if let (Some(own), Some(other)) = (&self.caller.principal, &request.principal)
+            && own != other
+        {
+            let detail = format!("these credentials can only act for `{own}`");
+            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+        }
+        let principal = self.caller.principal.clone().or(request.principal);
+        let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
+        Ok(Request { tenant, by, principal, ..request })
+    }
+
+    /// The default agent: the only one, or `assistant`.
+    pub fn usual_agent(&self) -> Result<AgentName, ServiceError> {
+        let names: Vec<&AgentName> = self.runner.agents().map(|agent| &agent.name).collect();
+        match names.as_slice() {
+            [only] => Ok((*only).clone()),
+            several => {
+                several.iter().find(|name| name.as_str() == "assistant").map(|name| (*name).clone()).ok_or_else(|| {
+                    let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+                    ServiceError::invalid("/agent", format!("name an agent: {}", names.join(", ")))
+                })
+            }
+        }
+    }
+
+    /// Whether an agent of that name is configured here.
+    pub fn has_agent(&self, name: &AgentName) -> bool {
+        self.runner.agents().any(|agent| agent.name == *name)
+    }
+
+    /// Runs of the tenant, newest first.
+    pub async fn list(&self, filter: RunFilter) -> Result<Vec<RunRow>, ServiceError> {
+        let tenant = Some(self.caller.tenant.clone());
+        Ok(self.runner.list(&RunFilter { tenant, ..filter }).await?)
+    }
+
+    /// A run of the tenant.
+    pub async fn run(&self, id: &str) -> Result<TenantRun, ServiceError> {
+        let run = self.run_or_what_is_left(id).await?;
+        match run.row.purged_at {
+            None => Ok(run),
+            Some(at) => Err(ServiceError::new(ErrorCode::Gone, format!("run `{id}` was deleted at {at}"))),
+        }
+    }
+
+    /// A run of the tenant, or the row of one that was deleted.
+    pub async fn run_or_what_is_left(&self, id: &str) -> Result<TenantRun, ServiceError> {
+        let row = self.row(id).await?.ok_or_else(|| ServiceError::not_found("run", id))?;
+        Ok(self.found(row))
+    }
+
+    /// The row of a run of the tenant, even if the run was deleted.
+    pub async fn row(&self, id: &str) -> Result<Option<RunRow>, ServiceError> {
+        let filter = RunFilter { run: Some(id.into()), purged: true, limit: 1, ..RunFilter::default() };
+        Ok(self.list(filter).await?.pop())
+    }
+
+    /// A new run id.
+    pub fn fresh_id(&self) -> RunId {
+        self.runner.fresh_id()
+    }
+
+    /// The time that deadlines are compared with.
+    pub fn now(&self) -> Timestamp {
+        self.runner.now()
+    }
+
+    pub(in crate::service) fn found(&self, row: RunRow) -> TenantRun {
+        TenantRun {
+            runner: self.runner.clone(),
+            caller: self.caller.clone(),
+            via: self.via,
+            four_eyes: self.four_eyes,
+            started: OnceCell::new(),
+            row,
+        }
+    }
+}
+
+impl TenantRun {
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.row.id
+    }
+
+    /// The parameters that the run was started with.
+    pub(in crate::service) async fn started(&self) -> Result<&Started, ServiceError> {
+        let started = self.started.get_or_try_init(|| async { Ok(self.load().await?.started().clone()) });
+        started.await.map(Arc::as_ref)
+    }
+
+    /// Why this process cannot continue the run.
+    pub fn blocked(&self, run: &Run) -> Option<RunnerError> {
+        self.runner.blocked(self.id(), run)
+    }
+
+    /// The run, folded from its journal.
+    pub async fn load(&self) -> Result<Run, ServiceError> {
+        Ok(self.runner.load(self.id()).await?)
+    }
+
+    /// Submits input and resumes the run. `placed` maps the runner's errors to places in the request.
+    pub async fn resume(
+        &self,
+        resume: Resume,
+        trace: Option<Trace>,
+        placed: impl FnOnce(RunnerError) -> ServiceError,
+    ) -> Result<Execution, ServiceError> {
+        if resume.answers.iter().any(|(_, answer)| answer.decision().is_none()) {
+            self.require_may_steer().await?;
+        }
+        self.require_other_eyes(&resume).await?;
+        self.runner.resume_run(self.id(), Input::Resume(resume), trace).await.map_err(placed)
+    }
+
+    /// Refuses messages, results and answers from a caller who may not steer the run.
+    async fn require_may_steer(&self) -> Result<(), ServiceError> {
+        self.require_same_principal().await?;
+        self.require_no_decider().await
+    }
+
+    /// Cancels the run, if it is at the version that the client saw, where one is given. `placed` maps the runner's
+    /// errors to problems.
+    pub async fn cancel(
+        &self,
+        reason: Option<String>,
+        seen: Option<u64>,
+        placed: impl FnOnce(RunnerError) -> ServiceError,
+    ) -> Result<Report, ServiceError> {
+        self.require_same_principal().await?;
+        let cancelled = match seen {
+            Some(version) => self.runner.cancel_as_seen(self.id(), reason, version).await,
+            None => self.runner.cancel(self.id(), reason).await,
+        };
+        cancelled.map_err(placed)
+    }
+
+    /// Adds a message.
+    pub async fn say(&self, text: &str) -> Result<Report, ServiceError> {
+        self.require_may_steer().await?;
+        Ok(self.runner.message(self.id(), text).await?)
+    }
+
+    /// A fork of the run, in the same tenant and in the name of the caller.
+    pub async fn fork(&self, fork: Fork) -> Result<Execution, ServiceError> {
+        self.require_same_principal().await?;
+        let by = Some(self.caller.name.as_ref().to_owned());
+        Ok(self.runner.fork(self.id(), Fork { by, ..fork }).await?)
+    }
+
+    /// Deletes the run's data.
+    pub async fn purge(&self) -> Result<(), ServiceError> {
+        self.require_same_principal().await?;
+        Ok(self.runner.purge(self.id()).await?)
+    }
+
+    /// The entries of the journal, in order.
+    pub async fn facts(&self) -> Result<Vec<JournalEntry>, ServiceError> {
+        Ok(self.runner.journal(self.id()).await?)
+    }
+
+    /// A subscription to the run.
+    pub fn subscription(&self) -> RunSubscription {
+        self.runner.subscription(self.id())
+    }
+
+    /// A blob of the run's own, which is stored outside its journal: no other blob is returned, whatever the handle
+    /// names.
+    pub async fn blob(&self, handle: &BlobHandle) -> Result<Option<Blob>, ServiceError> {
+        let Some(blobs) = self.runner.blobs() else { return Ok(None) };
+        if !self.load().await?.blobs().contains(handle) {
+            return Ok(None);
+        }
+        Ok(blobs.get(handle).await?)
+    }
+}

@@ -1,0 +1,83 @@
+//! Shared state of the service: the runner of the present configuration, and what all surfaces of a process agree on.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio_util::sync::CancellationToken;
+
+use super::authorize::Caller;
+use super::runs::TenantRunner;
+use super::webhooks::WebhookConfig;
+use crate::core::run::Channel;
+use crate::runner::AgentRunner;
+
+/// The service over a runner. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Service {
+    /// A new configuration replaces the runner. Requests and runs in progress keep the one they began with.
+    runner: Arc<ArcSwap<AgentRunner>>,
+    four_eyes: bool,
+    webhooks: Option<WebhookConfig>,
+    /// Cancelled when the process stops.
+    stopping: CancellationToken,
+}
+
+impl Service {
+    /// A service over a runner.
+    pub fn new(runner: AgentRunner) -> Self {
+        Self {
+            runner: Arc::new(ArcSwap::from_pointee(runner)),
+            four_eyes: false,
+            webhooks: None,
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    /// Sets whether the caller who started a run may not approve its calls. Default: it may.
+    #[must_use]
+    pub fn four_eyes(self, four_eyes: bool) -> Self {
+        Self { four_eyes, ..self }
+    }
+
+    /// Sets the webhook delivery; without it, there are no webhooks.
+    #[must_use]
+    pub fn webhooks(self, webhooks: WebhookConfig) -> Self {
+        Self { webhooks: Some(webhooks), ..self }
+    }
+
+    /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
+    pub fn for_caller(&self, caller: Caller, via: Channel) -> TenantRunner {
+        TenantRunner::new(self.runner(), caller, via, self.four_eyes)
+    }
+
+    /// The runner itself, for work across all tenants.
+    pub fn runner(&self) -> AgentRunner {
+        AgentRunner::clone(&self.runner.load())
+    }
+
+    /// Replaces the runner with the same one under [another configuration](AgentRunner::reconfigured).
+    pub fn replace(&self, runner: AgentRunner) {
+        self.runner.store(Arc::new(runner));
+    }
+
+    /// Stops the service: streams close, and the background worker ends. The owner of the runner drains it.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Cancelled when the service stops.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// The webhook delivery, if there is one.
+    pub(in crate::service) fn webhook_config(&self) -> Option<&WebhookConfig> {
+        self.webhooks.as_ref()
+    }
+}
+
+impl From<AgentRunner> for Service {
+    fn from(runner: AgentRunner) -> Self {
+        Self::new(runner)
+    }
+}

@@ -1,0 +1,52 @@
+//! Agents, which all tenants share, and their tools.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::error::ServiceError;
+use super::runs::TenantRunner;
+use crate::core::id::{AgentName, RunId};
+use crate::core::policy::Subject;
+use crate::core::run::Run;
+use crate::core::tool::{Tool, Toolset};
+use crate::runner::{Agent, Called, Execution, Request, called};
+
+impl TenantRunner {
+    /// The agents, by name.
+    pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.runner.agents()
+    }
+
+    /// The agent of that name.
+    pub fn agent(&self, name: &str) -> Result<&Arc<Agent>, ServiceError> {
+        self.agents().find(|agent| agent.name.as_str() == name).ok_or_else(|| ServiceError::not_found("agent", name))
+    }
+
+    /// The tools that an agent's model would see now.
+    pub async fn tools(&self, agent: &AgentName) -> Result<Toolset, ServiceError> {
+        self.runner.tools(agent).await.map_err(ServiceError::of_named_agent)
+    }
+
+    /// The subject for the policy before the arguments of a call are known.
+    pub fn subject<'a>(&'a self, agent: &'a Agent, tool: &'a Tool) -> Subject<'a> {
+        Subject { tool, agent: Some(&agent.name), principal: self.caller.principal.as_ref(), arguments: None }
+    }
+
+    /// Calls a tool in a run of its own, for the tenant and in the name of the caller.
+    pub async fn call(
+        &self,
+        request: Request,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Execution, ServiceError> {
+        self.runner.call_tool(self.theirs(request)?, tool, arguments).await.map_err(ServiceError::of_named_agent)
+    }
+
+    /// The outcome of such a call.
+    pub async fn called(&self, run: &RunId) -> Result<(Run, Called), ServiceError> {
+        let found = self.run(run.as_str()).await?;
+        let (run, journal) = self.runner.at_now(found.id()).await?;
+        Ok((run, called(&journal)))
+    }
+}

@@ -1,0 +1,257 @@
+//! Webhook dispatcher: finds runs with events that were not announced, creates deliveries for them, and opens a queue
+//! for each endpoint with due deliveries.
+//!
+//! Polling guarantees delivery; notifications only reduce latency. Several processes may do this on one store: message
+//! ids are derived from their content, and a process that claims a delivery holds it for a while.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::client::WebhookClient;
+use super::endpoint_queue::EndpointQueue;
+use super::notifications::RunNotifications;
+use super::webhook_config::WebhookConfig;
+use crate::core::error::ErrorCode;
+use crate::core::id::{RunId, Tenant};
+use crate::ports::{
+    Announcement, DueEndpoint, EndpointFilter, StoreError, UnannouncedRun, WebhookDelivery, WebhookEndpoint,
+};
+use crate::runner::RunnerError;
+use crate::service::shared::Service;
+
+/// How many runs are read at a time.
+const TOGETHER: usize = 128;
+const AT_ONCE: usize = 8;
+/// How many endpoints are sent to at a time.
+const LANES: usize = 256;
+/// How many of them may belong to one tenant.
+const LANES_OF_ONE: usize = 32;
+/// How many of them may have the same host: this bounds the load on a host for all tenants together.
+const LANES_TO_ONE_HOST: usize = 4;
+/// How long deliveries are kept.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const SWEEP: Duration = Duration::from_secs(60 * 60);
+
+/// Sends webhooks about runs. Each process that serves runs one.
+pub struct Dispatcher {
+    service: Service,
+    outbound: WebhookConfig,
+    post: Arc<WebhookClient>,
+}
+
+/// The open queues.
+#[derive(Default)]
+struct Lanes {
+    tasks: JoinSet<()>,
+    open: HashMap<Id, Open>,
+}
+
+/// An endpoint with an open queue.
+struct Open {
+    due: DueEndpoint,
+    host: Option<String>,
+}
+
+impl Service {
+    /// The webhook dispatcher, a task to run beside the server; `None` without webhooks.
+    ///
+    /// # Errors
+    /// A text that says why no webhooks can be sent.
+    pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
+        self.webhook_config().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
+    }
+}
+
+impl Dispatcher {
+    fn new(service: Service, outbound: WebhookConfig) -> Result<Self, String> {
+        let post = Arc::new(WebhookClient::new(outbound.egress, outbound.patience)?);
+        Ok(Self { service, outbound, post })
+    }
+
+    /// Creates and sends deliveries until `stop` is cancelled; then waits for attempts in progress.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut lanes = Lanes::default();
+        let mut swept: Option<Timestamp> = None;
+        while !stop.is_cancelled() {
+            let now = self.outbound.clock.now();
+            if swept.is_none_or(|swept| now.duration_since(swept).unsigned_abs() >= SWEEP) {
+                swept = Some(now);
+                self.forget(now).await;
+            }
+            let has_more = self.tell_some().await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "failed to read unannounced runs; retrying");
+                false
+            });
+            if let Err(error) = self.open_lanes(&mut lanes, &stop).await {
+                tracing::warn!(%error, "failed to read due webhooks; retrying");
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                // A delivery may have become due while the queue was closing.
+                () = lanes.close_one(), if !lanes.open.is_empty() => {}
+                () = std::future::ready(()), if has_more => {}
+                () = self.outbound.wake.woken() => {}
+                () = self.outbound.clock.sleep(self.outbound.look_every) => {}
+            }
+        }
+        while !lanes.open.is_empty() {
+            lanes.close_one().await;
+        }
+    }
+
+    /// Announces a few runs; returns whether there are more.
+    async fn tell_some(&self) -> Result<bool, StoreError> {
+        let untold = self.outbound.store.untold(TOGETHER).await?;
+        if untold.is_empty() {
+            return Ok(false);
+        }
+        let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
+        let (found, endpoints) = (untold.len(), &endpoints);
+        let told = stream::iter(untold).map(|untold| self.announce(untold, endpoints)).buffer_unordered(AT_ONCE);
+        let told: Vec<Result<bool, StoreError>> = told.collect().await;
+        let moved = told.into_iter().collect::<Result<Vec<bool>, _>>()?;
+        // A run that changed meanwhile is announced when it is pending or ended again.
+        Ok(found == TOGETHER && moved.contains(&true))
+    }
+
+    /// Announces one run; returns whether there was anything to announce.
+    async fn announce(&self, untold: UnannouncedRun, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
+        let UnannouncedRun { row, told } = untold;
+        let run = row.id.clone();
+        let news = match self.service.runner().journal(&run).await {
+            Ok(journal) => RunNotifications::of(&run, &journal, told).map_err(|error| error.to_string()),
+            Err(error) if error.code() == ErrorCode::StoreUnavailable => {
+                return Err(StoreError::Unavailable(error.to_string()));
+            }
+            // The run was deleted since it was found.
+            Err(RunnerError::Purged { .. }) => Ok(RunNotifications { items: Vec::new(), up_to: row.version }),
+            Err(error) => Err(error.to_string()),
+        };
+        let news = news.unwrap_or_else(|error| {
+            tracing::error!(%run, error, "failed to announce run: its journal cannot be read");
+            RunNotifications { items: Vec::new(), up_to: row.version }
+        });
+        if news.up_to <= told {
+            return Ok(false);
+        }
+        let deliveries = self.deliveries(&row.tenant, &news, &run, endpoints);
+        self.outbound.store.announce(Announcement { run, up_to: news.up_to, deliveries }).await?;
+        Ok(true)
+    }
+
+    fn deliveries(
+        &self,
+        tenant: &Tenant,
+        news: &RunNotifications,
+        run: &RunId,
+        endpoints: &[WebhookEndpoint],
+    ) -> Vec<WebhookDelivery> {
+        let now = self.outbound.clock.now();
+        let listening = endpoints.iter().filter(|endpoint| endpoint.tenant == *tenant);
+        listening.flat_map(|endpoint| news.items.iter().filter_map(move |item| item.to(endpoint, run, now))).collect()
+    }
+
+    async fn open_lanes(&self, lanes: &mut Lanes, stop: &CancellationToken) -> Result<(), StoreError> {
+        let due = self.outbound.store.due(self.outbound.clock.now()).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
+        let hosts: HashMap<_, _> =
+            endpoints.into_iter().filter_map(|known| Some((known.id, host(&known.url)?))).collect();
+        for due in due {
+            let host = hosts.get(&due.id).cloned();
+            if lanes.have_room_for(&due, host.as_deref()) {
+                let (outbound, post, stop) = (self.outbound.clone(), self.post.clone(), stop.clone());
+                let lane = EndpointQueue { outbound, post, endpoint: due.id.clone(), stop };
+                let task = lanes.tasks.spawn(lane.run());
+                lanes.open.insert(task.id(), Open { due, host });
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, now: Timestamp) {
+        let before = now.saturating_sub(KEPT).unwrap_or(now);
+        if let Err(error) = self.outbound.store.forget(before).await {
+            tracing::warn!(%error, "failed to delete old webhook deliveries");
+        }
+    }
+}
+
+impl Lanes {
+    /// Whether another queue may open: one per endpoint, and bounded numbers per tenant and per host.
+    fn have_room_for(&self, due: &DueEndpoint, host: Option<&str>) -> bool {
+        let of_tenant = self.open.values().filter(|open| open.due.tenant == due.tenant).count();
+        let to_host = self.open.values().filter(|open| host.is_some() && open.host.as_deref() == host).count();
+        self.open.len() < LANES
+            && of_tenant < LANES_OF_ONE
+            && to_host < LANES_TO_ONE_HOST
+            && self.open.values().all(|open| open.due.id != due.id)
+    }
+
+    async fn close_one(&mut self) {
+        let closed = match self.tasks.join_next_with_id().await {
+            Some(Ok((task, ()))) => task,
+            Some(Err(error)) => {
+                tracing::error!(%error, "webhook queue failed");
+                error.id()
+            }
+            None => return self.open.clear(),
+        };
+        self.open.remove(&closed);
+    }
+}
+
+/// The host of a URL, for counting.
+fn host(url: &str) -> Option<String> {
+    Some(reqwest::Url::parse(url).ok()?.host_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_tenant_has_all_lanes_and_no_endpoint_has_two() {
+        let mut lanes = Lanes::default();
+        let due = |tenant: &str, number: usize| DueEndpoint {
+            id: format!("we_{tenant}_{number}").into(),
+            tenant: tenant.into(),
+        };
+        let mut opened = 0;
+        for number in (0..LANES).chain(0..LANES) {
+            let due = due("acme", number);
+            if lanes.have_room_for(&due, None) {
+                opened += 1;
+                lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), Open { due, host: None });
+            }
+        }
+        assert_eq!(opened, LANES_OF_ONE);
+        assert!(lanes.have_room_for(&due("brim", 1), None));
+        assert!(!lanes.have_room_for(&due("acme", LANES), None));
+    }
+
+    #[tokio::test]
+    async fn no_host_is_sent_to_over_more_than_a_few_lanes() {
+        let mut lanes = Lanes::default();
+        let due =
+            |number: usize| DueEndpoint { id: format!("we_{number}").into(), tenant: format!("t{number}").into() };
+        let example = host("https://EXAMPLE.com:8443/a");
+        assert_eq!(example, host("https://example.com/b"));
+        for number in 0..LANES_TO_ONE_HOST {
+            assert!(lanes.have_room_for(&due(number), example.as_deref()));
+            let open = Open { due: due(number), host: example.clone() };
+            lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), open);
+        }
+        assert!(!lanes.have_room_for(&due(LANES), example.as_deref()));
+        assert!(lanes.have_room_for(&due(LANES), Some("other.example")));
+    }
+}

@@ -1,0 +1,79 @@
+//! Expiry of overdue runs: of pending items without an answer in time, and of runs past their own deadline. The
+//! deadline is enforced without this; the sweep only makes the model see it soon.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{PAGE, pause};
+use crate::core::id::RunId;
+use crate::core::run::{Input, Resume, Status};
+use crate::ports::{RunFilter, RunRow};
+use crate::runner::RunnerError;
+use crate::service::shared::Service;
+
+/// The longest sleep: a new item may expire before any that is known.
+const LONGEST: Duration = Duration::from_secs(5);
+/// A pause that lets items with the same deadline expire together.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// How long to ignore a run that could not be resumed.
+const LEFT_ALONE: Duration = Duration::from_secs(60);
+
+pub(super) async fn run(service: Service) {
+    let mut left_alone = BTreeMap::new();
+    loop {
+        let next = match sweep(&service, &mut left_alone).await {
+            Ok(next) => next,
+            Err(error) => {
+                tracing::warn!(%error, "failed to list overdue runs");
+                None
+            }
+        };
+        tokio::time::sleep(pause(next, SHORTEST, LONGEST)).await;
+    }
+}
+
+/// Expires what is overdue, and returns the time until the next deadline.
+async fn sweep(
+    service: &Service,
+    left_alone: &mut BTreeMap<RunId, Timestamp>,
+) -> Result<Option<Duration>, RunnerError> {
+    let now = Timestamp::now();
+    left_alone.retain(|_, until| *until > now);
+    let (mut next, mut before) = (None, None);
+    loop {
+        let page = page(service, now, before.take()).await?;
+        for row in &page {
+            let Some(due) = row.pending_counts.due_at else { continue };
+            if due > now {
+                let later = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+                next = Some(next.map_or(later, |next: Duration| next.min(later)));
+            } else if !left_alone.contains_key(&row.id) && !expire(service, &row.id).await {
+                left_alone.insert(row.id.clone(), now + LEFT_ALONE);
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => before = Some(last.id.clone()),
+            Some(_) | None => return Ok(next),
+        }
+    }
+}
+
+async fn page(service: &Service, now: Timestamp, before: Option<RunId>) -> Result<Vec<RunRow>, RunnerError> {
+    let soon = now + LONGEST;
+    let filter =
+        RunFilter { status: Some(Status::Pending), due_by: Some(soon), before, limit: PAGE, ..RunFilter::default() };
+    service.runner().list(&filter).await
+}
+
+/// Whether the run was resumed, or is no longer pending.
+async fn expire(service: &Service, run: &RunId) -> bool {
+    match service.runner().resume_run(run, Input::Resume(Resume::default()), None).await {
+        Ok(_) | Err(RunnerError::NoSuchRun(_) | RunnerError::DrivenElsewhere { .. } | RunnerError::Closed) => true,
+        Err(error) => {
+            service.runner().report_undriven(run, &error).await;
+            false
+        }
+    }
+}
