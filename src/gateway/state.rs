@@ -80,7 +80,7 @@ impl Gateway {
 
     /// How many runs this process found that it cannot execute, because its configuration lacks their agent or server.
     pub fn blocked_runs(&self) -> usize {
-        self.inner.runner.load().blocked_runs()
+        self.shared.service.runner().blocked_runs()
     }
 
     /// The settings that apply to every request.

@@ -5,7 +5,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::core::error::ErrorCode;
-use crate::core::lifecycle::LifecycleEvent;
 use crate::gateway::problem::Problem;
 use crate::service::RunEvent;
 
