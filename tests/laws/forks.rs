@@ -122,3 +122,17 @@ fn only_a_fork_starts_a_budget_of_its_own() {
     let renewed = Event::Resumed { trace: trace(2), limits: Some(Limits::default().into()) };
     assert!(run.admit(&renewed).is_err());
 }
+
+/// A counterexample that `a_fork_has_its_message_before_the_model_is_called` found: a run without a tool budget whose
+/// model made only tool calls.
+#[test]
+fn a_fork_does_not_begin_after_calls_that_its_budget_rejects() {
+    let source = wild_journey(Tape::new(vec![
+        85, 2, 0, 0, 0, 25, 119, 239, 227, 60, 255, 96, 31, 173, 49, 254, 82, 189, 120, 78, 216, 178, 230, 49, 22, 38,
+        115, 24, 3, 2, 189, 157, 248, 253, 154, 228, 116, 33, 170, 230, 139, 150, 155, 25, 45, 123, 70, 192, 239,
+    ]));
+    let at = Run::fork_position(&source, true).unwrap();
+    let journal = forked(&source, at as usize, Some("look again"));
+    let whole = World::resume_run(&journal, Tape::blank()).into_ended();
+    assert!(asks_or_waits(&whole, journal.len()), "{}", to_json(&whole).join("\n"));
+}

@@ -42,24 +42,46 @@ impl Run {
     pub fn fork_position(source: &[Event], has_message: bool) -> Result<u64, InvalidEvent> {
         let Some((first, rest)) = source.split_first() else { return Ok(0) };
         let Some(mut run) = Self::replay([first])? else { return Ok(0) };
-        let (mut longest, mut before_turn) = (run.length(), run.length());
+        let (mut positions, mut before_turn) = (vec![run.length()], 1);
         for event in rest {
             if has_message && matches!(event, Event::Ended { ending } if ending.output().is_some()) {
                 return Ok(run.length());
             }
             if matches!(event, Event::ModelReplied { .. }) {
-                before_turn = longest;
+                before_turn = positions.len();
             }
             run.apply(event)?;
             if run.is_denied_by_policy(event) {
                 // A fork inside the turn would be denied again before the model is asked.
-                longest = before_turn;
+                positions.truncate(before_turn);
             }
             if run.is_fork_point() {
-                longest = run.length();
+                positions.push(run.length());
             }
         }
-        Ok(longest)
+        while let [_, .., last] = positions[..] {
+            let beginning = source.iter().take(usize::try_from(last).unwrap_or(usize::MAX));
+            if !Self::replay(beginning)?.is_some_and(|run| run.ends_as_fork()) {
+                break;
+            }
+            positions.pop();
+        }
+        Ok(positions.last().copied().unwrap_or_default())
+    }
+
+    /// Whether a fork that copies the journal up to here ends without a step that needs the outside world, for example
+    /// because it may run no tool and the model made only tool calls.
+    fn ends_as_fork(&self) -> bool {
+        let mut run = self.clone();
+        run.begin_fork(&self.started.spec.limits);
+        while let Step::Record(events) = run.next() {
+            for event in &events {
+                if matches!(event, Event::Ended { .. }) || run.apply(event).is_err() {
+                    return true;
+                }
+            }
+        }
+        matches!(run.next(), Step::Done(_))
     }
 
     /// The ending that follows from the journal alone, without a new event from outside.
