@@ -66,6 +66,9 @@ const IMPURE_WORDS: &[&str] = &[
 ];
 const IMPURE_STD: &[&str] = &["env", "fs", "io", "net", "process", "thread"];
 
+/// Crates of protocols and terminals, which the service must not use.
+const PROTOCOLS: &[&str] = &["axum", "clap", "http", "http_body", "hyper", "tower", "tower_http", "utoipa_axum"];
+
 const LONGEST_FILE: usize = 500;
 
 #[test]
@@ -78,6 +81,20 @@ fn the_core_is_pure() {
     let in_core = |file: &Path| room_and_module(file).0 == "core";
     let check = |file: &Path, source: &str| if in_core(file) { impurities(file, source) } else { Vec::new() };
     report("impurities in the core", each_source_file(check));
+}
+
+#[test]
+fn the_service_knows_no_protocol() {
+    let check = |file: &Path, source: &str| {
+        if room_and_module(file).0 != "service" {
+            return Vec::new();
+        }
+        let tokens = tokens(source);
+        let used =
+            PROTOCOLS.iter().flat_map(|name| paths_into(name, &tokens).into_iter().map(move |path| (name, path)));
+        used.map(|(name, path)| format!("{}:{}: {name}", file.display(), path.line)).collect()
+    };
+    report("protocols in the service", each_source_file(check));
 }
 
 #[test]

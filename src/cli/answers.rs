@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use crate::core::id::CallId;
-use crate::core::run::{Answer, Channel, Coverage, Decision, Resume, Scope};
+use crate::core::run::{Answer, Channel, Decision, Resume, Scope};
 use crate::core::tool::Arguments;
 pub(super) use file::read;
 pub(super) use inputs::{inputs, reactions, repeat};
@@ -63,15 +63,6 @@ pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
 /// An approval by the user of this terminal.
 pub(super) fn approval(scope: Scope, edited_arguments: Option<Arguments>) -> Decision {
     Decision { scope, edited_arguments, via: Channel::CommandLine, ..Decision::new(Answer::Approve, who()) }
-}
-
-/// The coverage of an approval beyond its call. Session and permanent approvals cover the same arguments unless the
-/// user asks for any arguments: the widest choice must be explicit.
-pub(super) fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
-    said.unwrap_or(match scope {
-        Scope::Once => Coverage::Tool,
-        Scope::Session | Scope::Always => Coverage::Arguments,
-    })
 }
 
 /// A denial by the user of this terminal.

@@ -182,7 +182,7 @@ struct GivenInput {
 }
 
 /// `"output": null` is an output; a missing field is no output.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
@@ -249,15 +249,10 @@ impl Answers {
 
 impl GivenResult {
     fn outcome(self, index: usize) -> Result<(CallId, Outcome), ServiceError> {
-        match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
-            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
-            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
-            _ => Err(ServiceError::invalid(
-                format!("/results/{index}"),
-                "give exactly one of `output`, `error` and `abandoned`",
-            )),
-        }
+        outcome(self.call_id, self.output, self.error, self.abandoned).ok_or_else(|| {
+            let pointer = format!("/results/{index}");
+            ServiceError::invalid(pointer, "give exactly one of `output`, `error` and `abandoned`")
+        })
     }
 }
 
@@ -315,6 +310,21 @@ impl From<CoverageView> for Coverage {
             CoverageView::Tool => Self::Tool,
             CoverageView::Arguments => Self::Arguments,
         }
+    }
+}
+
+/// The outcome of an external tool: exactly one of an output, an error, and `abandoned`.
+pub fn outcome(
+    call: CallId,
+    output: Option<Value>,
+    error: Option<String>,
+    abandoned: bool,
+) -> Option<(CallId, Outcome)> {
+    match (output, error, abandoned) {
+        (Some(output), None, false) => Some(ResultFor::output(call, output)),
+        (None, Some(error), false) => Some(ResultFor::error(call, error)),
+        (None, None, true) => Some(ResultFor::abandoned(call)),
+        _ => None,
     }
 }
 

@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{coverage, who};
+use super::who;
 use crate::cli::binding_digest;
 use crate::cli::error::CliError;
 use crate::core::id::CallId;
 use crate::core::run::{Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, Resume, Scope};
 use crate::core::tool::{Arguments, Choice, ElicitationResponses, Outcome};
-use crate::runner::ResultFor;
+use crate::service::{coverage, outcome, present};
 
 /// A file of answers, JSON.
 #[derive(Debug, Default, Deserialize)]
@@ -73,11 +73,6 @@ struct WrittenInput {
     by: Option<String>,
 }
 
-/// `"output": null` is an output; a missing one is none.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
 /// Reads a file of answers.
 pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
     let file: AnswersFile = serde_json::from_str(text).map_err(|error| {
@@ -103,15 +98,8 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
 
 impl WrittenResult {
     fn outcome(self) -> Result<(CallId, Outcome), CliError> {
-        match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Ok(ResultFor::output(self.call_id, output)),
-            (None, Some(error), false) => Ok(ResultFor::error(self.call_id, error)),
-            (None, None, true) => Ok(ResultFor::abandoned(self.call_id)),
-            _ => {
-                let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
-                Err(CliError::usage(message))
-            }
-        }
+        let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
+        outcome(self.call_id, self.output, self.error, self.abandoned).ok_or_else(|| CliError::usage(message))
     }
 }
 
@@ -160,6 +148,7 @@ mod tests {
 
     use super::*;
     use crate::core::tool::ToolOutput;
+    use crate::runner::ResultFor;
 
     #[test]
     fn a_file_gives_outputs_errors_and_abandoned_calls() {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::calls::Calls;
 use super::continue_run::GoingOn;
 use crate::app::App;
-use crate::cli::answers::{approval, coverage, edited_arguments};
+use crate::cli::answers::{approval, edited_arguments};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -14,6 +14,7 @@ use crate::cli::run_arg::find;
 use crate::cli::time_arg::Moment;
 use crate::core::run::{Coverage, Decision, Resume, Scope};
 use crate::core::tool::Arguments;
+use crate::service::coverage;
 
 const EXAMPLES: &str = "\
 Examples:
