@@ -56,9 +56,10 @@
 //! # Modules
 //!
 //! [`core`] is pure: it folds journals into runs and decides the next step. [`ports`] are the traits of the loop's
-//! dependencies. [`driver`] is the loop, [`runner`] the public entry point. [`models`], [`mcp`], [`stores`],
-//! [`approvals`], [`validation`] and [`telemetry`] are adapters. [`config`] reads files, and [`app`] builds a program
-//! from them. ARCHITECTURE.md has the map, the laws, and where to add code.
+//! dependencies. [`driver`] is the loop, [`runner`] the public entry point. [`service`] is what surfaces share, and
+//! [`gateway`] is the HTTP API. [`models`], [`mcp`], [`stores`], [`approvals`], [`validation`] and [`telemetry`] are
+//! adapters. [`config`] reads files, and [`app`] builds a program from them. ARCHITECTURE.md has the map, the laws, and
+//! where to add code.
 
 pub mod core;
 pub mod ports;

@@ -84,6 +84,9 @@ const IMPURE_WORDS: &[&str] = &[
 ];
 const IMPURE_STD: &[&str] = &["env", "fs", "io", "net", "process", "thread"];
 
+/// Crates of protocols and terminals, which the service must not use.
+const PROTOCOLS: &[&str] = &["axum", "clap", "http", "http_body", "hyper", "tower", "tower_http", "utoipa_axum"];
+
 const LONGEST_FILE: usize = 500;
 
 /// Rooms whose files hardly import each other in a circle.
@@ -121,6 +124,20 @@ fn import_circles_are_few_and_small() {
     let large = |circle: &&String| circle.split(", ").count() > LARGEST_CIRCLE;
     report("large import circles", circles.iter().filter(large).cloned().collect());
     assert!(circles.len() <= MOST_CIRCLES, "{} import circles:\n{}", circles.len(), circles.join("\n"));
+}
+
+#[test]
+fn the_service_knows_no_protocol() {
+    let check = |file: &Path, source: &str| {
+        if room_and_module(file).0 != "service" {
+            return Vec::new();
+        }
+        let tokens = tokens(source);
+        let used =
+            PROTOCOLS.iter().flat_map(|name| paths_into(name, &tokens).into_iter().map(move |path| (name, path)));
+        used.map(|(name, path)| format!("{}:{}: {name}", file.display(), path.line)).collect()
+    };
+    report("protocols in the service", each_source_file(check));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::error::CliError;
 use crate::core::id::CallId;
 use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Resume, Scope};
 use crate::core::tool::Arguments;
+use crate::service::coverage;
 pub(super) use file::read;
 pub(super) use inputs::{inputs, reactions, repeat};
 pub(super) use questions::{asked, choice, questions};
@@ -87,15 +88,6 @@ pub(super) fn approval(scope: Scope, covers: Option<Coverage>, edited_arguments:
         via: Channel::CommandLine,
         ..Decision::new(DecisionKind::Approve, who())
     }
-}
-
-/// The coverage of an approval beyond its call. Session and permanent approvals cover the same arguments unless the
-/// user asks for any arguments: the widest choice must be explicit.
-fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
-    said.unwrap_or(match scope {
-        Scope::Once => Coverage::Tool,
-        Scope::Session | Scope::Always => Coverage::Arguments,
-    })
 }
 
 /// A denial by the user of this terminal.

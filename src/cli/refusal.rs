@@ -1,15 +1,17 @@
 //! Errors of a rejected resume for people: with details from the journal, and in words where the API returns JSON.
 
-use super::approvals::asked_again;
 use super::error::CliError;
 use super::exit::Exit;
 use super::text::one_line;
 use super::view::{by_way_of, clock, findings};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Authorization, CallVerdict, DecisionKind, Event, JournalEntry, Resume, ResumeError};
+use crate::core::run::{
+    Authorization, CallVerdict, DecisionKind, Event, JournalEntry, PendingItem, Resume, ResumeError,
+};
 use crate::core::tool::escape_untrusted;
 use crate::runner::RunnerError;
+use crate::service::inbox_of;
 
 /// The length limit of a quoted reason for a rejected call.
 const QUOTED: usize = 200;
@@ -141,6 +143,17 @@ fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
         }
     }
     told
+}
+
+/// Whether one of these calls requires approval again because something changed.
+async fn asked_again(app: &App, run: &RunId, calls: &[CallId]) -> Result<bool, CliError> {
+    Ok(inbox_of(&app.runner, run).await?.iter().any(|waiting| match &waiting.item {
+        PendingItem::Approval { call_id, differences, .. } => calls.contains(call_id) && !differences.is_empty(),
+        PendingItem::ExternalResult { .. }
+        | PendingItem::Question { .. }
+        | PendingItem::Input { .. }
+        | PendingItem::Task { .. } => false,
+    }))
 }
 
 #[cfg(test)]

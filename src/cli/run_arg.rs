@@ -4,11 +4,10 @@ use super::error::CliError;
 use super::text::list;
 use crate::app::App;
 use crate::core::id::RunId;
-use crate::ports::{RunFilter, RunRow};
+use crate::ports::RunFilter;
 use crate::runner::RunnerError;
+use crate::service::every_run;
 
-/// The page size of the search.
-const PAGE: usize = 1_000;
 /// The number of candidates that an error lists.
 const NAMED: usize = 5;
 
@@ -34,17 +33,7 @@ pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
 }
 
 async fn all(app: &App) -> Result<Vec<RunId>, CliError> {
-    let mut filter = RunFilter { limit: PAGE, ..RunFilter::default() };
-    let mut runs: Vec<RunId> = Vec::new();
-    loop {
-        let page: Vec<RunRow> = app.runner.list(&filter).await?;
-        let is_last = page.len() < PAGE;
-        runs.extend(page.into_iter().map(|row| row.id));
-        filter.before = runs.last().cloned();
-        if is_last {
-            return Ok(runs);
-        }
-    }
+    Ok(every_run(&app.runner, RunFilter::default()).await?.into_iter().map(|row| row.id).collect())
 }
 
 fn choose(named: &str, runs: &[RunId]) -> Result<RunId, CliError> {

@@ -183,7 +183,7 @@ struct GivenInput {
 }
 
 /// `"output": null` is an output; a missing field is no output.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
@@ -249,15 +249,11 @@ impl Answers {
 
 impl GivenResult {
     fn answer(self, index: usize) -> Result<(CallId, Answer), ServiceError> {
-        match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Ok((self.call_id, Answer::output(output))),
-            (None, Some(error), false) => Ok((self.call_id, Answer::error(error))),
-            (None, None, true) => Ok((self.call_id, Answer::abandoned())),
-            _ => Err(ServiceError::invalid(
-                format!("/results/{index}"),
-                "give exactly one of `output`, `error` and `abandoned`",
-            )),
-        }
+        let answer = result(self.output, self.error, self.abandoned).ok_or_else(|| {
+            let pointer = format!("/results/{index}");
+            ServiceError::invalid(pointer, "give exactly one of `output`, `error` and `abandoned`")
+        })?;
+        Ok((self.call_id, answer))
     }
 }
 
@@ -315,6 +311,16 @@ impl From<CoverageView> for Coverage {
             CoverageView::Tool => Self::Tool,
             CoverageView::Arguments => Self::Arguments,
         }
+    }
+}
+
+/// The answer of an external tool: exactly one of an output, an error, and `abandoned`.
+pub fn result(output: Option<Value>, error: Option<String>, abandoned: bool) -> Option<Answer> {
+    match (output, error, abandoned) {
+        (Some(output), None, false) => Some(Answer::output(output)),
+        (None, Some(error), false) => Some(Answer::error(error)),
+        (None, None, true) => Some(Answer::abandoned()),
+        _ => None,
     }
 }
 

@@ -11,6 +11,7 @@ mod approval_id;
 mod authorize;
 mod error;
 mod event_stream;
+mod every_run;
 mod field_pointers;
 mod grants;
 mod inbox;
@@ -20,13 +21,14 @@ mod tools;
 mod webhooks;
 mod worker;
 
-pub use answers::{Answers, Verdict, coverage};
+pub use answers::{Answers, Verdict, coverage, present, result};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use error::{FieldError, ServiceError};
 pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until};
+pub use every_run::every_run;
 pub use field_pointers::FieldPointers;
-pub use inbox::{Approval, ApprovalState};
+pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun, inbox, inbox_of};
 pub use runs::{TenantRun, TenantRunner};
 pub use shared::Service;
 pub use webhooks::{

@@ -1,5 +1,5 @@
-//! Runs of one tenant: the runner, limited to one caller. Resources of other tenants are out of reach, so that no handler can forget to
-//! check the tenant.
+//! Runs of one tenant: the runner, limited to one caller. Resources of other tenants are out of reach, so that no
+//! surface can forget to check the tenant.
 
 use std::sync::Arc;
 

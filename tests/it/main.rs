@@ -11,5 +11,6 @@ mod mcp;
 mod models;
 mod ownership;
 mod runner;
+mod service;
 mod stores;
 mod telemetry;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{coverage, who};
+use super::who;
 use crate::cli::binding_digest;
 use crate::cli::error::CliError;
 use crate::core::id::CallId;
@@ -12,6 +12,7 @@ use crate::core::run::{
     Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
 };
 use crate::core::tool::{Arguments, Choice, ElicitationResponses};
+use crate::service::{coverage, present, result};
 
 /// A file of answers, JSON.
 #[derive(Debug, Default, Deserialize)]
@@ -74,11 +75,6 @@ struct WrittenInput {
     by: Option<String>,
 }
 
-/// `"output": null` is an output; a missing one is none.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
 /// Reads a file of answers.
 pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
     let file: AnswersFile = serde_json::from_str(text).map_err(|error| {
@@ -98,15 +94,11 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
 
 impl WrittenResult {
     fn answer(self) -> Result<(CallId, Answer), CliError> {
-        match (self.output, self.error, self.abandoned) {
-            (Some(output), None, false) => Ok((self.call_id, Answer::output(output))),
-            (None, Some(error), false) => Ok((self.call_id, Answer::error(error))),
-            (None, None, true) => Ok((self.call_id, Answer::abandoned())),
-            _ => {
-                let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
-                Err(CliError::usage(message))
-            }
-        }
+        let Some(answer) = result(self.output, self.error, self.abandoned) else {
+            let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
+            return Err(CliError::usage(message));
+        };
+        Ok((self.call_id, answer))
     }
 }
 

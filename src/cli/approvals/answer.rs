@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::continue_run::GoingOn;
-use super::pending::of_run;
 use crate::app::App;
 use crate::cli::answers::{asked, choice, reactions};
 use crate::cli::error::CliError;
@@ -14,6 +13,7 @@ use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Channel, ElicitationAnswer, HumanAnswer, PendingItem, Resume};
 use crate::core::tool::{Ask, Choice};
+use crate::service::inbox_of;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,7 +66,7 @@ impl Answer {
 
     async fn resume(&self, app: &App, run: &RunId) -> Result<Resume, CliError> {
         let call = CallId::from(self.call.as_str());
-        let waiting = of_run(app, run).await?;
+        let waiting = inbox_of(&app.runner, run).await?;
         let here = waiting.iter().find(|waiting| *waiting.call() == call);
         let resume = Resume::default().partial();
         match here.map(|waiting| (&waiting.item, waiting.version)) {

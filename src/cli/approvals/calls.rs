@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
-use super::pending::{Waiting, of_run};
 use super::show::nothing_waits;
 use crate::app::App;
 use crate::cli::binding_digest::{self, Seen};
@@ -12,6 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, Decision, PendingItem, Resume};
+use crate::service::{InboxItem, inbox_of};
 
 /// Call selection: by id, all at once, or up to an event.
 #[derive(Args, Debug)]
@@ -82,8 +82,8 @@ impl Calls {
     /// Resolves the selection. Each decision is bound to the call that is pending now, or to the digest that the user
     /// saw.
     pub(super) async fn choose(&self, app: &App, run: &RunId) -> Result<Chosen, CliError> {
-        let mut waiting = of_run(app, run).await?;
-        waiting.retain(Waiting::is_approval);
+        let mut waiting = inbox_of(&app.runner, run).await?;
+        waiting.retain(InboxItem::is_approval);
         if self.calls.is_empty() {
             waiting.retain(|waiting| self.up_to.is_none_or(|event| asked_at(&waiting.item) <= event));
             if waiting.is_empty() {
@@ -101,7 +101,7 @@ impl Calls {
     }
 }
 
-fn digest(waiting: &Waiting) -> Option<(CallId, String)> {
+fn digest(waiting: &InboxItem) -> Option<(CallId, String)> {
     Some((waiting.call().clone(), waiting.seen.clone()?))
 }
 
@@ -114,6 +114,6 @@ fn asked_at(item: &PendingItem) -> u64 {
 
 /// Lists the calls of a run that require approval, for an error message.
 pub(super) async fn that_wait(app: &App, run: &RunId) -> Result<String, CliError> {
-    let waiting = of_run(app, run).await?;
+    let waiting = inbox_of(&app.runner, run).await?;
     Ok(list(waiting.iter().map(|waiting| waiting.call().to_string())))
 }

@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::calls::that_wait;
-use super::pending::of_run;
 use super::show::whole;
 use crate::app::App;
 use crate::cli::answers::who;
@@ -18,6 +17,7 @@ use crate::cli::{binding_digest, close_after, refusal, report};
 use crate::core::id::RunId;
 use crate::core::run::{Input, Resume, ResumeError, Status};
 use crate::runner::{Report, RunnerError};
+use crate::service::inbox_of;
 
 /// Flags for how the run resumes and who decides.
 #[derive(Args, Debug)]
@@ -136,7 +136,7 @@ impl GoingOn {
             out.json(&ResultLine::refused(&app.runner.report(run).await?, &error));
         } else {
             let again = setup::again(&self.config, &self.changes);
-            for waiting in of_run(app, run).await?.iter().filter(|waiting| drifted.contains(waiting.call())) {
+            for waiting in inbox_of(&app.runner, run).await?.iter().filter(|waiting| drifted.contains(waiting.call())) {
                 whole(waiting, &again, out).into_iter().for_each(|line| out.line(line));
             }
         }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use clap::Args;
 use jiff::Timestamp;
 
-use super::pending::{Found, Unreadable, Waiting, Wanted, everywhere, of_run};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -17,6 +16,7 @@ use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
 use crate::core::run::PendingItem;
 use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
+use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun, inbox, inbox_of};
 
 /// List pending approvals and questions of all runs
 #[derive(Args, Debug)]
@@ -47,14 +47,14 @@ impl List {
         setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let found = self.found(&app).await;
         crate::cli::close(app, out).await;
-        let Found { waiting, unreadable } = found?;
+        let Inbox { waiting, unreadable } = found?;
         if self.json {
             waiting.iter().for_each(|waiting| out.json(waiting));
             unreadable.iter().for_each(|unreadable| out.json(unreadable));
         } else {
             self.tell(&waiting, out);
         }
-        for Unreadable { run_id, error, .. } in &unreadable {
+        for UnreadableRun { run_id, error, .. } in &unreadable {
             let paint = out.note_paint();
             out.note(format!(
                 "{} the pending items of {run_id} cannot be read: {}",
@@ -65,16 +65,16 @@ impl List {
         Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Failed })
     }
 
-    async fn found(&self, app: &App) -> Result<Found, CliError> {
+    async fn found(&self, app: &App) -> Result<Inbox, CliError> {
         if let Some(run) = &self.run {
-            let waiting = of_run(app, &find(app, run).await?).await?;
-            return Ok(Found { waiting, ..Found::default() });
+            let waiting = inbox_of(&app.runner, &find(app, run).await?).await?;
+            return Ok(Inbox { waiting, ..Inbox::default() });
         }
         let (agent, session) = (self.agent.as_deref().map(Into::into), self.session.as_deref().map(Into::into));
-        everywhere(app, &Wanted { agent, session }).await
+        Ok(inbox(&app.runner, &InboxFilter { agent, session }).await?)
     }
 
-    fn tell(&self, waiting: &[Waiting], out: &mut Output) {
+    fn tell(&self, waiting: &[InboxItem], out: &mut Output) {
         let Some(first) = waiting.first() else { return out.note("there are no pending approvals or questions") };
         let (now, paint) = (Timestamp::now(), out.paint());
         waiting.iter().flat_map(|waiting| lines(waiting, now, paint)).for_each(|line| out.line(line));
@@ -86,7 +86,7 @@ impl List {
     }
 }
 
-fn lines(waiting: &Waiting, now: Timestamp, paint: Paint) -> Vec<String> {
+fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
     let mut lines = match &waiting.item {
         PendingItem::Approval { summary, rule, why, policy, differences, in_doubt, origin, arguments, .. } => {

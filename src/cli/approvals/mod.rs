@@ -9,14 +9,11 @@ mod expire;
 mod extend;
 mod grants;
 mod list;
-mod pending;
 mod revoke;
 mod show;
 mod suggest;
 
 use clap::{Args, Subcommand};
-
-pub(super) use pending::asked_again;
 
 use super::error::CliError;
 use super::exit::Exit;

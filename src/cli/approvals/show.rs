@@ -4,7 +4,6 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::pending::{Waiting, of_run};
 use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -17,6 +16,7 @@ use crate::cli::view::{self, Again};
 use crate::core::id::RunId;
 use crate::core::run::PendingItem;
 use crate::core::tool::escape_untrusted;
+use crate::service::{InboxItem, inbox_of};
 
 /// Show pending approvals and questions in full
 #[derive(Args, Debug)]
@@ -54,9 +54,9 @@ impl Show {
         Ok(Exit::Done)
     }
 
-    async fn waiting(&self, app: &App) -> Result<Vec<Waiting>, CliError> {
+    async fn waiting(&self, app: &App) -> Result<Vec<InboxItem>, CliError> {
         let run = find(app, &self.run).await?;
-        let mut waiting = of_run(app, &run).await?;
+        let mut waiting = inbox_of(&app.runner, &run).await?;
         let Some(call) = &self.call else {
             return if waiting.is_empty() { Err(nothing_waits(&run)) } else { Ok(waiting) };
         };
@@ -80,7 +80,7 @@ pub(super) fn nothing_waits(run: &RunId) -> CliError {
 }
 
 /// A pending item in full, with the commands that settle it.
-pub(super) fn whole(waiting: &Waiting, again: &Again, out: &Output) -> Vec<String> {
+pub(super) fn whole(waiting: &InboxItem, again: &Again, out: &Output) -> Vec<String> {
     let (paint, item, now) = (out.paint(), &waiting.item, Timestamp::now());
     let waits = match item {
         PendingItem::Approval { .. } => "requires approval",
@@ -147,7 +147,7 @@ fn quoted(what: &str, words: &str) -> Vec<String> {
     head.into_iter().chain(words.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
-fn how(waiting: &Waiting, again: &Again) -> Vec<String> {
+fn how(waiting: &InboxItem, again: &Again) -> Vec<String> {
     let (run, call) = (waiting.run_id.as_str(), waiting.call().as_str());
     let seen: Vec<&str> = waiting.seen.iter().flat_map(|seen| ["--seen", seen.as_str()]).collect();
     let command = |verb: &'static str, more: &[&str]| {

@@ -5,11 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::core::chat::Role;
 use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
 use crate::gateway::runs::pending::{ApprovalView, PendingView};
 use crate::gateway::runs::view::StatusView;
-use crate::service::{Approval, ApprovalState};
+use crate::service::{Approval, ApprovalState, CallContext};
 
 /// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
@@ -108,8 +107,7 @@ impl InboxView {
         let PendingView::Approval(call) = PendingView::of(approval.of.id(), &approval.item) else { return None };
         let (row, run) = (&approval.of.row, &approval.run);
         let started = run.started();
-        let asked = run.call(approval.call());
-        let said = run.messages().iter().rfind(|message| message.role == Role::Assistant).map(|message| message.text());
+        let CallContext { task, said, description, written } = CallContext::of(run, approval.call());
         let (status, decision) = match &approval.fate {
             ApprovalState::Pending => (ApprovalStateView::Pending, None),
             ApprovalState::Decided { decision, at } => {
@@ -130,10 +128,10 @@ impl InboxView {
             principal: started.spec.principal.as_ref().map(ToString::to_string),
             created_by: started.by.clone(),
             title: row.title.clone(),
-            task: started.input.text(),
-            said: said.unwrap_or_default(),
-            description: asked.and_then(|call| call.tool.as_ref()).map(|tool| tool.description.clone()),
-            written: asked.filter(|call| call.edited.is_some()).map(|call| call.asked.arguments.to_value()),
+            task,
+            said,
+            description,
+            written: written.map(|arguments| arguments.to_value()),
             call,
         })
     }

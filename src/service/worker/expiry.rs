@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{PAGE, pause};
+use super::pause;
 use crate::core::id::RunId;
 use crate::core::run::{Input, Resume, Status};
 use crate::ports::{RunFilter, RunRow};
 use crate::runner::RunnerError;
+use crate::service::every_run::every_run;
 use crate::service::shared::Service;
 
 /// The longest sleep: a new item may expire before any that is known.
@@ -41,30 +42,23 @@ async fn sweep(
 ) -> Result<Option<Duration>, RunnerError> {
     let now = Timestamp::now();
     left_alone.retain(|_, until| *until > now);
-    let (mut next, mut before) = (None, None);
-    loop {
-        let page = page(service, now, before.take()).await?;
-        for row in &page {
-            let Some(due) = row.pending_counts.due_at else { continue };
-            if due > now {
-                let later = Duration::try_from(due.duration_since(now)).unwrap_or_default();
-                next = Some(next.map_or(later, |next: Duration| next.min(later)));
-            } else if !left_alone.contains_key(&row.id) && !expire(service, &row.id).await {
-                left_alone.insert(row.id.clone(), now + LEFT_ALONE);
-            }
-        }
-        match page.last() {
-            Some(last) if page.len() == PAGE => before = Some(last.id.clone()),
-            Some(_) | None => return Ok(next),
+    let mut next: Option<Duration> = None;
+    for row in due_soon(service, now).await? {
+        let Some(due) = row.pending_counts.due_at else { continue };
+        if due > now {
+            let later = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+            next = Some(next.map_or(later, |next| next.min(later)));
+        } else if !left_alone.contains_key(&row.id) && !expire(service, &row.id).await {
+            left_alone.insert(row.id, now + LEFT_ALONE);
         }
     }
+    Ok(next)
 }
 
-async fn page(service: &Service, now: Timestamp, before: Option<RunId>) -> Result<Vec<RunRow>, RunnerError> {
-    let soon = now + LONGEST;
-    let filter =
-        RunFilter { status: Some(Status::Pending), due_by: Some(soon), before, limit: PAGE, ..RunFilter::default() };
-    service.runner().list(&filter).await
+async fn due_soon(service: &Service, now: Timestamp) -> Result<Vec<RunRow>, RunnerError> {
+    let soon = Some(now + LONGEST);
+    let filter = RunFilter { status: Some(Status::Pending), due_by: soon, ..RunFilter::default() };
+    every_run(&service.runner(), filter).await
 }
 
 /// Whether the run was resumed, or is no longer pending.

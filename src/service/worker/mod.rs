@@ -15,9 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::shared::Service;
 
-/// How many rows of the index are read at a time.
-const PAGE: usize = 500;
-
 /// The worker's tasks, which run until the service stops. Dropping this aborts them.
 pub struct Worker {
     tasks: JoinSet<()>,

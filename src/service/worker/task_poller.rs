@@ -9,11 +9,12 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::{PAGE, pause};
+use super::pause;
 use crate::core::id::RunId;
 use crate::core::run::Status;
 use crate::ports::{PendingKind, RunFilter};
 use crate::runner::{Polled, RunnerError};
+use crate::service::every_run::every_run;
 use crate::service::shared::Service;
 
 /// How many runs are polled at once, not counting those with slow servers.
@@ -120,20 +121,7 @@ async fn poll(service: Service, run: RunId) -> (RunId, Option<Instant>) {
 
 /// The runs that wait for tasks.
 async fn waiting(service: &Service) -> Result<Vec<RunId>, RunnerError> {
-    let mut filter = RunFilter {
-        status: Some(Status::Pending),
-        pending_kind: Some(PendingKind::Task),
-        limit: PAGE,
-        ..RunFilter::default()
-    };
-    let mut runs: Vec<RunId> = Vec::new();
-    loop {
-        let page = service.runner().list(&filter).await?;
-        let is_last = page.len() < PAGE;
-        runs.extend(page.into_iter().map(|row| row.id));
-        filter.before = runs.last().cloned();
-        if is_last {
-            return Ok(runs);
-        }
-    }
+    let filter =
+        RunFilter { status: Some(Status::Pending), pending_kind: Some(PendingKind::Task), ..RunFilter::default() };
+    Ok(every_run(&service.runner(), filter).await?.into_iter().map(|row| row.id).collect())
 }

@@ -1,11 +1,8 @@
-//! Inbox: approvals of one tenant. The index has the runs that require approval; the request and its outcome are in the run's
-//! journal, at the position in the approval's id.
+//! Approvals of one tenant: listing, reading, deciding and extending them. The index has the runs that require approval;
+//! the request and its outcome are in the run's journal, at the position in the approval's id.
 
 use jiff::Timestamp;
 
-use super::approval_id::ApprovalId;
-use super::error::ServiceError;
-use super::runs::{TenantRun, TenantRunner};
 use crate::core::error::ErrorCode;
 use crate::core::id::CallId;
 use crate::core::run::{
@@ -13,6 +10,9 @@ use crate::core::run::{
 };
 use crate::core::trace::Trace;
 use crate::ports::{PendingKind, RunFilter};
+use crate::service::approval_id::ApprovalId;
+use crate::service::error::ServiceError;
+use crate::service::runs::{TenantRun, TenantRunner};
 
 /// An approval: the question whether one call may run.
 pub struct Approval {

@@ -1,0 +1,39 @@
+//! Context of a call: what a person needs to judge whether the call is wanted.
+
+use serde::Serialize;
+
+use crate::core::chat::Role;
+use crate::core::id::CallId;
+use crate::core::run::Run;
+use crate::core::tool::Arguments;
+
+/// The context of a call, which a user needs to judge whether the call is wanted.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallContext {
+    /// The input of the run.
+    pub task: String,
+    /// The model's text beside the calls of its turn.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub said: String,
+    /// The tool's description, written by its provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The model's original arguments, if a person edited them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<Arguments>,
+}
+
+impl CallContext {
+    /// The context of a call of the run.
+    pub fn of(run: &Run, call: &CallId) -> Self {
+        let call = run.call(call);
+        let messages = run.messages();
+        let said = messages.iter().rfind(|message| message.role == Role::Assistant);
+        Self {
+            task: run.started().input.text(),
+            said: said.map(|message| message.text()).unwrap_or_default(),
+            description: call.and_then(|call| call.tool.as_ref()).map(|tool| tool.description.clone()),
+            written: call.filter(|call| call.edited.is_some()).map(|call| call.asked.arguments.clone()),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Pending approvals and questions of the runs in the store.
+
+use serde::Serialize;
+
+use super::context::CallContext;
+use crate::core::error::{ErrorCode, Failure};
+use crate::core::id::{AgentName, CallId, RunId, SessionId};
+use crate::core::run::{PendingCounts, PendingItem, Status};
+use crate::ports::{RunFilter, RunRow};
+use crate::runner::{AgentRunner, RunnerError};
+use crate::service::every_run::every_run;
+
+/// A pending item that a person has to decide or answer. Serialized as one flat object with the fields of the item.
+#[derive(Clone, Debug, Serialize)]
+pub struct InboxItem {
+    /// The run with the pending item.
+    pub run_id: RunId,
+    /// The agent of the run.
+    pub agent: AgentName,
+    /// The session of the run.
+    pub session_id: SessionId,
+    /// The length of the run's journal.
+    pub version: u64,
+    /// The digest of the pending call. A decision with `--seen` is rejected once the pending call differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
+    /// The context of the call.
+    #[serde(flatten)]
+    pub context: CallContext,
+    /// The pending item.
+    #[serde(flatten)]
+    pub item: PendingItem,
+}
+
+/// Filters of the listing.
+#[derive(Clone, Debug, Default)]
+pub struct InboxFilter {
+    /// Only items of runs of this agent.
+    pub agent: Option<AgentName>,
+    /// Only items of runs of this session.
+    pub session: Option<SessionId>,
+}
+
+/// A run whose pending items cannot be read, for example a run written by a newer toolgate.
+#[derive(Debug, Serialize)]
+pub struct UnreadableRun {
+    /// Always `unreadable`.
+    kind: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// The error of the read.
+    pub error: Failure,
+}
+
+/// The pending items, oldest run first, and the runs that cannot be read.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    /// The items.
+    pub waiting: Vec<InboxItem>,
+    /// The runs that cannot be read.
+    pub unreadable: Vec<UnreadableRun>,
+}
+
+/// All items that wait for a person. An unreadable journal hides only the pending items of its own run.
+pub async fn inbox(runner: &AgentRunner, filter: &InboxFilter) -> Result<Inbox, RunnerError> {
+    let pending =
+        rows(runner, filter, Status::Pending).await?.into_iter().filter(|row| waits_for_people(&row.pending_counts));
+    let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
+    // A running run may already wait for an approval while other calls execute; the index does not show that yet.
+    runs.extend(rows(runner, filter, Status::Running).await?.into_iter().map(|row| row.id));
+    runs.sort();
+    runs.dedup();
+    let mut found = Inbox::default();
+    for run_id in runs {
+        match inbox_of(runner, &run_id).await {
+            Ok(waiting) => found.waiting.extend(waiting),
+            Err(error) if error.code() == ErrorCode::JournalCorrupt => {
+                let error = Failure::new(error.code(), error.to_string()).retryable(error.is_retryable());
+                found.unreadable.push(UnreadableRun { kind: "unreadable", run_id, error });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+async fn rows(runner: &AgentRunner, filter: &InboxFilter, status: Status) -> Result<Vec<RunRow>, RunnerError> {
+    let (agent, session) = (filter.agent.clone(), filter.session.clone());
+    every_run(runner, RunFilter { status: Some(status), agent, session, ..RunFilter::default() }).await
+}
+
+/// Decides by the index, so that runs that wait for something else are not read. A row without any count is older than
+/// the counts.
+fn waits_for_people(pending_counts: &PendingCounts) -> bool {
+    pending_counts.approvals > 0
+        || pending_counts.answers > 0
+        || (pending_counts.results == 0 && pending_counts.tasks == 0)
+}
+
+/// The items of this run that wait for a person, in the order of its calls.
+pub async fn inbox_of(runner: &AgentRunner, id: &RunId) -> Result<Vec<InboxItem>, RunnerError> {
+    let run = runner.load(id).await?;
+    let started = run.started();
+    let waiting = run.pending_items().into_iter().filter(is_for_people).map(|item| InboxItem {
+        run_id: id.clone(),
+        agent: started.spec.agent.clone(),
+        session_id: started.session.clone(),
+        version: run.length(),
+        seen: item.binding().map(|binding| binding.digest(id, item.call_id())),
+        context: CallContext::of(&run, item.call_id()),
+        item,
+    });
+    Ok(waiting.collect())
+}
+
+fn is_for_people(item: &PendingItem) -> bool {
+    match item {
+        PendingItem::Approval { .. } | PendingItem::Question { .. } | PendingItem::Input { .. } => true,
+        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => false,
+    }
+}
+
+impl InboxItem {
+    /// The call of the pending item.
+    pub fn call(&self) -> &CallId {
+        self.item.call_id()
+    }
+
+    /// Whether the item is a pending approval.
+    pub fn is_approval(&self) -> bool {
+        matches!(self.item, PendingItem::Approval { .. })
+    }
+}
