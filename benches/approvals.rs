@@ -15,7 +15,7 @@ use toolgate::approvals::CachedApprovals;
 use toolgate::core::id::{GrantId, Tenant};
 use toolgate::core::run::Channel;
 use toolgate::core::tool::{Origin, ToolName};
-use toolgate::ports::{ApprovalCache, Asker, Grant, Guarded};
+use toolgate::ports::{ApprovalCache, Grant, GrantContext, GuardedTool};
 use toolgate::stores::{Durability, SqliteStore};
 
 const TOOLS: usize = 300;
@@ -34,8 +34,8 @@ async fn main() {
     }
     let store: Arc<dyn ApprovalCache> = Arc::new(store);
     let cache = CachedApprovals::new(store.clone(), Duration::from_secs(3600), Duration::from_secs(3600));
-    let tools: Vec<Guarded> = (0..TOOLS).map(guarded).collect();
-    let map: HashMap<Guarded, GrantId> =
+    let tools: Vec<GuardedTool> = (0..TOOLS).map(guarded).collect();
+    let map: HashMap<GuardedTool, GrantId> =
         tools.iter().step_by(GRANTED_EVERY).map(|tool| (tool.clone(), "grant".into())).collect();
     let held: Vec<GrantId> = (0..8).map(|number| grant(number * GRANTED_EVERY).id).collect();
 
@@ -60,8 +60,9 @@ async fn main() {
     println!("\n{}", json!({"bench": "approvals", "unit": "us a turn", "rows": rows}));
 }
 
-async fn found(cache: &dyn ApprovalCache, tools: &[Guarded]) -> usize {
-    let asker = Asker { tenant: Tenant::default(), session: "talk".into(), agent: "desk".into(), principal: None };
+async fn found(cache: &dyn ApprovalCache, tools: &[GuardedTool]) -> usize {
+    let asker =
+        GrantContext { tenant: Tenant::default(), session: "talk".into(), agent: "desk".into(), principal: None };
     cache.granted(&asker, tools, Timestamp::now()).await.unwrap().len()
 }
 
@@ -82,8 +83,8 @@ fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-fn guarded(number: usize) -> Guarded {
-    Guarded { tool: name(number), definition: format!("sha256:{number:064x}") }
+fn guarded(number: usize) -> GuardedTool {
+    GuardedTool { tool: name(number), definition: format!("sha256:{number:064x}") }
 }
 
 fn name(number: usize) -> ToolName {

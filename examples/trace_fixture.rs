@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             if matches!(recorded.event, Event::Resumed { .. }) {
                 let before = &journal.events[..index];
                 sink.released(&journal.run, recorded.at - SignedDuration::from_millis(500));
-                sink.took_up(&journal.run, before);
+                sink.claimed(&journal.run, before);
             }
             sink.observe(&journal.run, &Update::JournalEntry(recorded.clone()));
         }

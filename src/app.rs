@@ -3,7 +3,7 @@
 mod access;
 mod backends;
 mod envelopes;
-mod exposure;
+mod file_permissions;
 mod gateway;
 mod keys;
 mod kinds;
@@ -42,7 +42,7 @@ use crate::telemetry::LogSink;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
 pub use envelopes::check_envelope_keys;
-pub use exposure::exposed_files;
+pub use file_permissions::exposed_files;
 pub use gateway::{GatewayError, check_gateway};
 pub use keys::{NewKey, Scope as KeyScope, check_name};
 pub use kinds::{kind_of, model_of_kind};
@@ -394,10 +394,10 @@ fn reached(
             config::McpStart::Eager => mcp::Start::Eager,
             config::McpStart::Lazy => mcp::Start::Lazy,
         },
-        era: match server.era {
-            config::McpEra::Auto => mcp::EraChoice::Auto,
-            config::McpEra::Legacy => mcp::EraChoice::Legacy,
-            config::McpEra::Modern => mcp::EraChoice::Modern,
+        era: match server.protocol_version {
+            config::McpProtocolVersion::Auto => mcp::EraChoice::Auto,
+            config::McpProtocolVersion::Sessions => mcp::EraChoice::Legacy,
+            config::McpProtocolVersion::Stateless => mcp::EraChoice::Modern,
         },
         elicitation: server.elicitation,
         recheck: match server.recheck_tools {

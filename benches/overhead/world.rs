@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use toolgate::core::chat::{Part, Reply, Stop};
 use toolgate::core::id::{GrantId, RunId, ServerId};
 use toolgate::core::run;
-use toolgate::core::tool::{McpTool, Outcome, Progress, Replied, ServerTools, ToolCall, ToolOutput};
+use toolgate::core::tool::{DeliveredReply, McpTool, Outcome, Progress, ServerTools, ToolCall, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{
-    ApprovalCache, Asker, Conversation, DeltaSink, Grant, GrantFilter, Guarded, McpCall, McpServers, Model,
+    ApprovalCache, Conversation, DeltaSink, Grant, GrantContext, GrantFilter, GuardedTool, McpCall, McpServers, Model,
     ModelFailure, ModelIdentity, ModelRequest, Revoked, StoreError,
 };
 
@@ -125,7 +125,7 @@ impl McpServers for Files {
         servers.iter().map(offers).collect()
     }
 
-    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
+    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         let text = format!("{}: {}", call.tool, "    1  fn main() {}\n".repeat(10));
         Outcome::Returned(ToolOutput::text(text)).into()
     }
@@ -138,8 +138,13 @@ pub struct Granted;
 
 #[async_trait]
 impl ApprovalCache for Granted {
-    async fn granted(&self, _: &Asker, tools: &[Guarded], _: Timestamp) -> Result<Vec<run::Granted>, StoreError> {
-        let each = tools.iter().map(|guarded| run::Granted {
+    async fn granted(
+        &self,
+        _: &GrantContext,
+        tools: &[GuardedTool],
+        _: Timestamp,
+    ) -> Result<Vec<run::ToolGrant>, StoreError> {
+        let each = tools.iter().map(|guarded| run::ToolGrant {
             tool: guarded.tool.clone(),
             grant: "grant_all".into(),
             arguments: None,

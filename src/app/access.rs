@@ -53,7 +53,7 @@ impl AccessError {
 }
 
 /// Asks the user for access to a server with its configured scopes and the additional ones. `show` receives the URL
-/// that the user must open, and `patience` limits the time.
+/// that the user must open, and `timeout` limits the time.
 pub async fn login(
     settings: &Settings,
     server: &ServerId,

@@ -88,7 +88,7 @@ impl App {
             builder = builder.measured(meter);
         }
         if let Some(oidc) = &written.oidc {
-            builder = builder.door(Arc::new(issuer(oidc)?));
+            builder = builder.authenticator(Arc::new(issuer(oidc)?));
         }
         if written.anonymous {
             if !listen.ip().is_loopback() {

@@ -12,7 +12,7 @@ use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;
 use crate::core::trace::Propagation;
 use crate::models::scripted::{Script, ScriptedModel};
-use crate::models::unusable::Unusable;
+use crate::models::unusable_model::UnusableModel;
 use crate::models::{self, anthropic, gemini, openai_chat, openai_images, openai_responses};
 use crate::ports::{Model, ModelIdentity};
 use crate::telemetry::spans::IdentityOf;
@@ -89,7 +89,7 @@ fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation
         }
         ModelSettings::Missing { remedy } => {
             let message = format!("no model is configured: {remedy}");
-            Arc::new(Unusable::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
+            Arc::new(UnusableModel::new(name.as_str(), Failure::new(ErrorCode::Configuration, message)))
         }
     })
 }

@@ -1,10 +1,10 @@
 //! Telemetry of runs, as the settings and the environment enable it.
 
-mod measured;
+mod metrics;
 
 use std::sync::Arc;
 
-use self::measured::Measured;
+use self::metrics::Measured;
 use super::{AppError, Stay, secrets};
 use crate::config::{self, Settings};
 use crate::core::id::RunId;
@@ -39,7 +39,7 @@ pub fn check_telemetry(settings: &Settings) -> Result<(), AppError> {
     TraceSampler::from_env(env).map_err(|error| unusable(&error))?;
     export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
     super::propagation()?;
-    measured::plan(settings, Stay::AsServer).map(drop)
+    metrics::plan(settings, Stay::AsServer).map(drop)
 }
 
 impl Telemetry {

@@ -14,8 +14,8 @@ use moka::Expiry;
 use moka::future::Cache;
 
 use crate::core::id::GrantId;
-use crate::core::run::Granted;
-use crate::ports::{ApprovalCache, Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
+use crate::core::run::ToolGrant;
+use crate::ports::{ApprovalCache, Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
 
 #[cfg(test)]
 mod tests;
@@ -26,14 +26,14 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Caches lookups for a while and passes misses to another cache, in one batch.
 pub struct CachedApprovals {
     inner: Arc<dyn ApprovalCache>,
-    found: Cache<Question, Arc<[Granted]>>,
+    found: Cache<Question, Arc<[ToolGrant]>>,
     /// The number of grants and revocations in this process. It is part of the key, so each of them invalidates all
     /// entries, including answers to lookups that were in flight.
     age: AtomicU64,
 }
 
 /// The key: the generation, the asker and the tool.
-type Question = (u64, Asker, Guarded);
+type Question = (u64, GrantContext, GuardedTool);
 
 /// Times to live.
 struct Lifetimes {
@@ -42,13 +42,13 @@ struct Lifetimes {
 }
 
 impl Lifetimes {
-    fn of(&self, found: &[Granted]) -> Duration {
+    fn of(&self, found: &[ToolGrant]) -> Duration {
         if found.is_empty() { self.nothing } else { self.granted }
     }
 }
 
-impl Expiry<Question, Arc<[Granted]>> for Lifetimes {
-    fn expire_after_create(&self, _: &Question, found: &Arc<[Granted]>, _: Instant) -> Option<Duration> {
+impl Expiry<Question, Arc<[ToolGrant]>> for Lifetimes {
+    fn expire_after_create(&self, _: &Question, found: &Arc<[ToolGrant]>, _: Instant) -> Option<Duration> {
         Some(self.of(found))
     }
 
@@ -56,7 +56,7 @@ impl Expiry<Question, Arc<[Granted]>> for Lifetimes {
     fn expire_after_update(
         &self,
         _: &Question,
-        found: &Arc<[Granted]>,
+        found: &Arc<[ToolGrant]>,
         _: Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
@@ -82,7 +82,12 @@ impl CachedApprovals {
 
 #[async_trait]
 impl ApprovalCache for CachedApprovals {
-    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+    async fn granted(
+        &self,
+        asker: &GrantContext,
+        tools: &[GuardedTool],
+        now: Timestamp,
+    ) -> Result<Vec<ToolGrant>, StoreError> {
         let age = self.age.load(Ordering::Acquire);
         let (mut granted, mut missed) = (Vec::new(), Vec::new());
         for guarded in tools {

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use super::*;
 use crate::core::run::Channel;
 use crate::core::tool::{Origin, ToolName};
-use crate::ports::GivenWith;
+use crate::ports::ApprovedCall;
 
 /// Records every lookup, and panics at an empty one.
 #[derive(Default)]
@@ -12,7 +12,7 @@ struct Ledger {
     /// If set, answers wait for a permit.
     slow: Option<tokio::sync::Semaphore>,
     grants: Mutex<Vec<Grant>>,
-    questions: Mutex<Vec<Vec<Guarded>>>,
+    questions: Mutex<Vec<Vec<GuardedTool>>>,
     broken: Mutex<bool>,
 }
 
@@ -24,7 +24,7 @@ impl Ledger {
         assert_eq!(grants.len(), before - 1, "{tool} was never granted");
     }
 
-    fn questions(&self) -> Vec<Vec<Guarded>> {
+    fn questions(&self) -> Vec<Vec<GuardedTool>> {
         std::mem::take(&mut self.questions.lock().unwrap())
     }
 
@@ -40,20 +40,25 @@ impl Ledger {
 
 #[async_trait]
 impl ApprovalCache for Ledger {
-    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+    async fn granted(
+        &self,
+        asker: &GrantContext,
+        tools: &[GuardedTool],
+        now: Timestamp,
+    ) -> Result<Vec<ToolGrant>, StoreError> {
         self.check()?;
         assert!(!tools.is_empty(), "an empty lookup");
         self.questions.lock().unwrap().push(tools.to_vec());
         let answer = {
             let grants = self.grants.lock().unwrap();
-            let covering = |tool: &Guarded| {
+            let covering = |tool: &GuardedTool| {
                 let of_it = grants.iter().filter(|grant| grant.definition == tool.definition);
                 of_it
                     .filter(|grant| grant.holds(now) && grant.is_of(asker))
                     .map(|grant| grant.granted(&tool.tool))
                     .collect()
             };
-            tools.iter().flat_map(|tool| -> Vec<Granted> { covering(tool) }).collect()
+            tools.iter().flat_map(|tool| -> Vec<ToolGrant> { covering(tool) }).collect()
         };
         if let Some(slow) = &self.slow {
             slow.acquire().await.unwrap().forget();
@@ -89,12 +94,17 @@ impl ApprovalCache for Ledger {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn asker() -> Asker {
-    Asker { tenant: crate::core::id::Tenant::default(), session: "s".into(), agent: "desk".into(), principal: None }
+fn asker() -> GrantContext {
+    GrantContext {
+        tenant: crate::core::id::Tenant::default(),
+        session: "s".into(),
+        agent: "desk".into(),
+        principal: None,
+    }
 }
 
-fn tools(names: &[&str]) -> Vec<Guarded> {
-    let guarded = |name: &&str| Guarded { tool: ToolName::parse(name).unwrap(), definition: (*name).to_owned() };
+fn tools(names: &[&str]) -> Vec<GuardedTool> {
+    let guarded = |name: &&str| GuardedTool { tool: ToolName::parse(name).unwrap(), definition: (*name).to_owned() };
     names.iter().map(guarded).collect()
 }
 
@@ -113,7 +123,7 @@ fn grant(tool: &str) -> Grant {
         by: "ada".to_owned(),
         via: Channel::Library,
         reason: None,
-        given_with: Some(GivenWith { run: "run_a".into(), call: "call_1".into() }),
+        given_with: Some(ApprovedCall { run: "run_a".into(), call: "call_1".into() }),
         created_at: now(),
         expires_at: None,
         revoked: None,
@@ -152,7 +162,10 @@ async fn the_misses_of_a_turn_are_looked_up_in_one_batch() {
 async fn an_entry_of_one_asker_is_not_used_for_another() {
     let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
-    let others = [Asker { agent: "another".into(), ..asker() }, Asker { principal: Some("ann".into()), ..asker() }];
+    let others = [
+        GrantContext { agent: "another".into(), ..asker() },
+        GrantContext { principal: Some("ann".into()), ..asker() },
+    ];
     for other in others {
         assert!(cache.granted(&other, &tools(&["a"]), now()).await.unwrap().is_empty(), "{other:?}");
     }

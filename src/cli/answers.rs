@@ -16,11 +16,11 @@ use crate::core::tool::Arguments;
 use crate::service::coverage;
 pub(super) use file::read;
 pub(super) use inputs::{inputs, reactions, repeat};
-pub(super) use questions::{asked, choice, questions};
+pub(super) use questions::{choice, model_question, questions};
 
 /// `CALL_ID=VALUE`, or `CALL_ID` alone where a value may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Addressed {
+pub(super) struct CallArg {
     /// The call.
     pub(super) call: CallId,
     /// The text after the first `=`.
@@ -28,7 +28,7 @@ pub(super) struct Addressed {
 }
 
 /// Parses the value of a flag that requires `=VALUE`.
-pub(super) fn with_value(text: &str) -> Result<Addressed, String> {
+pub(super) fn with_value(text: &str) -> Result<CallArg, String> {
     let addressed = addressed(text)?;
     match addressed.value {
         Some(_) => Ok(addressed),
@@ -37,7 +37,7 @@ pub(super) fn with_value(text: &str) -> Result<Addressed, String> {
 }
 
 /// Parses the value of a flag whose `=VALUE` is optional.
-pub(super) fn addressed(text: &str) -> Result<Addressed, String> {
+pub(super) fn addressed(text: &str) -> Result<CallArg, String> {
     let (call, value) = match text.split_once('=') {
         Some((call, value)) => (call, Some(value.to_owned())),
         None => (text, None),
@@ -45,7 +45,7 @@ pub(super) fn addressed(text: &str) -> Result<Addressed, String> {
     if call.is_empty() {
         return Err("the call id is missing; `toolgate runs show` lists the required actions".into());
     }
-    Ok(Addressed { call: CallId::from(call), value })
+    Ok(CallArg { call: CallId::from(call), value })
 }
 
 /// Parses JSON; text that is not JSON becomes a string.
@@ -62,28 +62,28 @@ pub(super) fn edited_arguments(text: &str) -> Result<Arguments, String> {
     }
 }
 
-/// The values of `--covers`.
+/// The values of `--match`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Covers {
+pub(super) enum GrantMatch {
     Arguments,
     Tool,
 }
 
-impl From<Covers> for Coverage {
-    fn from(covers: Covers) -> Self {
-        match covers {
-            Covers::Arguments => Self::Arguments,
-            Covers::Tool => Self::Tool,
+impl From<GrantMatch> for Coverage {
+    fn from(matches: GrantMatch) -> Self {
+        match matches {
+            GrantMatch::Arguments => Self::Arguments,
+            GrantMatch::Tool => Self::Tool,
         }
     }
 }
 
 /// An approval by the user of this terminal.
-pub(super) fn approval(scope: Scope, covers: Option<Coverage>, edited_arguments: Option<Arguments>) -> Decision {
-    let covers = coverage(scope, covers);
+pub(super) fn approval(scope: Scope, matches: Option<Coverage>, edited_arguments: Option<Arguments>) -> Decision {
+    let coverage = coverage(scope, matches);
     Decision {
         scope,
-        covers,
+        coverage,
         edited_arguments,
         via: Channel::CommandLine,
         ..Decision::new(DecisionKind::Approve, who())
@@ -117,9 +117,9 @@ pub(super) fn merge(flags: Resume, file: Option<Resume>) -> Resume {
 /// Decisions with the arguments that `--edit` sets; an edit alone approves once.
 pub(super) fn decisions(
     approved_for: [(&[String], Scope); 3],
-    covers: Option<Coverage>,
-    denied: &[Addressed],
-    edits: &[Addressed],
+    matches: Option<Coverage>,
+    denied: &[CallArg],
+    edits: &[CallArg],
 ) -> Result<Vec<(CallId, Decision)>, CliError> {
     let edited = |call: &CallId| -> Result<Option<Arguments>, CliError> {
         let Some(edit) = edits.iter().find(|edit| edit.call == *call) else { return Ok(None) };
@@ -130,7 +130,7 @@ pub(super) fn decisions(
     let mut approved = BTreeSet::new();
     for (calls, scope) in approved_for {
         for call in calls.iter().map(|call| CallId::from(call.as_str())) {
-            let decision = approval(scope, covers, edited(&call)?);
+            let decision = approval(scope, matches, edited(&call)?);
             approved.insert(call.clone());
             decisions.push((call, decision));
         }

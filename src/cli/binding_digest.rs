@@ -13,17 +13,17 @@ const PREFIX: &str = "sha256:";
 
 /// A digest, or a prefix of one, as the user typed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen(String);
+pub(super) struct DigestPrefix(String);
 
 /// A digest with its call, `CALL_ID=DIGEST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SeenAt {
+pub(super) struct CallDigest {
     pub(super) call: CallId,
     /// The digest of the call as shown.
-    pub(super) seen: Seen,
+    pub(super) digest: DigestPrefix,
 }
 
-impl Seen {
+impl DigestPrefix {
     /// The digest in the runner's form.
     pub(super) fn into_digest(self) -> String {
         format!("{PREFIX}{}", self.0)
@@ -31,19 +31,19 @@ impl Seen {
 }
 
 /// Parses a digest from a flag.
-pub(super) fn digest(text: &str) -> Result<Seen, String> {
+pub(super) fn digest(text: &str) -> Result<DigestPrefix, String> {
     let digits = text.strip_prefix(PREFIX).unwrap_or(text);
     if digits.len() < FEWEST || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
         return Err(format!("give at least the first {FEWEST} hexadecimal digits of the digest"));
     }
-    Ok(Seen(digits.to_ascii_lowercase()))
+    Ok(DigestPrefix(digits.to_ascii_lowercase()))
 }
 
 /// Parses a call and a digest from a flag.
-pub(super) fn at_call(text: &str) -> Result<SeenAt, String> {
+pub(super) fn at_call(text: &str) -> Result<CallDigest, String> {
     // An id may contain any character, a digest only hexadecimal digits.
     match text.rsplit_once('=') {
-        Some((call, seen)) if !call.is_empty() => Ok(SeenAt { call: call.into(), seen: digest(seen)? }),
+        Some((call, typed)) if !call.is_empty() => Ok(CallDigest { call: call.into(), digest: digest(typed)? }),
         Some(_) | None => Err("write CALL_ID=DIGEST".into()),
     }
 }
@@ -55,14 +55,14 @@ pub(super) fn short(run: &RunId, item: &PendingItem) -> Option<String> {
 }
 
 /// Binds the decisions about these calls to the digests that the user saw.
-pub(super) fn bind(resume: &mut Resume, seen: &[SeenAt]) -> Result<(), CliError> {
-    for SeenAt { call, seen: shown } in seen {
+pub(super) fn bind(resume: &mut Resume, digest: &[CallDigest]) -> Result<(), CliError> {
+    for CallDigest { call, digest: shown } in digest {
         let mut answers = resume.answers.iter_mut().filter(|(answered, _)| answered == call);
-        let Some((_, Answer::Decision { seen, .. })) = answers.find(|(_, answer)| answer.decision().is_some()) else {
-            let message = format!("--seen {call}: there is no decision about the call");
+        let Some((_, Answer::Decision { digest, .. })) = answers.find(|(_, answer)| answer.decision().is_some()) else {
+            let message = format!("--digest {call}: there is no decision about the call");
             return Err(CliError::usage(message).with_remedy(format!("add --approve {call} or --deny {call}")));
         };
-        *seen = Some(shown.clone().into_digest());
+        *digest = Some(shown.clone().into_digest());
     }
     Ok(())
 }
@@ -70,11 +70,11 @@ pub(super) fn bind(resume: &mut Resume, seen: &[SeenAt]) -> Result<(), CliError>
 /// Completes the prefixes that match a pending item. It keeps other prefixes, which the runner rejects.
 pub(super) fn complete(resume: &mut Resume, run: &RunId, waiting: &[PendingItem]) {
     for (call, answer) in &mut resume.answers {
-        let Answer::Decision { seen: Some(seen), .. } = answer else { continue };
+        let Answer::Decision { digest: Some(digest), .. } = answer else { continue };
         let item = waiting.iter().find(|item| item.call_id() == call);
         let in_force = item.and_then(PendingItem::binding).map(|binding| binding.digest(run, call));
-        if let Some(whole) = in_force.filter(|whole| whole.starts_with(seen.as_str())) {
-            *seen = whole;
+        if let Some(whole) = in_force.filter(|whole| whole.starts_with(digest.as_str())) {
+            *digest = whole;
         }
     }
 }

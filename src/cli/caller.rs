@@ -30,7 +30,7 @@ pub(super) struct Caller {
 }
 
 /// A value from the caller with its source. The source decides how a malformed value is handled.
-struct Given {
+struct CallerValue {
     name: &'static str,
     value: String,
     is_flag: bool,
@@ -56,8 +56,8 @@ impl Caller {
     ) -> Result<Option<Trace>, CliError> {
         let variable = |name| environment(name).filter(|value| !value.trim().is_empty());
         let given = |flag: &Option<String>, is_let_in: bool, names: [&'static str; 2]| {
-            let flag = flag.clone().map(|value| Given { name: names[0], value, is_flag: true });
-            let variable = || variable(names[1]).map(|value| Given { name: names[1], value, is_flag: false });
+            let flag = flag.clone().map(|value| CallerValue { name: names[0], value, is_flag: true });
+            let variable = || variable(names[1]).map(|value| CallerValue { name: names[1], value, is_flag: false });
             flag.or_else(variable).filter(|_| is_let_in)
         };
         for (flag, is_let_in, name) in [
@@ -80,7 +80,7 @@ impl Caller {
         let mut trace = parent.map(|given| read_parent(&given, told)).transpose()?.flatten();
         match (&mut trace, state) {
             (Some(trace), Some(given)) => read_state(trace, &given, told)?,
-            (None, Some(Given { name, is_flag: true, .. })) => {
+            (None, Some(CallerValue { name, is_flag: true, .. })) => {
                 return Err(CliError::usage(format!("{name} belongs to a trace that is not given"))
                     .with_remedy("give --traceparent as well"));
             }
@@ -98,7 +98,7 @@ pub(super) fn new_trace() -> Trace {
     Trace::new(TraceId(uuid::Uuid::now_v7().into_bytes()), false)
 }
 
-impl Given {
+impl CallerValue {
     /// Handles a malformed value: an error for a flag, a warning for a variable.
     fn malformed<T>(&self, what: &str, remedy: &str, told: &mut Vec<String>) -> Result<Option<T>, CliError> {
         if self.is_flag {
@@ -109,7 +109,7 @@ impl Given {
     }
 }
 
-fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, CliError> {
+fn read_parent(given: &CallerValue, told: &mut Vec<String>) -> Result<Option<Trace>, CliError> {
     match Trace::from_traceparent(&given.value) {
         Some(trace) => Ok(Some(trace)),
         None => {
@@ -119,7 +119,7 @@ fn read_parent(given: &Given, told: &mut Vec<String>) -> Result<Option<Trace>, C
     }
 }
 
-fn read_state(trace: &mut Trace, given: &Given, told: &mut Vec<String>) -> Result<(), CliError> {
+fn read_state(trace: &mut Trace, given: &CallerValue, told: &mut Vec<String>) -> Result<(), CliError> {
     if !trace.take_state(&given.value) {
         let remedy = "it looks like vendor=value,other=value, with lower-case names and at most 32 of them";
         given.malformed::<()>("is not a tracestate", remedy, told)?;
@@ -128,7 +128,7 @@ fn read_state(trace: &mut Trace, given: &Given, told: &mut Vec<String>) -> Resul
 }
 
 /// Warnings never repeat the values, because they may contain names of people.
-fn read_baggage(given: &Given, told: &mut Vec<String>) -> Result<Option<String>, CliError> {
+fn read_baggage(given: &CallerValue, told: &mut Vec<String>) -> Result<Option<String>, CliError> {
     let read = Baggage::read(&given.value);
     if read.is_whole() {
         return Ok(read.kept);

@@ -18,6 +18,6 @@ pub(super) struct ConformanceClient {
 impl ConformanceClient {
     pub(super) async fn execute(self) -> Result<Exit, CliError> {
         let played = Scenario::from_environment().play(&self.url).await;
-        played.map(|()| Exit::Done).map_err(|why| CliError::told(ErrorCode::Internal, why))
+        played.map(|()| Exit::Done).map_err(|why| CliError::new(ErrorCode::Internal, why))
     }
 }

@@ -14,9 +14,9 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
 use super::output::Output;
-use super::setup::{self, Changes, ConfigFlag};
+use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::list;
-use super::view::{Again, AnswerPlacement, LiveView, Look};
+use super::view::{AnswerPlacement, DisplaySettings, LiveView, RepeatedFlags};
 use crate::app::App;
 use crate::config::{ModelSettings, Settings};
 use crate::core::id::RunId;
@@ -48,17 +48,17 @@ impl Demo {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         write_files(&self.dir)?;
         let config = ConfigFlag { config: Some(self.dir.join("toolgate.yaml")) };
-        narrate(
+        print_note(
             out,
             "A customer writes to the support desk. The desk's agent has the tools of an MCP server, the shop,",
         );
-        narrate(out, "and one tool that the shop's own application runs: issue_refund.");
+        print_note(out, "and one tool that the shop's own application runs: issue_refund.");
         if is_played(&setup::settings(&config)?) {
-            narrate(
+            print_note(
                 out,
                 "Watch: turn 1 asks for three calls, and the one of higher priority runs first; turn 2 runs two at",
             );
-            narrate(
+            print_note(
                 out,
                 "once and is refused a third, whose argument does not fit the tool's schema; turn 3 corrects it.",
             );
@@ -72,7 +72,7 @@ impl Demo {
             let answers = answers(&report.pending, out);
             report = scene.play(Some(answers), out).await?;
         }
-        conclude(&report, &setup::again(&config, &Changes::default()), out);
+        conclude(&report, &setup::again(&config, &ConfigOverrides::default()), out);
         Ok(Exit::from(report.status))
     }
 }
@@ -109,7 +109,7 @@ impl Scene<'_> {
         answers: Option<Resume>,
         out: &mut Output,
     ) -> Result<Report, CliError> {
-        let look = Look { paint: out.paint(), width: out.width() };
+        let look = DisplaySettings { paint: out.paint(), width: out.width() };
         let display = Display::Live(Box::new(LiveView::new(look, AnswerPlacement::InStory)));
         let (execution, known) = match (&self.run, answers) {
             (Some(run), Some(answers)) => {
@@ -120,7 +120,7 @@ impl Scene<'_> {
         };
         self.run = Some(execution.run.clone());
         let run = execution.run.clone();
-        Follow::new(app, &run, &known, display).until_rest(execution, out).await
+        Follow::new(app, &run, &known, display).until_idle(execution, out).await
     }
 }
 
@@ -138,18 +138,21 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
     for item in items {
         match item {
             PendingItem::Approval { call_id, name, why, .. } => {
-                narrate(out, &format!("The run is pending: {name} requires approval. ({why})"));
-                narrate(out, "The demo plays the person at the desk, and approves.");
+                print_note(out, &format!("The run is pending: {name} requires approval. ({why})"));
+                print_note(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None, None) };
                 resume = resume.with(call_id.clone(), decision);
             }
             PendingItem::ExternalResult { call_id, name, .. } => {
-                narrate(
+                print_note(
                     out,
                     &format!("The run is pending: {name} is waiting for the application. No process has to wait;"),
                 );
-                narrate(out, "hours may pass. The demo plays the application: it pays, and resumes the run from the");
-                narrate(out, "database in a restarted program.");
+                print_note(
+                    out,
+                    "hours may pass. The demo plays the application: it pays, and resumes the run from the",
+                );
+                print_note(out, "database in a restarted program.");
                 let result = json!({"status": "refunded", "reference": "R-2301"});
                 resume = resume.with(call_id.clone(), Answer::output(result));
             }
@@ -160,18 +163,18 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
     resume
 }
 
-fn conclude(report: &Report, again: &Again, out: &mut Output) {
+fn conclude(report: &Report, again: &RepeatedFlags, out: &mut Output) {
     let run = report.run_id.as_str();
-    narrate(out, "Everything that happened is in the journal. Look at it, or do it by hand:");
+    print_note(out, "Everything that happened is in the journal. Look at it, or do it by hand:");
     for words in [vec!["runs", "show", run], vec!["runs", "events", run, "--json"], vec!["tools"], vec!["run", MESSAGE]]
     {
         out.line(format!("  {}", again.command(&words)));
     }
     let files = list(FILES.iter().map(|(name, _)| name));
-    narrate(out, &format!("Its files are beside the database ({files}); `toolgate init` writes your own."));
+    print_note(out, &format!("Its files are beside the database ({files}); `toolgate init` writes your own."));
 }
 
-fn narrate(out: &mut Output, text: &str) {
+fn print_note(out: &mut Output, text: &str) {
     let line = out.paint().cyan(format!("── {text}"));
     out.line(line);
 }

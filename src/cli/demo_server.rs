@@ -14,6 +14,6 @@ pub(super) struct DemoServer {}
 impl DemoServer {
     pub(super) async fn execute(self) -> Result<Exit, CliError> {
         let served = demo::serve_stdio().await;
-        served.map(|()| Exit::Done).map_err(|error| CliError::told(ErrorCode::Internal, error.to_string()))
+        served.map(|()| Exit::Done).map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))
     }
 }

@@ -1,7 +1,7 @@
 //! Shared final step of `run`, `resume` and `fork`: follows a run until it is idle, and asks the person at the
 //! terminal.
 
-mod waiting;
+mod task_wait;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,11 +10,11 @@ use super::blobs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
-use super::held::{self, Answers};
 use super::output::Output;
 use super::refusal;
+use super::terminal_user::{self, ResumeSource};
 use super::text::block;
-use super::view::{Again, Look, Spent, what_is_owed};
+use super::view::{DisplaySettings, RepeatedFlags, UsageJson, pending_lines};
 use crate::app::App;
 use crate::core::blob::BlobHandle;
 use crate::core::chat::Media;
@@ -46,48 +46,48 @@ pub(super) async fn settle(
     known: &[JournalEntry],
     display: Display,
     tasks: Tasks,
-    again: &Again,
+    again: &RepeatedFlags,
     out: &mut Output,
 ) -> Result<Exit, CliError> {
     let run = execution.run.clone();
     let mut follow = Follow::new(app, &run, known, display);
-    let mut report = follow.until_rest(execution, out).await?;
+    let mut report = follow.until_idle(execution, out).await?;
     let waits = tasks == Tasks::Everywhere || follow.display.is_live();
     while report.status == Status::Pending {
         let answers = match follow.display.is_live() {
-            true => held::answers(&mut follow, &report, out).await?,
-            false => Answers::None,
+            true => terminal_user::answers(&mut follow, &report, out).await?,
+            false => ResumeSource::None,
         };
         match answers {
-            Answers::Given(resume) => {
+            ResumeSource::Given(resume) => {
                 report = match app.runner.resume_run(&run, Input::Resume(resume), None).await {
-                    Ok(execution) => follow.until_rest(execution, out).await?,
+                    Ok(execution) => follow.until_idle(execution, out).await?,
                     Err(error) => {
                         // The person can correct an answer that does not fit, in view of the current state of the run.
                         let came_too_late = is_too_late(&error);
-                        let error = refusal::told(error, &app.runner.journal(&run).await?);
+                        let error = refusal::with_journal_details(error, &app.runner.journal(&run).await?);
                         out.note(format!("error: {}", block(&error.to_string())));
                         match came_too_late {
                             // No other process executes the run, and it accepts no more answers for expired items.
-                            true => follow.until_rest(go_on(app, &run).await?, out).await?,
+                            true => follow.until_idle(resume_without_answer(app, &run).await?, out).await?,
                             false => app.runner.report(&run).await?,
                         }
                     }
                 };
                 continue;
             }
-            Answers::Elsewhere => {
-                report = follow.until_rest(app.runner.take_up_or_follow(&run).await?, out).await?;
+            ResumeSource::Elsewhere => {
+                report = follow.until_idle(app.runner.resume_or_follow(&run).await?, out).await?;
                 continue;
             }
-            Answers::None => {}
+            ResumeSource::None => {}
         }
         let news = match waits {
-            true => waiting::for_tasks(app, &run, &report.pending, &mut follow, out).await?,
+            true => task_wait::for_tasks(app, &run, &report.pending, &mut follow, out).await?,
             false => None,
         };
         let Some(execution) = news else { break };
-        report = follow.until_rest(execution, out).await?;
+        report = follow.until_idle(execution, out).await?;
     }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
@@ -100,18 +100,18 @@ fn is_too_late(error: &RunnerError) -> bool {
 }
 
 /// Resumes the run without an answer.
-async fn go_on(app: &App, run: &RunId) -> Result<Execution, CliError> {
+async fn resume_without_answer(app: &App, run: &RunId) -> Result<Execution, CliError> {
     Ok(app.runner.resume_run(run, Input::Resume(Resume::default()), None).await?)
 }
 
 /// Reports how the run ended or why it is pending.
-fn conclude(report: &Report, media: &[String], display: &Display, again: &Again, out: &mut Output) {
+fn conclude(report: &Report, media: &[String], display: &Display, again: &RepeatedFlags, out: &mut Output) {
     match display {
         Display::Json => out.json(&ResultLine::of(report)),
         Display::Live(_) => {
             media.iter().for_each(|line| out.line(line));
             how_to_save(report, again, out);
-            owed(report, again, out);
+            print_pending(report, again, out);
         }
         Display::Lines(_) | Display::Quiet => {
             answer(report, out);
@@ -121,7 +121,7 @@ fn conclude(report: &Report, media: &[String], display: &Display, again: &Again,
                 (Display::Quiet, None) => {}
                 (Display::Lines(_) | Display::Live(_) | Display::Json, _) => how_to_save(report, again, out),
             }
-            owed(report, again, out);
+            print_pending(report, again, out);
         }
     }
 }
@@ -137,7 +137,7 @@ fn answer(report: &Report, out: &mut Output) {
 }
 
 /// Shows the command that writes the first medium to a file.
-fn how_to_save(report: &Report, again: &Again, out: &mut Output) {
+fn how_to_save(report: &Report, again: &RepeatedFlags, out: &mut Output) {
     let media = report.output.iter().flat_map(|output| &output.media);
     let mut handles = media.filter_map(|media| media.url.as_deref()).filter(|url| BlobHandle::parse(url).is_ok());
     if let Some(handle) = handles.next() {
@@ -145,10 +145,10 @@ fn how_to_save(report: &Report, again: &Again, out: &mut Output) {
     }
 }
 
-fn owed(report: &Report, again: &Again, out: &mut Output) {
+fn print_pending(report: &Report, again: &RepeatedFlags, out: &mut Output) {
     if report.status == Status::Pending {
-        let look = Look { paint: out.note_paint(), width: out.width() };
-        what_is_owed(&report.run_id, &report.pending, again, look).iter().for_each(|line| out.note(line));
+        let look = DisplaySettings { paint: out.note_paint(), width: out.width() };
+        pending_lines(&report.run_id, &report.pending, again, look).iter().for_each(|line| out.note(line));
     }
 }
 
@@ -172,7 +172,7 @@ pub(super) struct ResultLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Spent>,
+    usage: Option<UsageJson>,
 }
 
 impl<'a> ResultLine<'a> {
@@ -211,7 +211,7 @@ impl<'a> ResultLine<'a> {
         let (status, run_id) = match error {
             // The run itself is unchanged.
             CliError::Terminated(run) => (Status::Running, Some(run)),
-            CliError::Told { .. } | CliError::Config(_) | CliError::Interrupted => (Status::Failed, None),
+            CliError::Coded { .. } | CliError::Config(_) | CliError::Interrupted => (Status::Failed, None),
         };
         Self {
             r#type: "result",

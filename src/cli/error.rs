@@ -13,7 +13,7 @@ use crate::runner::RunnerError;
 pub(super) enum CliError {
     /// An error with a code and a message.
     #[error("{message}")]
-    Told {
+    Coded {
         /// The error code, which determines the exit code.
         code: ErrorCode,
         message: String,
@@ -36,12 +36,12 @@ pub(super) enum CliError {
 impl CliError {
     /// An error in the user's command.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self::told(ErrorCode::InvalidRequest, message)
+        Self::new(ErrorCode::InvalidRequest, message)
     }
 
     /// The named item does not exist.
     pub(super) fn not_found(message: impl Into<String>) -> Self {
-        Self::told(ErrorCode::NotFound, message)
+        Self::new(ErrorCode::NotFound, message)
     }
 
     /// A file that cannot be read or written.
@@ -49,21 +49,21 @@ impl CliError {
         Self::usage(format!("{what} `{}`: {error}", path.display()))
     }
 
-    pub(super) fn told(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::Told { code, message: message.into(), remedy: None, retryable: code.is_retryable() }
+    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Coded { code, message: message.into(), remedy: None, retryable: code.is_retryable() }
     }
 
     /// An error of the runner with another message.
     pub(super) fn of_runner(error: &RunnerError, words: impl Into<String>) -> Self {
         let (code, retryable) = (error.code(), error.is_retryable());
-        Self::Told { code, message: words.into(), remedy: None, retryable }
+        Self::Coded { code, message: words.into(), remedy: None, retryable }
     }
 
     /// Adds a remedy to the error.
     pub(super) fn with_remedy(self, text: impl Into<String>) -> Self {
         match self {
-            Self::Told { code, message, retryable, .. } => {
-                Self::Told { code, message, remedy: Some(text.into()), retryable }
+            Self::Coded { code, message, retryable, .. } => {
+                Self::Coded { code, message, remedy: Some(text.into()), retryable }
             }
             Self::Config(_) | Self::Interrupted | Self::Terminated(_) => self,
         }
@@ -72,7 +72,7 @@ impl CliError {
     /// How to fix the error.
     pub(super) fn remedy(&self) -> Option<&str> {
         match self {
-            Self::Told { remedy, .. } => remedy.as_deref(),
+            Self::Coded { remedy, .. } => remedy.as_deref(),
             Self::Config(_) | Self::Interrupted | Self::Terminated(_) => None,
         }
     }
@@ -80,7 +80,7 @@ impl CliError {
     /// The error code.
     pub(super) fn code(&self) -> ErrorCode {
         match self {
-            Self::Told { code, .. } => *code,
+            Self::Coded { code, .. } => *code,
             Self::Config(_) => ErrorCode::Configuration,
             Self::Interrupted | Self::Terminated(_) => ErrorCode::Cancelled,
         }
@@ -89,7 +89,7 @@ impl CliError {
     /// The error as a `--json` object.
     pub(super) fn failure(&self) -> Failure {
         let retryable = match self {
-            Self::Told { retryable, .. } => *retryable,
+            Self::Coded { retryable, .. } => *retryable,
             Self::Config(_) | Self::Interrupted | Self::Terminated(_) => self.code().is_retryable(),
         };
         Failure::new(self.code(), self.to_string()).retryable(retryable)
@@ -121,7 +121,7 @@ impl From<AppError> for CliError {
             | AppError::EnvelopeKeys(_)
             | AppError::Telemetry(_)
             | AppError::Gateway(_)
-            | AppError::NoRandomness => Self::told(error.code(), error.to_string()),
+            | AppError::NoRandomness => Self::new(error.code(), error.to_string()),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Display of an execution until the run is idle: as a live view, as JSON lines, or silent.
 
 use super::error::CliError;
-use super::held::{self, Person};
 use super::interrupt::{Interrupt, Interrupts};
 use super::output::Output;
 use super::prompt;
-use super::view::{AnswerPlacement, LiveView, Look, Shown};
+use super::terminal_user::{self, TerminalUser};
+use super::view::{AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
 use crate::app::App;
 use crate::core::id::RunId;
 use crate::core::lifecycle::{Content, Lifecycle, LifecycleEvent};
@@ -28,7 +28,7 @@ pub(super) enum Display {
 impl Display {
     /// Chooses the format from the flags and the terminal.
     pub(super) fn choose(json: bool, quiet: bool, out: &Output) -> Self {
-        let live_view = |paint, answer| Box::new(LiveView::new(Look { paint, width: out.width() }, answer));
+        let live_view = |paint, answer| Box::new(LiveView::new(DisplaySettings { paint, width: out.width() }, answer));
         match (json, quiet, out.is_terminal()) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::Quiet,
@@ -41,12 +41,12 @@ impl Display {
         match self {
             Self::Json => out.json(event),
             Self::Quiet => {}
-            Self::Live(live_view) => live_view.tell(event).into_iter().for_each(|shown| match shown {
-                Shown::Line(line) => out.line(line),
-                Shown::Fragment(text) => out.fragment(&text),
+            Self::Live(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
+                LiveOutput::Line(line) => out.line(line),
+                LiveOutput::Fragment(text) => out.fragment(&text),
             }),
-            Self::Lines(live_view) => live_view.tell(event).into_iter().for_each(|shown| match shown {
-                Shown::Line(text) | Shown::Fragment(text) => out.note(text),
+            Self::Lines(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
+                LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.note(text),
             }),
         }
     }
@@ -86,7 +86,7 @@ pub(super) struct Follow<'a> {
     /// Ctrl-C.
     pub(super) interrupts: Interrupts,
     /// The person at the terminal, with the prompts that they left open.
-    pub(super) person: Person,
+    pub(super) person: TerminalUser,
 }
 
 impl<'a> Follow<'a> {
@@ -105,12 +105,12 @@ impl<'a> Follow<'a> {
             next: known.len() as u64,
             display,
             interrupts: Interrupts::listen(),
-            person: Person::default(),
+            person: TerminalUser::default(),
         }
     }
 
     /// Shows events until the run is idle. The first Ctrl-C cancels the run, the second stops following it.
-    pub(super) async fn until_rest(&mut self, mut execution: Execution, out: &mut Output) -> Result<Report, CliError> {
+    pub(super) async fn until_idle(&mut self, mut execution: Execution, out: &mut Output) -> Result<Report, CliError> {
         let run = execution.run.clone();
         let mut cancelled = false;
         // The runner holds calls open for as long as the person at this terminal needs.
@@ -125,7 +125,7 @@ impl<'a> Follow<'a> {
                         let asks = asks_on_open_call(&update);
                         self.update(&run, update, out).await?;
                         if asks && attendance.is_some() {
-                            held::ask(self, &run, out).await?;
+                            terminal_user::ask(self, &run, out).await?;
                         }
                     }
                     None => break,

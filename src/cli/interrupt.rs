@@ -50,13 +50,13 @@ fn listeners(press: &mpsc::UnboundedSender<Interrupt>) -> Vec<JoinHandle<()>> {
         (SignalKind::terminate(), Interrupt::Leave),
         (SignalKind::hangup(), Interrupt::Leave),
     ];
-    let is_heard = |(kind, _): &(SignalKind, Interrupt)| *kind != SignalKind::hangup() || !outlives_its_terminal();
+    let is_heard = |(kind, _): &(SignalKind, Interrupt)| *kind != SignalKind::hangup() || !ignores_hangup_signal();
     kinds.into_iter().filter(is_heard).filter_map(listener).collect()
 }
 
 /// Whether the program was started with SIGHUP ignored, as `nohup` does. Call this before listening to SIGHUP.
 #[cfg(unix)]
-fn outlives_its_terminal() -> bool {
+fn ignores_hangup_signal() -> bool {
     static IGNORED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     // Only Linux provides this status in a file. Other platforms listen to the signal.
     *IGNORED.get_or_init(|| std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_hangup(&status)))

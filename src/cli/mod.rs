@@ -15,13 +15,10 @@ mod conformance_client;
 mod demo;
 mod demo_server;
 mod drive_to_idle;
-mod elsewhere;
 mod envelope;
 mod error;
 mod exit;
 mod follow;
-mod form;
-mod held;
 mod init;
 mod interrupt;
 mod keys;
@@ -32,7 +29,9 @@ mod paint;
 mod policy;
 mod prompt;
 mod refusal;
+mod remote_answers;
 mod report;
+mod response_format;
 mod resume;
 mod run;
 mod run_arg;
@@ -41,6 +40,7 @@ mod serve;
 mod setup;
 mod stdin;
 mod terminal_escape;
+mod terminal_user;
 mod text;
 mod time_arg;
 mod tools;
@@ -105,7 +105,7 @@ enum Command {
 /// Runs the command from the arguments of this process.
 pub fn main() -> ExitCode {
     // This also restores the terminal after a panic.
-    let _terminal = prompt::Restored;
+    let _terminal = prompt::TerminalGuard;
     let cli = match Cli::try_parse_from(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
@@ -196,7 +196,7 @@ fn failed(error: &CliError, json: bool, out: &mut Output) -> Exit {
     }
     match error {
         CliError::Terminated(_) => Exit::Terminated,
-        CliError::Told { .. } | CliError::Config(_) | CliError::Interrupted => Exit::Code(error.code().exit_code()),
+        CliError::Coded { .. } | CliError::Config(_) | CliError::Interrupted => Exit::Code(error.code().exit_code()),
     }
 }
 
@@ -213,7 +213,7 @@ async fn close_after<T>(ended: &Result<T, CliError>, app: App, out: &mut Output)
         Err(CliError::Interrupted) => {}
         // The process ends at once, without waiting for tasks.
         Err(CliError::Terminated(_)) => app.abandon().await,
-        Ok(_) | Err(CliError::Told { .. } | CliError::Config(_)) => close(app, out).await,
+        Ok(_) | Err(CliError::Coded { .. } | CliError::Config(_)) => close(app, out).await,
     }
 }
 

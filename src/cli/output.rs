@@ -148,7 +148,7 @@ impl Stream {
     }
 
     fn write(&mut self, text: &str, end: &str) {
-        self.write_bytes(format!("{}{end}", terminal_escape::shown(text, self.paint)).as_bytes());
+        self.write_bytes(format!("{}{end}", terminal_escape::escape(text, self.paint)).as_bytes());
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) {

@@ -17,7 +17,7 @@ use crate::service::inbox_of;
 const QUOTED: usize = 200;
 
 /// The error with details from the journal of the run.
-pub(super) fn told(error: RunnerError, journal: &[JournalEntry]) -> CliError {
+pub(super) fn with_journal_details(error: RunnerError, journal: &[JournalEntry]) -> CliError {
     let RunnerError::Refused(refusals) = &error else { return error.into() };
     let told: Vec<String> = refusals.iter().map(|refusal| in_words(refusal, journal)).collect();
     CliError::of_runner(&error, told.join("; "))
@@ -138,7 +138,7 @@ fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
                     Some(undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED))))
                 }
                 // An approver decided, and the message repeats the decision.
-                CallVerdict::Run { by: Authorization::Person } | CallVerdict::Ask { .. } => told,
+                CallVerdict::Run { by: Authorization::HumanApproval } | CallVerdict::Ask { .. } => told,
             };
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     fn an_error_on_the_command_line_is_retryable_as_over_http() {
         for error in every_error() {
             let plain = CliError::from(error.clone()).failure();
-            let in_words = told(error.clone(), &[]).failure();
+            let in_words = with_journal_details(error.clone(), &[]).failure();
             for failure in [plain, in_words] {
                 assert_eq!((failure.code, failure.retryable), (error.code(), error.is_retryable()), "{error:?}");
             }

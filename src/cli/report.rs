@@ -16,7 +16,7 @@ pub(super) fn error(error: &CliError, out: &mut Output) {
             let text = with_caret(error, paint, out.width());
             out.note(text.trim_end());
         }
-        CliError::Told { .. } | CliError::Interrupted | CliError::Terminated(_) => {
+        CliError::Coded { .. } | CliError::Interrupted | CliError::Terminated(_) => {
             out.note(format!("{} {}", paint.red("error:"), block(&error.to_string())));
             if let Some(remedy) = error.remedy() {
                 out.note(format!("{} {remedy}", paint.cyan(" help:")));

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::answers::{self, Addressed, Covers};
-use super::binding_digest::{self, SeenAt};
+use super::answers::{self, CallArg, GrantMatch};
+use super::binding_digest::{self, CallDigest};
 use super::caller::Caller;
 use super::drive_to_idle::{ResultLine, Tasks, settle};
 use super::envelope;
@@ -16,7 +16,7 @@ use super::follow::Display;
 use super::output::Output;
 use super::refusal;
 use super::run_arg::find;
-use super::setup::{self, Changes, ConfigFlag};
+use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::stdin;
 use crate::app::App;
 use crate::core::chat::Message;
@@ -35,7 +35,7 @@ const LEASE_MARGIN: Duration = Duration::from_secs(1);
 const EXAMPLES: &str = "\
 Examples:
   toolgate resume last --approve call_2
-  toolgate resume last --approve-session call_2 --covers tool
+  toolgate resume last --approve-session call_2 --match tool
   toolgate resume run_0199… --result call_3='{\"status\": \"refunded\"}'
   toolgate resume last --deny call_2='not before Friday' --result call_3='done'
   toolgate resume last --answer call_4='{\"seats\": 2}'
@@ -48,8 +48,8 @@ A file of answers:
   {\"results\":   [{\"call_id\": \"call_3\", \"output\": {\"status\": \"refunded\"}},
                  {\"call_id\": \"call_4\", \"error\": \"the bank is closed\"},
                  {\"call_id\": \"call_5\", \"abandoned\": true}],
-   \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"always\", \"covers\": \"arguments\",
-                  \"expires_at\": \"2027-01-01T00:00:00Z\", \"reason\": \"as agreed\", \"seen\": \"sha256:…\"},
+   \"decisions\": [{\"call_id\": \"call_2\", \"decision\": \"approve\", \"scope\": \"always\", \"match\": \"arguments\",
+                  \"expires_at\": \"2027-01-01T00:00:00Z\", \"reason\": \"as agreed\", \"digest\": \"sha256:…\"},
                  {\"call_id\": \"call_7\", \"decision\": \"approve\", \"edited_arguments\": {\"cents\": 100}},
                  {\"call_id\": \"call_8\", \"decision\": \"deny\", \"reason\": \"not before Friday\", \"by\": \"kim\"}],
    \"answers\":   [{\"call_id\": \"call_9\", \"chosen\": [\"blue\"], \"text\": \"the dark one\"}],
@@ -57,7 +57,7 @@ A file of answers:
                   \"answers\": {\"booking\": {\"action\": \"accept\", \"content\": {\"seats\": 2}}}}],
    \"partial\": false, \"expected_version\": 17}
 
-`scope` is once, session or always; `covers` is tool or arguments; `seen` is the digest that
+`scope` is once, session or always; `match` is tool or arguments; `digest` is the digest that
 `toolgate approvals list --json` shows; the decision is rejected if the call changed since.
 
 `repeat: true` beside the `answers` of an input is `--repeat`: a call that had begun when its server
@@ -85,7 +85,7 @@ pub(super) struct ResumeRun {
     config: ConfigFlag,
 
     #[command(flatten)]
-    answers: Answers,
+    answers: AnswerArgs,
 
     /// Waits for MCP tasks (calls that continue at their servers)
     #[arg(long)]
@@ -104,7 +104,7 @@ pub(super) struct ResumeRun {
     quiet: bool,
 
     #[command(flatten)]
-    changes: Changes,
+    changes: ConfigOverrides,
 
     #[command(flatten)]
     caller: Caller,
@@ -113,14 +113,14 @@ pub(super) struct ResumeRun {
 /// Answers, as flags or as a file.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Answers")]
-struct Answers {
+struct AnswerArgs {
     /// The result of an external call; JSON, or else text
     #[arg(long, value_name = "CALL_ID=JSON_OR_TEXT", value_parser = answers::with_value)]
-    result: Vec<Addressed>,
+    result: Vec<CallArg>,
 
     /// An external call failed; the model reads why
     #[arg(long, value_name = "CALL_ID=TEXT", value_parser = answers::with_value)]
-    error: Vec<Addressed>,
+    error: Vec<CallArg>,
 
     /// An external call will not be run
     #[arg(long, value_name = "CALL_ID")]
@@ -140,22 +140,22 @@ struct Answers {
 
     /// Which later calls --approve-session and --approve-always cover: those with exactly the same arguments, or all of
     /// the tool [default: arguments]
-    #[arg(long, value_enum)]
-    covers: Option<Covers>,
+    #[arg(long = "match", value_name = "MATCH", value_enum)]
+    coverage: Option<GrantMatch>,
 
     /// A call may not run; the model reads why
     #[arg(long, value_name = "CALL_ID[=REASON]", value_parser = answers::addressed)]
-    deny: Vec<Addressed>,
+    deny: Vec<CallArg>,
 
     /// A call may run with these arguments instead
     #[arg(long, value_name = "CALL_ID=JSON", value_parser = answers::with_value)]
-    edit: Vec<Addressed>,
+    edit: Vec<CallArg>,
 
     /// An answer to the model's question: text, or one of its options. Or an answer to a call's server: the fields of
     /// its form, or by key: {"KEY": {"action": "accept", "content": {…}}}; without `=` an address was visited, or a
     /// form's defaults apply
     #[arg(long, value_name = "CALL_ID[=TEXT_OR_JSON]", value_parser = answers::addressed)]
-    answer: Vec<Addressed>,
+    answer: Vec<CallArg>,
 
     /// Declines the question of a call's server
     #[arg(long, value_name = "CALL_ID")]
@@ -167,7 +167,7 @@ struct Answers {
 
     /// The digest of the call as the pending list shows it; if the call changed since, the command rejects all answers
     #[arg(long, value_name = "CALL_ID=DIGEST", value_parser = binding_digest::at_call)]
-    seen: Vec<SeenAt>,
+    digest: Vec<CallDigest>,
 
     /// Answers from a JSON file; `-` reads standard input
     #[arg(long, value_name = "FILE")]
@@ -186,12 +186,12 @@ impl ResumeRun {
         let mut settings = setup::settings(&self.config)?;
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
-        let ended = self.go_on(&app, answers, trace, out).await;
+        let ended = self.resume_run(&app, answers, trace, out).await;
         super::close_after(&ended, app, out).await;
         ended
     }
 
-    async fn go_on(
+    async fn resume_run(
         &self,
         app: &App,
         mut answers: Resume,
@@ -199,7 +199,7 @@ impl ResumeRun {
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         if let Some(envelope) = &self.envelope {
-            return self.take_back(app, &envelope::read(envelope)?, answers, trace, out).await;
+            return self.resume_envelope(app, &envelope::read(envelope)?, answers, trace, out).await;
         }
         let run = find(app, self.run.as_deref().unwrap_or_default()).await?;
         let known = app.runner.journal(&run).await?;
@@ -209,7 +209,7 @@ impl ResumeRun {
             // Add the message first, so that the turn after the answers includes it.
             let message = Input::Message(Message::user(text.clone()));
             if answers.answers.is_empty() {
-                let execution = self.take_up(app, &run, message, trace, out).await?;
+                let execution = self.claim_run(app, &run, message, trace, out).await?;
                 return self.settle(app, execution, &known, out).await;
             }
             seen = app.runner.message(&run, text).await?.version;
@@ -223,7 +223,7 @@ impl ResumeRun {
         if !decided.is_empty() {
             binding_digest::complete(&mut answers, &run, &app.runner.load(&run).await?.pending_items());
         }
-        match self.take_up(app, &run, Input::Resume(answers), trace, out).await {
+        match self.claim_run(app, &run, Input::Resume(answers), trace, out).await {
             Ok(execution) => {
                 let exit = self.settle(app, execution, &known, out).await?;
                 refusal::exit_after(app, &run, exit, &decided).await
@@ -239,7 +239,7 @@ impl ResumeRun {
             return Err(error.into());
         };
         let exit = refusal::exit(&error);
-        let error = refusal::told(error, &journal);
+        let error = refusal::with_journal_details(error, &journal);
         super::report::error(&error, out);
         if self.json {
             out.json(&ResultLine::refused(&report, &error));
@@ -257,7 +257,7 @@ impl ResumeRun {
     }
 
     /// Resumes a run from the caller's signed envelope.
-    async fn take_back(
+    async fn resume_envelope(
         &self,
         app: &App,
         envelope: &Envelope,
@@ -285,7 +285,7 @@ impl ResumeRun {
     }
 
     /// Claims the run. Waits for a run of another process until the lease of a dead process would expire.
-    async fn take_up(
+    async fn claim_run(
         &self,
         app: &App,
         run: &RunId,
@@ -324,16 +324,14 @@ impl ResumeRun {
     }
 }
 
-impl Answers {
+impl AnswerArgs {
     fn read(&self) -> Result<Resume, CliError> {
-        if self.covers.is_some() && self.approve_session.is_empty() && self.approve_always.is_empty() {
+        if self.coverage.is_some() && self.approve_session.is_empty() && self.approve_always.is_empty() {
             let message = "an approval of one call covers nothing else";
-            return Err(
-                CliError::usage(message).with_remedy("--covers goes with --approve-session or --approve-always")
-            );
+            return Err(CliError::usage(message).with_remedy("--match goes with --approve-session or --approve-always"));
         }
-        let value = |given: &Addressed| given.value.clone().unwrap_or_default();
-        let output = |given: &Addressed| Answer::output(answers::json_or_text(&value(given)));
+        let value = |given: &CallArg| given.value.clone().unwrap_or_default();
+        let output = |given: &CallArg| Answer::output(answers::json_or_text(&value(given)));
         let outputs = self.result.iter().map(|result| (result.call.clone(), output(result)));
         let errors = self.error.iter().map(|error| (error.call.clone(), Answer::error(value(error))));
         let abandoned = self.abandon.iter().map(|call| (CallId::from(call.as_str()), Answer::abandoned()));
@@ -343,14 +341,14 @@ impl Answers {
                 (&self.approve_session, Scope::Session),
                 (&self.approve_always, Scope::Always),
             ],
-            self.covers.map(Into::into),
+            self.coverage.map(Into::into),
             &self.deny,
             &self.edit,
         )?;
         let decisions = decisions.into_iter().map(|(call, decision)| (call, decision.into()));
         let answers = outputs.chain(errors).chain(abandoned).chain(decisions).collect();
         let mut resume = answers::merge(Resume { answers, partial: self.partial, ..Resume::default() }, self.file()?);
-        binding_digest::bind(&mut resume, &self.seen)?;
+        binding_digest::bind(&mut resume, &self.digest)?;
         Ok(resume)
     }
 

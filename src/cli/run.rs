@@ -13,7 +13,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::follow::Display;
 use super::output::Output;
-use super::setup::{self, Changes, ConfigFlag};
+use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::stdin;
 use super::text::count;
 use crate::app::{self, App};
@@ -84,7 +84,7 @@ pub(super) struct Run {
     quiet: bool,
 
     #[command(flatten)]
-    changes: Changes,
+    changes: ConfigOverrides,
 
     #[command(flatten)]
     caller: Caller,
@@ -119,7 +119,7 @@ impl Run {
     async fn name_interrupted(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
         let orphaned = app.runner.orphaned().await?;
         let Some(first) = orphaned.first() else { return Ok(()) };
-        let again = setup::again(&self.config, &Changes::default());
+        let again = setup::again(&self.config, &ConfigOverrides::default());
         let resume = again.command(&["resume", first.as_str()]);
         let runs = count(orphaned.len(), "interrupted run");
         out.note(match orphaned.len() {

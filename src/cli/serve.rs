@@ -54,7 +54,7 @@ enum LogFormat {
 }
 
 /// The reason why serving ended.
-enum Ended {
+enum ShutdownReason {
     Drained,
     AtOnce,
 }
@@ -70,16 +70,16 @@ impl Serve {
         let served = self.serve(&mut app, address, &mut signals, out).await;
         let closed = async {
             match served {
-                Ok(Ended::AtOnce) => app.abandon().await,
-                Ok(Ended::Drained) | Err(_) => super::close(app, out).await,
+                Ok(ShutdownReason::AtOnce) => app.abandon().await,
+                Ok(ShutdownReason::Drained) | Err(_) => super::close(app, out).await,
             }
         };
         if timeout(CLOSING, closed).await.is_err() {
             tracing::warn!("failed to close in time; exiting");
         }
         served.map(|ended| match ended {
-            Ended::Drained => Exit::Done,
-            Ended::AtOnce => Exit::Cancelled,
+            ShutdownReason::Drained => Exit::Done,
+            ShutdownReason::AtOnce => Exit::Cancelled,
         })
     }
 
@@ -89,8 +89,8 @@ impl Serve {
         address: SocketAddr,
         signals: &mut Signals,
         out: &mut Output,
-    ) -> Result<Ended, CliError> {
-        let refused = |error| CliError::told(ErrorCode::Configuration, format!("cannot listen at {address}: {error}"));
+    ) -> Result<ShutdownReason, CliError> {
+        let refused = |error| CliError::new(ErrorCode::Configuration, format!("cannot listen at {address}: {error}"));
         // A server that cannot bind its address must not change the store.
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -98,7 +98,7 @@ impl Serve {
         let closing = CancellationToken::new();
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, gateway.router(), ServeSettings::default(), closing.clone()));
-        let rest = Worker::begin(gateway.service()).map_err(|why| CliError::told(ErrorCode::Internal, why))?;
+        let rest = Worker::begin(gateway.service()).map_err(|why| CliError::new(ErrorCode::Internal, why))?;
         app.start_servers();
         let (pid, store) = (std::process::id(), app.store_name());
         out.note(format!("listening at http://{address}"));
@@ -108,7 +108,7 @@ impl Serve {
         }
         let drained = drain(app, &gateway, rest, signals).await;
         closing.cancel();
-        if matches!(drained, Ended::Drained) {
+        if matches!(drained, ShutdownReason::Drained) {
             serving.join_all().await;
             if timeout(CLOSING, gateway.close()).await.is_err() {
                 tracing::warn!("server closed with requests in progress; their outcome is unknown");
@@ -134,7 +134,7 @@ impl Serve {
 }
 
 /// Waits until active runs are idle, or releases them.
-async fn drain(app: &App, gateway: &Gateway, rest: Worker, signals: &mut Signals) -> Ended {
+async fn drain(app: &App, gateway: &Gateway, rest: Worker, signals: &mut Signals) -> ShutdownReason {
     let times = DrainTimes { rest: app.settings.gateway.drain, step: STEP };
     tracing::info!(drain_s = times.rest.as_secs(), runs = gateway.activity().driven, "stopping; no new runs start");
     gateway.stop();
@@ -146,11 +146,11 @@ async fn drain(app: &App, gateway: &Gateway, rest: Worker, signals: &mut Signals
                 tracing::warn!(runs = cut, "runs released in the middle of a step");
             }
             tracing::info!("stopped");
-            Ended::Drained
+            ShutdownReason::Drained
         }
         () = stopped => {
             tracing::warn!("stopped at once; active runs are recovered after their leases expire");
-            Ended::AtOnce
+            ShutdownReason::AtOnce
         }
     }
 }

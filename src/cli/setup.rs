@@ -7,7 +7,7 @@ use clap::Args;
 use super::error::CliError;
 use super::output::Output;
 use super::text::list;
-use super::view::Again;
+use super::view::RepeatedFlags;
 use crate::app::App;
 use crate::config::{self, AgentSettings, Settings, TransportSettings};
 use crate::core::error::ErrorCode;
@@ -26,7 +26,7 @@ pub(super) struct ConfigFlag {
 /// Changes to the configuration for one command. Another command on the same run needs the same flags.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "For this command only")]
-pub(super) struct Changes {
+pub(super) struct ConfigOverrides {
     /// Adds the MCP servers of this file, in the format of Claude Desktop, Cursor or VS Code (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) mcp_config: Vec<PathBuf>,
@@ -87,7 +87,7 @@ fn log_as(level: &str, format: logging::Format, output: logging::Output) -> Resu
         // A command that opens the program a second time has a log already.
         Ok(()) | Err(logging::LoggingError::Taken(_)) => Ok(()),
         Err(error @ (logging::LoggingError::Filter { .. } | logging::LoggingError::Thread(_))) => {
-            Err(CliError::told(ErrorCode::Configuration, error.to_string()))
+            Err(CliError::new(ErrorCode::Configuration, error.to_string()))
         }
     }
 }
@@ -97,7 +97,7 @@ pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-impl Changes {
+impl ConfigOverrides {
     /// Applies the changes to one agent, or to every agent when `agent` is `None`.
     pub(super) fn apply(&self, settings: &mut Settings, agent: Option<&AgentName>) -> Result<(), CliError> {
         if let Some(name) = &self.model {
@@ -165,20 +165,20 @@ pub(super) fn require_model(settings: &Settings, agent: &AgentName) -> Result<()
     let model = settings.agents.get(agent).and_then(|agent| settings.models.get(&agent.model));
     match model {
         Some(config::ModelSettings::Missing { remedy }) => {
-            Err(CliError::told(ErrorCode::Configuration, "no model is configured").with_remedy(remedy.clone()))
+            Err(CliError::new(ErrorCode::Configuration, "no model is configured").with_remedy(remedy.clone()))
         }
         Some(config::ModelSettings::Http(_) | config::ModelSettings::Scripted { .. }) | None => Ok(()),
     }
 }
 
 /// The flags that a further command on the same run needs.
-pub(super) fn again(config: &ConfigFlag, changes: &Changes) -> Again {
+pub(super) fn again(config: &ConfigFlag, changes: &ConfigOverrides) -> RepeatedFlags {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let flag = |name: &'static str, value: Option<String>| value.into_iter().flat_map(|v| [name.to_owned(), v]);
     let config = flag("--config", config.config.as_deref().map(path));
     let servers = changes.mcp_config.iter().flat_map(|file| flag("--mcp-config", Some(path(file))));
     let others = flag("--model", changes.model.clone()).chain(flag("--policy", changes.policy.clone()));
-    Again::new(config.collect(), servers.chain(others).collect())
+    RepeatedFlags::new(config.collect(), servers.chain(others).collect())
 }
 
 /// Finds the agent: the named one, the only one, or `assistant`.
@@ -200,5 +200,5 @@ pub(super) fn agent(settings: &Settings, named: Option<&str>) -> Result<AgentNam
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> CliError {
     let known = list(known);
-    CliError::told(ErrorCode::NotFound, format!("there is no {what} `{name}`; configured are: {known}"))
+    CliError::new(ErrorCode::NotFound, format!("there is no {what} `{name}`; configured are: {known}"))
 }

@@ -14,7 +14,7 @@ use crate::core::tool::{escape_untrusted, needs_escaping};
 
 /// Text that is safe for a terminal: characters that move the cursor, change the text direction or are invisible appear
 /// as their codes.
-pub(super) fn shown(text: &str, paint: Paint) -> String {
+pub(super) fn escape(text: &str, paint: Paint) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(is_unfit) {
@@ -94,19 +94,19 @@ mod tests {
             ("a\u{202e}b\u{61c}\u{e0041}\u{ad}", "a\\u{202e}b\\u{61c}\\u{e0041}\\u{ad}"),
             ("\x1b[8mhidden\x1b[0m", "\\u{1b}[8mhidden\\u{1b}[0m"),
         ] {
-            assert_eq!(shown(hostile, Paint::Plain), told);
+            assert_eq!(escape(hostile, Paint::Plain), told);
         }
-        assert_eq!(shown("\x1b[8mhidden", Paint::Colour), "\\u{1b}[8mhidden");
-        assert_eq!(shown("\x1b[2J\x1b[31", Paint::Colour), "\\u{1b}[2J\\u{1b}[31");
+        assert_eq!(escape("\x1b[8mhidden", Paint::Colour), "\\u{1b}[8mhidden");
+        assert_eq!(escape("\x1b[2J\x1b[31", Paint::Colour), "\\u{1b}[2J\\u{1b}[31");
     }
 
     #[test]
     fn ordinary_text_of_any_language_and_our_own_colours_pass() {
         for text in ["a\n\tb", "10\u{202f}000\u{a0}€\u{3000}", "❤\u{fe0f} 👩\u{200d}💻 می\u{200c}روم"] {
-            assert_eq!(shown(text, Paint::Plain), text);
+            assert_eq!(escape(text, Paint::Plain), text);
         }
         for text in [Paint::Colour.red("x"), "\x1b[38;2;1;8;3;1mx\x1b[0m".to_owned()] {
-            assert_eq!(shown(&text, Paint::Colour), text);
+            assert_eq!(escape(&text, Paint::Colour), text);
         }
     }
 

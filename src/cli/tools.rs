@@ -1,6 +1,6 @@
 //! `toolgate tools`: the tools that an agent's model would get now, and the policy for their calls.
 
-mod fits;
+mod compatibility;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
-use super::setup::{self, Changes, ConfigFlag};
+use super::setup::{self, ConfigFlag, ConfigOverrides};
 use super::text::{count, one_line};
 use crate::core::policy::Verdict;
 use crate::core::tool::{LeftOut, Origin, Tool, Toolset};
@@ -59,7 +59,7 @@ pub(super) struct Tools {
     json: bool,
 
     #[command(flatten)]
-    changes: Changes,
+    changes: ConfigOverrides,
 }
 
 impl Tools {
@@ -69,12 +69,12 @@ impl Tools {
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
         let app = setup::open(settings).await?;
-        let model = self.fits.as_deref().map(|name| fits::model(&app.models, name).map(|model| (name, model)));
+        let model = self.fits.as_deref().map(|name| compatibility::model(&app.models, name).map(|model| (name, model)));
         let tools = app.runner.tools(&agent).await;
         super::close(app, out).await;
         let (model, tools) = (model.transpose()?, tools?);
         match (model, self.json, self.schema) {
-            (Some((name, model)), json, _) => fits::tell(name, model.as_ref(), &tools, json, out),
+            (Some((name, model)), json, _) => compatibility::print(name, model.as_ref(), &tools, json, out),
             (None, true, _) => out.pretty(&tools),
             (None, false, true) => with_schemas(&tools, out),
             (None, false, false) => table(&tools, out),

@@ -10,9 +10,9 @@ use super::spanned::Location;
 
 /// A file as it was read. Its name is the path as the user gave it.
 #[derive(Clone)]
-pub(super) struct Source(Arc<Read>);
+pub(super) struct Source(Arc<SourceText>);
 
-struct Read {
+struct SourceText {
     text: String,
     /// The same text, byte for byte, with secrets replaced by asterisks.
     shown: NamedSource<String>,
@@ -39,7 +39,7 @@ impl Source {
     pub(super) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let shown = NamedSource::new(name.into(), masked(&text));
-        Self(Arc::new(Read { text, shown }))
+        Self(Arc::new(SourceText { text, shown }))
     }
 
     pub(super) fn name(&self) -> &str {

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use super::error::{ConfigError, Fault};
 use super::resolver::Resolver;
-use super::spanned::Placed;
+use super::spanned::Located;
 use super::{suggest, yaml};
 use crate::core::tool::ExternalTool;
 
 /// Reads a JSON or YAML file with a list of tools, or with `tools:` and the list. No variables are expanded.
 pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError> {
     let source = yaml::read(path)?;
-    let written: Vec<Placed<Value>> = match yaml::parse(&source)? {
+    let written: Vec<Located<Value>> = match yaml::parse(&source)? {
         Value::Object(_) => yaml::parse::<ToolsMember>(&source)?.tools,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => yaml::parse(&source)?,
     };
@@ -32,11 +32,11 @@ const ALIASES: [&str; 3] = ["parameters", "inputSchema", "outputSchema"];
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolsMember {
-    tools: Vec<Placed<Value>>,
+    tools: Vec<Located<Value>>,
 }
 
 /// Parses the tools. Reports duplicate names.
-pub(super) fn tools(written: &[Placed<Value>], scope: &mut Resolver<'_>) -> Vec<ExternalTool> {
+pub(super) fn tools(written: &[Located<Value>], scope: &mut Resolver<'_>) -> Vec<ExternalTool> {
     let mut names = BTreeSet::new();
     let mut tools = Vec::with_capacity(written.len());
     for placed in written {

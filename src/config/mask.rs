@@ -94,7 +94,7 @@ fn masked_values(line: &str) -> String {
         shown.push_str(before);
         shown.push(':');
         rest = after;
-        if is_telling(before) {
+        if is_secret_name(before) {
             let begin = rest.len() - rest.trim_start_matches([' ', '\t']).len();
             let (space, value) = rest.split_at(begin);
             let (value, tail) = value.split_at(value_length(value));
@@ -110,7 +110,7 @@ fn masked_values(line: &str) -> String {
 }
 
 /// Whether the text before a colon ends with the name of a secret.
-fn is_telling(before: &str) -> bool {
+fn is_secret_name(before: &str) -> bool {
     let name = before.trim_end().trim_end_matches(['"', '\'']).rsplit([' ', ',', '{', '"', '\'', '\t']).next();
     let name = name.unwrap_or_default().to_ascii_lowercase();
     name.ends_with("token") || TELLING.iter().any(|telling| name.contains(telling))

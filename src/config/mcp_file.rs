@@ -12,7 +12,7 @@ use super::error::{ConfigError, Fault};
 use super::resolve::{http_transport, transport_of_stdio};
 use super::resolver::Resolver;
 use super::settings::{ServerSettings, TransportSettings};
-use super::spanned::{Placed, Text};
+use super::spanned::{Located, Text};
 use super::written::{Http, Stdio};
 use super::yaml;
 use crate::core::id::ServerId;
@@ -21,7 +21,7 @@ use crate::core::id::ServerId;
 struct WrittenFile {
     #[serde(alias = "servers")]
     #[serde(rename = "mcpServers")]
-    servers: BTreeMap<String, Placed<WrittenServer>>,
+    servers: BTreeMap<String, Located<WrittenServer>>,
 }
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ pub fn mcp_servers_file(
     scope.finish(servers)
 }
 
-fn transport(name: &str, placed: &Placed<WrittenServer>, scope: &mut Resolver<'_>) -> Option<TransportSettings> {
+fn transport(name: &str, placed: &Located<WrittenServer>, scope: &mut Resolver<'_>) -> Option<TransportSettings> {
     let written = placed.value();
     if written.r#type.as_deref() == Some("sse") {
         let fault = Fault::new(format!("server `{name}` uses the old SSE transport, which toolgate does not support"));

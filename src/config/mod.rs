@@ -38,14 +38,15 @@ pub use policy::{policy_file, policy_text};
 pub use schema::json_schema;
 pub use settings::{
     AgentSettings, Api, ContentMode, Durability, EnvelopeKeySettings, EnvelopeSettings, HttpModelSettings, KeyMaterial,
-    KeySettings, McpEra, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings, RecheckTools,
-    RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext, TransportSettings,
+    KeySettings, McpProtocolVersion, McpStart, MediaKind, ModelSettings, OtlpProtocol, PromptCache, ProxySettings,
+    RecheckTools, RedactSettings, ServerSettings, Settings, StoreSettings, TelemetrySettings, TraceContext,
+    TransportSettings,
 };
 pub use template::{TemplateFile, template};
 
 use error::Source;
 use resolver::Resolver;
-use written::Written;
+use written::ConfigFile;
 
 /// The default file name, in the current folder.
 pub const FILE_NAME: &str = "toolgate.yaml";
@@ -58,7 +59,7 @@ pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| path.exists());
     let Some(path) = path.map(Path::to_owned).or(named).or_else(here) else {
         let scope = Resolver::new(Source::new("(defaults)", ""), Path::new(""), env);
-        return resolve::settings(&Written::default(), None, scope);
+        return resolve::settings(&ConfigFile::default(), None, scope);
     };
     let source = yaml::read(&path)?;
     let written = yaml::parse_sections(&source)?;

@@ -8,12 +8,12 @@ use sha2::{Digest, Sha256};
 
 use super::error::{ConfigError, Fault, Source};
 use super::resolver::Resolver;
-use super::spanned::{Location, Placed, Text};
+use super::spanned::{Located, Location, Text};
 use super::written::{WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord};
 use super::yaml;
 use crate::core::json::hex;
 use crate::core::policy::{
-    CommandPattern, Condition, Example, Match, Policy, Rest, Rule, RuleError, RulePlaces, Verdict,
+    CommandPattern, Condition, Example, FollowingWords, Match, Policy, Rule, RuleError, RulePlaces, Verdict,
 };
 use crate::core::tool::Annotations;
 
@@ -113,10 +113,9 @@ fn compile(
 }
 
 fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
-    if written.justification.value().trim().is_empty() {
+    if written.reason.value().trim().is_empty() {
         let fault = Fault::new(format!("rule `{}` gives no reason", written.id.value()));
-        scope
-            .fault(fault.with_remedy("write one sentence; users and the model read it"), written.justification.place());
+        scope.fault(fault.with_remedy("write one sentence; users and the model read it"), written.reason.place());
     }
     if written.r#match.value().is_empty() {
         let fault = Fault::new(format!("rule `{}` has no conditions and matches everything", written.id.value()));
@@ -124,7 +123,7 @@ fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
     }
     let when = condition(written, scope)?;
     let answer_timeout_s = written.answer_timeout_s.as_ref().map(|seconds| scope.at_least_one(Some(seconds), 1));
-    let examples = |list: &[Placed<WrittenExample>]| list.iter().map(|example| example.value().into()).collect();
+    let examples = |list: &[Located<WrittenExample>]| list.iter().map(|example| example.value().into()).collect();
     let (good, bad) = (&written.examples.r#match, &written.examples.no_match);
     match written.compile(when.as_ref(), examples(good), examples(bad)) {
         Ok(rule) => {
@@ -137,7 +136,7 @@ fn rule(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Rule> {
             let place = match &error {
                 RuleError::Pattern { pattern, .. } => conditions.place_of(pattern),
                 RuleError::Origin { origin, .. } => conditions.place_of(origin),
-                RuleError::Command { .. } => conditions.command.as_ref().and_then(Placed::place),
+                RuleError::Command { .. } => conditions.command.as_ref().and_then(Located::place),
                 RuleError::Example { .. } | RuleError::NoArguments { .. } | RuleError::Unclear { .. } => None,
             };
             scope.fault(Fault::new(error.to_string()), place.or_else(|| written.id.place()));
@@ -163,7 +162,7 @@ fn condition(written: &WrittenRule, scope: &mut Resolver<'_>) -> Option<Option<C
 fn prove(
     written: &WrittenRule,
     when: Option<&Condition>,
-    example: &Placed<WrittenExample>,
+    example: &Located<WrittenExample>,
     should_match: bool,
     scope: &mut Resolver<'_>,
 ) {
@@ -197,7 +196,7 @@ impl WrittenRule {
 
     fn compile(&self, when: Option<&Condition>, good: Vec<Example>, bad: Vec<Example>) -> Result<Rule, RuleError> {
         let conditions = self.r#match.value().into();
-        let rule = Rule::new(self.id.value(), self.verdict, self.justification.value().trim(), conditions, good, bad)?;
+        let rule = Rule::new(self.id.value(), self.verdict, self.reason.value().trim(), conditions, good, bad)?;
         Ok(match when {
             Some(when) => rule.with_condition(when.clone()),
             None => rule,
@@ -211,7 +210,7 @@ impl WrittenMatch {
     }
 
     fn place_of(&self, text: &str) -> Option<Location> {
-        let texts = [&self.tool, &self.named, &self.server, &self.origin, &self.agent, &self.principal];
+        let texts = [&self.tool, &self.tool_name, &self.server, &self.origin, &self.agent, &self.principal];
         texts.into_iter().flatten().find(|candidate| candidate.value() == text).and_then(Text::place)
     }
 }
@@ -221,7 +220,7 @@ impl From<&WrittenMatch> for Match {
         let text = |text: &Option<Text>| text.as_ref().map(|text| text.value().clone());
         Self {
             tool: text(&written.tool),
-            named: text(&written.named),
+            tool_name: text(&written.tool_name),
             server: text(&written.server),
             origin: text(&written.origin),
             agent: text(&written.agent),
@@ -240,14 +239,14 @@ impl From<&WrittenCommand> for CommandPattern {
     fn from(written: &WrittenCommand) -> Self {
         let words = |words: &[WrittenWord]| words.iter().map(WrittenWord::alternatives).collect();
         match written {
-            WrittenCommand::Words(written) => Self { argument: None, words: words(written), rest: Rest::Any },
+            WrittenCommand::Words(written) => Self { argument: None, words: words(written), rest: FollowingWords::Any },
             WrittenCommand::Bounded(written) => Self {
                 argument: written.argument.clone(),
                 words: words(&written.words),
                 rest: match (&written.options, written.exact) {
-                    (_, true) => Rest::Nothing,
-                    (Some(options), false) => Rest::Options(options.clone()),
-                    (None, false) => Rest::Any,
+                    (_, true) => FollowingWords::Nothing,
+                    (Some(options), false) => FollowingWords::Options(options.clone()),
+                    (None, false) => FollowingWords::Any,
                 },
             },
         }

@@ -16,12 +16,12 @@ pub(super) struct RejectNull<'k, T> {
     inner: T,
     /// The current key; empty for the whole file.
     key: &'k str,
-    blank: Blank,
+    blank: NullPolicy,
 }
 
 /// Which keys may have no value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Blank {
+enum NullPolicy {
     /// The keys of this mapping.
     Below,
     /// The key of this value.
@@ -35,11 +35,11 @@ struct Entries<A> {
     inner: A,
     /// The key of the next value.
     key: String,
-    blank: Blank,
+    blank: NullPolicy,
 }
 
 /// Reads a key and stores it.
-struct Named<'n, T> {
+struct KeyRecorder<'n, T> {
     inner: T,
     name: &'n mut String,
 }
@@ -47,13 +47,13 @@ struct Named<'n, T> {
 impl<T> RejectNull<'static, T> {
     /// A whole file.
     pub(super) fn new(inner: T) -> Self {
-        Self { inner, key: "", blank: Blank::Nowhere }
+        Self { inner, key: "", blank: NullPolicy::Nowhere }
     }
 
     /// A whole file whose sections may be empty: a user who comments out the last server leaves `servers:` and means no
     /// servers.
     pub(super) fn sections(inner: T) -> Self {
-        Self { inner, key: "", blank: Blank::Below }
+        Self { inner, key: "", blank: NullPolicy::Below }
     }
 }
 
@@ -110,8 +110,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RejectNull<'_, V> {
     /// The case to reject: an optional key that is present without a value.
     fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
         match self.blank {
-            Blank::Here => self.inner.visit_none(),
-            Blank::Below | Blank::Nowhere => Err(E::custom(format!("`{}`{IS_EMPTY}", self.key))),
+            NullPolicy::Here => self.inner.visit_none(),
+            NullPolicy::Below | NullPolicy::Nowhere => Err(E::custom(format!("`{}`{IS_EMPTY}", self.key))),
         }
     }
 
@@ -131,7 +131,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RejectNull<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<Self::Value, A::Error> {
-        let blank = if self.blank == Blank::Below { Blank::Here } else { Blank::Nowhere };
+        let blank = if self.blank == NullPolicy::Below { NullPolicy::Here } else { NullPolicy::Nowhere };
         self.inner.visit_map(Entries { inner, key: String::new(), blank })
     }
 
@@ -179,7 +179,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<A> {
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
         self.key.clear();
-        self.inner.next_key_seed(Named { inner: seed, name: &mut self.key })
+        self.inner.next_key_seed(KeyRecorder { inner: seed, name: &mut self.key })
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
@@ -224,24 +224,24 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for RejectNull<'_, A> {
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Named<'_, S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for KeyRecorder<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
-        self.inner.deserialize(Named { inner, name: self.name })
+        self.inner.deserialize(KeyRecorder { inner, name: self.name })
     }
 }
 
 macro_rules! read_key {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-            self.inner.$method(Named { inner: visitor, name: self.name })
+            self.inner.$method(KeyRecorder { inner: visitor, name: self.name })
         }
     )*};
 }
 
 /// Keys are text. Requests for other types are passed on.
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Named<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for KeyRecorder<'_, D> {
     type Error = D::Error;
 
     read_key! { deserialize_any deserialize_str deserialize_string deserialize_identifier deserialize_ignored_any }
@@ -260,7 +260,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Named<'_, D> {
     }
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Named<'_, V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for KeyRecorder<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::error::{ConfigError, Fault, Source};
 use super::expand::{self, Env, ExpandError};
 use super::mask::masked;
-use super::spanned::{Location, Placed, Text};
+use super::spanned::{Located, Location, Text};
 use super::suggest;
 use crate::core::pattern::{NamePattern, Pattern};
 use crate::core::tool::result::MIN_RESULT_BYTES;
@@ -213,7 +213,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// A count that must not be zero.
-    pub(super) fn at_least_one<N: Copy + Default + PartialEq>(&mut self, number: Option<&Placed<N>>, default: N) -> N {
+    pub(super) fn at_least_one<N: Copy + Default + PartialEq>(&mut self, number: Option<&Located<N>>, default: N) -> N {
         let Some(number) = number else { return default };
         if *number.value() == N::default() {
             self.fault(Fault::new("this has to be at least 1"), number.place());
@@ -222,7 +222,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// A size limit of one result. A smaller limit would not fit the note about the omitted rest.
-    pub(super) fn result_bytes(&mut self, bytes: &Placed<u64>) -> u64 {
+    pub(super) fn result_bytes(&mut self, bytes: &Located<u64>) -> u64 {
         if *bytes.value() < MIN_RESULT_BYTES as u64 {
             self.fault(Fault::new(format!("this has to be at least {MIN_RESULT_BYTES}")), bytes.place());
         }

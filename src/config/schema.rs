@@ -3,11 +3,11 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::written::Written;
+use super::written::ConfigFile;
 
 /// The JSON Schema (draft-07, which editors know best) of the configuration file.
 pub fn json_schema() -> Value {
-    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<Written>().to_value();
+    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<ConfigFile>().to_value();
     refuse_null(&mut schema);
     schema
 }

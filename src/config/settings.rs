@@ -243,7 +243,7 @@ pub struct ServerSettings {
     /// The maximum of tools used from its list; at least 1.
     pub max_tools: usize,
     /// The protocol version.
-    pub era: McpEra,
+    pub protocol_version: McpProtocolVersion,
     /// Whether the server may ask the run's user for input during a call (elicitation).
     pub elicitation: bool,
     /// Before which calls toolgate refreshes the list of tools.
@@ -297,14 +297,16 @@ pub enum McpStart {
 /// Protocol version of an MCP server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum McpEra {
+pub enum McpProtocolVersion {
     /// Detected, with one additional request at the first connection.
     #[default]
     Auto,
-    /// The protocol with sessions, revisions up to 2025-11-25.
-    Legacy,
-    /// The stateless protocol, revision 2026-07-28.
-    Modern,
+    /// 2025-11-25 or an earlier version: the protocol with sessions.
+    #[serde(rename = "2025-11-25")]
+    Sessions,
+    /// 2026-07-28: the stateless protocol.
+    #[serde(rename = "2026-07-28")]
+    Stateless,
 }
 
 /// The transport of an MCP server.

@@ -20,20 +20,20 @@ pub(super) struct Location {
 /// A value with its location in a YAML file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Placed<T>(Spanned<T>);
+pub(super) struct Located<T>(Spanned<T>);
 
 /// Text of a YAML file, before variable expansion.
-pub(super) type Text = Placed<String>;
+pub(super) type Text = Located<String>;
 
-impl<T> Placed<T> {
+impl<T> Located<T> {
     /// The value.
     pub(super) fn value(&self) -> &T {
         &self.0.value
     }
 
     /// Another value at the same location.
-    pub(super) fn with<U>(&self, value: U) -> Placed<U> {
-        Placed(Spanned { value, referenced: self.0.referenced, defined: self.0.defined })
+    pub(super) fn with<U>(&self, value: U) -> Located<U> {
+        Located(Spanned { value, referenced: self.0.referenced, defined: self.0.defined })
     }
 
     /// The location, if it is known.
@@ -55,13 +55,13 @@ impl Location {
 }
 
 /// The value alone.
-impl<T: Serialize> Serialize for Placed<T> {
+impl<T: Serialize> Serialize for Located<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value().serialize(serializer)
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Placed<T> {
+impl<T: JsonSchema> JsonSchema for Located<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }

@@ -3,7 +3,7 @@
 use super::{DriveError, Driver, Journal};
 use crate::core::run::Event;
 use crate::core::tool::ToolName;
-use crate::ports::{Asker, Guarded};
+use crate::ports::{GrantContext, GuardedTool};
 
 impl Driver<'_> {
     pub(super) async fn resolve_approvals(
@@ -17,10 +17,10 @@ impl Driver<'_> {
         let run = journal.run();
         let Some(tools) = run.tools() else { return Ok(()) };
         let guarded = guarded.iter().filter_map(|name| tools.get(name.as_str()));
-        let guarded = guarded.map(|tool| Guarded { tool: tool.name.clone(), definition: tool.hash.clone() });
-        let guarded: Vec<Guarded> = guarded.collect();
+        let guarded = guarded.map(|tool| GuardedTool { tool: tool.name.clone(), definition: tool.hash.clone() });
+        let guarded: Vec<GuardedTool> = guarded.collect();
         let started = run.started();
-        let asker = Asker {
+        let asker = GrantContext {
             tenant: started.tenant.clone(),
             session: started.session.clone(),
             agent: started.spec.agent.clone(),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Driver, Ports};
 use crate::core::blob::BlobHandle;
 use crate::core::run::Run;
-use crate::core::tool::result::{Reading, read};
+use crate::core::tool::result::{ReadRequest, read};
 use crate::core::tool::{Builtin, FailureKind, Outcome, ToolOutput, Toolset};
 use crate::ports::Blob;
 
@@ -28,7 +28,7 @@ impl Driver<'_> {
 #[derive(Clone, Debug)]
 pub(super) enum BuiltinCall {
     /// Read a piece of a result.
-    Read { reading: Reading, limit: usize },
+    Read { reading: ReadRequest, limit: usize },
     /// Report an invalid call to the model.
     Refuse(String),
 }
@@ -41,7 +41,7 @@ impl BuiltinCall {
             None | Some(Builtin::AskHuman) => {
                 Self::Refuse("This version of toolgate does not have this builtin tool.".into())
             }
-            Some(Builtin::ResultRead) => match Reading::parse(arguments) {
+            Some(Builtin::ResultRead) => match ReadRequest::parse(arguments) {
                 Err(complaint) => Self::Refuse(complaint),
                 Ok(reading) if !run.blobs().contains(&reading.handle) => Self::Refuse(unknown(&reading.handle)),
                 Ok(reading) => Self::Read { reading, limit: run.started().spec.limits.result_bytes() },
@@ -88,7 +88,7 @@ impl Ports {
     }
 }
 
-fn piece(blob: Blob, reading: &Reading, limit: usize) -> ToolOutput {
+fn piece(blob: Blob, reading: &ReadRequest, limit: usize) -> ToolOutput {
     let (handle, size) = (&reading.handle, blob.bytes.len());
     match String::from_utf8(blob.bytes) {
         Ok(text) => read(&text, reading, limit),

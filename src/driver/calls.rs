@@ -11,20 +11,20 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::builtin::BuiltinCall;
-use super::drift::Compared;
+use super::drift::DriftCheck;
 use super::elicitation::{Elicitation, Elicitor, HeldCalls};
-use super::interrupt::{Interruption, Waited};
+use super::interrupt::{Interruption, StepOutcome};
 use super::{DriveError, Driver, Journal, Ports, Progress};
 use crate::core::id::{CallId, RunId};
 use crate::core::lifecycle::Delta;
 use crate::core::policy::Verdict;
 use crate::core::run::{AnsweredElicitation, Event, Limits, Run};
-use crate::core::tool::{Builtin, FailureKind, Origin, Outcome, Replied, Tool, Toolset};
+use crate::core::tool::{Builtin, DeliveredReply, FailureKind, Origin, Outcome, Tool, Toolset};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, Update};
 
 /// A call with everything it needs, so that it borrows nothing from the run.
-struct Outgoing {
+struct PreparedCall {
     id: CallId,
     tool: Arc<Tool>,
     /// Whether it was sent before, so that it must not be reported as not run.
@@ -42,13 +42,13 @@ struct Outgoing {
 
 impl Driver<'_> {
     pub(super) async fn run_tier(&mut self, journal: &mut Journal, calls: Vec<CallId>) -> Result<(), DriveError> {
-        let Waited::Done(()) = self.unless_ended(journal, self.confirm_tools(journal, &calls)).await else {
+        let StepOutcome::Done(()) = self.unless_ended(journal, self.confirm_tools(journal, &calls)).await else {
             return journal.catch_up().await;
         };
-        let Waited::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
+        let StepOutcome::Done(live) = self.live_tools(journal).await else { return journal.catch_up().await };
         match self.record_drift(journal, &live, &calls).await? {
-            Compared::Same => {}
-            Compared::MovedOn => return Ok(()),
+            DriftCheck::Same => {}
+            DriftCheck::MovedOn => return Ok(()),
         }
         let was_sent = |id: &&CallId| journal.run().call(id).is_some_and(|call| call.sent);
         let again: BTreeSet<CallId> = calls.iter().filter(was_sent).cloned().collect();
@@ -58,7 +58,7 @@ impl Driver<'_> {
         }
         let deadline = self.time_left(journal);
         let outgoing = |id| outgoing(journal.run(), id, deadline, again.contains(id));
-        let outgoing: Vec<Outgoing> = calls.iter().filter_map(outgoing).collect();
+        let outgoing: Vec<PreparedCall> = calls.iter().filter_map(outgoing).collect();
         let leaves = outgoing.iter().filter(|call| dispatch_blocker(&call.tool, &live).is_none());
         self.remember(&self.begun(journal, leaves.map(|call| &call.id))).await;
         let run = journal.id().clone();
@@ -69,17 +69,17 @@ impl Driver<'_> {
         while !flight.is_empty() {
             let happened = tokio::select! {
                 biased;
-                Some(landed) = flight.next() => Happened::Landed(landed),
-                Some(asked) = questions.recv() => Happened::Asked(asked),
-                news = self.news(journal, &held) => Happened::Interruption(news),
-                () = self.out_of_time(journal) => Happened::Interruption(Interruption::RunLost),
-                () = self.hold_is_over(&held) => Happened::Interruption(Interruption::ForHeldCalls),
+                Some(landed) = flight.next() => CallEvent::Landed(landed),
+                Some(asked) = questions.recv() => CallEvent::Asked(asked),
+                news = self.news(journal, &held) => CallEvent::Interruption(news),
+                () = self.out_of_time(journal) => CallEvent::Interruption(Interruption::RunLost),
+                () = self.hold_is_over(&held) => CallEvent::Interruption(Interruption::ForHeldCalls),
             };
             match happened {
-                Happened::Landed(landed) => record(journal, landed)?,
-                Happened::Asked(asked) => self.hold(journal, &mut held, asked).await?,
-                Happened::Interruption(Interruption::ForHeldCalls) => journal.catch_up().await?,
-                Happened::Interruption(Interruption::RunLost) => {
+                CallEvent::Landed(landed) => record(journal, landed)?,
+                CallEvent::Asked(asked) => self.hold(journal, &mut held, asked).await?,
+                CallEvent::Interruption(Interruption::ForHeldCalls) => journal.catch_up().await?,
+                CallEvent::Interruption(Interruption::RunLost) => {
                     // A reply that has arrived may be a task, which would continue without a purpose.
                     while let Some(Some(landed)) = flight.next().now_or_never() {
                         record(journal, landed)?;
@@ -95,35 +95,35 @@ impl Driver<'_> {
             if caught_up && journal.run().ending().is_some() {
                 return Ok(());
             }
-            held.hand_on(journal.run());
-            held.let_go(self.hint, self.ports.clock.now());
+            held.deliver_answers(journal.run());
+            held.release_expired(self.hint, self.ports.clock.now());
         }
         Ok(())
     }
 }
 
 /// An event during running calls.
-enum Happened {
+enum CallEvent {
     /// A call has its reply.
-    Landed((CallId, Replied)),
+    Landed((CallId, DeliveredReply)),
     /// The server of a call sends an elicitation request.
     Asked(Elicitation),
     /// Another writer appended to the run, or a deadline passed.
     Interruption(Interruption),
 }
 
-fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) -> Option<Outgoing> {
+fn outgoing(run: &Run, id: &CallId, deadline: Option<Duration>, was_sent: bool) -> Option<PreparedCall> {
     let call = run.call(id)?;
     let arguments = call.arguments().as_object()?.clone();
     let (tool, answered, trace) = (call.tool.clone()?, call.answered.clone(), run.call_context(id));
     let is_builtin = call.is_builtin();
     let errand = is_builtin.then(|| BuiltinCall::of(Builtin::of(&tool.origin), &arguments, run));
     let limits = run.started().spec.limits.clone();
-    Some(Outgoing { id: id.clone(), tool, was_sent, errand, limits, arguments, trace, deadline, answered })
+    Some(PreparedCall { id: id.clone(), tool, was_sent, errand, limits, arguments, trace, deadline, answered })
 }
 
 /// Stages a result. A result for a run that has ended meanwhile is dropped.
-fn record(journal: &mut Journal, (call, reply): (CallId, Replied)) -> Result<(), DriveError> {
+fn record(journal: &mut Journal, (call, reply): (CallId, DeliveredReply)) -> Result<(), DriveError> {
     let event = Event::of_reply(call, reply);
     if journal.run().admit(&event).is_ok() { journal.stage(event) } else { Ok(()) }
 }
@@ -132,16 +132,16 @@ async fn make(
     ports: &Ports,
     run: &RunId,
     live: &Toolset,
-    call: Outgoing,
+    call: PreparedCall,
     asker: mpsc::UnboundedSender<Elicitation>,
-) -> (CallId, Replied) {
+) -> (CallId, DeliveredReply) {
     let reply = match (dispatch_blocker(&call.tool, live), &call.errand) {
         (Some((kind, why)), _) => not_sent(kind, &why, call.was_sent).into(),
         (None, Some(errand)) => caught(async { ports.run_builtin(errand).await.into() }).await,
         (None, None) => {
             let sent = async {
-                let Replied { reply, wire } = send(ports, run, &call, asker).await;
-                Replied { reply: ports.fit(run, &call.limits, &call.tool, reply).await, wire }
+                let DeliveredReply { reply, wire } = send(ports, run, &call, asker).await;
+                DeliveredReply { reply: ports.fit(run, &call.limits, &call.tool, reply).await, wire }
             };
             caught(sent).await
         }
@@ -150,14 +150,19 @@ async fn make(
 }
 
 /// A panic ends one call, and not its run.
-async fn caught(call: impl Future<Output = Replied>) -> Replied {
+async fn caught(call: impl Future<Output = DeliveredReply>) -> DeliveredReply {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_panic| {
         let message = "the code that made this call panicked; this is a bug in toolgate";
         Outcome::failed(FailureKind::Panicked, message).into()
     })
 }
 
-async fn send(ports: &Ports, run: &RunId, call: &Outgoing, asker: mpsc::UnboundedSender<Elicitation>) -> Replied {
+async fn send(
+    ports: &Ports,
+    run: &RunId,
+    call: &PreparedCall,
+    asker: mpsc::UnboundedSender<Elicitation>,
+) -> DeliveredReply {
     let Origin::Mcp { server, tool } = &call.tool.origin else {
         return Outcome::failed(FailureKind::Unavailable, "this tool has no server").into();
     };

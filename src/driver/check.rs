@@ -25,7 +25,10 @@ impl Driver<'_> {
                 true => self.check_approved(journal.run(), id, &tool).await,
                 false => self.check_call(journal.run(), id, call, &tool).await,
             };
-            if matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. }) {
+            if matches!(
+                event,
+                Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. }
+            ) {
                 begun.extend(self.begun(journal, [id]));
             }
             journal.stage(event)?;
@@ -69,7 +72,7 @@ impl Driver<'_> {
         let verdict = verdict.or_else(|| self.no_longer_offered(run, tool));
         Event::CallChecked {
             call: id.clone(),
-            verdict: verdict.unwrap_or(CallVerdict::Run { by: Authorization::Person }),
+            verdict: verdict.unwrap_or(CallVerdict::Run { by: Authorization::HumanApproval }),
         }
     }
 
@@ -135,7 +138,7 @@ impl Driver<'_> {
                 CallVerdict::Run { by: Authorization::Policy { rule: judgement.rule, policy: mark() } }
             }
             (Verdict::Ask, reapproval_reason) => {
-                match self.standing(run, call, tool).await.filter(|_| reapproval_reason.is_none()) {
+                match self.covering_grant(run, call, tool).await.filter(|_| reapproval_reason.is_none()) {
                     Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant } },
                     None => CallVerdict::Ask {
                         rule: judgement.rule,
@@ -150,7 +153,7 @@ impl Driver<'_> {
 
     /// The grant that covers a call. A call that is handed over is not compared again later, so its grant is confirmed
     /// here.
-    async fn standing(&self, run: &Run, call: &Call, tool: &Tool) -> Option<GrantId> {
+    async fn covering_grant(&self, run: &Run, call: &Call, tool: &Tool) -> Option<GrantId> {
         let grant = run.granted(&tool.name, call.arguments(), self.ports.clock.now())?;
         let is_looked_at_again = call.is_sent_by_us();
         let holds = is_looked_at_again || self.ended_grants([grant.clone()].into()).await.is_empty();

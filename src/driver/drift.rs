@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::{DriveError, Driver, Journal, Progress};
 use crate::core::id::{CallId, GrantId, ServerId};
-use crate::core::run::{Call, Clearance, Event, Run};
+use crate::core::run::{Call, CallAuthorization, Event, Run};
 use crate::core::tool::{Difference, Tool, Toolset};
 
 /// The maximum age of a server's tool list when a call is authorized by a grant.
 const GRANT_CONFIRMED: Duration = Duration::from_secs(60);
 
 /// The result of the comparison.
-pub(super) enum Compared {
+pub(super) enum DriftCheck {
     /// The calls are unchanged.
     Same,
     /// A call changed, or another writer appended to the run: compute the next step again.
@@ -31,7 +31,7 @@ impl Driver<'_> {
         journal: &mut Journal,
         live: &Toolset,
         calls: &[CallId],
-    ) -> Result<Compared, DriveError> {
+    ) -> Result<DriftCheck, DriveError> {
         let found: Vec<(&CallId, Arc<Tool>)> = calls
             .iter()
             .filter_map(|id| {
@@ -42,12 +42,12 @@ impl Driver<'_> {
             .collect();
         let drifted = self.drifted(journal.run(), &found).await;
         if drifted.is_empty() {
-            return Ok(Compared::Same);
+            return Ok(DriftCheck::Same);
         }
         journal.stage_all(drifted)?;
         // Whether the commit succeeded or another writer was first: the run determines the next step.
         let (Progress::Committed | Progress::CaughtUp) = journal.commit().await?;
-        Ok(Compared::MovedOn)
+        Ok(DriftCheck::MovedOn)
     }
 
     /// Refreshes the tool lists of the servers of approved calls, if they are older than the approval: a server may
@@ -57,14 +57,14 @@ impl Driver<'_> {
         let mut servers: BTreeMap<ServerId, Option<Duration>> = BTreeMap::new();
         for call in calls.iter().filter_map(|id| run.call(id)) {
             let Some(server) = call.tool.as_ref().and_then(|tool| tool.server()) else { continue };
-            let approved = match &call.clearance {
+            let approved = match &call.authorization {
                 _ if call.task().is_some() => continue,
-                Some(Clearance::Person { .. }) => Some(
+                Some(CallAuthorization::HumanApproval { .. }) => Some(
                     call.approved_at
                         .map_or(Duration::ZERO, |at| Duration::try_from(now.duration_since(at)).unwrap_or_default()),
                 ),
-                Some(Clearance::Grant(_)) => Some(GRANT_CONFIRMED),
-                Some(Clearance::Policy) | None => None,
+                Some(CallAuthorization::Grant(_)) => Some(GRANT_CONFIRMED),
+                Some(CallAuthorization::Policy) | None => None,
             };
             let newest = servers.entry(server.clone()).or_default();
             *newest = newest.take().into_iter().chain(approved).min();
@@ -113,9 +113,9 @@ impl Driver<'_> {
 
 /// The grant that authorizes a call, if one does. A message to a running task at a server needs no grant any more.
 fn resting_on(call: &Call) -> Option<&GrantId> {
-    match &call.clearance {
+    match &call.authorization {
         _ if call.task().is_some() => None,
-        Some(Clearance::Grant(grant)) => Some(grant),
-        Some(Clearance::Policy | Clearance::Person { .. }) | None => None,
+        Some(CallAuthorization::Grant(grant)) => Some(grant),
+        Some(CallAuthorization::Policy | CallAuthorization::HumanApproval { .. }) | None => None,
     }
 }

@@ -81,7 +81,7 @@ impl HeldCalls {
     }
 
     /// Passes on the answers from the journal. A call that has ended meanwhile needs no answer.
-    pub(super) fn hand_on(&mut self, run: &Run) {
+    pub(super) fn deliver_answers(&mut self, run: &Run) {
         let answered: Vec<CallId> = self.calls.keys().filter(|id| !is_asked(run, id)).cloned().collect();
         for id in answered {
             let (Some(held), Some(call)) = (self.calls.remove(&id), run.call(&id)) else { continue };
@@ -93,7 +93,7 @@ impl HeldCalls {
     }
 
     /// Releases the calls whose hold is over, by time or by the wake signal.
-    pub(super) fn let_go(&mut self, hint: &WakeSignal, now: Timestamp) {
+    pub(super) fn release_expired(&mut self, hint: &WakeSignal, now: Timestamp) {
         self.calls.retain(|id, held| held.until.is_none_or(|until| now < until) && !hint.releases(id));
     }
 
@@ -119,12 +119,12 @@ impl Driver<'_> {
         let Elicitation { call, needed, answer } = asked;
         // A question that cannot be recorded is not asked on the open call either; the end of the call reports the
         // reason.
-        let Some(patience) = self.patience(journal.run(), &call).filter(|_| oversize_reason(&needed).is_none()) else {
+        let Some(limit) = self.hold_limit(journal.run(), &call).filter(|_| oversize_reason(&needed).is_none()) else {
             return Ok(());
         };
-        let until = match patience {
-            Patience::Unlimited => None,
-            Patience::For(time) => self.ports.clock.now().checked_add(time).ok(),
+        let until = match limit {
+            HoldLimit::Unlimited => None,
+            HoldLimit::For(time) => self.ports.clock.now().checked_add(time).ok(),
         };
         let event = Event::InputRequested { call: call.clone(), needed: needed.into(), until };
         if journal.run().admit(&event).is_err() {
@@ -142,16 +142,16 @@ impl Driver<'_> {
             return Ok(());
         }
         held.calls.insert(call, HeldCall { answer, until });
-        held.let_go(self.hint, self.ports.clock.now());
+        held.release_expired(self.hint, self.ports.clock.now());
         Ok(())
     }
 
-    fn patience(&self, run: &Run, call: &CallId) -> Option<Patience> {
+    fn hold_limit(&self, run: &Run, call: &CallId) -> Option<HoldLimit> {
         let call = run.call(call)?;
         let Origin::Mcp { server, .. } = &call.tool.as_ref()?.origin else { return None };
         match (self.hint.is_attended(), self.ports.hold.of(server)) {
-            (true, _) => Some(Patience::Unlimited),
-            (false, time) => (!time.is_zero()).then_some(Patience::For(time)),
+            (true, _) => Some(HoldLimit::Unlimited),
+            (false, time) => (!time.is_zero()).then_some(HoldLimit::For(time)),
         }
     }
 
@@ -168,7 +168,7 @@ impl Driver<'_> {
 }
 
 /// The duration of a hold.
-enum Patience {
+enum HoldLimit {
     /// As long as the person at the terminal takes.
     Unlimited,
     For(Duration),

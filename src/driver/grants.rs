@@ -8,9 +8,9 @@ use serde_json::json;
 use super::{Driver, Journal};
 use crate::core::id::{CallId, RunId};
 use crate::core::json;
-use crate::core::run::{Clearance, Coverage, DecisionKind, Run, Scope};
+use crate::core::run::{CallAuthorization, Coverage, DecisionKind, Run, Scope};
 use crate::core::tool::{Arguments, summary, summary_of_any};
-use crate::ports::{GivenWith, Grant};
+use crate::ports::{ApprovedCall, Grant};
 
 impl Driver<'_> {
     /// The grants from approvals of calls that are about to be dispatched, if their scope is wider than the call.
@@ -33,7 +33,7 @@ impl Driver<'_> {
 /// The grant from a decision. Deterministic: a call may be dispatched more than once after one decision.
 fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Grant> {
     let call = run.call(call_id)?;
-    let by_a_person = matches!(call.clearance, Some(Clearance::Person { .. }));
+    let by_a_person = matches!(call.authorization, Some(CallAuthorization::HumanApproval { .. }));
     let decision = run.decision(call_id).filter(|decision| by_a_person && decision.answer == DecisionKind::Approve)?;
     let is_over = decision.expires_at.is_some_and(|until| until <= now);
     if decision.scope == Scope::Once || is_over {
@@ -41,7 +41,7 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
     }
     let (tool, spec) = (call.tool.as_ref()?, &run.started().spec);
     let given = json::hash(&json!({"run": id, "call": call_id, "definition": tool.hash, "event": call.deadline.event}));
-    let arguments = (decision.covers == Coverage::Arguments).then(|| call.arguments());
+    let arguments = (decision.coverage == Coverage::Arguments).then(|| call.arguments());
     let name = given.trim_start_matches("sha256:").chars().take(20).collect::<String>();
     Some(Grant {
         id: format!("grant_{name}").into(),
@@ -57,7 +57,7 @@ fn grant(id: &RunId, run: &Run, call_id: &CallId, now: Timestamp) -> Option<Gran
         by: decision.by.clone(),
         via: decision.via,
         reason: decision.reason.clone(),
-        given_with: Some(GivenWith { run: id.clone(), call: call_id.clone() }),
+        given_with: Some(ApprovedCall { run: id.clone(), call: call_id.clone() }),
         created_at: now,
         expires_at: decision.expires_at,
         revoked: None,

@@ -18,12 +18,12 @@ use crate::core::run::{Event, JournalEntry};
 #[derive(Clone, Debug, Default)]
 pub struct WakeSignal {
     written: Arc<Notify>,
-    holding: Arc<Mutex<Holding>>,
+    holding: Arc<Mutex<HoldState>>,
 }
 
 /// The state of holds for elicitation answers.
 #[derive(Debug, Default)]
-struct Holding {
+struct HoldState {
     /// The number of people in this process who are being asked.
     attended: usize,
     /// Whether no call is held any longer.
@@ -89,13 +89,13 @@ impl WakeSignal {
         (holding.is_over && !held.is_empty()) || holding.released.iter().any(|call| held.contains(call))
     }
 
-    fn holding(&self) -> MutexGuard<'_, Holding> {
+    fn holding(&self) -> MutexGuard<'_, HoldState> {
         self.holding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The result of waiting for a step.
-pub(super) enum Waited<T> {
+pub(super) enum StepOutcome<T> {
     /// It finished.
     Done(T),
     /// The run was ended or claimed by another process, or its deadline passed; the step was dropped, which cancels it.
@@ -113,12 +113,12 @@ pub(super) enum Interruption {
 
 impl Driver<'_> {
     /// Waits for a step, unless the run ends first.
-    pub(super) async fn unless_ended<T>(&self, journal: &Journal, step: impl Future<Output = T>) -> Waited<T> {
+    pub(super) async fn unless_ended<T>(&self, journal: &Journal, step: impl Future<Output = T>) -> StepOutcome<T> {
         tokio::select! {
             biased;
-            done = step => Waited::Done(done),
-            () = self.ended_elsewhere(journal) => Waited::Interrupted,
-            () = self.out_of_time(journal) => Waited::Interrupted,
+            done = step => StepOutcome::Done(done),
+            () = self.ended_elsewhere(journal) => StepOutcome::Interrupted,
+            () = self.out_of_time(journal) => StepOutcome::Interrupted,
         }
     }
 

@@ -35,7 +35,7 @@ pub enum DriveError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Another process drives the run.
-    #[error("the run is driven by another process ({0})")]
+    #[error("another process ({0}) executes the run")]
     Owned(NodeId),
     /// The journal holds an impossible event.
     #[error("the journal of run `{run}` cannot be used: {reason}")]
@@ -176,7 +176,7 @@ impl Journal {
     }
 
     /// Stops announcing events to the sinks, because another component does.
-    pub fn mute(&mut self) {
+    pub fn disable_sinks(&mut self) {
         self.sinks = Arc::from([]);
     }
 
@@ -216,7 +216,7 @@ impl Journal {
         let progress = self.commit().await;
         self.sinks = sinks;
         if matches!(progress, Ok(Progress::Committed)) {
-            self.sinks.iter().for_each(|sink| sink.took_up(&self.id, history));
+            self.sinks.iter().for_each(|sink| sink.claimed(&self.id, history));
             self.announce(fresh);
         }
         progress

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::interrupt::Waited;
+use super::interrupt::StepOutcome;
 use super::{DriveError, Driver, Journal};
 use crate::core::run::Event;
 use crate::core::tool::Toolset;
@@ -11,14 +11,14 @@ impl Driver<'_> {
     pub(super) async fn list_tools(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
         // The first event is durable before anything runs, including the start of a server.
         journal.commit().await?;
-        let Waited::Done(toolset) = self.live_tools(journal).await else { return journal.catch_up().await };
+        let StepOutcome::Done(toolset) = self.live_tools(journal).await else { return journal.catch_up().await };
         if journal.run().is_between_turns() { journal.stage(Event::ToolsListed { toolset }) } else { Ok(()) }
     }
 
     /// Between turns, lists a changed toolset to the model again. True if the journal grew, so that the next step has
     /// to be computed again. Once a turn: a server whose tools change on every listing is caught when a call is sent.
     pub(super) async fn refresh_tools(&mut self, journal: &mut Journal) -> Result<bool, DriveError> {
-        let Waited::Done(live) = self.live_tools(journal).await else {
+        let StepOutcome::Done(live) = self.live_tools(journal).await else {
             journal.catch_up().await?;
             return Ok(true);
         };
@@ -37,23 +37,23 @@ impl Driver<'_> {
 
     /// The current tools of servers and caller; listed again when a server may have changed its tools. A slow server
     /// start must not keep the run from being ended.
-    pub(super) async fn live_tools(&mut self, journal: &Journal) -> Waited<Arc<Toolset>> {
+    pub(super) async fn live_tools(&mut self, journal: &Journal) -> StepOutcome<Arc<Toolset>> {
         let generation = self.ports.servers.generation(&journal.run().started().spec.servers);
         if let Some((found_at, live)) = &self.live
             && *found_at == generation
         {
             let live = self.with_builtins(journal.run(), live.clone());
             self.live = Some((generation, live.clone()));
-            return Waited::Done(live);
+            return StepOutcome::Done(live);
         }
         match self.unless_ended(journal, self.find_tools(journal)).await {
-            Waited::Done(found) => {
+            StepOutcome::Done(found) => {
                 let live = self.with_builtins(journal.run(), Arc::new(found));
                 // A change during the listing is found the next time.
                 self.live = Some((generation, live.clone()));
-                Waited::Done(live)
+                StepOutcome::Done(live)
             }
-            Waited::Interrupted => Waited::Interrupted,
+            StepOutcome::Interrupted => StepOutcome::Interrupted,
         }
     }
 

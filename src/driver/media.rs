@@ -17,15 +17,17 @@ impl Driver<'_> {
         mut reply: Reply,
     ) -> Result<Result<Reply, ModelFailure>, StoreError> {
         // Only toolgate may create handles in a reply; otherwise the run would own blobs that it only mentioned.
-        reply.content.iter_mut().for_each(Part::disown);
+        reply.content.iter_mut().for_each(Part::remove_provider_state);
         let Some(blobs) = &self.ports.blobs else { return Ok(Ok(reply)) };
         let mut is_moved = false;
         for part in &mut reply.content {
             let Some((media_type, data)) = part.take_data() else { continue };
             match self.keep(blobs.as_ref(), run, media_type, &data).await {
                 Ok(handle) => part.refer(handle),
-                Err(Unkept::Store(error)) => return Err(error),
-                Err(Unkept::Unusable(failure)) => return Ok(Err(ModelFailure { failure, usage: reply.usage })),
+                Err(MediaStoreError::Store(error)) => return Err(error),
+                Err(MediaStoreError::Unusable(failure)) => {
+                    return Ok(Err(ModelFailure { failure, usage: reply.usage }));
+                }
             }
             is_moved = true;
         }
@@ -42,17 +44,17 @@ impl Driver<'_> {
         run: &RunId,
         media_type: String,
         data: &str,
-    ) -> Result<BlobHandle, Unkept> {
+    ) -> Result<BlobHandle, MediaStoreError> {
         let unusable = |why: &str| {
             let message = format!("the answer holds {media_type} that cannot be kept: {why}");
             Failure::new(ErrorCode::ProviderInvalidResponse, message)
         };
-        let bytes = Media::decode(data).ok_or_else(|| Unkept::Unusable(unusable("it is not base64")))?;
+        let bytes = Media::decode(data).ok_or_else(|| MediaStoreError::Unusable(unusable("it is not base64")))?;
         let kept = self.ports.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
         kept.map_err(|error| match error {
-            BlobError::Store(error) => Unkept::Store(error),
+            BlobError::Store(error) => MediaStoreError::Store(error),
             // A retry would cost again and fail again.
-            BlobError::TooLarge { .. } => Unkept::Unusable(unusable(&error.to_string()).retryable(false)),
+            BlobError::TooLarge { .. } => MediaStoreError::Unusable(unusable(&error.to_string()).retryable(false)),
         })
     }
 }
@@ -71,7 +73,7 @@ impl Ports {
 }
 
 /// The reason why media were not stored.
-enum Unkept {
+enum MediaStoreError {
     /// The store failed; a later attempt may succeed.
     Store(StoreError),
     /// The media are unusable.

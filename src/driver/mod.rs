@@ -35,7 +35,7 @@ pub(crate) use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use results::ServerResults;
 
-use tool_results::Shown;
+use tool_results::RenderedMessages;
 
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::{ModelName, ServerId};
@@ -81,7 +81,7 @@ pub struct Ports {
 
 /// The state of a run after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum LoopState {
     /// There is more to do.
     GoesOn,
     /// The run is over or pending.
@@ -100,23 +100,31 @@ pub struct Driver<'a> {
     /// The last turn in which other tools than before were listed for the model.
     relisted: Option<u32>,
     /// The conversation as models read it.
-    shown: Shown,
+    shown: RenderedMessages,
 }
 
 impl<'a> Driver<'a> {
     /// A driver for one execution. `hint` wakes it when this process writes to the run.
     pub fn new(ports: &'a Ports, agent: &'a Agent, hint: &'a WakeSignal) -> Self {
-        Self { ports, agent, hint, conversations: BTreeMap::new(), live: None, relisted: None, shown: Shown::default() }
+        Self {
+            ports,
+            agent,
+            hint,
+            conversations: BTreeMap::new(),
+            live: None,
+            relisted: None,
+            shown: RenderedMessages::default(),
+        }
     }
 
     /// Drives until the run is over or pending. Everything that happened is in the journal on return.
     pub async fn drive(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
-        while self.step(journal).await? == Pace::GoesOn {}
+        while self.step(journal).await? == LoopState::GoesOn {}
         Ok(())
     }
 
     /// Takes one step. Between two steps nothing is in flight, so the caller may stop there safely.
-    pub async fn step(&mut self, journal: &mut Journal) -> Result<Pace, DriveError> {
+    pub async fn step(&mut self, journal: &mut Journal) -> Result<LoopState, DriveError> {
         self.enforce_deadline(journal)?;
         match journal.run().next() {
             Step::Record(events) => journal.stage_all(events)?,
@@ -130,11 +138,11 @@ impl<'a> Driver<'a> {
             Step::RunTier(calls) => self.run_tier(journal, calls).await?,
             Step::Wait(_) if !journal.expired_items().is_empty() => journal.stage_all(journal.expired_items())?,
             Step::Wait(_) | Step::Done(_) => match journal.commit().await? {
-                Progress::Committed => return Ok(Pace::Rests),
+                Progress::Committed => return Ok(LoopState::Rests),
                 Progress::CaughtUp => {}
             },
         }
-        Ok(Pace::GoesOn)
+        Ok(LoopState::GoesOn)
     }
 
     /// Ends a run beyond its deadline: a running one has failed, a waiting one has expired.

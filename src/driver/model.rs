@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 
-use super::interrupt::Waited;
-use super::tool_results::Shown;
+use super::interrupt::StepOutcome;
+use super::tool_results::RenderedMessages;
 use super::{DriveError, Driver, Journal, Progress};
 use crate::core::chat::Reply;
 use crate::core::error::{ErrorCode, Failure};
@@ -32,7 +32,7 @@ impl Driver<'_> {
             return Ok(());
         }
         if let Some(failure) = after
-            && let Waited::Interrupted = self.back_off(journal, &failure).await?
+            && let StepOutcome::Interrupted = self.back_off(journal, &failure).await?
         {
             return journal.catch_up().await;
         }
@@ -48,8 +48,8 @@ impl Driver<'_> {
         let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), &mut shown, tool_access)).catch_unwind();
         let waited = self.unless_ended(journal, asked).await;
         let answer = match waited {
-            Waited::Interrupted => return journal.catch_up().await,
-            Waited::Done(answer) => answer,
+            StepOutcome::Interrupted => return journal.catch_up().await,
+            StepOutcome::Done(answer) => answer,
         };
         // A conversation that panicked may be in any state: the next attempt begins a new one.
         if answer.is_ok() {
@@ -57,7 +57,7 @@ impl Driver<'_> {
             self.shown = shown;
         }
         match answer {
-            Ok(Err(Unanswered::Store(error))) => Err(error.into()),
+            Ok(Err(ModelCallError::Store(error))) => Err(error.into()),
             Ok(Ok(reply)) => {
                 if let Some(failure) = journal.run().out_of_room(&reply) {
                     return self.failed(journal, ModelFailure { failure, usage: reply.usage });
@@ -70,7 +70,7 @@ impl Driver<'_> {
                     Err(failure) => self.failed(journal, failure),
                 }
             }
-            Ok(Err(Unanswered::Failed(failure))) => self.failed(journal, failure),
+            Ok(Err(ModelCallError::Failed(failure))) => self.failed(journal, failure),
             Err(_panic) => {
                 let message = "the model adapter panicked; this is a bug in toolgate";
                 self.failed(journal, Failure::new(ErrorCode::Internal, message).into())
@@ -93,16 +93,16 @@ impl Driver<'_> {
         &self,
         journal: &Journal,
         conversation: &mut dyn Conversation,
-        shown: &mut Shown,
+        shown: &mut RenderedMessages,
         tool_access: ToolAccess,
-    ) -> Result<Reply, Unanswered> {
+    ) -> Result<Reply, ModelCallError> {
         let run = journal.run();
         let spec = &run.started().spec;
         let no_tools = std::sync::Arc::new(Toolset::default());
         let tools = run.tools().unwrap_or(&no_tools);
         let context = self.ports.context.build(spec, run.transcript(), tools, run.budget()).await;
         let context = context.map_err(ModelFailure::from)?;
-        let messages = shown.update(self.ports, run, &context.messages).await.map_err(Unanswered::Store)?;
+        let messages = shown.update(self.ports, run, &context.messages).await.map_err(ModelCallError::Store)?;
         let trace = run.model_context();
         let request = ModelRequest {
             system: &context.system,
@@ -121,10 +121,10 @@ impl Driver<'_> {
 
     /// Waits before a retry of the same model: as long as the provider asks, otherwise with full jitter. A deadline or
     /// an ending shortens the wait.
-    async fn back_off(&self, journal: &mut Journal, failure: &Failure) -> Result<Waited<()>, DriveError> {
+    async fn back_off(&self, journal: &mut Journal, failure: &Failure) -> Result<StepOutcome<()>, DriveError> {
         // The failed attempt is durable before the wait.
         if journal.commit().await? == Progress::CaughtUp {
-            return Ok(Waited::Interrupted);
+            return Ok(StepOutcome::Interrupted);
         }
         let run = journal.run();
         let made = run.model_asked().map_or(0, |model| run.attempts_at(model));
@@ -134,14 +134,14 @@ impl Driver<'_> {
 }
 
 /// The reason why there is no reply.
-enum Unanswered {
+enum ModelCallError {
     /// The attempt failed.
     Failed(ModelFailure),
     /// The media of the conversation could not be fetched, so the model was not called.
     Store(StoreError),
 }
 
-impl From<ModelFailure> for Unanswered {
+impl From<ModelFailure> for ModelCallError {
     fn from(failure: ModelFailure) -> Self {
         Self::Failed(failure)
     }

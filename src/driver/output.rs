@@ -1,6 +1,6 @@
 //! Step: validate the final answer.
 
-use super::interrupt::Waited;
+use super::interrupt::StepOutcome;
 use super::{DriveError, Driver, Journal};
 use crate::core::run::Event;
 
@@ -9,8 +9,8 @@ impl Driver<'_> {
         let run = journal.run();
         let checked = self.ports.outputs.check(&run.started().spec, answer, run.budget());
         match self.unless_ended(journal, checked).await {
-            Waited::Done(verdict) => journal.stage(Event::OutputValidated { verdict }),
-            Waited::Interrupted => journal.catch_up().await,
+            StepOutcome::Done(verdict) => journal.stage(Event::OutputValidated { verdict }),
+            StepOutcome::Interrupted => journal.catch_up().await,
         }
     }
 }

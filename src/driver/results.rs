@@ -6,7 +6,7 @@ use crate::core::chat::Part;
 use crate::core::id::RunId;
 use crate::core::json;
 use crate::core::run::Limits;
-use crate::core::tool::result::{Keeping, ResultCheck, Whole, bounded, bounded_message, shortened};
+use crate::core::tool::result::{BlobWrite, OverflowStorage, ResultCheck, bounded, bounded_message, shortened};
 use crate::core::tool::{
     CallFailure, CallReply, ElicitationRequest, FailureKind, Outcome, Problem, Question, TaskHandle, Tool, ToolOutput,
 };
@@ -85,20 +85,20 @@ impl Ports {
         output.problems.extend(schema_violations);
         let note = note(tool, &output.problems, limit / NOTE_PART);
         let room = limit - note.as_ref().map_or(0, |note| 2 * note.len());
-        let mut output = self.kept(run, room, output).await;
+        let mut output = self.store_excess(run, room, output).await;
         output.content.extend(note.map(Part::text));
         output
     }
 
     /// The result within its limit, with the omitted part stored. The call has happened and may have had effects: if
     /// nothing can be stored, its result is recorded all the same, without the omitted part.
-    async fn kept(&self, run: &RunId, limit: usize, output: ToolOutput) -> ToolOutput {
+    async fn store_excess(&self, run: &RunId, limit: usize, output: ToolOutput) -> ToolOutput {
         let (fit, wholes) = bounded(output.clone(), limit, self.keeping());
         match self.keep_all(run, wholes).await {
             Ok(()) => fit,
             Err(error) => {
                 tracing::warn!(%run, %error, "failed to store large result");
-                bounded(output, limit, Keeping::Failed("the store could not be used")).0
+                bounded(output, limit, OverflowStorage::Failed("the store could not be used")).0
             }
         }
     }
@@ -122,17 +122,17 @@ impl Ports {
     }
 
     /// Whether there is a store for large content.
-    pub(crate) fn keeping(&self) -> Keeping<'static> {
+    pub(crate) fn keeping(&self) -> OverflowStorage<'static> {
         match &self.blobs {
-            Some(_) => Keeping::UpTo(MAX_BLOB_BYTES),
-            None => Keeping::Nowhere("there is no place for large results here"),
+            Some(_) => OverflowStorage::UpTo(MAX_BLOB_BYTES),
+            None => OverflowStorage::Nowhere("there is no place for large results here"),
         }
     }
 
     /// Stores the content that a result is about to name. Durable on return.
-    pub(crate) async fn keep_all(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), BlobError> {
+    pub(crate) async fn keep_all(&self, run: &RunId, wholes: Vec<BlobWrite>) -> Result<(), BlobError> {
         let Some(blobs) = &self.blobs else { return Ok(()) };
-        for Whole { handle: _, media_type, bytes } in wholes {
+        for BlobWrite { handle: _, media_type, bytes } in wholes {
             self.put(blobs.as_ref(), run, Blob { media_type, bytes }).await?;
         }
         Ok(())

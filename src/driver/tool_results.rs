@@ -20,18 +20,18 @@ const MOST_BYTES: u64 = 20 * 1024 * 1024;
 
 /// The messages so far.
 #[derive(Default)]
-pub(super) struct Shown {
-    said: Vec<Seen>,
+pub(super) struct RenderedMessages {
+    said: Vec<RenderedMessage>,
     shown: Vec<Arc<Message>>,
 }
 
 /// A processed message, and the number of bytes that were fetched for it.
-struct Seen {
+struct RenderedMessage {
     message: Arc<Message>,
     bytes: u64,
 }
 
-impl Shown {
+impl RenderedMessages {
     /// The messages for the model.
     pub(super) async fn update<'a>(
         &'a mut self,
@@ -40,30 +40,30 @@ impl Shown {
         messages: &'a [Arc<Message>],
     ) -> Result<&'a [Arc<Message>], StoreError> {
         let Some(blobs) = ports.blobs.as_deref().filter(|_| !run.blobs().is_empty()) else { return Ok(messages) };
-        let same = |(seen, message): &(&Seen, &Arc<Message>)| Arc::ptr_eq(&seen.message, message);
+        let same = |(seen, message): &(&RenderedMessage, &Arc<Message>)| Arc::ptr_eq(&seen.message, message);
         let unchanged = self.said.iter().zip(messages).take_while(same).count();
         self.said.truncate(unchanged);
         self.shown.truncate(unchanged);
         let spent: u64 = self.said.iter().map(|seen| seen.bytes).sum();
-        let mut fetching = Fetching { ports, blobs, run, left: MOST_BYTES.saturating_sub(spent) };
+        let mut fetching = MediaFetcher { ports, blobs, run, left: MOST_BYTES.saturating_sub(spent) };
         for message in messages.iter().skip(unchanged) {
             let before = fetching.left;
             let shown = fetching.message(message).await?;
-            self.said.push(Seen { message: message.clone(), bytes: before - fetching.left });
+            self.said.push(RenderedMessage { message: message.clone(), bytes: before - fetching.left });
             self.shown.push(shown);
         }
         Ok(&self.shown)
     }
 }
 
-struct Fetching<'a> {
+struct MediaFetcher<'a> {
     ports: &'a Ports,
     blobs: &'a dyn BlobStore,
     run: &'a Run,
     left: u64,
 }
 
-impl Fetching<'_> {
+impl MediaFetcher<'_> {
     async fn message(&mut self, message: &Arc<Message>) -> Result<Arc<Message>, StoreError> {
         if message.blobs().all(|handle| !self.run.blobs().contains(&handle)) {
             return Ok(message.clone());
@@ -101,9 +101,9 @@ impl Fetching<'_> {
 
     /// The blob, unless it is gone or no room is left.
     async fn fetch(&mut self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
-        let Some(info) = self.patiently(|| self.blobs.describe(handle)).await? else { return Ok(None) };
+        let Some(info) = self.with_retries(|| self.blobs.describe(handle)).await? else { return Ok(None) };
         let Some(left) = self.left.checked_sub(info.size) else { return Ok(None) };
-        let found = self.patiently(|| self.blobs.get(handle)).await?;
+        let found = self.with_retries(|| self.blobs.get(handle)).await?;
         if found.is_some() {
             self.left = left;
         }
@@ -111,7 +111,7 @@ impl Fetching<'_> {
     }
 
     /// Retries an unavailable store: without the image the model's answer would be different.
-    async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(&self, ask: impl Fn() -> F) -> F::Output {
+    async fn with_retries<T, F: Future<Output = Result<T, StoreError>>>(&self, ask: impl Fn() -> F) -> F::Output {
         for wait in STORE_WAITS {
             match ask().await {
                 Err(StoreError::Unavailable(_)) => self.ports.clock.sleep(wait).await,

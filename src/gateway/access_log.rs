@@ -60,10 +60,10 @@ impl Entry {
     fn answered(mut self, response: &Response) {
         self.is_told = true;
         let caller = response.extensions().get::<Caller>().map(|caller| &*caller.name);
-        self.tell(response.status().as_u16(), caller, response.extensions().get::<Problem>());
+        self.record(response.status().as_u16(), caller, response.extensions().get::<Problem>());
     }
 
-    fn tell(&self, status: u16, caller: Option<&str>, problem: Option<&Problem>) {
+    fn record(&self, status: u16, caller: Option<&str>, problem: Option<&Problem>) {
         let duration = self.began.elapsed();
         let (method, route) = (self.method, self.route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str));
         if let Some(meter) = &self.gateway.request_metrics().meter {
@@ -95,7 +95,7 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         if !self.is_told {
-            self.tell(HUNG_UP, None, None);
+            self.record(HUNG_UP, None, None);
         }
     }
 }

@@ -57,17 +57,17 @@ impl Builder {
 
     /// Adds an authenticator; authenticators are tried in the order they were added.
     #[must_use]
-    pub fn door(mut self, door: Arc<dyn Authenticator>) -> Self {
-        self.authenticators.push(door);
+    pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
+        self.authenticators.push(authenticator);
         self
     }
 
     /// Adds authentication by API key, and `/v1/keys` to manage keys.
     #[must_use]
     pub fn keys(mut self, store: Arc<dyn AccessKeys>) -> Self {
-        let door = Arc::new(ApiKeyAuthenticator::new(store));
-        self.keys = Some(door.clone());
-        self.door(door)
+        let authenticator = Arc::new(ApiKeyAuthenticator::new(store));
+        self.keys = Some(authenticator.clone());
+        self.authenticator(authenticator)
     }
 
     /// Sets the rules for browsers. Without them, the application that nests the router is responsible.

@@ -10,15 +10,15 @@ use http_body::{Frame, SizeHint};
 
 /// The response, whose body drops `held` when it is dropped itself.
 pub(super) fn holding<T: Send + Unpin + 'static>(response: Response, held: T) -> Response {
-    response.map(|body| Body::new(Holding { body, _held: held }))
+    response.map(|body| Body::new(GuardedBody { body, _held: held }))
 }
 
-struct Holding<T> {
+struct GuardedBody<T> {
     body: Body,
     _held: T,
 }
 
-impl<T: Unpin> http_body::Body for Holding<T> {
+impl<T: Unpin> http_body::Body for GuardedBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 

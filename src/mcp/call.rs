@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
 
 use super::answer::{self, Answer};
-use super::call_transport::Sent;
+use super::call_transport::LastRequest;
 use super::connection::Connection;
 use super::elicitation_exchange::ElicitationExchange;
-use super::era::Era;
-use super::exchange::{Asking, Shown};
+use super::exchange::{ElicitationContext, ProgressReceiver};
 use super::fault::Fault;
 use super::limits::Limits;
+use super::negotiation::Era;
 use super::{elicitation, task};
 use crate::core::run::AnsweredElicitation;
 use crate::core::tool::{Action, CallReply, ElicitationRequest, FailureKind, Outcome};
@@ -37,11 +37,11 @@ pub(super) async fn make(
     call: &McpCall<'_>,
     meta: Map<String, Value>,
     limits: Limits,
-    progress: Shown<'_>,
-    sent: &Sent,
+    progress: ProgressReceiver<'_>,
+    sent: &LastRequest,
 ) -> Result<CallReply, Fault> {
     match call.answered.and_then(|answered| Some((answered, answered.needed.task.as_ref()?))) {
-        Some((answered, task)) => task::tell(connection, task, answered, meta, limits, sent).await,
+        Some((answered, task)) => task::send_answers(connection, task, answered, meta, limits, sent).await,
         None => send(connection, call, meta, limits, (progress, sent)).await,
     }
 }
@@ -56,7 +56,7 @@ async fn send(
     call: &McpCall<'_>,
     mut meta: Map<String, Value>,
     limits: Limits,
-    (progress, sent): (Shown<'_>, &Sent),
+    (progress, sent): (ProgressReceiver<'_>, &LastRequest),
 ) -> Result<CallReply, Fault> {
     let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
     if let Some(answered) = call.answered.filter(|answered| is_understood(connection, answered)) {
@@ -65,15 +65,15 @@ async fn send(
     }
     meta.insert("io.toolgate/idempotency-key".into(), format!("{}/{}", call.run, call.call).into());
 
-    let mut put_off = PutOff::since(Instant::now());
+    let mut put_off = DeferralCount::since(Instant::now());
     loop {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let elicitations = ElicitationExchange::of(call.answered);
-        let asking = Asking { elicitations: &elicitations, elicitation: call.elicitation };
+        let asking = ElicitationContext { elicitations: &elicitations, elicitation: call.elicitation };
         let said = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
         let said = match said {
             Err(Fault::TakenBack) => {
-                return elicitations.taken_back().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
+                return elicitations.withdrawn_questions().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
             }
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
                 return visits_required(connection, &elicitations, call.answered, message, data);
@@ -109,13 +109,13 @@ fn is_understood(connection: &Connection, answered: &AnsweredElicitation) -> boo
 }
 
 /// The count of requested repetitions.
-struct PutOff {
+struct DeferralCount {
     times: u32,
     begun: Instant,
     pause: Duration,
 }
 
-impl PutOff {
+impl DeferralCount {
     fn since(begun: Instant) -> Self {
         Self { times: 0, begun, pause: PAUSE }
     }
@@ -153,7 +153,7 @@ fn visits_required(
         let told = format!("the server wants an address visited first, and that was declined: {message}");
         return Ok(Outcome::failed(FailureKind::Refused, told).into());
     }
-    Ok(CallReply::NeedsInput(elicitations.put_aside(questions)))
+    Ok(CallReply::NeedsInput(elicitations.suspend(questions)))
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
         let begun = Instant::now();
         for (total, times, within) in [(600, 10, 11_100), (5, 6, 3_100), (0, 1, 0)] {
             let limits = Limits::new(Duration::from_secs(60), Duration::from_secs(total));
-            let mut put_off = PutOff::since(Instant::now());
+            let mut put_off = DeferralCount::since(Instant::now());
             let given_up = loop {
                 if let Err(given_up) = put_off.once_more(limits).await {
                     break given_up;

@@ -11,9 +11,9 @@ use crate::core::tool::CallTransport;
 
 /// The last request that was sent on behalf of a call.
 #[derive(Debug, Default)]
-pub(super) struct Sent(Mutex<Option<RequestId>>);
+pub(super) struct LastRequest(Mutex<Option<RequestId>>);
 
-impl Sent {
+impl LastRequest {
     /// Records a request that is being sent.
     pub(super) fn note(&self, request: &RequestId) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.clone());

@@ -15,17 +15,19 @@ use tokio_util::task::TaskTracker;
 
 use super::answered_elicitations::AnsweredTaskElicitations;
 use super::closable::Closable;
-use super::era::{self, Agreed, Broken, Disagreement, Era, Failed, Running, Terms, agree};
 use super::headers::ToolHeaders;
 use super::http;
 use super::listener::Listener;
+use super::negotiation::{
+    self, Era, Failed, HandshakeFailure, NegotiationError, NegotiationParams, NegotiationResult, Running, agree,
+};
 use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::signals::Signals;
 use super::stdio::{self, Child, Output, SpawnError};
 use super::subscription;
 use super::task_only::TaskOnly;
 use super::traffic::Traffic;
-use super::transport::{Cut, LineTransport, Requests, Taps};
+use super::transport::{Disconnection, LineTransport, Requests, StreamObservers};
 use crate::core::tool::McpTool;
 
 /// How long to wait for the exit status of a child process after its connection broke.
@@ -69,7 +71,7 @@ pub(super) struct Connection {
 /// The child process behind a stdio connection.
 struct Process {
     child: Child,
-    cut: Cut,
+    cut: Disconnection,
 }
 
 /// Why a connection could not be opened. Messages complete the sentence "the MCP server `x` ...".
@@ -98,7 +100,7 @@ impl Connection {
     /// caller that gives up waiting can still read it.
     pub(super) async fn open(
         settings: &ServerSettings,
-        terms: Terms<'_>,
+        terms: NegotiationParams<'_>,
         tasks: &TaskTracker,
         output: &Mutex<Option<Output>>,
     ) -> Result<Self, ConnectError> {
@@ -147,8 +149,13 @@ impl Connection {
                     tasks.spawn(serving);
                     let (reading, writing) = tokio::io::split(pipe);
                     let requests = Requests::default();
-                    let transport =
-                        LineTransport::new(reading, writing, requests.clone(), Cut::default(), Taps::default());
+                    let transport = LineTransport::new(
+                        reading,
+                        writing,
+                        requests.clone(),
+                        Disconnection::default(),
+                        StreamObservers::default(),
+                    );
                     Ok::<_, Infallible>((transport, requests))
                 };
                 let established = match agree(&terms, open).await {
@@ -164,21 +171,22 @@ impl Connection {
 
     /// Hands a negotiated transport to the SDK.
     async fn begin<T: SdkTransport<RoleClient> + 'static>(
-        agreed: Agreed,
+        agreed: NegotiationResult,
         transport: T,
         requests: Requests,
         settings: &ServerSettings,
         tasks: &TaskTracker,
     ) -> Self {
-        let Agreed { era, peer: itself } = agreed;
+        let NegotiationResult { era, peer: itself } = agreed;
         let signals = Signals::default();
         let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
-        let listener = Listener::new(era::introduction(era, settings.elicitation), signals.clone(), goodbye.clone());
+        let listener =
+            Listener::new(negotiation::introduction(era, settings.elicitation), signals.clone(), goodbye.clone());
         let transport = Closable::new(transport, goodbye.clone());
         let running = serve_directly(listener.clone(), transport, Some(itself));
         let peer = running.peer().clone();
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        tasks.spawn(see_to_the_end(running, goodbye.clone(), over.clone(), signals.lost.clone()));
+        tasks.spawn(wait_for_exit(running, goodbye.clone(), over.clone(), signals.lost.clone()));
         let connection = Self {
             peer,
             listener,
@@ -252,9 +260,9 @@ impl Connection {
 
     /// Records the headers that listed tools require, and leaves out tools that can never be called. Over stdio there
     /// are no headers, so no tool is left out because of them.
-    pub(super) fn take_up(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
+    pub(super) fn register_headers(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
         match (self.era, self.over_http) {
-            (Era::Modern, true) => self.tool_headers.take_up(tools, left_out),
+            (Era::Modern, true) => self.tool_headers.register_tools(tools, left_out),
             (Era::Modern, false) => {}
             (Era::Legacy, _) => self.task_only.leave_out(tools, left_out),
         }
@@ -281,7 +289,7 @@ impl Connection {
     }
 
     /// The end of a message about the server: the output of its process besides the protocol.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn process_output(&self) -> String {
         self.process.as_ref().map(|process| process.child.output().quoted()).unwrap_or_default()
     }
 
@@ -337,12 +345,12 @@ impl ConnectError {
 }
 
 impl Process {
-    async fn refused(&self, why: Disagreement) -> ConnectError {
+    async fn refused(&self, why: NegotiationError) -> ConnectError {
         match why {
-            Disagreement::Refused(words) | Disagreement::NotLegacy(words) => {
+            NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => {
                 ConnectError::Handshake(words + &self.child.output().quoted())
             }
-            Disagreement::Broken(_) => ConnectError::Died(self.last_words().await),
+            NegotiationError::Broken(_) => ConnectError::Died(self.last_words().await),
         }
     }
 
@@ -360,12 +368,7 @@ impl Process {
 
 /// Waits until the exchange of messages has ended, by our request or not, and cancels `over`. A server that is still
 /// sending after [`GOODBYE`] is abandoned.
-async fn see_to_the_end(
-    running: Running,
-    goodbye: CancellationToken,
-    over: CancellationToken,
-    lost: CancellationToken,
-) {
+async fn wait_for_exit(running: Running, goodbye: CancellationToken, over: CancellationToken, lost: CancellationToken) {
     let _over = over.drop_guard();
     let stop = running.cancellation_token();
     let end = running.waiting();
@@ -391,13 +394,13 @@ fn spawn(
 ) -> Result<(StdioTransport, (Process, Requests)), SpawnError> {
     let (child, stdout, stdin) = stdio::spawn(settings, tasks)?;
     *output.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.output().clone());
-    let (cut, requests) = (Cut::default(), Requests::default());
+    let (cut, requests) = (Disconnection::default(), Requests::default());
     let (task_only, traffic, noise) = (task_only.clone(), traffic.clone(), || child.output().noise().clone());
     let (stranger, cut_off, secrets) = (noise(), noise(), noise());
-    let taps = Taps {
+    let taps = StreamObservers {
         on_message: Box::new(move |text| {
             task_only.look_at(text);
-            traffic.heard(text);
+            traffic.record(text);
         }),
         on_noise: Box::new(move |text| stranger.note(text)),
         on_cut_off: Box::new(move |text| cut_off.note_cut_off(text)),
@@ -407,27 +410,27 @@ fn spawn(
     Ok((transport, (Process { child, cut }, requests)))
 }
 
-fn refused_in_process(why: Disagreement) -> ConnectError {
+fn refused_in_process(why: NegotiationError) -> ConnectError {
     match why {
-        Disagreement::Refused(words) | Disagreement::NotLegacy(words) => ConnectError::Handshake(words),
-        Disagreement::Broken(_) => ConnectError::BrokeOff("it ended".into()),
+        NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => ConnectError::Handshake(words),
+        NegotiationError::Broken(_) => ConnectError::BrokeOff("it ended".into()),
     }
 }
 
-fn refused_over_http(why: Disagreement, url: &str) -> ConnectError {
+fn refused_over_http(why: NegotiationError, url: &str) -> ConnectError {
     match why {
-        Disagreement::Refused(words) | Disagreement::NotLegacy(words) => ConnectError::Handshake(words),
-        Disagreement::Broken(Broken::Unsendable(error)) if http::is_locked(&error) => {
+        NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => ConnectError::Handshake(words),
+        NegotiationError::Broken(HandshakeFailure::Unsendable(error)) if http::is_locked(&error) => {
             ConnectError::NoAccess(http::explain(&error))
         }
-        Disagreement::Broken(Broken::Unsendable(error)) => match http::answered_without_mcp(&error) {
+        NegotiationError::Broken(HandshakeFailure::Unsendable(error)) => match http::answered_without_mcp(&error) {
             Some(answer) => ConnectError::NoMcp(answer),
             None if http::is_broken_off(&error) => {
                 ConnectError::BrokeOff(http::explain(&error) + remedy_for_plain(url))
             }
             None => ConnectError::Unreachable(http::explain(&error)),
         },
-        Disagreement::Broken(Broken::Ended) => {
+        NegotiationError::Broken(HandshakeFailure::Ended) => {
             ConnectError::NoMcp("no message at all; is it an MCP server, and is its `url` right?".into())
         }
     }

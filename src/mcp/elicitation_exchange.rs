@@ -20,7 +20,7 @@ use crate::core::tool::{ElicitationRequest, ElicitationResponse, ElicitationResp
 /// The elicitation state of one call.
 #[derive(Debug, Default)]
 pub(super) struct ElicitationExchange {
-    known: Known,
+    known: KnownAnswers,
     state: Mutex<State>,
     /// Notified when another question without an answer arrives.
     asked: Notify,
@@ -46,7 +46,7 @@ struct OpenQuestion {
 
 /// Answers by the digests of their questions: the state of a call that starts again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct KnownAnswers {
     answers: BTreeMap<String, ElicitationResponse>,
 }
 
@@ -62,7 +62,7 @@ pub(super) enum Attribution {
 impl ElicitationExchange {
     /// The exchange of a call, with its answers from an earlier suspension.
     pub(super) fn of(answered: Option<&AnsweredElicitation>) -> Arc<Self> {
-        Arc::new(Self { known: answered.map(Known::from).unwrap_or_default(), ..Self::default() })
+        Arc::new(Self { known: answered.map(KnownAnswers::from).unwrap_or_default(), ..Self::default() })
     }
 
     /// Waits until the server asked a question without a known answer.
@@ -84,7 +84,7 @@ impl ElicitationExchange {
         let questions: BTreeMap<_, _> =
             state.open.iter().map(|(digest, open)| (digest.clone(), open.question.clone())).collect();
         drop(state);
-        (!questions.is_empty() && !self.state().is_ambiguous).then(|| self.put_aside(questions))
+        (!questions.is_empty() && !self.state().is_ambiguous).then(|| self.suspend(questions))
     }
 
     /// Sends these answers to the server, which waits for them.
@@ -100,15 +100,15 @@ impl ElicitationExchange {
 
     /// Records that the server was notified of the call's cancellation. Returns the questions that the call waits for;
     /// `None` if it asked nothing.
-    pub(super) fn taken_back(&self) -> Option<ElicitationRequest> {
+    pub(super) fn withdrawn_questions(&self) -> Option<ElicitationRequest> {
         let open = std::mem::take(&mut self.state().open);
         let questions: BTreeMap<_, _> = open.into_iter().map(|(digest, open)| (digest, open.question)).collect();
-        (!questions.is_empty()).then(|| ElicitationRequest { interrupted: true, ..self.put_aside(questions) })
+        (!questions.is_empty()).then(|| ElicitationRequest { interrupted: true, ..self.suspend(questions) })
     }
 
     /// Suspends the call until these questions are answered. It is then made from its beginning, with all known
     /// answers.
-    pub(super) fn put_aside(&self, questions: BTreeMap<String, Question>) -> ElicitationRequest {
+    pub(super) fn suspend(&self, questions: BTreeMap<String, Question>) -> ElicitationRequest {
         let mut known = self.known.clone();
         known.answers.extend(self.state().given.clone());
         let state = serde_json::to_string(&known).ok();
@@ -163,7 +163,7 @@ impl ElicitationExchange {
     }
 }
 
-impl From<&AnsweredElicitation> for Known {
+impl From<&AnsweredElicitation> for KnownAnswers {
     fn from(answered: &AnsweredElicitation) -> Self {
         let earlier = answered.needed.state.as_deref().filter(|_| answered.needed.restarts);
         let mut known: Self = earlier.and_then(|state| serde_json::from_str(state).ok()).unwrap_or_default();

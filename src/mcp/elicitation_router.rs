@@ -27,13 +27,13 @@ use crate::core::tool::{ElicitationResponse, Question};
 /// The router of one connection. Clones share the same calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ElicitationRouter {
-    state: Arc<Mutex<Calls>>,
+    state: Arc<Mutex<CallTable>>,
     changed: Arc<Notify>,
     turns: Arc<RwLock<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Calls {
+struct CallTable {
     under_way: HashMap<RequestId, Arc<ElicitationExchange>>,
     /// The open questions without an identified call, with their candidates.
     open: HashMap<u64, HashSet<RequestId>>,
@@ -64,12 +64,12 @@ pub(super) struct InFlightCall {
     router: ElicitationRouter,
     id: RequestId,
     elicitations: Arc<ElicitationExchange>,
-    leave: Leave,
+    leave: CallEnd,
 }
 
 /// How a call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leave {
+enum CallEnd {
     /// The caller has stopped waiting, and the state of the call at the server is unknown.
     GivenUp,
     /// It has its result, or is suspended with its question.
@@ -91,7 +91,7 @@ impl ElicitationRouter {
 
     pub(super) fn enter(&self, id: RequestId, elicitations: Arc<ElicitationExchange>) -> InFlightCall {
         self.calls().under_way.insert(id.clone(), elicitations.clone());
-        InFlightCall { router: self.clone(), id, elicitations, leave: Leave::GivenUp }
+        InFlightCall { router: self.clone(), id, elicitations, leave: CallEnd::GivenUp }
     }
 
     /// Handles a question; `call` is the request that it belongs to, where the transport identifies it. Returns the
@@ -135,12 +135,12 @@ impl ElicitationRouter {
         }
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
+    fn calls(&self) -> MutexGuard<'_, CallTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Calls {
+impl CallTable {
     fn candidates(&self, number: u64) -> Option<Vec<Arc<ElicitationExchange>>> {
         let Some(candidates) = self.open.get(&number) else { return Some(Vec::new()) };
         let candidates = &self.without_certain_askers(number, candidates);
@@ -167,12 +167,12 @@ impl Calls {
         if left.is_empty() { candidates.clone() } else { left }
     }
 
-    fn leave(&mut self, id: &RequestId, how: Leave) {
+    fn leave(&mut self, id: &RequestId, how: CallEnd) {
         self.under_way.remove(id);
         for candidates in self.open.values_mut() {
             match (candidates.remove(id), how) {
-                (true, Leave::GivenUp) => candidates.clear(),
-                (true, Leave::Settled) | (false, Leave::GivenUp | Leave::Settled) => {}
+                (true, CallEnd::GivenUp) => candidates.clear(),
+                (true, CallEnd::Settled) | (false, CallEnd::GivenUp | CallEnd::Settled) => {}
             }
         }
     }
@@ -181,7 +181,7 @@ impl Calls {
 impl InFlightCall {
     /// Records that the call got its result or is suspended: it no longer waits at the server.
     pub(super) fn settle(&mut self) {
-        self.leave = Leave::Settled;
+        self.leave = CallEnd::Settled;
     }
 }
 

@@ -13,16 +13,16 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::call_transport::Sent;
+use super::call_transport::LastRequest;
 use super::connection::Connection;
 use super::elicitation_exchange::ElicitationExchange;
 use super::elicitation_router::{InFlightCall, NextElicitation, Origin};
-use super::era::Era;
 use super::fault::Fault;
 use super::http;
 use super::limits::Limits;
+use super::negotiation::Era;
 use super::result_json::raw;
-use super::transport::{Flaw, Remark};
+use super::transport::{JsonError, ResponseFinding};
 use crate::core::run::AnsweredElicitation;
 use crate::core::tool::Progress;
 use crate::ports::ElicitationHandler;
@@ -35,7 +35,7 @@ const UNSUPPORTED_REVISION: i32 = -32022;
 const ALONG: Duration = Duration::from_millis(50);
 
 /// The receiver of progress reports.
-pub(super) type Shown<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+pub(super) type ProgressReceiver<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 impl Connection {
     /// Sends a request and returns its result, unparsed. When the wait ends early, by a limit or because the future
@@ -45,7 +45,7 @@ impl Connection {
         request: ClientRequest,
         meta: JsonObject,
         limits: Limits,
-        sent: &Sent,
+        sent: &LastRequest,
     ) -> Result<Value, Fault> {
         let (result, flaws) = self.exchange_leniently(request, meta, limits, sent).await?;
         flawless(result, &flaws)
@@ -57,8 +57,8 @@ impl Connection {
         request: ClientRequest,
         meta: JsonObject,
         limits: Limits,
-        sent: &Sent,
-    ) -> Result<(Value, Vec<Flaw>), Fault> {
+        sent: &LastRequest,
+    ) -> Result<(Value, Vec<JsonError>), Fault> {
         self.carry_out(request, meta, limits, (&|_| {}, sent), None).await
     }
 
@@ -77,8 +77,8 @@ impl Connection {
         request: ClientRequest,
         meta: JsonObject,
         limits: Limits,
-        (progress, sent): (Shown<'_>, &Sent),
-        asking: Asking<'_>,
+        (progress, sent): (ProgressReceiver<'_>, &LastRequest),
+        asking: ElicitationContext<'_>,
     ) -> Result<Value, Fault> {
         let (result, flaws) = self.carry_out(request, meta, limits, (progress, sent), Some(asking)).await?;
         flawless(result, &flaws)
@@ -89,9 +89,9 @@ impl Connection {
         request: ClientRequest,
         meta: JsonObject,
         mut limits: Limits,
-        (progress, sent): (Shown<'_>, &Sent),
-        asking: Option<Asking<'_>>,
-    ) -> Result<(Value, Vec<Flaw>), Fault> {
+        (progress, sent): (ProgressReceiver<'_>, &LastRequest),
+        asking: Option<ElicitationContext<'_>>,
+    ) -> Result<(Value, Vec<JsonError>), Fault> {
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
         let mut routes = self.listener.hold().await;
         let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
@@ -100,7 +100,9 @@ impl Connection {
         };
         sent.note(&handle.id);
         let mut updates = routes.register(handle.progress_token.clone());
-        let enter = |asking: Asking<'_>| self.listener.router().enter(handle.id.clone(), asking.elicitations.clone());
+        let enter = |asking: ElicitationContext<'_>| {
+            self.listener.router().enter(handle.id.clone(), asking.elicitations.clone())
+        };
         let mut present = asking.map(enter);
         drop(routes);
         let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
@@ -113,7 +115,7 @@ impl Connection {
                 biased;
                 answer = &mut handle.rx => break answer,
                 Some(update) = updates.recv() => {
-                    told.tell(update);
+                    told.report_progress(update);
                     silence.as_mut().reset(Instant::now() + limits.silence);
                 }
                 () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
@@ -127,10 +129,10 @@ impl Connection {
                     // The time that a person takes does not count against the server.
                     limits.deadline += asked.elapsed();
                     match held {
-                        Held::Ended(answer) => break *answer,
-                        Held::AnsweredElicitation => silence.as_mut().reset(Instant::now() + limits.silence),
-                        Held::Unanswered => {
-                            in_flight.take_back(limits).await?;
+                        HeldOutcome::Ended(answer) => break *answer,
+                        HeldOutcome::AnsweredElicitation => silence.as_mut().reset(Instant::now() + limits.silence),
+                        HeldOutcome::Unanswered => {
+                            in_flight.cancel_request(limits).await?;
                             match handle.rx.try_recv() {
                                 // The server finished without waiting for the cancellation.
                                 Ok(result @ Ok(_)) => break Ok(result),
@@ -147,15 +149,16 @@ impl Connection {
         let remark = in_flight.request.take().and_then(|request| self.requests.take_remark(&request));
         settle(&mut present);
         while let Ok(update) = updates.try_recv() {
-            told.tell(update);
+            told.report_progress(update);
         }
         match answer {
             Ok(Ok(result)) => {
-                let flaws = if let Some(Remark::Flaws(flaws)) = remark { flaws } else { Vec::new() };
+                let flaws = if let Some(ResponseFinding::Flaws(flaws)) = remark { flaws } else { Vec::new() };
                 Ok((raw(result)?, flaws))
             }
-            Ok(Err(ServiceError::McpError(error))) if matches!(remark, Some(Remark::Unreadable(_))) => {
-                let why = if let Some(Remark::Unreadable(why)) = remark { why } else { error.message.into_owned() };
+            Ok(Err(ServiceError::McpError(error))) if matches!(remark, Some(ResponseFinding::Unreadable(_))) => {
+                let why =
+                    if let Some(ResponseFinding::Unreadable(why)) = remark { why } else { error.message.into_owned() };
                 Err(Fault::Garbled(why))
             }
             Ok(Err(error)) => Err(self.fault(error).await),
@@ -197,7 +200,7 @@ fn settle(present: &mut Option<InFlightCall>) {
     }
 }
 
-async fn stuck(asking: Option<Asking<'_>>) {
+async fn stuck(asking: Option<ElicitationContext<'_>>) {
     match asking {
         Some(asking) => asking.elicitations.stuck().await,
         None => std::future::pending().await,
@@ -205,7 +208,7 @@ async fn stuck(asking: Option<Asking<'_>>) {
 }
 
 /// The result, if every part of it is a JSON value.
-fn flawless(result: Value, flaws: &[Flaw]) -> Result<Value, Fault> {
+fn flawless(result: Value, flaws: &[JsonError]) -> Result<Value, Fault> {
     match flaws {
         [] => Ok(result),
         [first] => Err(Fault::Unreadable(first.to_string())),
@@ -215,14 +218,14 @@ fn flawless(result: Value, flaws: &[Flaw]) -> Result<Value, Fault> {
 
 /// The elicitation context of a request.
 #[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
+pub(super) struct ElicitationContext<'a> {
     /// The questions and answers of the call.
     pub(super) elicitations: &'a Arc<ElicitationExchange>,
     /// The handler for answers on the open call. Without it the call is not held open.
     pub(super) elicitation: Option<&'a dyn ElicitationHandler>,
 }
 
-impl Asking<'_> {
+impl ElicitationContext<'_> {
     /// Waits for the answers to all open questions, and sends them to the server. `false` if there are none.
     async fn answered_in_place(&self) -> bool {
         let (Some(handler), Some(needed)) = (self.elicitation, self.elicitations.to_be_answered()) else {
@@ -236,7 +239,7 @@ impl Asking<'_> {
 type Answer = oneshot::Receiver<Result<ServerResult, ServiceError>>;
 
 /// The outcome of a call that was held open for answers.
-enum Held {
+enum HeldOutcome {
     /// It ended without them.
     Ended(Box<Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>>),
     /// The server received the answers and continues.
@@ -247,20 +250,20 @@ enum Held {
 
 /// Holds a call open until its questions are answered. Both time limits are paused meanwhile.
 async fn held_open(
-    asking: Option<Asking<'_>>,
+    asking: Option<ElicitationContext<'_>>,
     answer: &mut Answer,
     updates: &mut mpsc::Receiver<Progress>,
     told: &mut ProgressState<'_>,
-) -> Held {
-    let Some(asking) = asking else { return Held::Unanswered };
+) -> HeldOutcome {
+    let Some(asking) = asking else { return HeldOutcome::Unanswered };
     let answered = asking.answered_in_place();
     tokio::pin!(answered);
     loop {
         tokio::select! {
             biased;
-            answer = &mut *answer => return Held::Ended(Box::new(answer)),
-            Some(update) = updates.recv() => told.tell(update),
-            was_answered = &mut answered => return if was_answered { Held::AnsweredElicitation } else { Held::Unanswered },
+            answer = &mut *answer => return HeldOutcome::Ended(Box::new(answer)),
+            Some(update) = updates.recv() => told.report_progress(update),
+            was_answered = &mut answered => return if was_answered { HeldOutcome::AnsweredElicitation } else { HeldOutcome::Unanswered },
         }
     }
 }
@@ -268,11 +271,11 @@ async fn held_open(
 /// The last progress report. Reports can overtake one another; one that lags behind is dropped.
 struct ProgressState<'a> {
     furthest: f64,
-    progress: Shown<'a>,
+    progress: ProgressReceiver<'a>,
 }
 
 impl ProgressState<'_> {
-    fn tell(&mut self, update: Progress) {
+    fn report_progress(&mut self, update: Progress) {
         if update.progress >= self.furthest {
             self.furthest = update.progress;
             (self.progress)(update);
@@ -289,7 +292,7 @@ struct InFlight<'a> {
 impl InFlight<'_> {
     /// Cancels the request at the server, and returns when the notification is sent. A server that does not read is
     /// not notified in time.
-    async fn take_back(&mut self, limits: Limits) -> Result<(), Fault> {
+    async fn cancel_request(&mut self, limits: Limits) -> Result<(), Fault> {
         if let Some(request) = self.request.clone() {
             let why = "it waits for an answer, and is made again when there is one";
             let told = self.connection.peer.send_notification(cancelled(request, why).into());

@@ -18,25 +18,25 @@ const PREFIX: &str = "mcp-param-";
 
 /// An argument and its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Repeated {
+struct HeaderArgument {
     path: Vec<String>,
     header: String,
 }
 
 /// The header annotations of the tools of a connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ToolHeaders(Arc<Mutex<Known>>);
+pub(super) struct ToolHeaders(Arc<Mutex<HeaderIndex>>);
 
 #[derive(Debug, Default)]
-struct Known {
-    tools: BTreeMap<String, Vec<Repeated>>,
+struct HeaderIndex {
+    tools: BTreeMap<String, Vec<HeaderArgument>>,
     /// Invalid tools that the SDK removed from the list, with the reason.
     refused: BTreeMap<String, String>,
 }
 
 impl ToolHeaders {
     /// Records the listed tools of a server, and leaves out those that cannot be used.
-    pub(super) fn take_up(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
+    pub(super) fn register_tools(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
         let mut known = self.known();
         known.tools.clear();
         tools.retain(|tool| match repeated(&tool.input_schema) {
@@ -75,12 +75,12 @@ impl ToolHeaders {
         repeated.iter().filter_map(|repeated| repeated.in_call(arguments)).collect()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, HeaderIndex> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Repeated {
+impl HeaderArgument {
     fn in_call(&self, arguments: &Value) -> Option<(String, String)> {
         let value = self.path.iter().try_fold(arguments, |value, name| value.get(name))?;
         let plain = match value {
@@ -93,7 +93,7 @@ impl Repeated {
 }
 
 /// The annotations of a schema, or the first invalid one.
-fn repeated(schema: &Value) -> Result<Vec<Repeated>, String> {
+fn repeated(schema: &Value) -> Result<Vec<HeaderArgument>, String> {
     let mut found = Vec::new();
     search(schema, SchemaPosition::Root, &mut Vec::new(), &mut found)?;
     let mut seen = HashSet::new();
@@ -117,7 +117,7 @@ fn search(
     schema: &Value,
     place: SchemaPosition,
     path: &mut Vec<String>,
-    found: &mut Vec<Repeated>,
+    found: &mut Vec<HeaderArgument>,
 ) -> Result<(), String> {
     let members = match schema {
         Value::Object(members) => members,
@@ -148,7 +148,7 @@ fn properties(
     value: &Value,
     place: SchemaPosition,
     path: &mut Vec<String>,
-    found: &mut Vec<Repeated>,
+    found: &mut Vec<HeaderArgument>,
 ) -> Result<(), String> {
     let below = if place == SchemaPosition::Elsewhere { SchemaPosition::Elsewhere } else { SchemaPosition::Property };
     for (name, schema) in value.as_object().into_iter().flatten() {
@@ -159,7 +159,7 @@ fn properties(
     Ok(())
 }
 
-fn annotated(header: &Value, schema: &Value, path: &[String]) -> Result<Repeated, String> {
+fn annotated(header: &Value, schema: &Value, path: &[String]) -> Result<HeaderArgument, String> {
     let property = path.join(".");
     let Some(header) = header.as_str() else {
         return Err(format!("at `{property}` it is {header}, not a name"));
@@ -169,7 +169,7 @@ fn annotated(header: &Value, schema: &Value, path: &[String]) -> Result<Repeated
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("string" | "integer" | "boolean") => {
-            Ok(Repeated { path: path.to_vec(), header: header.to_ascii_lowercase() })
+            Ok(HeaderArgument { path: path.to_vec(), header: header.to_ascii_lowercase() })
         }
         _ => Err(format!("`{property}` is not a string, an integer or a boolean")),
     }
@@ -215,7 +215,7 @@ mod tests {
         }});
         let headers = ToolHeaders::default();
         let (mut tools, mut left_out) = (vec![tool("t", schema)], Vec::new());
-        headers.take_up(&mut tools, &mut left_out);
+        headers.register_tools(&mut tools, &mut left_out);
         assert_eq!((tools.len(), left_out.len()), (1, 0));
         let sent = |arguments: Value| headers.of_call("t", &arguments);
         let pair = |name: &str, value: &str| (format!("mcp-param-{name}"), value.to_owned());
@@ -258,14 +258,14 @@ mod tests {
         ];
         for (schema, complaint) in wrong {
             let (mut tools, mut left_out) = (vec![tool("bad", schema.clone()), tool("good", json!({}))], Vec::new());
-            ToolHeaders::default().take_up(&mut tools, &mut left_out);
+            ToolHeaders::default().register_tools(&mut tools, &mut left_out);
             let (name, reason) = left_out.pop().expect("left out");
             assert_eq!((tools.len(), tools[0].name.as_str(), name.as_deref()), (1, "good", Some("bad")));
             assert!(reason.contains(complaint), "{reason}");
             let seen = ToolHeaders::default();
             seen.inspect(&json!({"tools": [{"name": "bad", "inputSchema": schema}, {"name": "good"}]}));
             let mut told = Vec::new();
-            seen.take_up(&mut Vec::new(), &mut told);
+            seen.register_tools(&mut Vec::new(), &mut told);
             assert_eq!(told, [(Some("bad".to_owned()), reason)]);
         }
     }

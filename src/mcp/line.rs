@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
-use super::era;
 use super::fault::{Fault, refusal, seconds};
 use super::limits::Limits;
 use super::listing::{self, Listing};
+use super::negotiation;
 use super::settings::{ServerSettings, Transport};
 use super::signals::Signals;
 use super::stdio::Output;
@@ -25,13 +25,13 @@ pub(super) struct Line {
     /// The output of the newest child process besides the protocol, kept after its end.
     output: Mutex<Option<Output>>,
     /// The remembered era of the protocol.
-    eras: era::Memory,
+    eras: negotiation::NegotiationMemory,
 }
 
 impl Line {
     /// A dialer for these settings. Work that outlives a request runs on `tasks`.
     pub(super) fn new(settings: ServerSettings, tasks: TaskTracker) -> Self {
-        Self { settings, tasks, output: Mutex::default(), eras: era::Memory::default() }
+        Self { settings, tasks, output: Mutex::default(), eras: negotiation::NegotiationMemory::default() }
     }
 
     /// The output of the newest child process besides the protocol.
@@ -45,7 +45,7 @@ impl Dial for Line {
 
     async fn open(&self, meta: Map<String, Value>) -> Result<Connection, NotOpened> {
         let budget = self.settings.start_timeout;
-        let terms = era::Terms::of(&self.settings, &self.eras, meta);
+        let terms = negotiation::NegotiationParams::of(&self.settings, &self.eras, meta);
         match timeout(budget, Connection::open(&self.settings, terms, &self.tasks, &self.output)).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
@@ -92,7 +92,7 @@ impl Link for Connection {
                 "did not list its tools within {} s; raise its `start_timeout_s`, which this is a part of, if it needs \
                  longer{}",
                 seconds(budget),
-                self.said()
+                self.process_output()
             ),
             Fault::Refused { code, message, .. } => {
                 format!("refused to list its tools: {}", refusal(&message, code))

@@ -56,7 +56,7 @@ impl Listener {
         &self.router
     }
 
-    async fn asked(&self, params: &Value, extensions: &Extensions) -> Result<Value, ErrorData> {
+    async fn handle_elicitation(&self, params: &Value, extensions: &Extensions) -> Result<Value, ErrorData> {
         if self.introduction.capabilities.elicitation.is_none() {
             return Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>());
         }
@@ -110,7 +110,7 @@ impl ClientHandler for Listener {
     ) -> Result<ElicitResult, ErrorData> {
         let internal = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
         let params = serde_json::to_value(params).map_err(internal)?;
-        let response = self.asked(&params, &context.extensions).await?;
+        let response = self.handle_elicitation(&params, &context.extensions).await?;
         serde_json::from_value(response).map_err(internal)
     }
 
@@ -123,7 +123,7 @@ impl ClientHandler for Listener {
         if request.method != elicitation::METHOD {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
-        self.asked(&request.params.unwrap_or_default(), &context.extensions).await.map(CustomResult)
+        self.handle_elicitation(&request.params.unwrap_or_default(), &context.extensions).await.map(CustomResult)
     }
 
     /// An empty list would be an answer, and servers would read it as "you may use no directory".

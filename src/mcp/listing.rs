@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::objection_to_type;
-use super::call_transport::Sent;
+use super::call_transport::LastRequest;
 use super::connection::Connection;
-use super::era::Era;
 use super::fault::{Fault, seconds};
 use super::limits::Limits;
 use super::measure::{depth, excerpt, shortened, size};
-use super::transport::Flaw;
+use super::negotiation::Era;
+use super::transport::JsonError;
 use crate::core::tool::{Annotations, McpTool};
 
 /// The upper limit of pages without a tool; a server with more of them does not end its list. The tool limit bounds
@@ -59,7 +59,7 @@ pub(super) async fn list(
     max_tools: usize,
 ) -> Result<Listing, Fault> {
     let mut listing = all_pages(connection, meta, limits, max_tools).await?;
-    connection.take_up(&mut listing.tools, &mut listing.left_out);
+    connection.register_headers(&mut listing.tools, &mut listing.left_out);
     listing.tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(listing)
 }
@@ -74,16 +74,17 @@ async fn all_pages(
     let mut cursor = None;
     let (mut seen, mut read, mut empty_pages) = (HashSet::new(), 0, 0);
     loop {
-        let before = listing.seen();
+        let before = listing.tool_count();
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        let (page, flaws) = match connection.exchange_leniently(request, meta.clone(), limits, &Sent::default()).await {
-            Err(Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_)) if !listing.tools.is_empty() => {
-                listing.is_late(limits.total);
-                return Ok(listing);
-            }
-            answered => answered?,
-        };
+        let (page, flaws) =
+            match connection.exchange_leniently(request, meta.clone(), limits, &LastRequest::default()).await {
+                Err(Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_)) if !listing.tools.is_empty() => {
+                    listing.is_late(limits.total);
+                    return Ok(listing);
+                }
+                answered => answered?,
+            };
         read += size(&page);
         if let (Era::Modern, Some(wrong)) = (connection.era(), objection_to_type(&page)) {
             return Err(Fault::Unreadable(wrong));
@@ -94,7 +95,7 @@ async fn all_pages(
         if listing.is_full() {
             return Ok(listing);
         }
-        empty_pages += usize::from(listing.seen() == before);
+        empty_pages += usize::from(listing.tool_count() == before);
         if let Some(why) = objection(&next, &seen, read, empty_pages) {
             listing.is_endless(&why);
             return Ok(listing);
@@ -120,7 +121,7 @@ fn objection(next: &str, seen: &HashSet<String>, read: usize, empty_pages: usize
 
 impl Listing {
     /// Adds the tools of a page and returns the cursor of the next one.
-    fn add_page(&mut self, page: Value, flaws: &[Flaw]) -> Result<Option<String>, Fault> {
+    fn add_page(&mut self, page: Value, flaws: &[JsonError]) -> Result<Option<String>, Fault> {
         let Value::Object(mut page) = page else {
             return Err(Fault::Unreadable(excerpt(&page)));
         };
@@ -146,7 +147,7 @@ impl Listing {
                     self.tools.push(tool);
                 }
                 Err(wrong) => {
-                    let place = self.seen() + 1;
+                    let place = self.tool_count() + 1;
                     let name = name.filter(|name| name.len() <= MAX_NAME).unwrap_or_else(|| format!("#{place}"));
                     let reason = format!("its definition is malformed: {wrong}. Correct it in the server");
                     self.left_out.push((Some(name), reason));
@@ -160,7 +161,7 @@ impl Listing {
     }
 
     /// The number of listed tools.
-    fn seen(&self) -> usize {
+    fn tool_count(&self) -> usize {
         self.tools.len() + self.left_out.len()
     }
 
@@ -170,7 +171,7 @@ impl Listing {
         let reason = if self.kept > MAX_KEPT {
             let most = MAX_KEPT / 1024 / 1024;
             format!("its tools come to more than {most} MiB; the {kept} tools up to there are used")
-        } else if self.seen() >= most {
+        } else if self.tool_count() >= most {
             format!(
                 "it has more than {most} tools; the {kept} tools up to there are used. Raise its `max_tools` if it needs more"
             )
@@ -202,7 +203,7 @@ impl Listing {
 }
 
 /// The tools of a page that contain a value that is not JSON, by their position, each with its first flaw.
-fn broken_tools(flaws: &[Flaw]) -> HashMap<String, Flaw> {
+fn broken_tools(flaws: &[JsonError]) -> HashMap<String, JsonError> {
     let inside = flaws.iter().filter_map(|flaw| flaw.within("tools"));
     let of_tool = inside.filter_map(|flaw| {
         let position = flaw.outermost()?.to_owned();

@@ -9,19 +9,19 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
 
-use super::call_transport::Sent;
-use super::exchange::Shown;
+use super::call_counters::{CallCounters, InFlightGuard, WaitGuard};
+use super::call_transport::LastRequest;
+use super::exchange::ProgressReceiver;
 use super::fault::{Fault, seconds};
 use super::limits::Limits;
 use super::line::Line;
 use super::settings::{Recheck, ServerSettings, Start};
 use super::status::ServerStatus;
-use super::supervisor::{Starts, Supervisor};
-use super::tally::{Flight, Tally, Waiting};
+use super::supervisor::{StartLimiter, Supervisor};
 use super::watch::Watcher;
 use super::{call, task};
 use crate::core::id::ServerId;
-use crate::core::tool::{CallReply, FailureKind, Outcome, Replied, ServerTools, TaskHandle};
+use crate::core::tool::{CallReply, DeliveredReply, FailureKind, Outcome, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpTask};
 
@@ -30,19 +30,19 @@ pub(super) struct Server {
     id: ServerId,
     settings: ServerSettings,
     slots: Semaphore,
-    tally: Tally,
+    tally: CallCounters,
     supervisor: Arc<Supervisor<Line>>,
 }
 
 impl Server {
     /// A server that is not needed yet.
-    pub(super) fn new(id: ServerId, settings: ServerSettings, starts: &Starts) -> Self {
+    pub(super) fn new(id: ServerId, settings: ServerSettings, starts: &StartLimiter) -> Self {
         let tasks = TaskTracker::new();
         let line = Line::new(settings.clone(), tasks.clone());
         Self {
             supervisor: Supervisor::new(id.clone(), line, settings.start_timeout, tasks, starts.clone()),
             slots: Semaphore::new(settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
-            tally: Tally::default(),
+            tally: CallCounters::default(),
             id,
             settings,
         }
@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// Makes a call as soon as the concurrency limit allows it.
-    pub(super) async fn call(&self, call: McpCall<'_>, progress: Shown<'_>) -> Replied {
+    pub(super) async fn call(&self, call: McpCall<'_>, progress: ProgressReceiver<'_>) -> DeliveredReply {
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
         let limits = Limits::new(self.settings.call_timeout, total);
         let waiting = self.tally.wait();
@@ -115,18 +115,18 @@ impl Server {
     /// was certainly not made.
     async fn attempt(
         &self,
-        waiting: Waiting<'_>,
+        waiting: WaitGuard<'_>,
         call: &McpCall<'_>,
         limits: Limits,
-        progress: Shown<'_>,
-    ) -> Result<Replied, Fault> {
+        progress: ProgressReceiver<'_>,
+    ) -> Result<DeliveredReply, Fault> {
         let meta = self.meta(call.trace);
         self.supervisor.need_for(&meta);
         let connection = match timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(reason)) => return Ok(not_made(call, FailureKind::Unavailable, reason).into()),
             Err(_) => {
-                let before = self.supervisor.standing().before();
+                let before = self.supervisor.connection_state().before();
                 return Ok(self.never_sent(call, limits, "was still starting", &before, "").into());
             }
         };
@@ -135,7 +135,7 @@ impl Server {
         };
         let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
-        let (sent, heard) = (Sent::default(), connection.traffic().so_far());
+        let (sent, heard) = (LastRequest::default(), connection.traffic().so_far());
         let made = call::make(&connection, call, meta, limits, progress, &sent).await;
         let wire = sent.wire(connection.protocol_version(), &self.settings.transport, made.as_ref().err());
         let mut reply = match made {
@@ -157,21 +157,21 @@ impl Server {
         {
             *stderr = output.stderr_since(mark).await;
         }
-        Ok(Replied { reply, wire })
+        Ok(DeliveredReply { reply, wire })
     }
 
     /// Polls a task. The error states why that failed.
-    pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<Replied, String> {
+    pub(super) async fn task(&self, task: &McpTask<'_>) -> Result<DeliveredReply, String> {
         let limits = Limits::new(self.settings.call_timeout, self.settings.call_timeout);
         let late = |_| format!("the MCP server `{}` was still starting", self.id);
         let meta = self.meta(task.trace);
         self.supervisor.need_for(&meta);
         let connection = timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await.map_err(late)??;
         let _under_way = connection.calls.token();
-        let sent = Sent::default();
+        let sent = LastRequest::default();
         let asked = task::ask(&connection, task, meta, limits, &sent).await;
         let reply = asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))?;
-        Ok(Replied { reply, wire: sent.wire(connection.protocol_version(), &self.settings.transport, None) })
+        Ok(DeliveredReply { reply, wire: sent.wire(connection.protocol_version(), &self.settings.transport, None) })
     }
 
     /// The trace context that this server may see.
@@ -205,7 +205,7 @@ impl Server {
     }
 
     fn stdout_noise(&self) -> Option<String> {
-        self.supervisor.dial().output().and_then(|output| output.stdout_noise().told())
+        self.supervisor.dial().output().and_then(|output| output.stdout_noise().describe())
     }
 
     /// Its current status.
@@ -222,7 +222,7 @@ impl Server {
     /// The outcome of a call without a reply.
     fn in_vain(&self, call: &McpCall<'_>, fault: Fault, flood: Option<String>) -> CallReply {
         match task_of(call) {
-            Some(task) => task::untold(task, &format!("the MCP server `{}` {fault}", self.id)),
+            Some(task) => task::unsent_reply(task, &format!("the MCP server `{}` {fault}", self.id)),
             None => self.failed(fault, flood).into(),
         }
     }
@@ -243,7 +243,7 @@ impl Drop for Server {
 
 fn not_made(call: &McpCall<'_>, kind: FailureKind, why: String) -> CallReply {
     match task_of(call) {
-        Some(task) => task::untold(task, &why),
+        Some(task) => task::unsent_reply(task, &why),
         None => Outcome::failed(kind, why).into(),
     }
 }
@@ -253,7 +253,7 @@ fn task_of<'a>(call: &McpCall<'a>) -> Option<&'a TaskHandle> {
     call.answered.and_then(|answered| answered.needed.task.as_ref())
 }
 
-fn count(flight: Flight<'_>, fault: &Fault) {
+fn count(flight: InFlightGuard<'_>, fault: &Fault) {
     match fault {
         Fault::NotSent(_) | Fault::SessionOver(_) => flight.unsent(),
         Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => flight.answered(),

@@ -12,23 +12,23 @@ use super::in_process::InProcess;
 use super::server::Server;
 use super::settings::{ServerSettings, Transport};
 use super::status::ServerStatus;
-use super::supervisor::Starts;
+use super::supervisor::StartLimiter;
 use super::watch::Watcher;
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{FailureKind, LeftOut, Outcome, Progress, Replied, ServerTools};
+use crate::core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::ports::{McpCall, McpServers, McpTask};
 
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that no process is orphaned.
 pub struct Servers {
     servers: BTreeMap<ServerId, Arc<Server>>,
-    starts: Starts,
+    starts: StartLimiter,
 }
 
 impl Servers {
     /// Creates the servers without starting or dialling them.
     pub fn new(settings: impl IntoIterator<Item = (ServerId, ServerSettings)>) -> Self {
-        let starts = Starts::new();
+        let starts = StartLimiter::new();
         let server =
             |(id, settings): (ServerId, ServerSettings)| (id.clone(), Arc::new(Server::new(id, settings, &starts)));
         let servers = settings.into_iter().map(server).collect();
@@ -145,14 +145,14 @@ impl McpServers for Servers {
         join_all(confirmed).await;
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         match self.servers.get(call.server) {
             Some(server) => server.call(call, progress).await,
             None => Outcome::failed(FailureKind::Unavailable, Self::unknown(call.server)).into(),
         }
     }
 
-    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
+    async fn task(&self, task: McpTask<'_>) -> Result<DeliveredReply, String> {
         match self.servers.get(task.server) {
             Some(server) => server.task(&task).await,
             None => Ok(Outcome::failed(FailureKind::Unavailable, Self::unknown(task.server)).into()),

@@ -124,14 +124,14 @@ impl Transport {
     /// its id. Variables and headers are not part of it, so that a new token changes nothing. The description contains
     /// no secret.
     pub(super) fn endpoint(&self) -> Option<Endpoint> {
-        let (way, told) = match self {
+        let (way, described) = match self {
             Self::Stdio(stdio) => {
                 (json!({"command": stdio.command, "args": stdio.args, "cwd": stdio.cwd}), stdio.in_words())
             }
             Self::Http(http) => (json!({"url": http.url}), http.in_words()),
             Self::InProcess(_) => return None,
         };
-        Some(Endpoint { fingerprint: json::hash(&way), told: Some(told) })
+        Some(Endpoint { fingerprint: json::hash(&way), description: Some(described) })
     }
 }
 
@@ -211,19 +211,19 @@ impl ServerSettings {
 mod tests {
     use super::*;
 
-    fn told(settings: &ServerSettings) -> String {
-        settings.transport.endpoint().and_then(|endpoint| endpoint.told).expect("it is told")
+    fn described(settings: &ServerSettings) -> String {
+        settings.transport.endpoint().and_then(|endpoint| endpoint.description).expect("it is told")
     }
 
     #[test]
     fn an_endpoint_is_described_without_its_secrets() {
-        let stdio = told(&ServerSettings::stdio("npx", ["-y", "--token=hunter2"]));
+        let stdio = described(&ServerSettings::stdio("npx", ["-y", "--token=hunter2"]));
         assert!(stdio.starts_with("program npx, 2 arguments (sha256:") && !stdio.contains("hunter2"), "{stdio}");
-        assert_eq!(told(&ServerSettings::stdio("desk", [""; 0])), "program desk, without arguments");
-        assert_eq!(told(&ServerSettings::http("https://mcp.example/v1")), "https://mcp.example/v1");
-        let http = told(&ServerSettings::http("https://ann:hunter2@mcp.example/v1?key=hunter2#hunter2"));
+        assert_eq!(described(&ServerSettings::stdio("desk", [""; 0])), "program desk, without arguments");
+        assert_eq!(described(&ServerSettings::http("https://mcp.example/v1")), "https://mcp.example/v1");
+        let http = described(&ServerSettings::http("https://ann:hunter2@mcp.example/v1?key=hunter2#hunter2"));
         assert_eq!(http, "https://mcp.example/v1 (user, query and fragment are not shown)");
-        assert_eq!(told(&ServerSettings::http("hunter2")), "an address that cannot be read");
+        assert_eq!(described(&ServerSettings::http("hunter2")), "an address that cannot be read");
     }
 
     #[test]

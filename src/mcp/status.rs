@@ -4,10 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::call_counters::CallStats;
 use super::line::Line;
 use super::stdio::{Output, StdoutNoise};
 use super::supervisor::{State, Supervisor};
-use super::tally::CallStats;
 use crate::core::id::ServerId;
 
 /// The current status of a server. Reading it sends nothing to the server.
@@ -92,7 +92,7 @@ pub struct LastError {
 
 impl ServerStatus {
     pub(super) fn of(id: &ServerId, supervisor: &Supervisor<Line>, said: Option<Output>, calls: CallStats) -> Self {
-        let standing = supervisor.standing();
+        let standing = supervisor.connection_state();
         let (tools, stale) = supervisor.tools();
         let failures = standing.failures;
         let state = match &standing.state {

@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 
 use super::answer::Answer;
-use super::call_transport::Sent;
+use super::call_transport::LastRequest;
 use super::connection::Connection;
 use super::fault::Fault;
 use super::limits::Limits;
@@ -18,7 +18,7 @@ use super::measure::{excerpt, shortened};
 use super::{answer, elicitation, task_handle};
 use crate::core::run::AnsweredElicitation;
 use crate::core::tool::{CallReply, ElicitationRequest, FailureKind, Outcome, Question, TaskHandle};
-use crate::ports::{McpTask, TaskWish};
+use crate::ports::{McpTask, TaskAction};
 
 /// The errors of a server that knows no such task (invalid params), or no tasks (no such method). Any other error says
 /// nothing about the task: a server that is busy now is asked again.
@@ -30,11 +30,11 @@ pub(super) async fn ask(
     task: &McpTask<'_>,
     meta: Map<String, Value>,
     limits: Limits,
-    sent: &Sent,
+    sent: &LastRequest,
 ) -> Result<CallReply, Fault> {
     let request = match task.wish {
-        TaskWish::News => ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(&task.task.id))),
-        TaskWish::Stop => {
+        TaskAction::News => ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(&task.task.id))),
+        TaskAction::Stop => {
             ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(&task.task.id)))
         }
     };
@@ -46,8 +46,8 @@ pub(super) async fn ask(
         said => said?,
     };
     match task.wish {
-        TaskWish::News => news(connection, task.task, said),
-        TaskWish::Stop => {
+        TaskAction::News => news(connection, task.task, said),
+        TaskAction::Stop => {
             connection.told.forget(&task.task.id);
             let message = format!("the task `{}` was cancelled, because the caller stopped waiting", task.task.id);
             Ok(Outcome::failed(FailureKind::Cancelled, message).into())
@@ -56,14 +56,14 @@ pub(super) async fn ask(
 }
 
 /// Sends the answers to the questions of a task. The task continues and is polled later, whether or not they could be
-/// sent: an error states why not, and the reply is then [`untold`].
-pub(super) async fn tell(
+/// sent: an error states why not, and the reply is then [`unsent_reply`].
+pub(super) async fn send_answers(
     connection: &Connection,
     task: &TaskHandle,
     answered: &AnsweredElicitation,
     meta: Map<String, Value>,
     limits: Limits,
-    sent: &Sent,
+    sent: &LastRequest,
 ) -> Result<CallReply, Fault> {
     let reactions = &answered.given.reactions;
     let params = UpdateTaskParams::new(&task.id, elicitation::responses(reactions));
@@ -74,7 +74,7 @@ pub(super) async fn tell(
 }
 
 /// The reply for a task whose answers could not be sent. The task continues, and asks again if it still needs them.
-pub(super) fn untold(task: &TaskHandle, why: &str) -> CallReply {
+pub(super) fn unsent_reply(task: &TaskHandle, why: &str) -> CallReply {
     let message = format!("the answers could not be sent: {why}");
     CallReply::Task(TaskHandle { message: Some(shortened(&message)), ..task.clone() })
 }

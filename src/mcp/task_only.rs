@@ -25,7 +25,7 @@ impl TaskOnly {
         if !contains(message, br#""taskSupport""#) {
             return;
         }
-        if let Ok(Listed { result: Page { tools } }) = serde_json::from_slice(message) {
+        if let Ok(ListResponse { result: Page { tools } }) = serde_json::from_slice(message) {
             let required = tools.into_iter().filter_map(|tool| match tool {
                 Tool { name: Some(name), execution: Some(Execution { task_support: Some(support) }) } => {
                     (support == "required").then_some(name)
@@ -45,7 +45,7 @@ impl TaskOnly {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListResponse {
     result: Page,
 }
 

@@ -30,7 +30,7 @@ struct Head {
 
 impl Traffic {
     /// Counts a message, which may be an answer.
-    pub(super) fn heard(&self, message: &[u8]) {
+    pub(super) fn record(&self, message: &[u8]) {
         if message.len() > LOOKED_AT {
             return;
         }
@@ -66,7 +66,7 @@ mod tests {
 
     fn hear(traffic: &Traffic, method: &str, times: u64) {
         let message = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
-        (0..times).for_each(|_| traffic.heard(message.as_bytes()));
+        (0..times).for_each(|_| traffic.record(message.as_bytes()));
     }
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
         let before = traffic.so_far();
         hear(&traffic, "ping", 10);
         hear(&traffic, "notifications/message", FLOOD - 11);
-        traffic.heard(br#"{"jsonrpc":"2.0","id":1,"result":{"method":"ping"}}"#);
+        traffic.record(br#"{"jsonrpc":"2.0","id":1,"result":{"method":"ping"}}"#);
         assert_eq!(traffic.flood_since(&before), None, "fewer messages are not a flood");
         hear(&traffic, "ping", 1);
         let told = "meanwhile it sent 100 other messages, 89 of them `notifications/message`";

@@ -34,9 +34,9 @@ pub type Watcher = Arc<dyn Fn(&Exchange) + Send + Sync>;
 
 /// The slot of the observer. Exchanges before its registration are not reported.
 #[derive(Default)]
-pub(super) struct Watched(OnceLock<Watcher>);
+pub(super) struct WatcherSlot(OnceLock<Watcher>);
 
-impl Watched {
+impl WatcherSlot {
     /// Registers the observer, once.
     pub(super) fn by(&self, watcher: Watcher) {
         // The first observer stays.
@@ -44,14 +44,14 @@ impl Watched {
     }
 
     /// Reports an exchange to the observer, if there is one.
-    pub(super) fn tell(&self, server: &ServerId, kind: ExchangeKind, took: Duration, failed: bool) {
+    pub(super) fn report(&self, server: &ServerId, kind: ExchangeKind, took: Duration, failed: bool) {
         if let Some(watcher) = self.0.get() {
             watcher(&Exchange { server: server.clone(), kind, took, failed });
         }
     }
 }
 
-impl fmt::Debug for Watched {
+impl fmt::Debug for WatcherSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Watched").field(&self.0.get().is_some()).finish()
     }

@@ -143,7 +143,7 @@ pub(super) fn is_pdf(media_type: &str) -> bool {
 
 /// Any part as text: its text, or a note that it exists with the reason why its content is missing. The wire formats
 /// results itself.
-pub(super) fn told<'a>(
+pub(super) fn part_text<'a>(
     part: &'a Part,
     why: Option<Unfit>,
     of_result: impl Fn(&'a [Part], bool) -> Cow<'a, str>,

@@ -4,7 +4,6 @@
 
 pub mod anthropic;
 mod attachment;
-mod cut;
 pub mod gemini;
 mod http;
 pub mod openai_chat;
@@ -14,7 +13,8 @@ pub mod openai_responses;
 mod openai_schema;
 pub mod prices;
 pub mod scripted;
-pub mod unusable;
+mod truncation;
+pub mod unusable_model;
 
 pub use http::{
     Answer, CallIds, Head, HttpModel, Key, KeyCommand, KeySource, MediaKind, Progress, PromptCache, Proxy, Reasoning,

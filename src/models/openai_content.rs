@@ -40,7 +40,7 @@ pub(in crate::models) struct Reader {
 
 /// A part in the form in which it is sent.
 #[derive(Debug, PartialEq)]
-pub(in crate::models) enum Shown<'a> {
+pub(in crate::models) enum ContentForm<'a> {
     /// Text, or a note about content that is not sent.
     Text(Cow<'a, str>),
     /// An image: its URL, or a data URL.
@@ -96,17 +96,17 @@ impl Reader {
 }
 
 /// The part in the form for a server that accepts these media.
-pub(in crate::models) fn shown<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Shown<'a> {
+pub(in crate::models) fn content_form<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> ContentForm<'a> {
     match carried(part, media) {
         Ok(Some(carried)) => carried,
-        Ok(None) => Shown::Text(as_text(part)),
-        Err(why) => Shown::Text(told(part, Some(why))),
+        Ok(None) => ContentForm::Text(as_text(part)),
+        Err(why) => ContentForm::Text(part_text(part, Some(why))),
     }
 }
 
-fn carried<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Result<Option<Shown<'a>>, Unfit> {
+fn carried<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Result<Option<ContentForm<'a>>, Unfit> {
     Ok(match part {
-        Part::Image(image) if media.contains(&MediaKind::Images) => image_url(image)?.map(Shown::Image),
+        Part::Image(image) if media.contains(&MediaKind::Images) => image_url(image)?.map(ContentForm::Image),
         Part::Audio(Media { media_type, data: Some(data), .. })
         | Part::Resource { media_type: Some(media_type), data: Some(data), .. } => {
             embedded(part, media_type, data, media)?
@@ -127,19 +127,19 @@ fn embedded<'a>(
     media_type: &str,
     data: &'a str,
     media: &BTreeSet<MediaKind>,
-) -> Result<Option<Shown<'a>>, Unfit> {
+) -> Result<Option<ContentForm<'a>>, Unfit> {
     let takes = |kind| media.contains(&kind);
     if is_image(media_type) && takes(MediaKind::Images) {
-        return image_data(data).map(|url| Some(Shown::Image(url)));
+        return image_data(data).map(|url| Some(ContentForm::Image(url)));
     }
     if is_pdf(media_type) && takes(MediaKind::Files) {
         LIMITS.pdf(data)?;
         let data = format!("data:application/pdf;base64,{data}");
-        return Ok(Some(Shown::File { name: file_name(part), data }));
+        return Ok(Some(ContentForm::File { name: file_name(part), data }));
     }
     let Some(format) = audio_format(media_type).filter(|_| takes(MediaKind::Audio)) else { return Ok(None) };
     LIMITS.recording(data)?;
-    Ok(Some(Shown::Audio { data, format }))
+    Ok(Some(ContentForm::Audio { data, format }))
 }
 
 fn audio_format(media_type: &str) -> Option<&'static str> {
@@ -166,11 +166,11 @@ fn file_name(part: &Part) -> Cow<'_, str> {
 
 /// Any part as text, at least as a note that it exists.
 pub(in crate::models) fn as_text(part: &Part) -> Cow<'_, str> {
-    told(part, None)
+    part_text(part, None)
 }
 
-fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
-    attachment::told(part, why, |content, is_error| {
+fn part_text(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
+    attachment::part_text(part, why, |content, is_error| {
         marked(joined(content.iter().map(as_text).collect(), "\n"), is_error)
     })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use crate::core::id::{AgentName, CallId, GrantId, Principal, RunId, SessionId, Tenant};
-use crate::core::run::{Channel, Granted};
+use crate::core::run::{Channel, ToolGrant};
 use crate::core::tool::{Origin, ToolName};
 
 /// A grant (saved approval): later calls of a tool run without a question, as long as the tool's definition is
@@ -47,7 +47,7 @@ pub struct Grant {
     pub reason: Option<String>,
     /// The call it was given with; `None` if it was given for future calls.
     #[serde(flatten)]
-    pub given_with: Option<GivenWith>,
+    pub given_with: Option<ApprovedCall>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it expires.
@@ -60,7 +60,7 @@ pub struct Grant {
 
 /// The call whose approval created the grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenWith {
+pub struct ApprovedCall {
     /// Its run.
     pub run: RunId,
     /// The call.
@@ -78,7 +78,7 @@ pub struct Revoked {
 
 /// The run whose grants are looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Asker {
+pub struct GrantContext {
     /// The tenant of the run.
     pub tenant: Tenant,
     /// The session.
@@ -91,7 +91,7 @@ pub struct Asker {
 
 /// A tool whose grants are looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Guarded {
+pub struct GuardedTool {
     /// The name the model sees.
     pub tool: ToolName,
     /// Hash of its definition.
@@ -123,7 +123,12 @@ pub struct GrantFilter {
 #[async_trait]
 pub trait ApprovalCache: Send + Sync {
     /// The grants that hold now and cover these tools, for any arguments. Called once a turn.
-    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError>;
+    async fn granted(
+        &self,
+        asker: &GrantContext,
+        tools: &[GuardedTool],
+        now: Timestamp,
+    ) -> Result<Vec<ToolGrant>, StoreError>;
 
     /// For each grant, in order, whether it holds now. Called once before a tier with granted calls is sent.
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError>;
@@ -145,7 +150,7 @@ impl Grant {
     }
 
     /// Whether it applies to calls of that run.
-    pub fn is_of(&self, asker: &Asker) -> bool {
+    pub fn is_of(&self, asker: &GrantContext) -> bool {
         self.tenant == asker.tenant
             && self.agent == asker.agent
             && self.principal == asker.principal
@@ -153,8 +158,8 @@ impl Grant {
     }
 
     /// The form that the run records.
-    pub fn granted(&self, tool: &ToolName) -> Granted {
-        Granted {
+    pub fn granted(&self, tool: &ToolName) -> ToolGrant {
+        ToolGrant {
             tool: tool.clone(),
             grant: self.id.clone(),
             arguments: self.arguments.clone(),

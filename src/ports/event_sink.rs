@@ -18,7 +18,7 @@ pub enum Update {
 /// An observer of runs. Must return at once and must not fail.
 pub trait EventSink: Send + Sync {
     /// A driver of this process claimed the run. `history` is the journal so far; later events are observed.
-    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
+    fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
         let _ = (run, history);
     }
 
@@ -27,7 +27,7 @@ pub trait EventSink: Send + Sync {
 
     /// Another component wrote to an idle run without a driver: `facts` follow `history`. Sinks that need no history
     /// observe them as well. For a run with a driver, here or elsewhere, its driver notifies the sinks.
-    fn wrote_at_rest(&self, run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
+    fn wrote_idle(&self, run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
         let _ = (run, history, facts);
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::AnsweredElicitation;
-use crate::core::tool::{ElicitationRequest, ElicitationResponses, Progress, Replied, ServerTools, TaskHandle};
+use crate::core::tool::{DeliveredReply, ElicitationRequest, ElicitationResponses, Progress, ServerTools, TaskHandle};
 use crate::core::trace::SpanContext;
 
 /// One `tools/call`.
@@ -64,12 +64,12 @@ pub struct McpTask<'a> {
     /// The trace context for `_meta`.
     pub trace: &'a SpanContext,
     /// The requested action.
-    pub wish: TaskWish,
+    pub wish: TaskAction,
 }
 
 /// The requested action on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskWish {
+pub enum TaskAction {
     /// Return its state.
     News,
     /// Cancel it, because its result is no longer needed.
@@ -98,11 +98,11 @@ pub trait McpServers: Send + Sync {
 
     /// Makes a call, or resumes a suspended one. Never fails: errors are outcomes. Dropping the future cancels the call
     /// at the server.
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied;
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply;
 
     /// Polls a task. It is still running if the reply is a task again. The error states why the server could not be
     /// asked now; the task may be fine. Not called for servers that never answer a call with a task.
-    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
+    async fn task(&self, task: McpTask<'_>) -> Result<DeliveredReply, String> {
         Err(format!("the MCP server `{}` has no tasks", task.server))
     }
 

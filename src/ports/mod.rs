@@ -18,7 +18,7 @@ mod validators;
 mod webhooks;
 
 pub use access_keys::{AccessKey, AccessKeys, KeyFilter, KeyHash};
-pub use approval_cache::{ApprovalCache, Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
+pub use approval_cache::{ApprovalCache, ApprovedCall, Grant, GrantContext, GrantFilter, GuardedTool, Revoked};
 pub use blob_store::{Blob, BlobError, BlobInfo, BlobStore, MAX_BLOB_BYTES};
 pub use clock::{Clock, Ids};
 pub use context_builder::{Context, ContextBuilder};
@@ -26,15 +26,15 @@ pub use event_sink::{EventSink, Update};
 pub use idempotency_store::{
     IdempotencyRecord, IdempotencyStore, IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse,
 };
-pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, TaskWish};
-pub use model::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
+pub use mcp_servers::{ElicitationHandler, McpCall, McpServers, McpTask, TaskAction};
+pub use model::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest, ToolFit};
 pub use path_resolver::PathResolver;
 pub use request_meter::{AnsweredRequest, RequestMeter};
 pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
 pub use store_error::StoreError;
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{
-    Announcement, Attempt, DeliveryFilter, DeliveryState, Disabled, DueEndpoint, EndpointFilter, EndpointHealth,
-    EndpointSaved, EndpointSecrets, Settled, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint,
-    WebhookEndpoints, WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
+    Announcement, Attempt, DeliveryFilter, DeliveryResult, DeliveryState, Disabled, DueEndpoint, EndpointFilter,
+    EndpointHealth, EndpointSaved, EndpointSecrets, UnannouncedRun, WebhookDeliveries, WebhookDelivery,
+    WebhookEndpoint, WebhookEndpoints, WebhookKind, WebhookOutbox, WebhookSecret, Webhooks,
 };

@@ -63,7 +63,7 @@ impl From<Failure> for ModelFailure {
 /// The compatibility of a tool with a provider. Our own copy of the tool stays as its server declared it, and arguments
 /// are checked against that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub enum ToolFit {
     /// Unchanged.
     Whole,
     /// Without these details, each a sentence.
@@ -78,8 +78,8 @@ pub trait Model: Send + Sync {
     fn identity(&self) -> &ModelIdentity;
 
     /// How well a tool can be declared to it.
-    fn fit(&self, _tool: &Tool) -> Fit {
-        Fit::Whole
+    fn fit(&self, _tool: &Tool) -> ToolFit {
+        ToolFit::Whole
     }
 
     /// Opens a conversation: the adapter's cache of rendered content, so that a turn costs only its new content.

@@ -160,7 +160,7 @@ pub enum AppendError {
         length: u64,
     },
     /// Another owner holds an unexpired lease.
-    #[error("the run is driven by {0}")]
+    #[error("{0} executes the run")]
     Owned(NodeId),
     /// The store failed.
     #[error(transparent)]

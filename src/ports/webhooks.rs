@@ -215,7 +215,7 @@ pub struct DueEndpoint {
 
 /// The result of an attempt.
 #[derive(Clone, Debug)]
-pub struct Settled {
+pub struct DeliveryResult {
     /// The delivery after the attempt.
     pub delivery: WebhookDelivery,
     /// Until when the sender had taken it. If the store has another time, another sender took it since, and nothing
@@ -281,7 +281,7 @@ pub trait WebhookEndpoints: Send + Sync {
 pub trait WebhookOutbox: Send + Sync {
     /// Pending and ended runs that are not announced up to their current position. Tenants without endpoints have none:
     /// an event without an endpoint counts as announced, and so does content that was deleted before it was announced.
-    async fn untold(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError>;
+    async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError>;
 
     /// Creates the deliveries and advances the announced position of the run, in one commit. An existing delivery stays
     /// as it is, and the position never moves back.
@@ -311,7 +311,7 @@ pub trait WebhookDeliveries: Send + Sync {
     ) -> Result<Vec<WebhookDelivery>, StoreError>;
 
     /// Records the result of an attempt.
-    async fn settle(&self, settled: &Settled) -> Result<(), StoreError>;
+    async fn settle(&self, settled: &DeliveryResult) -> Result<(), StoreError>;
 
     /// Deliveries, newest first.
     async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<WebhookDelivery>, StoreError>;
@@ -404,19 +404,19 @@ impl EndpointSecrets {
 fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(WebhookSecret, Timestamp)>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Previous {
+    enum PreviousSecrets {
         One((WebhookSecret, Timestamp)),
         Many(Vec<(WebhookSecret, Timestamp)>),
     }
-    Ok(match Previous::deserialize(from)? {
-        Previous::One(one) => vec![one],
-        Previous::Many(many) => many,
+    Ok(match PreviousSecrets::deserialize(from)? {
+        PreviousSecrets::One(one) => vec![one],
+        PreviousSecrets::Many(many) => many,
     })
 }
 
 impl WebhookEndpoint {
     /// Whether it receives messages of that kind now.
-    pub fn hears(&self, kind: WebhookKind) -> bool {
+    pub fn subscribes_to(&self, kind: WebhookKind) -> bool {
         self.disabled.is_none() && (self.events.is_empty() || self.events.contains(&kind))
     }
 }

@@ -56,10 +56,10 @@ struct State {
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     tenant: Tenant,
-    place: Admitted,
+    place: AdmissionResult,
 }
 
-enum Admitted {
+enum AdmissionResult {
     Through,
     Waiting { ticket: Ticket, called: oneshot::Receiver<()> },
 }
@@ -103,11 +103,11 @@ impl Admission {
 }
 
 impl State {
-    fn enter(&mut self, tenant: &Tenant) -> Admitted {
-        let Some(ticket) = self.queue.enter(tenant) else { return Admitted::Through };
+    fn enter(&mut self, tenant: &Tenant) -> AdmissionResult {
+        let Some(ticket) = self.queue.enter(tenant) else { return AdmissionResult::Through };
         let (call, called) = oneshot::channel();
         self.called.insert(ticket, call);
-        Admitted::Waiting { ticket, called }
+        AdmissionResult::Waiting { ticket, called }
     }
 
     fn call(&mut self, admitted: Vec<Ticket>) {
@@ -123,10 +123,10 @@ impl State {
 impl Permit {
     /// Waits for the permit. Cancel-safe.
     pub(crate) async fn come(&mut self) {
-        if let Admitted::Waiting { called, .. } = &mut self.place {
+        if let AdmissionResult::Waiting { called, .. } = &mut self.place {
             // The queue outlives this place, and never drops the sender without sending.
             let _ = called.await;
-            self.place = Admitted::Through;
+            self.place = AdmissionResult::Through;
         }
     }
 }
@@ -135,11 +135,11 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.admission.state();
         let still_waits = match &self.place {
-            Admitted::Waiting { ticket, .. } => {
+            AdmissionResult::Waiting { ticket, .. } => {
                 state.called.remove(ticket);
                 state.queue.give_up(&self.tenant, *ticket)
             }
-            Admitted::Through => false,
+            AdmissionResult::Through => false,
         };
         if !still_waits {
             let admitted = state.queue.leave(&self.tenant);

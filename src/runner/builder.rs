@@ -20,13 +20,14 @@ use super::watch::Broadcaster;
 use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};
 use crate::core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
 use crate::core::policy::Links;
-use crate::core::run::{Budget, Granted, OutputVerdict, Spec};
-use crate::core::tool::{FailureKind, LeftOut, Outcome, Progress, Replied, ServerTools, Tool};
+use crate::core::run::{Budget, OutputVerdict, Spec, ToolGrant};
+use crate::core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools, Tool};
 use crate::core::trace::{SpanContext, TraceId};
 use crate::driver::{ElicitationHold, Ports, ServerResults, Store};
 use crate::ports::{
-    ApprovalCache, Asker, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantFilter, Guarded, Ids, InputFindings,
-    McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError, ToolInputValidator,
+    ApprovalCache, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantContext, GrantFilter, GuardedTool, Ids,
+    InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
+    ToolInputValidator,
 };
 
 /// How many stored results are read at a time.
@@ -181,7 +182,7 @@ impl Builder {
         let broadcaster = Arc::new(Broadcaster::new(node.clone()));
         let mut sinks = self.sinks;
         sinks.push(broadcaster.clone());
-        let nothing = Arc::new(Nothing);
+        let nothing = Arc::new(NoPort);
         let ports = Ports {
             blobs: self.blobs.or_else(|| store.clone().blobs()),
             results: self.results.into(),
@@ -241,10 +242,10 @@ fn model_named_twice(agent: &Agent) -> Option<ModelName> {
 const WITHOUT_SERVERS: &str = "this runner was built without MCP servers";
 
 /// The default of ports that were not set.
-struct Nothing;
+struct NoPort;
 
 #[async_trait]
-impl McpServers for Nothing {
+impl McpServers for NoPort {
     async fn list(&self, servers: &[ServerId], _trace: &SpanContext) -> Vec<ServerTools> {
         let missing = |server: &ServerId| ServerTools {
             server: server.clone(),
@@ -257,7 +258,7 @@ impl McpServers for Nothing {
         servers.iter().map(missing).collect()
     }
 
-    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
+    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         Outcome::failed(FailureKind::Unavailable, WITHOUT_SERVERS).into()
     }
 
@@ -265,8 +266,8 @@ impl McpServers for Nothing {
 }
 
 #[async_trait]
-impl ApprovalCache for Nothing {
-    async fn granted(&self, _: &Asker, _: &[Guarded], _: Timestamp) -> Result<Vec<Granted>, StoreError> {
+impl ApprovalCache for NoPort {
+    async fn granted(&self, _: &GrantContext, _: &[GuardedTool], _: Timestamp) -> Result<Vec<ToolGrant>, StoreError> {
         Ok(Vec::new())
     }
 
@@ -288,7 +289,7 @@ impl ApprovalCache for Nothing {
 }
 
 #[async_trait]
-impl ToolInputValidator for Nothing {
+impl ToolInputValidator for NoPort {
     fn accepts(&self, _tool: &Tool) -> Result<(), String> {
         Ok(())
     }
@@ -307,14 +308,14 @@ impl ToolInputValidator for Nothing {
 }
 
 #[async_trait]
-impl PathResolver for Nothing {
+impl PathResolver for NoPort {
     async fn resolve(&self, _server: &ServerId, _paths: &[String]) -> Links {
         Links::Unresolvable("this runner was built without a resolver of paths".to_owned())
     }
 }
 
 #[async_trait]
-impl OutputValidator for Nothing {
+impl OutputValidator for NoPort {
     fn takes_schema(&self, _schema: &Value) -> Result<(), String> {
         Ok(())
     }

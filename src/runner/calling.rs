@@ -27,7 +27,7 @@ const CALL: &str = "call_1";
 
 /// The state of the call of such a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Called {
+pub enum ToolCallState {
     /// The call is pending or in progress.
     Open,
     /// The call was not sent.
@@ -79,16 +79,18 @@ impl AgentRunner {
 /// The state of the call, from the journal of its run. A recorded outcome counts however the run ends. A call that was
 /// sent without one has an unknown outcome: it may have had an effect, whatever later events say about the run or about a
 /// second attempt.
-pub fn called(journal: &[JournalEntry]) -> Called {
+pub fn called(journal: &[JournalEntry]) -> ToolCallState {
     let facts = || journal.iter().rev().map(|recorded| &recorded.event);
     if let Some(outcome) = facts().find_map(end_of_call) {
-        return Called::Ended(outcome.clone());
+        return ToolCallState::Ended(outcome.clone());
     }
     let was_sent = facts().any(|event| matches!(event, Event::CallsStarted { .. }));
-    match facts().find_map(came_of) {
-        Some(Called::Rejected { .. } | Called::Abandoned(_)) if was_sent => Called::Ended(Outcome::Unknown.into()),
+    match facts().find_map(call_state) {
+        Some(ToolCallState::Rejected { .. } | ToolCallState::Abandoned(_)) if was_sent => {
+            ToolCallState::Ended(Outcome::Unknown.into())
+        }
         Some(called) => called,
-        None => Called::Open,
+        None => ToolCallState::Open,
     }
 }
 
@@ -97,19 +99,20 @@ fn end_of_call(event: &Event) -> Option<&Arc<Outcome>> {
 }
 
 /// The state after an event about a call that was not sent.
-fn came_of(event: &Event) -> Option<Called> {
-    let rejected =
-        |reason, message: &str| Some(Called::Rejected { reason, message: message.to_owned(), problems: Vec::new() });
+fn call_state(event: &Event) -> Option<ToolCallState> {
+    let rejected = |reason, message: &str| {
+        Some(ToolCallState::Rejected { reason, message: message.to_owned(), problems: Vec::new() })
+    };
     match event {
         Event::CallChecked { verdict: CallVerdict::Rejected { reason, message, problems }, .. } => {
-            Some(Called::Rejected { reason: *reason, message: message.clone(), problems: problems.clone() })
+            Some(ToolCallState::Rejected { reason: *reason, message: message.clone(), problems: problems.clone() })
         }
         Event::ApprovalDecided { decision, .. } if decision.answer == DecisionKind::Deny => {
             let why = decision.reason.as_deref().unwrap_or("no reason was given");
             rejected(Rejection::Denied, &format!("denied by {}: {why}", decision.by))
         }
         Event::Expired { .. } => rejected(Rejection::Expired, "no answer arrived in time; the call was not made"),
-        Event::Ended { ending } => ending.failure().map(Called::Abandoned),
+        Event::Ended { ending } => ending.failure().map(ToolCallState::Abandoned),
         Event::Started(_)
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
@@ -139,12 +142,12 @@ fn came_of(event: &Event) -> Option<Called> {
 fn caller(agent: &Agent) -> Agent {
     Agent {
         model_name: ModelName::from(MODEL),
-        model: Arc::new(OneCall),
+        model: Arc::new(SingleCallModel),
         fallback: Vec::new(),
         instructions: String::new(),
         external_tools: Vec::new(),
         ask_human: None,
-        on_deny: OnDeny::Tell,
+        on_deny: OnDeny::Report,
         output_schema: None,
         validate_output: false,
         ..agent.clone()
@@ -167,9 +170,9 @@ fn asking(tool: &Tool, arguments: &Map<String, Value>) -> Message {
 }
 
 /// Requests the call in the first message, then reports its result.
-struct OneCall;
+struct SingleCallModel;
 
-impl Model for OneCall {
+impl Model for SingleCallModel {
     fn identity(&self) -> &ModelIdentity {
         static IDENTITY: LazyLock<ModelIdentity> = LazyLock::new(|| ModelIdentity {
             system: "toolgate".into(),
@@ -186,7 +189,7 @@ impl Model for OneCall {
 }
 
 #[async_trait]
-impl Conversation for OneCall {
+impl Conversation for SingleCallModel {
     async fn reply(&mut self, request: &ModelRequest<'_>, _deltas: DeltaSink<'_>) -> Result<Reply, ModelFailure> {
         let has_called = request.messages.iter().any(|message| message.role == Role::Assistant);
         if has_called {
@@ -247,23 +250,23 @@ mod tests {
     #[test]
     fn a_call_that_has_its_end_has_it_however_the_run_ends() {
         let done = Arc::new(Outcome::failed(crate::core::tool::FailureKind::Timeout, "too slow"));
-        assert_eq!(called(&journal(vec![sent(), completed(&done), cancelled()])), Called::Ended(done));
+        assert_eq!(called(&journal(vec![sent(), completed(&done), cancelled()])), ToolCallState::Ended(done));
     }
 
     #[test]
     fn a_sent_call_without_an_end_has_an_unknown_outcome() {
-        let unknown = Called::Ended(Outcome::Unknown.into());
+        let unknown = ToolCallState::Ended(Outcome::Unknown.into());
         let expired = Event::Expired { call: CALL.into() };
         for said in [cancelled(), denied(), expired] {
             assert_eq!(called(&journal(vec![sent(), said.clone()])), unknown, "{said:?}");
         }
-        assert_eq!(called(&journal(vec![sent()])), Called::Open, "it is at work");
+        assert_eq!(called(&journal(vec![sent()])), ToolCallState::Open, "it is at work");
     }
 
     #[test]
     fn a_call_that_was_not_sent_was_not_made() {
-        assert!(matches!(called(&journal(vec![cancelled()])), Called::Abandoned(_)));
-        let Called::Rejected { reason, .. } = called(&journal(vec![denied()])) else { panic!("it was denied") };
+        assert!(matches!(called(&journal(vec![cancelled()])), ToolCallState::Abandoned(_)));
+        let ToolCallState::Rejected { reason, .. } = called(&journal(vec![denied()])) else { panic!("it was denied") };
         assert_eq!(reason, Rejection::Denied);
     }
 }

@@ -10,15 +10,15 @@ use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
 use super::admission::Permit;
-use super::registry::{ActiveRun, Rest, RunGuard};
-use super::resume_input::{Given, gives, require_servers};
+use super::registry::{ActiveRun, RunGuard, SharedResult};
+use super::resume_input::{ValidatedInput, gives, require_servers};
 use super::watch::Broadcaster;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
 use crate::core::blob::BlobHandle;
 use crate::core::id::{CallId, RunId, SessionId};
 use crate::core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
 use crate::core::trace::Trace;
-use crate::driver::{Agent, DriveError, Driver, Journal, Pace, Ports, Progress, WakeSignal};
+use crate::driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal};
 use crate::ports::{Claim, Update};
 
 /// How many orphaned runs are claimed together.
@@ -31,7 +31,7 @@ pub struct Execution {
     pub run: RunId,
     /// The updates since the first event of this execution.
     pub updates: Watch,
-    rest: Rest,
+    rest: SharedResult,
 }
 
 impl Execution {
@@ -42,7 +42,7 @@ impl Execution {
 
     /// The same, but returns `None` as soon as a server asks for input on a call that stays open for it. The caller may
     /// be the one who can answer.
-    pub async fn rest_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
+    pub async fn idle_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
         let Self { run, mut updates, rest } = self;
         let asked = async {
             while let Some(update) = updates.next().await {
@@ -117,7 +117,7 @@ impl AgentRunner {
             let (mut journal, history) = self.open_unless_over(run).await?;
             let (by_now, late) = journal.at_now()?;
             let agent = self.agent_of(&journal.run().started().spec)?;
-            let Given { events, wholes } = self.examined(&journal, &by_now, &input).await?;
+            let ValidatedInput { events, wholes } = self.examined(&journal, &by_now, &input).await?;
             let waits = !by_now.pending().is_empty() || by_now.ending().is_some();
             // Input and outstanding work must not wait for servers that may not answer. Those servers are asked
             // afterwards.
@@ -135,7 +135,7 @@ impl AgentRunner {
                     journal = written;
                 }
                 self.forget_if_over(&journal);
-                return Ok(at_rest(&journal));
+                return Ok(idle_execution(&journal));
             }
             require_servers(run, &journal.run().started().spec, &agent, &self.inner.injections.of(run))?;
             self.inner.blocked.forget(run);
@@ -202,7 +202,7 @@ impl AgentRunner {
         input: &Input,
     ) -> Result<Option<Execution>, RunnerError> {
         // An event in the journal of an idle run would stay unprocessed.
-        if self.hand_in(run, input, |run| run.status() == Status::Running).await?.is_none() {
+        if self.append_input(run, input, |run| run.status() == Status::Running).await?.is_none() {
             return Ok(None);
         }
         Ok(Some(match driven {
@@ -304,7 +304,7 @@ impl AgentRunner {
     }
 
     /// The execution of a run in any process: joined or resumed here, or followed while another process executes it.
-    pub async fn take_up_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
+    pub async fn resume_or_follow(&self, run: &RunId) -> Result<Execution, RunnerError> {
         match self.drive_on(run).await {
             Err(RunnerError::DrivenElsewhere { .. }) => Ok(self.follow_elsewhere(run)),
             taken => taken,
@@ -375,7 +375,7 @@ impl AgentRunner {
             let hint = guard.driven.hint.clone();
             let course = AssertUnwindSafe(runner.course(&mut journal, ports, &agent, &hint, turn, &unheard));
             let mut course = course.catch_unwind().await;
-            if let Ok(Ok(Course::Released)) = course
+            if let Ok(Ok(ExecutionEnd::Released)) = course
                 && let Err(error) = runner.release(&mut journal).await
             {
                 course = Ok(Err(error));
@@ -386,10 +386,10 @@ impl AgentRunner {
             runner.forget_if_over(&journal);
             let now = ports.clock.now();
             ports.sinks.iter().for_each(|sink| sink.released(&run, now));
-            let is_given_up = matches!(course, Ok(Ok(Course::Released)));
+            let is_given_up = matches!(course, Ok(Ok(ExecutionEnd::Released)));
             guard.leave(match course {
-                Ok(Ok(Course::Idle)) => Ok(Report::of(run.clone(), journal.run())),
-                Ok(Ok(Course::Released)) => Err(RunnerError::Released(run.clone())),
+                Ok(Ok(ExecutionEnd::Idle)) => Ok(Report::of(run.clone(), journal.run())),
+                Ok(Ok(ExecutionEnd::Released)) => Err(RunnerError::Released(run.clone())),
                 Ok(Err(DriveError::Owned(node))) => Err(RunnerError::DrivenElsewhere { run: run.clone(), node }),
                 Ok(Err(error @ (DriveError::Store(_) | DriveError::Corrupt { .. }))) => Err(error.into()),
                 Err(_panic) => Err(RunnerError::Lost(run.clone())),
@@ -411,19 +411,19 @@ impl AgentRunner {
         hint: &WakeSignal,
         mut turn: Permit,
         unheard: &BTreeSet<CallId>,
-    ) -> Result<Course, DriveError> {
+    ) -> Result<ExecutionEnd, DriveError> {
         if let Some(course) = self.queued(journal, hint, &mut turn).await? {
             return Ok(course);
         }
         let driven = async {
             let mut driver = Driver::new(ports, agent, hint);
-            if self.drive_to_rest(&mut driver, journal).await? == Course::Released {
-                return Ok(Course::Released);
+            if self.drive_to_idle(&mut driver, journal).await? == ExecutionEnd::Released {
+                return Ok(ExecutionEnd::Released);
             }
-            if self.hear_of_tasks(journal, unheard, hint).await? {
-                return self.drive_to_rest(&mut driver, journal).await;
+            if self.poll_open_tasks(journal, unheard, hint).await? {
+                return self.drive_to_idle(&mut driver, journal).await;
             }
-            Ok(Course::Idle)
+            Ok(ExecutionEnd::Idle)
         };
         let drain = &self.inner.drain;
         tokio::pin!(driven);
@@ -436,7 +436,7 @@ impl AgentRunner {
         tokio::select! {
             biased;
             driven = driven => driven,
-            () = drain.cut.cancelled() => Ok(Course::Released),
+            () = drain.cut.cancelled() => Ok(ExecutionEnd::Released),
         }
     }
 
@@ -447,29 +447,29 @@ impl AgentRunner {
         journal: &mut Journal,
         hint: &WakeSignal,
         turn: &mut Permit,
-    ) -> Result<Option<Course>, DriveError> {
+    ) -> Result<Option<ExecutionEnd>, DriveError> {
         loop {
             tokio::select! {
                 biased;
                 () = turn.come() => return Ok(None),
-                () = self.inner.drain.begun.cancelled() => return Ok(Some(Course::Released)),
+                () = self.inner.drain.begun.cancelled() => return Ok(Some(ExecutionEnd::Released)),
                 () = hint.notified() => journal.catch_up().await?,
             }
             if journal.run().ending().is_some() {
-                return Ok(Some(Course::Idle));
+                return Ok(Some(ExecutionEnd::Idle));
             }
         }
     }
 
-    async fn drive_to_rest(&self, driver: &mut Driver<'_>, journal: &mut Journal) -> Result<Course, DriveError> {
+    async fn drive_to_idle(&self, driver: &mut Driver<'_>, journal: &mut Journal) -> Result<ExecutionEnd, DriveError> {
         loop {
             // A run whose only remaining step records that it is idle may take that step.
             let is_at_work = |run: &Run| !matches!(run.next(), Step::Wait(_) | Step::Done(_) | Step::Record(_));
             if self.inner.drain.laying.is_cancelled() && is_at_work(journal.run()) {
-                return Ok(Course::Released);
+                return Ok(ExecutionEnd::Released);
             }
-            if driver.step(journal).await? == Pace::Rests {
-                return Ok(Course::Idle);
+            if driver.step(journal).await? == LoopState::Rests {
+                return Ok(ExecutionEnd::Idle);
             }
         }
     }
@@ -477,7 +477,7 @@ impl AgentRunner {
 
 /// The end of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Course {
+enum ExecutionEnd {
     /// The run is idle.
     Idle,
     /// The process stops and another one resumes the run.
@@ -485,7 +485,7 @@ enum Course {
 }
 
 /// The execution of a run without outstanding work.
-fn at_rest(journal: &Journal) -> Execution {
+fn idle_execution(journal: &Journal) -> Execution {
     let (done, rest) = oneshot::channel();
     let run = journal.id().clone();
     let _ = done.send(Ok(Report::of(run.clone(), journal.run())));

@@ -17,7 +17,7 @@ pub enum RunnerError {
     #[error("the runner cannot be built: {0}")]
     Incomplete(&'static str),
     /// An agent names a model twice: a model cannot be its own fallback.
-    #[error("agent `{agent}` names model `{model}` twice: as its model or in its fallback, each model is named once")]
+    #[error("agent `{agent}` names model `{model}` twice; name each model once, as `model` or in `fallback`")]
     ModelTwice {
         /// The agent.
         agent: AgentName,
@@ -25,7 +25,7 @@ pub enum RunnerError {
         model: ModelName,
     },
     /// Unknown agent.
-    #[error("there is no agent `{name}`; configured are: {}", names(known))]
+    #[error("unknown agent `{name}`; configured agents: {}", names(known))]
     NoSuchAgent {
         /// The requested name.
         name: AgentName,
@@ -34,7 +34,7 @@ pub enum RunnerError {
     },
     /// The agent does not have the tool, at least not now.
     #[error(
-        "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists what it has, and what was left out and why"
+        "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists its tools, and the skipped ones with the reason"
     )]
     NoSuchTool {
         /// The agent.
@@ -43,7 +43,7 @@ pub enum RunnerError {
         tool: String,
     },
     /// The application or the user answers the tool, so there is nothing to call.
-    #[error("tool `{0}` is not run by a server: the calling application, or a person, answers its calls")]
+    #[error("tool `{0}` belongs to no server: the calling application or a person answers its calls")]
     NotOfAServer(String),
     /// Arguments that do not match the schema of their tool.
     #[error("tool `{tool}`: {problems}")]
@@ -74,8 +74,8 @@ pub enum RunnerError {
     },
     /// The run was started with an injected server that is missing now.
     #[error(
-        "run `{run}` was started with an MCP server `{server}` of the host application; nothing was taken. Bring it again \
-         (`AgentRunner::inject`) before the run is taken up"
+        "run `{run}` uses an MCP server `{server}` of the host application, which is missing; the input was not accepted. \
+         Inject it again (`AgentRunner::inject`) before you resume the run"
     )]
     InjectionMissing {
         /// The run.
@@ -85,8 +85,8 @@ pub enum RunnerError {
     },
     /// The run uses a server that its agent does not have in this process.
     #[error(
-        "run `{run}` uses MCP server `{server}`, which agent `{agent}` does not have here; nothing was taken. Configure \
-         the server, or name its file with --mcp-config"
+        "run `{run}` uses MCP server `{server}`, which agent `{agent}` does not have here; the input was not accepted. \
+         Configure the server, or name its file with --mcp-config"
     )]
     ServerMissing {
         /// The run.
@@ -97,7 +97,7 @@ pub enum RunnerError {
         server: ServerId,
     },
     /// An injected server has the name of another server of the run.
-    #[error("MCP server `{0}` is configured already; bring a server along under a name of its own")]
+    #[error("MCP server `{0}` is already configured; inject the server under another name")]
     ServerTwice(ServerId),
     /// Two external tools of a run have the same name.
     #[error("external tool `{0}` is declared twice")]
@@ -116,13 +116,13 @@ pub enum RunnerError {
     #[error("the output schema {0}")]
     UnusableOutputSchema(String),
     /// The message is empty.
-    #[error("the message is empty; say what the run is to do")]
+    #[error("the message is empty; describe the task of the run")]
     EmptyMessage,
     /// Unknown run.
-    #[error("there is no run `{0}`")]
+    #[error("unknown run `{0}`")]
     NoSuchRun(RunId),
     /// The content of the run was deleted.
-    #[error("run `{run}` was deleted at {at}; only that it was there is still known")]
+    #[error("run `{run}` was deleted at {at}")]
     Purged {
         /// The run.
         run: RunId,
@@ -130,7 +130,7 @@ pub enum RunnerError {
         at: Timestamp,
     },
     /// The run has not ended, so its content cannot be deleted.
-    #[error("run `{run}` is {}, and only what is over can be deleted; cancel it first", status.as_str())]
+    #[error("run `{run}` is {}, and only an ended run can be deleted; cancel it first", status.as_str())]
     NotOver {
         /// The run.
         run: RunId,
@@ -138,7 +138,7 @@ pub enum RunnerError {
         status: Status,
     },
     /// The run has ended, but its driver has not released it yet.
-    #[error("run `{0}` is just being laid down; delete it again in a moment")]
+    #[error("run `{0}` is being released; delete it again in a moment")]
     StillDriven(RunId),
     /// No such position in the journal of the run.
     #[error("run `{run}` has {length} events; it cannot be forked at {at}")]
@@ -152,8 +152,8 @@ pub enum RunnerError {
     },
     /// A fork that would end before it does anything.
     #[error(
-        "run `{run}` cannot be forked at {at}: it is {} there, and its fork would end before the model is asked. Fork it \
-         at {latest} or earlier, or leave the position out; after an answer, a message goes on as well",
+        "run `{run}` cannot be forked at {at}: it is {} there, and its fork would end before the model is called. Fork \
+         it at {latest} or earlier, or omit the position; to continue after an answer, send a message",
         status.as_str()
     )]
     ForkEnds {
@@ -171,7 +171,7 @@ pub enum RunnerError {
     Refused(Vec<ResumeError>),
     /// Another process executes the run.
     #[error(
-        "run `{run}` is driven by another process ({node}); if that process died, the run is free when its lease runs out"
+        "another process ({node}) executes run `{run}`; if that process died, the run is free once its lease expires"
     )]
     DrivenElsewhere {
         /// The run.
@@ -180,13 +180,13 @@ pub enum RunnerError {
         node: NodeId,
     },
     /// The runner is shutting down.
-    #[error("this runner is being closed and takes up no more runs; ask another process")]
+    #[error("this runner is shutting down and accepts no runs; use another process")]
     Closed,
     /// The queue of runs is full.
-    #[error("this server drives as many runs as it may, and as many as may wait do; try again later")]
+    #[error("this server executes the maximum of runs, and its queue is full; try again later")]
     Busy,
     /// The process that executed the run is stopping.
-    #[error("run `{0}` was laid down because this process is stopping; another one goes on with it")]
+    #[error("this process is stopping and released run `{0}`; another process resumes it")]
     Released(RunId),
     /// The run could not be executed.
     #[error(transparent)]
@@ -196,7 +196,7 @@ pub enum RunnerError {
     #[error(transparent)]
     Envelope(#[from] super::envelope::EnvelopeError),
     /// The task that executed the run has disappeared.
-    #[error("the task that drove run `{0}` stopped unexpectedly; the run can be taken up again")]
+    #[error("the task that executed run `{0}` stopped unexpectedly; the run can be resumed")]
     Lost(RunId),
 }
 

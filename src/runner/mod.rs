@@ -41,7 +41,7 @@ pub use admission::{Activity, Capacity};
 pub(crate) use admission::{Admission, Permit};
 pub use attendance::Attendance;
 pub use builder::{Builder, Sampler};
-pub use calling::{Called, called};
+pub use calling::{ToolCallState, called};
 pub use context::Transcript;
 pub use drain::DrainTimes;
 pub use drive::Execution;
@@ -55,7 +55,7 @@ pub use report::Report;
 pub use request::Request;
 pub use run_servers::RunServers;
 pub use system::{SystemClock, UuidIds};
-pub use tasks::{Polled, TaskSaid};
+pub use tasks::{PollOutcome, TaskStatus};
 pub use watch::{RunSubscription, Watch, WatchEvent};
 
 pub use crate::core::run::{Answer, Resume};
@@ -299,7 +299,7 @@ impl AgentRunner {
         let rests = driven.is_none() && status == Status::Pending;
         let written_before = journal.committed();
         if is_at_work {
-            journal.mute();
+            journal.disable_sinks();
         }
         journal.stage_all(facts)?;
         if journal.post().await? == Progress::CaughtUp {
@@ -309,7 +309,7 @@ impl AgentRunner {
             driven.hint.wake();
         }
         if rests {
-            self.tell_of_rest(&run, written_before, journal.committed()).await;
+            self.notify_idle_write(&run, written_before, journal.committed()).await;
         }
         if !is_at_work && journal.run().ending().is_some() {
             self.stop_tasks(&run, &self.servers_of(&run), journal.orphans().to_vec());
@@ -321,11 +321,11 @@ impl AgentRunner {
 
     /// Notifies the watchers about events that were written to an idle run, with the history before them. If this
     /// fails, watchers miss the events, but nothing else is lost.
-    async fn tell_of_rest(&self, run: &RunId, from: u64, to: u64) {
+    async fn notify_idle_write(&self, run: &RunId, from: u64, to: u64) {
         let Ok(journal) = self.inner.ports.store.runs.load(run, 0).await else { return };
         let (history, facts): (Vec<_>, Vec<_>) =
             journal.into_iter().filter(|recorded| recorded.seq < to).partition(|recorded| recorded.seq < from);
-        self.inner.ports.sinks.iter().for_each(|sink| sink.wrote_at_rest(run, &history, &facts));
+        self.inner.ports.sinks.iter().for_each(|sink| sink.wrote_idle(run, &history, &facts));
     }
 
     async fn open(&self, run: &RunId) -> Result<(Journal, Vec<JournalEntry>), RunnerError> {

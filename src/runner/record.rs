@@ -9,14 +9,14 @@ impl AgentRunner {
     /// Records an input and leaves the execution to others: to the process that executes the run now, or to the
     /// recovery of orphaned runs. The input is validated and bound like the input of [`resume`](AgentRunner::resume).
     pub async fn record(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
-        let written = self.hand_in(run, &Input::Resume(resume), |_| true).await?;
+        let written = self.append_input(run, &Input::Resume(resume), |_| true).await?;
         let journal = written.ok_or_else(|| RunnerError::Lost(run.clone()))?;
         Ok(Report::of(run.clone(), journal.run()))
     }
 
     /// Records an input without executing the run, validated against the journal that it is appended to. Returns `None`
     /// and writes nothing if `meant` rejects the run.
-    pub(super) async fn hand_in(
+    pub(super) async fn append_input(
         &self,
         run: &RunId,
         input: &Input,

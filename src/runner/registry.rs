@@ -15,7 +15,7 @@ use crate::core::id::RunId;
 use crate::driver::WakeSignal;
 
 /// The end of an execution, shared by everyone who waits for it.
-pub(super) type Rest = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;
+pub(super) type SharedResult = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;
 
 /// The active runs.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(super) struct ActiveRun {
     /// Wakes the driver.
     pub(super) hint: WakeSignal,
     /// Resolves when the run is idle.
-    pub(super) rest: Rest,
+    pub(super) rest: SharedResult,
 }
 
 /// The exclusive claim of a run in this process; released on drop.

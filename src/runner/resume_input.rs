@@ -4,24 +4,29 @@ use super::run_servers::RunServers;
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{CallId, RunId, ServerId};
 use crate::core::run::{Answer, Call, Decision, ElicitationAnswer, Event, Input, Resume, ResumeError, Run, Spec};
-use crate::core::tool::result::{Whole, bounded, bounded_message};
+use crate::core::tool::result::{BlobWrite, bounded, bounded_message};
 use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
 use crate::driver::{Agent, DriveError, Journal};
 use crate::ports::{BlobError, InputFindings, StoreError};
 
 /// The validated form of an input for one state of the journal. If the journal has grown, the input must be validated
 /// again: a result that matched one definition of a tool may not match another.
-pub(super) struct Given {
+pub(super) struct ValidatedInput {
     /// The events.
     pub(super) events: Vec<Event>,
     /// The blobs to store before the events are written.
-    pub(super) wholes: Vec<Whole>,
+    pub(super) wholes: Vec<BlobWrite>,
 }
 
 impl AgentRunner {
     /// Validates everything about an input that can be validated before it is written, against the current state of the
     /// run.
-    pub(super) async fn examined(&self, journal: &Journal, by_now: &Run, input: &Input) -> Result<Given, RunnerError> {
+    pub(super) async fn examined(
+        &self,
+        journal: &Journal,
+        by_now: &Run,
+        input: &Input,
+    ) -> Result<ValidatedInput, RunnerError> {
         let (fit, wholes) = self.fit(journal, input);
         // Content is validated only if the call waits for it, so the pending items come first.
         let bound = bound(journal, by_now, &fit).map_err(RunnerError::Refused)?;
@@ -35,7 +40,7 @@ impl AgentRunner {
             self.check(by_now, resume).await?;
         }
         let events = self.received(journal, by_now, &fit)?;
-        Ok(Given { events, wholes })
+        Ok(ValidatedInput { events, wholes })
     }
 
     /// Results must match their tool's result schema, edited arguments the tool's input schema, and answers to a server
@@ -121,7 +126,7 @@ impl AgentRunner {
 
     /// The input with results that are ready to be recorded, and the blobs to store first. Equal inputs give equal
     /// results, so that a repeated input is recognized.
-    pub(super) fn fit(&self, journal: &Journal, input: &Input) -> (Input, Vec<Whole>) {
+    pub(super) fn fit(&self, journal: &Journal, input: &Input) -> (Input, Vec<BlobWrite>) {
         let Input::Resume(resume) = input else { return (input.clone(), Vec::new()) };
         let limit = journal.run().started().spec.limits.result_bytes();
         let (mut resume, mut wholes) = (resume.clone(), Vec::new());
@@ -147,7 +152,7 @@ impl AgentRunner {
 
     /// Stores the blobs that the events refer to. Unlike the result of a call, an input can be sent again: if its blobs
     /// cannot be stored, the input is rejected.
-    pub(super) async fn keep(&self, run: &RunId, wholes: Vec<Whole>) -> Result<(), RunnerError> {
+    pub(super) async fn keep(&self, run: &RunId, wholes: Vec<BlobWrite>) -> Result<(), RunnerError> {
         let kept = self.inner.ports.keep_all(run, wholes).await;
         kept.map_err(|error| match error {
             BlobError::Store(error) => DriveError::from(error).into(),
@@ -204,9 +209,9 @@ fn bound(journal: &Journal, run: &Run, input: &Input) -> Result<Input, Vec<Resum
     let Input::Resume(mut resume) = input else { return Ok(input) };
     let mut drifted = Vec::new();
     for (call, answer) in &mut resume.answers {
-        let Answer::Decision { decision, seen } = answer else { continue };
+        let Answer::Decision { decision, digest } = answer else { continue };
         let in_force = run.binding(call, None).map(|binding| binding.digest(id, call));
-        if in_force.zip(seen.as_ref()).is_some_and(|(in_force, seen)| in_force != *seen) {
+        if in_force.zip(digest.as_ref()).is_some_and(|(in_force, digest)| in_force != *digest) {
             drifted.push(ResumeError::Drifted { call_id: call.clone() });
         }
         decision.binding = run.binding(call, decision.edited_arguments.as_ref()).map(Box::new);

@@ -12,7 +12,7 @@ use futures::future::{join, join_all};
 
 use super::{AgentRunner, RunnerError};
 use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{Progress, Replied, ServerTools};
+use crate::core::tool::{DeliveredReply, Progress, ServerTools};
 use crate::core::trace::SpanContext;
 use crate::driver::{Journal, Ports};
 use crate::ports::{McpCall, McpServers, McpTask};
@@ -70,7 +70,7 @@ impl AgentRunner {
         let base = self.inner.ports.servers.clone();
         match self.inner.injections.of(run) {
             added if added.0.is_empty() => base,
-            added => Arc::new(Together { base, added }),
+            added => Arc::new(CombinedServers { base, added }),
         }
     }
 
@@ -109,19 +109,19 @@ pub(super) fn free_names(configured: &[ServerId], injected: &RunServers) -> Resu
 }
 
 /// The configured servers and the injected ones of a run.
-struct Together {
+struct CombinedServers {
     base: Arc<dyn McpServers>,
     added: RunServers,
 }
 
-impl Together {
+impl CombinedServers {
     fn with(&self, server: &ServerId) -> &Arc<dyn McpServers> {
         self.added.0.get(server).unwrap_or(&self.base)
     }
 }
 
 #[async_trait]
-impl McpServers for Together {
+impl McpServers for CombinedServers {
     async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools> {
         let (added, configured): (Vec<_>, Vec<_>) =
             servers.iter().cloned().partition(|server| self.added.0.contains_key(server));
@@ -146,11 +146,11 @@ impl McpServers for Together {
         join_all(each).await;
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         self.with(call.server).call(call, progress).await
     }
 
-    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
+    async fn task(&self, task: McpTask<'_>) -> Result<DeliveredReply, String> {
         self.with(task.server).task(task).await
     }
 

@@ -10,9 +10,9 @@ use futures::future::join_all;
 use super::{AgentRunner, Execution, Report, RunnerError};
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Event, Input, OpenTask, Resume};
-use crate::core::tool::{CallReply, Origin, Replied, TaskHandle};
+use crate::core::tool::{CallReply, DeliveredReply, Origin, TaskHandle};
 use crate::driver::{DriveError, Journal, WakeSignal};
-use crate::ports::{McpServers, McpTask, TaskWish};
+use crate::ports::{McpServers, McpTask, TaskAction};
 
 /// The poll interval for servers that request none.
 const POLL: Duration = Duration::from_secs(2);
@@ -22,13 +22,13 @@ const POLL_BOUNDS: (Duration, Duration) = (Duration::from_millis(100), Duration:
 
 /// The result of a poll of a run's tasks.
 #[derive(Debug)]
-pub enum Polled {
+pub enum PollOutcome {
     /// There are results, and the run resumes.
     GoesOn(Execution),
     /// There are no results yet.
     StillWaits {
         /// The status of the tasks, as far as their servers report it.
-        said: Vec<TaskSaid>,
+        said: Vec<TaskStatus>,
         /// The time until the next poll.
         again_in: Duration,
     },
@@ -38,7 +38,7 @@ pub enum Polled {
 
 /// The status of an unfinished task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskSaid {
+pub struct TaskStatus {
     /// The call that became the task.
     pub call: CallId,
     /// The message of its server, or why the server could not be polled.
@@ -47,31 +47,31 @@ pub struct TaskSaid {
 
 /// The results of a poll.
 #[derive(Debug, Default)]
-pub(super) struct TaskNews {
+pub(super) struct PollResults {
     /// The events. Empty if all tasks are unfinished.
     pub(super) events: Vec<Event>,
-    said: Vec<TaskSaid>,
+    said: Vec<TaskStatus>,
     again_in: Option<Duration>,
 }
 
 impl AgentRunner {
     /// Polls the servers of a run's tasks once, and resumes the run if there are results. [`resume`](Self::resume) does
     /// the same; this also returns the status of the tasks.
-    pub async fn poll_tasks(&self, run: &RunId) -> Result<Polled, RunnerError> {
+    pub async fn poll_tasks(&self, run: &RunId) -> Result<PollOutcome, RunnerError> {
         let (journal, _) = self.open(run).await?;
         if journal.run().tasks().next().is_none() {
-            return Ok(Polled::NoTasks(Report::of(run.clone(), journal.run()).into()));
+            return Ok(PollOutcome::NoTasks(Report::of(run.clone(), journal.run()).into()));
         }
         let news = self.news_of_tasks(&journal, |_| true).await;
         if news.events.is_empty() {
-            return Ok(Polled::StillWaits { said: news.said, again_in: news.again_in.unwrap_or(POLL) });
+            return Ok(PollOutcome::StillWaits { said: news.said, again_in: news.again_in.unwrap_or(POLL) });
         }
         let nothing = Input::Resume(Resume::default());
-        Ok(Polled::GoesOn(self.resume_run_with(run, nothing, Some(news.events), None).await?))
+        Ok(PollOutcome::GoesOn(self.resume_run_with(run, nothing, Some(news.events), None).await?))
     }
 
     /// Polls the servers. A server that cannot be reached is polled again later, because the task may be fine.
-    pub(super) async fn news_of_tasks(&self, journal: &Journal, of: impl Fn(&CallId) -> bool) -> TaskNews {
+    pub(super) async fn news_of_tasks(&self, journal: &Journal, of: impl Fn(&CallId) -> bool) -> PollResults {
         let run = journal.run();
         let servers = self.servers_of(journal.id());
         let asked = run.tasks().filter(|(call, ..)| of(call)).map(|(call, origin, task)| {
@@ -79,16 +79,16 @@ impl AgentRunner {
             async move {
                 let Origin::Mcp { server, tool } = origin else { return None };
                 let question =
-                    McpTask { run: journal.id(), call, server, tool, task, trace: &trace, wish: TaskWish::News };
+                    McpTask { run: journal.id(), call, server, tool, task, trace: &trace, wish: TaskAction::News };
                 Some((call.clone(), task.clone(), servers.task(question).await))
             }
         });
-        let mut news = TaskNews::default();
+        let mut news = PollResults::default();
         for (call, before, reply) in join_all(asked).await.into_iter().flatten() {
             let reply = match (reply, run.call(&call).and_then(|call| call.tool.as_deref())) {
-                (Ok(Replied { reply, wire }), Some(tool)) => {
+                (Ok(DeliveredReply { reply, wire }), Some(tool)) => {
                     let limits = &run.started().spec.limits;
-                    Ok(Replied { reply: self.inner.ports.fit(journal.id(), limits, tool, reply).await, wire })
+                    Ok(DeliveredReply { reply: self.inner.ports.fit(journal.id(), limits, tool, reply).await, wire })
                 }
                 (reply, _) => reply,
             };
@@ -99,7 +99,7 @@ impl AgentRunner {
 
     /// Polls the servers of these tasks once the run waits for nothing else, and stages the results for the next
     /// commit. Other input for the run takes precedence. Returns whether there were results.
-    pub(super) async fn hear_of_tasks(
+    pub(super) async fn poll_open_tasks(
         &self,
         journal: &mut Journal,
         calls: &BTreeSet<CallId>,
@@ -127,7 +127,7 @@ impl AgentRunner {
             self.inner.tasks.spawn(async move {
                 let Origin::Mcp { server, tool } = &origin else { return };
                 let wish =
-                    McpTask { run: &id, call: &call, server, tool, task: &task, trace: &trace, wish: TaskWish::Stop };
+                    McpTask { run: &id, call: &call, server, tool, task: &task, trace: &trace, wish: TaskAction::Stop };
                 if let Err(reason) = servers.task(wish).await {
                     let (trace_id, span_id) = (trace.trace, trace.span);
                     tracing::info!(run = %id, %trace_id, %span_id, %call, %reason, "a task of a run that is over could not be stopped");
@@ -137,18 +137,18 @@ impl AgentRunner {
     }
 }
 
-impl TaskNews {
-    fn take(&mut self, call: CallId, before: TaskHandle, replied: Result<Replied, String>) {
+impl PollResults {
+    fn take(&mut self, call: CallId, before: TaskHandle, replied: Result<DeliveredReply, String>) {
         let (message, poll_ms) = match replied {
-            Ok(Replied { reply: CallReply::Task(task), .. }) => (task.message, task.poll_ms.or(before.poll_ms)),
+            Ok(DeliveredReply { reply: CallReply::Task(task), .. }) => (task.message, task.poll_ms.or(before.poll_ms)),
             Err(reason) => (Some(reason), before.poll_ms),
-            Ok(news @ Replied { reply: CallReply::Ended { .. } | CallReply::NeedsInput(_), .. }) => {
+            Ok(news @ DeliveredReply { reply: CallReply::Ended { .. } | CallReply::NeedsInput(_), .. }) => {
                 return self.events.push(Event::of_reply(call, news));
             }
         };
         let (shortest, longest) = POLL_BOUNDS;
         let again = poll_ms.map_or(POLL, Duration::from_millis).clamp(shortest, longest);
         self.again_in = Some(self.again_in.map_or(again, |earlier| earlier.min(again)));
-        self.said.push(TaskSaid { call, message });
+        self.said.push(TaskStatus { call, message });
     }
 }

@@ -40,12 +40,12 @@ pub struct Watch {
 /// The updates that a watcher has not read yet.
 #[derive(Debug, Default)]
 struct Subscription {
-    unread: Mutex<Unread>,
+    unread: Mutex<UpdateQueue>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Unread {
+struct UpdateQueue {
     updates: VecDeque<Arc<Update>>,
     /// Another process wrote to the run.
     is_behind: bool,
@@ -128,12 +128,12 @@ impl Subscription {
         self.changed.notify_one();
     }
 
-    fn set(&self, change: impl FnOnce(&mut Unread)) {
+    fn set(&self, change: impl FnOnce(&mut UpdateQueue)) {
         change(&mut self.unread());
         self.changed.notify_one();
     }
 
-    fn unread(&self) -> MutexGuard<'_, Unread> {
+    fn unread(&self) -> MutexGuard<'_, UpdateQueue> {
         self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

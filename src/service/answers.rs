@@ -75,7 +75,8 @@ struct GivenDecision {
     scope: ScopeView,
     /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
     /// `tool`.
-    covers: Option<CoverageView>,
+    #[serde(rename = "match")]
+    coverage: Option<CoverageView>,
     /// When an approval beyond `once` expires.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
@@ -84,9 +85,9 @@ struct GivenDecision {
     /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Map<String, Value>>,
-    /// The `seen` digest of the pending item that you decided about. If the item has changed since, the decision is
+    /// The `digest` digest of the pending item that you decided about. If the item has changed since, the decision is
     /// refused.
-    seen: Option<String>,
+    digest: Option<String>,
 }
 
 /// A decision about the approval in the path.
@@ -101,7 +102,8 @@ pub struct Verdict {
     scope: ScopeView,
     /// Which later calls an approval beyond `once` covers: those with the same `arguments` (the default), or any of the
     /// `tool`.
-    covers: Option<CoverageView>,
+    #[serde(rename = "match")]
+    coverage: Option<CoverageView>,
     /// When an approval beyond `once` expires.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
@@ -110,9 +112,9 @@ pub struct Verdict {
     /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Map<String, Value>>,
-    /// The `seen` digest of the approval that you decided about. If the call has changed since, the decision is
+    /// The `digest` digest of the approval that you decided about. If the call has changed since, the decision is
     /// refused.
-    seen: Option<String>,
+    digest: Option<String>,
 }
 
 /// A decision.
@@ -232,8 +234,8 @@ impl Answers {
         }
         for decision in self.decisions {
             let (call_id, verdict) = decision.parts();
-            let seen = verdict.seen().map(str::to_owned);
-            answers.push((call_id, Answer::Decision { decision: Box::new(verdict.decision(by, via)), seen }));
+            let digest = verdict.digest().map(str::to_owned);
+            answers.push((call_id, Answer::Decision { decision: Box::new(verdict.decision(by, via)), digest }));
         }
         for GivenAnswer { call_id, chosen, text } in self.answers {
             let choice = Choice { chosen, text };
@@ -260,15 +262,15 @@ impl GivenResult {
 impl GivenDecision {
     /// The call, and the decision about it.
     fn parts(self) -> (CallId, Verdict) {
-        let Self { call_id, decision, scope, covers, expires_at, reason, edited_arguments, seen } = self;
-        (call_id, Verdict { decision, scope, covers, expires_at, reason, edited_arguments, seen })
+        let Self { call_id, decision, scope, coverage, expires_at, reason, edited_arguments, digest } = self;
+        (call_id, Verdict { decision, scope, coverage, expires_at, reason, edited_arguments, digest })
     }
 }
 
 impl Verdict {
     /// The digest of the pending item that the caller saw.
-    pub fn seen(&self) -> Option<&str> {
-        self.seen.as_deref()
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
     }
 
     /// The decision for the runner.
@@ -278,7 +280,7 @@ impl Verdict {
             via,
             reason: self.reason,
             scope,
-            covers: coverage(scope, self.covers.map(Coverage::from)),
+            coverage: coverage(scope, self.coverage.map(Coverage::from)),
             expires_at: self.expires_at,
             edited_arguments: self.edited_arguments.map(Arguments::Object),
             ..Decision::new(answer, by)

@@ -30,7 +30,7 @@ impl FieldPointers {
             ResumeError::Duplicate { call_id } => self.last(call_id, "/call_id"),
             ResumeError::Invalid { call_id, at, .. } => self.within(call_id, at),
             ResumeError::RepeatUnconfirmed { call_id } => self.first(call_id, "/repeat"),
-            ResumeError::Drifted { call_id } => self.first(call_id, "/seen"),
+            ResumeError::Drifted { call_id } => self.first(call_id, "/digest"),
             ResumeError::InThePast { call_id, .. } => self.first(call_id, "/expires_at"),
             ResumeError::NotLater { .. } | ResumeError::NoDeadline { .. } => String::new(),
             ResumeError::VersionConflict { .. } => "/expected_version".to_owned(),

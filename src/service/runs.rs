@@ -191,7 +191,7 @@ impl TenantRun {
     }
 
     /// Adds a message.
-    pub async fn say(&self, text: &str) -> Result<Report, ServiceError> {
+    pub async fn add_message(&self, text: &str) -> Result<Report, ServiceError> {
         self.require_may_steer().await?;
         Ok(self.runner.message(self.id(), text).await?)
     }

@@ -10,7 +10,7 @@ use crate::core::id::{AgentName, RunId};
 use crate::core::policy::Subject;
 use crate::core::run::Run;
 use crate::core::tool::{Tool, Toolset};
-use crate::runner::{Agent, Called, Execution, Request, called};
+use crate::runner::{Agent, Execution, Request, ToolCallState, called};
 
 impl TenantRunner {
     /// The agents, by name.
@@ -44,7 +44,7 @@ impl TenantRunner {
     }
 
     /// The outcome of such a call.
-    pub async fn called(&self, run: &RunId) -> Result<(Run, Called), ServiceError> {
+    pub async fn called(&self, run: &RunId) -> Result<(Run, ToolCallState), ServiceError> {
         let found = self.run(run.as_str()).await?;
         let (run, journal) = self.runner.at_now(found.id()).await?;
         Ok((run, called(&journal)))

@@ -15,15 +15,15 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use self::idempotency::{Noted, RequestKey};
+use self::idempotency::{RequestKey, StoredRequest};
 use self::run_index::RunIndex;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
 use crate::core::id::{GrantId, NodeId, RunId, Tenant};
-use crate::core::run::{Granted, JournalEntry, PendingCounts, Status};
+use crate::core::run::{JournalEntry, PendingCounts, Status, ToolGrant};
 use crate::ports::{
-    AccessKey, Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant,
-    GrantFilter, Guarded, KeyHash, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
+    AccessKey, Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext,
+    GrantFilter, GuardedTool, KeyHash, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
 };
 
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
@@ -39,14 +39,14 @@ struct Contents {
     grants: BTreeMap<GrantId, Grant>,
     /// The grants of each tenant for each definition of a tool.
     grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
-    blobs: BTreeMap<BlobHandle, KeptBlob>,
+    blobs: BTreeMap<BlobHandle, BlobRecord>,
     keys: BTreeMap<KeyHash, AccessKey>,
-    replies: BTreeMap<RequestKey, Noted>,
+    replies: BTreeMap<RequestKey, StoredRequest>,
     webhooks: webhooks::WebhookContents,
 }
 
 #[derive(Debug)]
-struct KeptBlob {
+struct BlobRecord {
     blob: Blob,
     runs: BTreeSet<RunId>,
 }
@@ -71,7 +71,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Contents> {
+    fn contents(&self) -> MutexGuard<'_, Contents> {
         // Every change is made after its last check, so a panic elsewhere leaves nothing half-written.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,7 +81,7 @@ impl MemoryStore {
 impl RunStore for MemoryStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         wellformed::check(&append)?;
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         let known = kept.runs.get(&append.run);
         let length = known.map_or(0, |run| run.row.version);
         let is_purged = known.is_some_and(|run| run.row.purged_at.is_some());
@@ -109,14 +109,14 @@ impl RunStore for MemoryStore {
 
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let kept = self.kept();
+        let kept = self.contents();
         let tail = kept.runs.get(run).and_then(|run| run.journal.get(from..));
         Ok(tail.map(<[_]>::to_vec).unwrap_or_default())
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let limit = if filter.limit == 0 { 100 } else { filter.limit };
-        let kept = self.kept();
+        let kept = self.contents();
         if let Some(id) = &filter.run {
             let row = kept.runs.get(id).map(|run| &run.row);
             return Ok(row.filter(|row| filter.admits(row)).cloned().into_iter().collect());
@@ -131,7 +131,7 @@ impl RunStore for MemoryStore {
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
         let lease = Lease::new(&claim.owner, claim.lease);
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         let Contents { runs, run_index, .. } = &mut *kept;
         let is_claimable = |id: &&RunId| runs.get(*id).is_some_and(|run| run.can_be_claimed(claim));
         let claimed: Vec<RunId> = match &claim.run {
@@ -147,14 +147,14 @@ impl RunStore for MemoryStore {
     }
 
     async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        let kept = self.kept();
+        let kept = self.contents();
         let is_orphaned = |id: &&RunId| kept.runs.get(*id).is_some_and(Run::is_orphaned);
         Ok(kept.run_index.running().filter(is_orphaned).take(limit).cloned().collect())
     }
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         let renewed = Lease::new(owner, lease);
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         for run in runs {
             let lease = kept.runs.get_mut(run).and_then(|run| run.lease.as_mut());
             if let Some(lease) = lease.filter(|lease| lease.owner == *owner) {
@@ -165,7 +165,7 @@ impl RunStore for MemoryStore {
     }
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         let Contents { runs, run_index, replies, .. } = &mut *kept;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
@@ -197,14 +197,14 @@ impl RunStore for MemoryStore {
 impl BlobStore for MemoryStore {
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
         let handle = blob.handle()?;
-        let mut kept = self.kept();
-        let kept = kept.blobs.entry(handle).or_insert_with(|| KeptBlob { blob, runs: BTreeSet::new() });
+        let mut kept = self.contents();
+        let kept = kept.blobs.entry(handle).or_insert_with(|| BlobRecord { blob, runs: BTreeSet::new() });
         kept.runs.insert(run.clone());
         Ok(handle)
     }
 
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         for handle in handles {
             if let Some(kept) = kept.blobs.get_mut(handle) {
                 kept.runs.insert(run.clone());
@@ -214,23 +214,28 @@ impl BlobStore for MemoryStore {
     }
 
     async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
-        self.kept().blobs.retain(|_, kept| !kept.runs.remove(run) || !kept.runs.is_empty());
+        self.contents().blobs.retain(|_, kept| !kept.runs.remove(run) || !kept.runs.is_empty());
         Ok(())
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
-        Ok(self.kept().blobs.get(handle).map(|kept| kept.blob.clone()))
+        Ok(self.contents().blobs.get(handle).map(|kept| kept.blob.clone()))
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
-        Ok(self.kept().blobs.get(handle).map(|kept| kept.blob.info()))
+        Ok(self.contents().blobs.get(handle).map(|kept| kept.blob.info()))
     }
 }
 
 #[async_trait]
 impl ApprovalCache for MemoryStore {
-    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
-        let kept = self.kept();
+    async fn granted(
+        &self,
+        asker: &GrantContext,
+        tools: &[GuardedTool],
+        now: Timestamp,
+    ) -> Result<Vec<ToolGrant>, StoreError> {
+        let kept = self.contents();
         let Some(of_tenant) = kept.grants_by_definition.get(&asker.tenant) else { return Ok(Vec::new()) };
         let each = tools.iter().flat_map(|guarded| {
             let given = of_tenant.get(&guarded.definition).into_iter().flatten();
@@ -242,12 +247,12 @@ impl ApprovalCache for MemoryStore {
     }
 
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
-        let kept = self.kept();
+        let kept = self.contents();
         Ok(grants.iter().map(|id| kept.grants.get(id).is_some_and(|grant| grant.holds(now))).collect())
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
-        let Contents { grants, grants_by_definition, .. } = &mut *self.kept();
+        let Contents { grants, grants_by_definition, .. } = &mut *self.contents();
         if let Entry::Vacant(vacant) = grants.entry(grant.id.clone()) {
             let of_tenant = grants_by_definition.entry(grant.tenant.clone()).or_default();
             of_tenant.entry(grant.definition.clone()).or_default().insert(grant.id.clone());
@@ -257,7 +262,7 @@ impl ApprovalCache for MemoryStore {
     }
 
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
-        let kept = self.kept();
+        let kept = self.contents();
         let candidates: Vec<&Grant> = match (&filter.id, &filter.tenant) {
             (Some(id), _) => kept.grants.get(id).into_iter().collect(),
             (None, Some(tenant)) => {
@@ -272,7 +277,7 @@ impl ApprovalCache for MemoryStore {
     }
 
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         Ok(kept.grants.get_mut(grant).map(|grant| {
             grant.revoked.get_or_insert_with(|| revoked.clone());
             grant.clone()

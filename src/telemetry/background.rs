@@ -32,7 +32,7 @@ pub struct BackgroundSink {
 }
 
 enum Observation {
-    TookUp(RunId, Vec<JournalEntry>),
+    Claimed(RunId, Vec<JournalEntry>),
     JournalEntry(RunId, Box<JournalEntry>),
     Released(RunId, Timestamp),
     Done,
@@ -70,7 +70,7 @@ impl BackgroundSink {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    fn tell(&self, told: Observation) {
+    fn send(&self, told: Observation) {
         let full = self.waiting.fetch_add(1, Ordering::Relaxed) >= self.length;
         if full || self.queue.send(told).is_err() {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -80,18 +80,18 @@ impl BackgroundSink {
 }
 
 impl EventSink for BackgroundSink {
-    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
-        self.tell(Observation::TookUp(run.clone(), history.to_vec()));
+    fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
+        self.send(Observation::Claimed(run.clone(), history.to_vec()));
     }
 
     fn observe(&self, run: &RunId, update: &Update) {
         if let Update::JournalEntry(recorded) = update {
-            self.tell(Observation::JournalEntry(run.clone(), Box::new(recorded.clone())));
+            self.send(Observation::JournalEntry(run.clone(), Box::new(recorded.clone())));
         }
     }
 
     fn released(&self, run: &RunId, at: Timestamp) {
-        self.tell(Observation::Released(run.clone(), at));
+        self.send(Observation::Released(run.clone(), at));
     }
 }
 
@@ -104,7 +104,7 @@ impl fmt::Debug for BackgroundSink {
 fn pass_on(sink: &dyn EventSink, told: &Receiver<Observation>, waiting: &AtomicUsize) {
     while let Ok(told) = told.recv() {
         match told {
-            Observation::TookUp(run, history) => sink.took_up(&run, &history),
+            Observation::Claimed(run, history) => sink.claimed(&run, &history),
             Observation::JournalEntry(run, recorded) => sink.observe(&run, &Update::JournalEntry(*recorded)),
             Observation::Released(run, at) => sink.released(&run, at),
             Observation::Done => return,
@@ -119,12 +119,12 @@ mod tests {
     use crate::core::run::Event;
 
     /// Accepts each fact only when the gate opens, and keeps their positions.
-    struct Gated {
+    struct GatedSink {
         gate: Mutex<Receiver<()>>,
         seen: Mutex<Vec<u64>>,
     }
 
-    impl EventSink for Gated {
+    impl EventSink for GatedSink {
         fn observe(&self, _run: &RunId, update: &Update) {
             let _ = self.gate.lock().unwrap().recv();
             if let Update::JournalEntry(recorded) = update {
@@ -133,14 +133,14 @@ mod tests {
         }
     }
 
-    fn gated(length: usize) -> (Sender<()>, Arc<Gated>, BackgroundSink) {
+    fn gated(length: usize) -> (Sender<()>, Arc<GatedSink>, BackgroundSink) {
         let (open, gate) = channel();
-        let sink = Arc::new(Gated { gate: Mutex::new(gate), seen: Mutex::default() });
+        let sink = Arc::new(GatedSink { gate: Mutex::new(gate), seen: Mutex::default() });
         let background = BackgroundSink::with_queue(sink.clone(), length).unwrap();
         (open, sink, background)
     }
 
-    fn tell(background: &BackgroundSink, seq: u64) {
+    fn send(background: &BackgroundSink, seq: u64) {
         let event = Event::ApprovalsResolved { granted: Vec::new() };
         let recorded = JournalEntry { seq, at: Timestamp::UNIX_EPOCH, event };
         background.observe(&"run_1".into(), &Update::JournalEntry(recorded));
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_blocked_sink_delays_no_run_and_receives_all_facts_in_order() {
         let (open, sink, background) = gated(100);
-        (0..50).for_each(|seq| tell(&background, seq));
+        (0..50).for_each(|seq| send(&background, seq));
         assert_eq!(*sink.seen.lock().unwrap(), [0; 0]);
 
         drop(open);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn facts_beyond_the_queue_are_dropped_and_counted() {
         let (open, sink, background) = gated(2);
-        (0..50).for_each(|seq| tell(&background, seq));
+        (0..50).for_each(|seq| send(&background, seq));
         drop(open);
 
         let dropped = background.finish();

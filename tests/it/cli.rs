@@ -1,32 +1,32 @@
 //! End-to-end tests of the program: the real binary, a real MCP server over stdio, a scripted model.
 
+mod approval_descriptions;
 mod approvals;
-mod approvals_told;
 mod at_a_terminal;
 mod canaries;
+mod concurrent_changes;
 mod costs;
 mod desk;
-mod elsewhere;
 mod envelope;
 mod fallback;
 mod hostile;
 mod images;
 mod keys;
-mod look;
 mod mcp;
-mod meanwhile;
+mod mcp_list;
 mod media;
 mod models;
 mod pasting;
 mod policy;
 mod policy_paths;
-mod put_aside;
+mod remote_answers;
 mod resume;
 mod run;
 mod serve;
 mod settings;
 mod shell;
 mod shells;
+mod suspended_calls;
 mod telemetry;
 mod trace;
 mod unreadable;

@@ -9,7 +9,7 @@ use serde_json::json;
 use toolgate::core::id::{NodeId, RunId, ServerId};
 use toolgate::core::policy::Policy;
 use toolgate::core::run::{Budget, OutputVerdict, Spec, Status};
-use toolgate::core::tool::{Progress, Replied, ServerTools};
+use toolgate::core::tool::{DeliveredReply, Progress, ServerTools};
 use toolgate::core::trace::SpanContext;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::{McpCall, McpServers, OutputValidator};
@@ -88,7 +88,7 @@ impl McpServers for NeverListed {
         std::future::pending().await
     }
 
-    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
+    async fn call(&self, _call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         panic!("nothing was listed")
     }
 

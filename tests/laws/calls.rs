@@ -8,8 +8,8 @@ use toolgate::core::id::CallId;
 use toolgate::core::run::{CallState, CallVerdict, DecisionKind, Event, Run};
 use toolgate::core::tool::TierMode;
 
+use crate::choices::{strictly, tapes};
 use crate::provider::{Open, refusal};
-use crate::tape::{strictly, tapes};
 use crate::world::{journey, states, wild_journey};
 
 /// The journal's record of one call.
@@ -174,7 +174,7 @@ proptest! {
             let Event::ModelReplied { reply } = event else { continue };
             for call in reply.calls() {
                 let shown = parts().any(|part| matches!(part, Part::ToolUse { id, .. } if *id == call.id));
-                prop_assert!(shown || started.spec.tiers == TierMode::Elide, "{} is missing", call.id);
+                prop_assert!(shown || started.spec.tiers == TierMode::Drop, "{} is missing", call.id);
             }
         }
     }

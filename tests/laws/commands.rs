@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate::core::policy::{CommandPattern, Example, Finding, Match, Rest, Rule, Subject, Verdict, plain_words};
+use toolgate::core::policy::{
+    CommandPattern, Example, Finding, FollowingWords, Match, Rule, Subject, Verdict, plain_words,
+};
 
-use crate::tape::strictly;
+use crate::choices::strictly;
 
 const TOKENS: [&str; 44] = [
     "git",
@@ -58,7 +60,7 @@ const TOKENS: [&str; 44] = [
 
 fn rule(verdict: Verdict) -> Rule {
     let words = vec![vec!["git".to_owned()], vec!["diff".to_owned(), "log".to_owned()]];
-    let command = CommandPattern { argument: None, words, rest: Rest::Any };
+    let command = CommandPattern { argument: None, words, rest: FollowingWords::Any };
     let matches = Match { server: Some("shell".into()), command: Some(command), ..Match::default() };
     Rule::new("r", verdict, "", matches, vec![], vec![]).unwrap()
 }

@@ -11,9 +11,9 @@ use toolgate::core::run::{
 };
 use toolgate::core::tool::Origin;
 
+use crate::choices::{strictly, tapes};
 use crate::fixtures::{call, spec};
-use crate::hand::Hand;
-use crate::tape::{strictly, tapes};
+use crate::manual_driver::Hand;
 use crate::world::{asked, decision, journey, states, wild_journey};
 
 /// Checks that every sent call has an authorization, as a reader of the journal without the fold would find it.
@@ -31,7 +31,7 @@ fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> 
                     CallVerdict::Run { by: Authorization::Grant { .. } } => {
                         rights.insert(call.clone(), "a grant");
                     }
-                    CallVerdict::Run { by: Authorization::Person } => {
+                    CallVerdict::Run { by: Authorization::HumanApproval } => {
                         prop_assert!(yes, "{} is handed over without an approval", call);
                         rights.insert(call.clone(), "a person");
                     }
@@ -155,7 +155,7 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
             Event::InputGiven { call, .. } => drop(standing.insert(call.clone())),
             Event::CallsStarted { calls } => standing.retain(|call| !calls.contains(call)),
             // Records that the consent still holds.
-            Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. } => {}
+            Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. } => {}
             Event::CallChecked { call, .. }
             | Event::CallDrifted { call, .. }
             | Event::Expired { call }
@@ -172,7 +172,7 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
 fn deeds(journal: &[Event]) -> Vec<&Event> {
     let is_said = |event: &&Event| {
         let still_holds =
-            matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. });
+            matches!(event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. });
         still_holds
             || matches!(event, Event::ApprovalDecided { .. } | Event::InputGiven { .. } | Event::Extended { .. })
     };

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use toolgate::core::chat::Message;
 use toolgate::core::run::{Event, Input, Run, Status, Step};
 
+use crate::choices::{strictly, tapes};
 use crate::fixtures::noon;
-use crate::tape::{strictly, tapes};
 use crate::world::{difference, from_json, journey, states, to_json, wild_event, wild_journey};
 
 proptest! {

@@ -9,14 +9,14 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::{CallId, Tenant};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
 use toolgate::core::run::{Candidate, InDoubt, Limits, OnDeny, Spec, Started, ToolAccess, Trigger};
-use toolgate::core::tool::result::{Keeping, MIN_RESULT_BYTES, bounded};
+use toolgate::core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate::core::tool::{
     Annotations, Arguments, Builtin, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode,
     ToolCall, ToolOutput, Toolset, ToolsetRules,
 };
 use toolgate::core::trace::{Trace, TraceId};
 
-use crate::tape::Tape;
+use crate::choices::Tape;
 
 /// Any time of day.
 pub(crate) fn noon() -> Timestamp {
@@ -125,8 +125,8 @@ pub(crate) fn spec(limits: Limits) -> Spec {
         tools: Default::default(),
         tiers: TierMode::Defer,
         ask_human: None,
-        on_deny: OnDeny::Tell,
-        in_doubt: InDoubt::Tell,
+        on_deny: OnDeny::Report,
+        in_doubt: InDoubt::Report,
         output_schema: None,
         validate_output: false,
         limits,
@@ -161,9 +161,9 @@ pub(crate) fn any_start(tape: &mut Tape) -> Arc<Started> {
         ..Limits::default()
     };
     let spec = Spec {
-        tiers: *tape.pick(&[TierMode::Defer, TierMode::Elide, TierMode::Drain]),
-        on_deny: *tape.pick(&[OnDeny::Tell, OnDeny::Tell, OnDeny::Tell, OnDeny::Fail]),
-        in_doubt: *tape.pick(&[InDoubt::Tell, InDoubt::Ask]),
+        tiers: *tape.pick(&[TierMode::Defer, TierMode::Drop, TierMode::Sequential]),
+        on_deny: *tape.pick(&[OnDeny::Report, OnDeny::Report, OnDeny::Report, OnDeny::Fail]),
+        in_doubt: *tape.pick(&[InDoubt::Report, InDoubt::Ask]),
         validate_output: tape.once_in(2),
         fallback: any_fallback(tape),
         cooldown_s: *tape.pick(&[60, 0, 5]),
@@ -284,7 +284,7 @@ pub(crate) fn any_outcome(tape: &mut Tape) -> Outcome {
 
 /// A result that had to be cut.
 pub(crate) fn long_result() -> ToolOutput {
-    bounded(ToolOutput::text("far too long ".repeat(1000)), MIN_RESULT_BYTES, Keeping::UpTo(1 << 20)).0
+    bounded(ToolOutput::text("far too long ".repeat(1000)), MIN_RESULT_BYTES, OverflowStorage::UpTo(1 << 20)).0
 }
 
 pub(crate) fn problem() -> Problem {

@@ -7,9 +7,9 @@ use toolgate::core::chat::{Message, Usage};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{Ending, Event, Limits, Run, Started, Trigger};
 
+use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{started, trace};
 use crate::provider::{Open, refusal};
-use crate::tape::{Tape, strictly, tapes};
 use crate::world::{World, from_json, states, to_json, wild_journey};
 
 /// The journal of a fork at this position, as the runner begins it.

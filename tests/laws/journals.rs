@@ -5,9 +5,9 @@ use toolgate::core::chat::{Message, Reply, Stop};
 use toolgate::core::run::{Input, Limits, Run, Spec, Step};
 use toolgate::core::tool::{Arguments, TierMode, ToolCall};
 
+use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{call, problem, spec};
-use crate::hand::Hand;
-use crate::tape::{Tape, strictly, tapes};
+use crate::manual_driver::Hand;
 use crate::world::{World, answer_all, states, wild_journey};
 
 proptest! {
@@ -70,7 +70,7 @@ proptest! {
         interactions in 0..6u32,
         iterations in 0..8u32,
         corrections in prop_oneof![0..4u32, Just(u32::MAX)],
-        tiers in prop_oneof![Just(TierMode::Defer), Just(TierMode::Elide), Just(TierMode::Drain)],
+        tiers in prop_oneof![Just(TierMode::Defer), Just(TierMode::Drop), Just(TierMode::Sequential)],
         talkative in any::<bool>(),
     ) {
         let reply = stubborn_replies().swap_remove(which);

@@ -3,24 +3,24 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::wildcard_enum_match_arm)]
 
+mod choices;
 mod fixtures;
-mod hand;
+mod manual_driver;
 mod provider;
-mod tape;
 mod world;
 
 mod calls;
-mod chain;
 mod commands;
 mod consent;
-mod cuts;
 mod facts;
+mod fallback;
 mod forks;
 mod journals;
 mod naming;
 mod policies;
 #[cfg(feature = "policy-cel")]
 mod policies_with_conditions;
+mod prefixes;
 mod results;
 mod resumes;
 mod scenarios;

@@ -9,8 +9,8 @@ use toolgate::core::tool::{
     Builtin, McpTool, Origin, ServerTools, ToolFilter, ToolName, Toolset, ToolsetRules, external_name, mcp_name,
 };
 
+use crate::choices::{strictly, tapes};
 use crate::fixtures::{external, externals, mcp, rule, rules, servers};
-use crate::tape::{strictly, tapes};
 
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z_]{0,6}", "[A-Za-z0-9_.-]{0,90}", ".{0,12}", Just("x".repeat(70))]

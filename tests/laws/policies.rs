@@ -7,8 +7,8 @@ use toolgate::core::id::CallId;
 use toolgate::core::policy::{Match, Policy, Rule, Subject, Verdict};
 use toolgate::core::tool::{Annotations, Tool, top_tier};
 
+use crate::choices::strictly;
 use crate::fixtures::{rule, toolset};
-use crate::tape::strictly;
 
 fn tool(name: &str) -> Arc<Tool> {
     toolset().get(name).unwrap().clone()

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use toolgate::core::policy::{Condition, Example, Finding, Match, Policy, Rule, Subject, Verdict};
 use toolgate::core::tool::{Annotations, Tool};
 
-use crate::tape::strictly;
+use crate::choices::strictly;
 
 const CONDITIONS: [&str; 14] = [
     "args.a > 1",
@@ -52,7 +52,7 @@ prop_compose! {
         named in prop_oneof![Just("pay"), Just("*"), Just("other")],
         principal in proptest::option::of(prop_oneof![Just("kim"), Just("guest-*")]),
     ) -> Rule {
-        let matches = Match { named: Some(named.into()), principal: principal.map(Into::into), ..Match::default() };
+        let matches = Match { tool_name: Some(named.into()), principal: principal.map(Into::into), ..Match::default() };
         let rule = Rule::new("r", verdict, "Because.", matches, vec![], vec![]).unwrap();
         match condition {
             Some(condition) => rule.with_condition(Condition::parse(condition).unwrap()),
@@ -112,7 +112,7 @@ prop_compose! {
         condition in proptest::option::of(prop_oneof![Just("args.amount > 1"), Just("args.missing > 1")]),
     ) -> Rule {
         let matches = Match {
-            named: Some("*".into()),
+            tool_name: Some("*".into()),
             read_only: wanted.read_only_hint,
             destructive: wanted.destructive_hint,
             idempotent: wanted.idempotent_hint,
@@ -205,7 +205,7 @@ proptest! {
         for text in [noise, tokens.concat()] {
             let begin = Instant::now();
             if let Ok(condition) = Condition::parse(&text) {
-                let matches = Match { named: Some("*".into()), ..Match::default() };
+                let matches = Match { tool_name: Some("*".into()), ..Match::default() };
                 let rule = Rule::new("r", Verdict::Allow, "", matches, vec![], vec![]).unwrap().with_condition(condition);
                 judge(&Policy { rules: vec![rule], ..Policy::ask_always() }, Some(&arguments));
             }
@@ -243,7 +243,7 @@ fn no_accepted_condition_runs_long_for_any_arguments() {
     let (mut longest, mut evaluated) = (Duration::ZERO, 0);
     for (condition, arguments) in conditions.iter().flat_map(|c| calls.iter().map(move |call| (c, call))) {
         let tool = tool();
-        let matches = Match { named: Some("pay".into()), ..Match::default() };
+        let matches = Match { tool_name: Some("pay".into()), ..Match::default() };
         let rule = Rule::new("r", Verdict::Deny, "", matches, vec![], vec![]).unwrap();
         let rule = rule.with_condition(Condition::parse(condition).unwrap());
         let arguments = arguments.as_object().unwrap();

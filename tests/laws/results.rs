@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use toolgate::core::blob::BlobHandle;
 use toolgate::core::chat::{Media, Message, Part, Role};
 use toolgate::core::run::{Event, Run};
-use toolgate::core::tool::result::{Keeping, KeptForm, MIN_RESULT_BYTES, Piece, Reading, Whole, bounded, read};
+use toolgate::core::tool::result::{
+    BlobWrite, MIN_RESULT_BYTES, OverflowStorage, Piece, ReadRequest, StoredForm, bounded, read,
+};
 use toolgate::core::tool::{Outcome, ToolOutput};
 
-use crate::tape::{strictly, tapes};
+use crate::choices::{strictly, tapes};
 use crate::world::{journey, states};
 
-const KEPT: Keeping<'static> = Keeping::UpTo(1 << 26);
+const KEPT: OverflowStorage<'static> = OverflowStorage::UpTo(1 << 26);
 
 /// Text with characters of every width, and lines of every length.
 fn texts(most: usize) -> impl Strategy<Value = String> {
@@ -84,7 +86,7 @@ fn text_bytes(output: &ToolOutput) -> usize {
     output.content.iter().map(text).sum()
 }
 
-fn whole<'a>(wholes: &'a [Whole], handle: &BlobHandle) -> &'a Whole {
+fn whole<'a>(wholes: &'a [BlobWrite], handle: &BlobHandle) -> &'a BlobWrite {
     wholes.iter().find(|whole| whole.handle == *handle).expect("named content is stored")
 }
 
@@ -92,7 +94,7 @@ fn whole<'a>(wholes: &'a [Whole], handle: &BlobHandle) -> &'a Whole {
 fn read_through(text: &str, handle: BlobHandle, limit: usize) -> Vec<String> {
     let (mut pieces, mut offset) = (Vec::new(), 0);
     loop {
-        let reading = Reading { handle, pointer: None, piece: Piece::Bytes { offset, length: None } };
+        let reading = ReadRequest { handle, pointer: None, piece: Piece::Bytes { offset, length: None } };
         let answer = read(text, &reading, limit);
         assert!(!answer.is_error && text_bytes(&answer) <= limit, "{answer:?}");
         let headline = answer.content[0].as_text().unwrap().to_owned();
@@ -111,7 +113,7 @@ proptest! {
     fn journal_content_is_within_the_limit_for_any_result(
         output in outputs(), limit in MIN_RESULT_BYTES..20_000, kept in any::<bool>()
     ) {
-        let keeping = if kept { KEPT } else { Keeping::Nowhere("it is not") };
+        let keeping = if kept { KEPT } else { OverflowStorage::Nowhere("it is not") };
         let (fit, wholes) = bounded(output.clone(), limit, keeping);
         prop_assert!(text_bytes(&fit) <= limit, "{} of {limit}", text_bytes(&fit));
         prop_assert!(fit.structured.as_ref().is_none_or(|value| value.to_string().len() <= limit));
@@ -152,13 +154,13 @@ proptest! {
             let again = fit.kept.iter().find_map(|kept| {
                 let text = || String::from_utf8(whole(&wholes, &kept.handle).bytes.clone()).unwrap();
                 match kept.form {
-                    KeptForm::Structured | KeptForm::Both => Some(serde_json::from_str(&text()).unwrap()),
-                    KeptForm::Same => Some(Value::from(text())),
-                    KeptForm::Wrapped if structured["result"].is_string() => Some(json!({"result": text()})),
-                    KeptForm::Wrapped => {
+                    StoredForm::Structured | StoredForm::Both => Some(serde_json::from_str(&text()).unwrap()),
+                    StoredForm::Same => Some(Value::from(text())),
+                    StoredForm::Wrapped if structured["result"].is_string() => Some(json!({"result": text()})),
+                    StoredForm::Wrapped => {
                         Some(json!({"result": serde_json::from_str::<Value>(&text()).unwrap()}))
                     }
-                    KeptForm::Text | KeptForm::Media => None,
+                    StoredForm::Text | StoredForm::Media => None,
                 }
             });
             prop_assert_eq!(again, Some(structured), "the structured form can be restored");
@@ -188,7 +190,7 @@ proptest! {
     ) {
         let handle = BlobHandle::of(text.as_bytes());
         for piece in [Piece::Bytes { offset, length }, Piece::Lines { first, count }] {
-            let answer = read(&text, &Reading { handle, pointer: None, piece: piece.clone() }, 4_000);
+            let answer = read(&text, &ReadRequest { handle, pointer: None, piece: piece.clone() }, 4_000);
             prop_assert!(text_bytes(&answer) <= 4_000);
             let beyond = match piece {
                 Piece::Bytes { offset, .. } => offset > text.len() || (offset == text.len() && !text.is_empty()),
@@ -212,11 +214,11 @@ proptest! {
         let mut open = vec![(String::new(), &value)];
         while let Some((pointer, value)) = open.pop() {
             let piece = Piece::Bytes { offset: 0, length: None };
-            let answer = read(&text, &Reading { handle, pointer: Some(pointer.clone()), piece }, 1 << 20);
+            let answer = read(&text, &ReadRequest { handle, pointer: Some(pointer.clone()), piece }, 1 << 20);
             let expected = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             prop_assert!(!answer.is_error, "{} of {}: {:?}", pointer, text, answer);
             prop_assert_eq!(answer.content.get(1).and_then(Part::as_text).unwrap_or_default(), expected);
-            let outline = Reading { handle, pointer: Some(pointer.clone()), piece: Piece::Start };
+            let outline = ReadRequest { handle, pointer: Some(pointer.clone()), piece: Piece::Start };
             prop_assert!(text_bytes(&read(&text, &outline, 2_048)) <= 2_048);
             match value {
                 Value::Array(items) => {
@@ -235,7 +237,7 @@ proptest! {
         let journal = journey(tape);
         let named = |journal: &[Event]| {
             let kept = journal.iter().map(|event| match event {
-                Event::CallCompleted { outcome, .. } => outcome.kept().iter().map(|kept| kept.handle).collect(),
+                Event::CallCompleted { outcome, .. } => outcome.stored().iter().map(|kept| kept.handle).collect(),
                 Event::ModelReplied { reply } => {
                     Message { role: Role::Assistant, content: reply.content.clone(), provider_state: None }.blobs().collect()
                 }
@@ -245,7 +247,7 @@ proptest! {
         };
         for (index, state) in states(&journal).iter().enumerate() {
             prop_assert_eq!(state.blobs(), &named(&journal[..=index]));
-            let cut = |event: &Event| matches!(event, Event::CallCompleted { outcome, .. } if !outcome.kept().is_empty());
+            let cut = |event: &Event| matches!(event, Event::CallCompleted { outcome, .. } if !outcome.stored().is_empty());
             prop_assert_eq!(state.has_cut_results(), journal[..=index].iter().any(cut));
         }
     }
@@ -263,10 +265,10 @@ fn fastmcps_duplicate_of_a_large_result_is_stored_once() {
     let rows: Value = (0..2000).map(|row| json!({"row": row, "name": format!("number {row}")})).collect();
     let pretty = serde_json::to_string_pretty(&rows).unwrap();
     for (text, structured, form) in [
-        (rows.to_string(), rows.clone(), KeptForm::Both),
-        (pretty.clone(), rows.clone(), KeptForm::Both),
-        (pretty, json!({"result": rows}), KeptForm::Wrapped),
-        ("word ".repeat(20_000), json!({"result": "word ".repeat(20_000)}), KeptForm::Wrapped),
+        (rows.to_string(), rows.clone(), StoredForm::Both),
+        (pretty.clone(), rows.clone(), StoredForm::Both),
+        (pretty, json!({"result": rows}), StoredForm::Wrapped),
+        ("word ".repeat(20_000), json!({"result": "word ".repeat(20_000)}), StoredForm::Wrapped),
     ] {
         let output = ToolOutput { structured: Some(structured), ..ToolOutput::text(text.clone()) };
         let (fit, wholes) = bounded(output, 65_536, KEPT);

@@ -8,7 +8,7 @@ use toolgate::core::run::{
 };
 use toolgate::core::tool::{Arguments, Choice, ElicitationResponse, Outcome, ToolOutput};
 
-use crate::tape::{strictly, tapes};
+use crate::choices::{strictly, tapes};
 use crate::world::{Owed, answer_all, any_resume, decision, difference, ids, journey, owed, reactions, states};
 
 fn apply(run: &Run, events: &[Event]) -> Run {

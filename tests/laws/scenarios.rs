@@ -15,7 +15,7 @@ use toolgate::core::tool::{
 };
 
 use crate::fixtures::{call, noon, problem, smaller_toolset, spec};
-use crate::hand::{Hand, lines};
+use crate::manual_driver::{Hand, lines};
 use crate::world::{decision, granted};
 
 const DEFERRED: &str = "deferred: calls of higher priority ran first; call again if still needed";
@@ -125,7 +125,7 @@ fn row_2_23_only_the_calls_of_the_highest_priority_run() {
 
 #[test]
 fn row_2_23_sequential_tiers_run_before_the_next_model_call() {
-    let spec = Spec { tiers: TierMode::Drain, ..plain() };
+    let spec = Spec { tiers: TierMode::Sequential, ..plain() };
     let hand = Hand::with(spec).model_calls([
         call("low", "mcp_files_low_sync"),
         call("first", "mcp_files_first_read"),
@@ -273,7 +273,7 @@ fn rows_2_46_and_2_47_results_follow_their_calls_in_call_order() {
 
 #[test]
 fn row_2_48_dropped_tiers_are_not_in_history() {
-    let spec = Spec { tiers: TierMode::Elide, ..plain() };
+    let spec = Spec { tiers: TierMode::Drop, ..plain() };
     let hand = Hand::with(spec).model_calls([call("plain", "mcp_files_read"), call("first", "mcp_files_first_read")]);
     let [.., asked, answered] = hand.run.transcript() else { panic!("too short") };
     assert_eq!(lines(asked), ["call first mcp_files_first_read"]);

@@ -11,18 +11,18 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::id::CallId;
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{
-    Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending, Event, Granted,
-    HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Started, Step, ToolAccess,
+    Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
+    HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Started, Step, ToolAccess, ToolGrant,
 };
 use toolgate::core::tool::{
     Arguments, Ask, Choice, Difference, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle,
     ToolName,
 };
 
+use crate::choices::Tape;
 use crate::fixtures::{
     any_failure, any_outcome, any_reply, any_start, larger_toolset, noon, problem, smaller_toolset, toolset, trace,
 };
-use crate::tape::Tape;
 
 /// More steps than any lawful run of these sizes needs.
 const ENOUGH: usize = 10_000;
@@ -213,7 +213,7 @@ impl World {
                     self.record(drifted(&self.run, id));
                     continue;
                 }
-                CallVerdict::Run { by: Authorization::Person }
+                CallVerdict::Run { by: Authorization::HumanApproval }
             } else if call.sent {
                 if self.tape.once_in(4) {
                     let unknown = Event::CallCompleted {
@@ -363,8 +363,8 @@ fn can_be_late(item: &PendingItem) -> bool {
     }
 }
 
-pub(crate) fn granted(tool: ToolName) -> Granted {
-    Granted { tool, grant: "grant_1".into(), arguments: None, expires_at: None }
+pub(crate) fn granted(tool: ToolName) -> ToolGrant {
+    ToolGrant { tool, grant: "grant_1".into(), arguments: None, expires_at: None }
 }
 
 pub(crate) fn asked(why: &str) -> CallVerdict {
@@ -618,7 +618,7 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
             let verdict = match tape.below(9) {
                 0 => CallVerdict::Run { by: Authorization::Grant { grant: "grant_1".into() } },
                 1 => asked("wild"),
-                8 => CallVerdict::Run { by: Authorization::Person },
+                8 => CallVerdict::Run { by: Authorization::HumanApproval },
                 n => rejected(
                     [
                         Rejection::Unknown,

@@ -45,12 +45,13 @@ struct WrittenDecision {
     #[serde(default)]
     scope: Scope,
     /// Which later calls a wider scope covers: those with the same arguments, or any of the tool.
-    covers: Option<Coverage>,
+    #[serde(rename = "match")]
+    coverage: Option<Coverage>,
     expires_at: Option<Timestamp>,
     reason: Option<String>,
     edited_arguments: Option<serde_json::Map<String, Value>>,
     /// The digest of what was shown, as the listing of approvals gives it.
-    seen: Option<String>,
+    digest: Option<String>,
     by: Option<String>,
 }
 
@@ -104,19 +105,19 @@ impl WrittenResult {
 
 impl WrittenDecision {
     fn answer(self) -> Result<(CallId, Answer), CliError> {
-        let seen = self.seen.as_deref().map(binding_digest::digest).transpose();
-        let seen = seen.map_err(|why| CliError::usage(format!("`seen` of call `{}`: {why}", self.call_id)))?;
+        let digest = self.digest.as_deref().map(binding_digest::digest).transpose();
+        let digest = digest.map_err(|why| CliError::usage(format!("`digest` of call `{}`: {why}", self.call_id)))?;
         let decision = Decision {
             via: Channel::CommandLine,
             reason: self.reason,
             scope: self.scope,
-            covers: coverage(self.scope, self.covers),
+            coverage: coverage(self.scope, self.coverage),
             expires_at: self.expires_at,
             edited_arguments: self.edited_arguments.map(Arguments::Object),
             ..Decision::new(self.decision, self.by.unwrap_or_else(who))
         };
-        let seen = seen.map(binding_digest::Seen::into_digest);
-        Ok((self.call_id, Answer::Decision { decision: Box::new(decision), seen }))
+        let digest = digest.map(binding_digest::DigestPrefix::into_digest);
+        Ok((self.call_id, Answer::Decision { decision: Box::new(decision), digest }))
     }
 }
 
@@ -162,16 +163,16 @@ mod tests {
     fn a_yes_that_reaches_further_covers_these_arguments_unless_it_says_otherwise() {
         let covers = |more: &str| {
             let text = format!(r#"{{"decisions": [{{"call_id": "a", "decision": "approve"{more}}}]}}"#);
-            read(&text, "f").map(|resume| resume.decisions().next().unwrap().1.covers)
+            read(&text, "f").map(|resume| resume.decisions().next().unwrap().1.coverage)
         };
         for (more, expected) in [
             ("", Coverage::Tool),
             (r#", "scope": "session""#, Coverage::Arguments),
-            (r#", "scope": "always", "covers": "tool""#, Coverage::Tool),
+            (r#", "scope": "always", "match": "tool""#, Coverage::Tool),
         ] {
             assert_eq!(covers(more).unwrap(), expected, "{more}");
         }
-        assert!(covers(r#", "seen": "sha256:""#).unwrap_err().to_string().contains("call `a`"));
+        assert!(covers(r#", "digest": "sha256:""#).unwrap_err().to_string().contains("call `a`"));
     }
 
     #[test]

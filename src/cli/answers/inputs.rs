@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Addressed, who};
+use super::{CallArg, who};
 use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::CallId;
@@ -13,12 +13,12 @@ use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 /// The answers for these calls. What each was asked last stands in the journal; whether it still waits, the runner says.
 pub(in crate::cli) fn inputs(
-    answered: &[Addressed],
+    answered: &[CallArg],
     declined: &[String],
     journal: &[JournalEntry],
 ) -> Result<Vec<(CallId, ElicitationAnswer)>, CliError> {
     let mut inputs = Vec::new();
-    for Addressed { call, value } in answered {
+    for CallArg { call, value } in answered {
         let reactions = reactions(value.as_deref(), &questions(call, journal))
             .map_err(|why| CliError::usage(format!("--answer {call}: {why}")))?;
         inputs

@@ -1,18 +1,18 @@
 //! Answers to the model's own questions, as text: an option by its words, or anything else where that is allowed.
 
-use super::{Addressed, who};
+use super::{CallArg, who};
 use crate::core::id::CallId;
 use crate::core::run::{Channel, Event, HumanAnswer, JournalEntry};
 use crate::core::tool::{Arguments, Ask, Builtin, Choice};
 
 /// Of the texts that were given, those that answer a question of the model's, and the others.
 pub(in crate::cli) fn questions(
-    answered: &[Addressed],
+    answered: &[CallArg],
     journal: &[JournalEntry],
-) -> (Vec<(CallId, HumanAnswer)>, Vec<Addressed>) {
+) -> (Vec<(CallId, HumanAnswer)>, Vec<CallArg>) {
     let (mut answers, mut others) = (Vec::new(), Vec::new());
     for given in answered {
-        match asked(&given.call, journal) {
+        match model_question(&given.call, journal) {
             Some(ask) => {
                 let choice = choice(given.value.as_deref().unwrap_or_default(), &ask);
                 let answer = HumanAnswer { choice, by: who(), via: Channel::CommandLine };
@@ -25,7 +25,7 @@ pub(in crate::cli) fn questions(
 }
 
 /// The question that the model put with this call, if it put one.
-pub(in crate::cli) fn asked(call: &CallId, journal: &[JournalEntry]) -> Option<Ask> {
+pub(in crate::cli) fn model_question(call: &CallId, journal: &[JournalEntry]) -> Option<Ask> {
     let mut arguments: Option<Arguments> = None;
     for recorded in journal {
         if let Event::ModelReplied { reply } = &recorded.event {

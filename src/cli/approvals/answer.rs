@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::continue_run::GoingOn;
+use super::continue_run::ContinueOptions;
 use crate::app::App;
-use crate::cli::answers::{asked, choice, reactions};
+use crate::cli::answers::{choice, model_question, reactions};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -43,7 +43,7 @@ pub(super) struct Answer {
     repeat: bool,
 
     #[command(flatten)]
-    on: GoingOn,
+    on: ContinueOptions,
 }
 
 impl Answer {
@@ -55,7 +55,7 @@ impl Answer {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = self.on.open().await?;
         let ended = self.decide(&app, out).await;
-        GoingOn::close(ended, app, out).await
+        ContinueOptions::close(ended, app, out).await
     }
 
     async fn decide(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
@@ -84,7 +84,7 @@ impl Answer {
             }
             // Repeating an earlier answer is idempotent; the runner rejects a different one.
             Some((PendingItem::ExternalResult { .. } | PendingItem::Task { .. }, _)) | None => {
-                match asked(&call, &app.runner.journal(run).await?) {
+                match model_question(&call, &app.runner.journal(run).await?) {
                     Some(ask) => Ok(resume.with(call, self.answered(self.choice(&ask)?))),
                     None => {
                         let others = list(waiting.iter().map(|waiting| waiting.call().to_string()));

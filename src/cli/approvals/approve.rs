@@ -3,10 +3,10 @@
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use super::calls::Calls;
-use super::continue_run::GoingOn;
+use super::calls::CallSelection;
+use super::continue_run::ContinueOptions;
 use crate::app::App;
-use crate::cli::answers::{Covers, approval, edited_arguments};
+use crate::cli::answers::{GrantMatch, approval, edited_arguments};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -18,10 +18,10 @@ use crate::core::tool::Arguments;
 const EXAMPLES: &str = "\
 Examples:
   toolgate approvals approve last call_2
-  toolgate approvals approve last call_2 --seen 9f86d081884c
+  toolgate approvals approve last call_2 --digest 9f86d081884c
   toolgate approvals approve last --all
   toolgate approvals approve last call_2 --scope always --expires 30d
-  toolgate approvals approve last call_2 --scope session --covers tool
+  toolgate approvals approve last call_2 --scope session --match tool
   toolgate approvals approve last call_2 --edit '{\"city\": \"Oslo\"}'
 
 An approval with the scope `session` or `always` creates a grant: `toolgate approvals grants` lists
@@ -33,15 +33,15 @@ pending call is not the one that was seen, or if it changed before it was sent."
 #[command(after_help = EXAMPLES)]
 pub(super) struct Approve {
     #[command(flatten)]
-    calls: Calls,
+    calls: CallSelection,
 
     /// Scope of the approval: this call, this session, or every later call of this agent
-    #[arg(long, value_enum, default_value_t = Reach::Once)]
-    scope: Reach,
+    #[arg(long, value_enum, default_value_t = GrantScope::Once)]
+    scope: GrantScope,
 
     /// Which later calls it covers: those with exactly the same arguments, or all of the tool [default: arguments]
-    #[arg(long, value_enum)]
-    covers: Option<Covers>,
+    #[arg(long = "match", value_name = "MATCH", value_enum)]
+    coverage: Option<GrantMatch>,
 
     /// When it stops covering later calls: a duration from now (8h, 30d) or a time
     #[arg(long, value_name = "WHEN")]
@@ -56,11 +56,11 @@ pub(super) struct Approve {
     reason: Option<String>,
 
     #[command(flatten)]
-    on: GoingOn,
+    on: ContinueOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Reach {
+enum GrantScope {
     Once,
     Session,
     Always,
@@ -78,7 +78,7 @@ impl Approve {
         let decision = self.decision()?;
         let app = self.on.open().await?;
         let ended = self.decide(&app, decision, out).await;
-        GoingOn::close(ended, app, out).await
+        ContinueOptions::close(ended, app, out).await
     }
 
     async fn decide(&self, app: &App, decision: Decision, out: &mut Output) -> Result<Exit, CliError> {
@@ -89,14 +89,15 @@ impl Approve {
 
     fn decision(&self) -> Result<Decision, CliError> {
         let scope = match self.scope {
-            Reach::Once => Scope::Once,
-            Reach::Session => Scope::Session,
-            Reach::Always => Scope::Always,
+            GrantScope::Once => Scope::Once,
+            GrantScope::Session => Scope::Session,
+            GrantScope::Always => Scope::Always,
         };
-        if scope == Scope::Once && (self.covers.is_some() || self.expires.is_some()) {
+        if scope == Scope::Once && (self.coverage.is_some() || self.expires.is_some()) {
             let message = "an approval of one call covers nothing else and does not expire";
-            return Err(CliError::usage(message)
-                .with_remedy("--covers and --expires go with --scope session or --scope always"));
+            return Err(
+                CliError::usage(message).with_remedy("--match and --expires go with --scope session or --scope always")
+            );
         }
         let expires_at = self.expires.map(|moment| moment.after(Timestamp::now())).transpose();
         let expires_at = expires_at.map_err(|why| CliError::usage(format!("--expires: {why}")))?;
@@ -104,7 +105,7 @@ impl Approve {
             by: self.on.by(),
             reason: self.reason.clone(),
             expires_at,
-            ..approval(scope, self.covers.map(Into::into), self.edited()?)
+            ..approval(scope, self.coverage.map(Into::into), self.edited()?)
         })
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::show::nothing_waits;
 use crate::app::App;
-use crate::cli::binding_digest::{self, Seen};
+use crate::cli::binding_digest::{self, DigestPrefix};
 use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
@@ -15,7 +15,7 @@ use crate::service::{InboxItem, inbox_of};
 
 /// Call selection: by id, all at once, or up to an event.
 #[derive(Args, Debug)]
-pub(super) struct Calls {
+pub(super) struct CallSelection {
     /// The run: its id, a unique beginning or end of it, or `last`
     pub(super) run: String,
 
@@ -34,29 +34,29 @@ pub(super) struct Calls {
     /// The digest of the call as `approvals show` and `list --json` print it, or at least its first 12 digits: if the
     /// pending call has changed, nothing is decided
     #[arg(long, value_name = "DIGEST", value_parser = binding_digest::digest, conflicts_with_all = ["all", "up_to"])]
-    seen: Option<Seen>,
+    digest: Option<DigestPrefix>,
 }
 
 /// The selected calls and the digests that bind the decisions about them.
-pub(super) struct Chosen {
+pub(super) struct SelectedCalls {
     /// The calls, in the order in which the user named them or the model made them.
     calls: Vec<CallId>,
     /// The digests of the pending calls.
-    seen: BTreeMap<CallId, String>,
+    digests: BTreeMap<CallId, String>,
 }
 
-impl Chosen {
+impl SelectedCalls {
     /// The same decision about each call.
     pub(super) fn decided(mut self, decision: &Decision) -> Resume {
         let answers = self.calls.into_iter().map(|call| {
-            let seen = self.seen.remove(&call);
-            (call, Answer::Decision { decision: Box::new(decision.clone()), seen })
+            let digest = self.digests.remove(&call);
+            (call, Answer::Decision { decision: Box::new(decision.clone()), digest })
         });
         answers.collect::<Resume>().partial()
     }
 }
 
-impl Calls {
+impl CallSelection {
     /// Validates the flags before the store is opened.
     pub(super) fn check(&self) -> Result<(), CliError> {
         let is_everything = self.all || self.up_to.is_some();
@@ -66,9 +66,9 @@ impl Calls {
                 "name them (`toolgate approvals list` lists pending calls), or use --all or --up-to EVENT",
             ));
         }
-        if self.seen.is_some() && self.calls.len() != 1 {
+        if self.digest.is_some() && self.calls.len() != 1 {
             return Err(
-                CliError::usage("--seen is the digest of one call").with_remedy("decide about one call at a time")
+                CliError::usage("--digest is the digest of one call").with_remedy("decide about one call at a time")
             );
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Calls {
 
     /// Resolves the selection. Each decision is bound to the call that is pending now, or to the digest that the user
     /// saw.
-    pub(super) async fn choose(&self, app: &App, run: &RunId) -> Result<Chosen, CliError> {
+    pub(super) async fn choose(&self, app: &App, run: &RunId) -> Result<SelectedCalls, CliError> {
         let mut waiting = inbox_of(&app.runner, run).await?;
         waiting.retain(InboxItem::is_approval);
         if self.calls.is_empty() {
@@ -90,19 +90,19 @@ impl Calls {
                 return Err(nothing_waits(run));
             }
             let calls = waiting.iter().map(|waiting| waiting.call().clone()).collect();
-            return Ok(Chosen { calls, seen: waiting.iter().filter_map(digest).collect() });
+            return Ok(SelectedCalls { calls, digests: waiting.iter().filter_map(digest).collect() });
         }
         let calls: Vec<CallId> = self.calls.iter().map(|call| CallId::from(call.as_str())).collect();
-        let seen = match (&self.seen, calls.first()) {
-            (Some(seen), Some(call)) => [(call.clone(), seen.clone().into_digest())].into(),
+        let digests = match (&self.digest, calls.first()) {
+            (Some(digest), Some(call)) => [(call.clone(), digest.clone().into_digest())].into(),
             _ => waiting.iter().filter(|waiting| calls.contains(waiting.call())).filter_map(digest).collect(),
         };
-        Ok(Chosen { calls, seen })
+        Ok(SelectedCalls { calls, digests })
     }
 }
 
 fn digest(waiting: &InboxItem) -> Option<(CallId, String)> {
-    Some((waiting.call().clone(), waiting.seen.clone()?))
+    Some((waiting.call().clone(), waiting.digest.clone()?))
 }
 
 fn asked_at(item: &PendingItem) -> u64 {

@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
-use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::list;
 use crate::cli::{binding_digest, close_after, refusal, report};
 use crate::core::id::RunId;
@@ -21,7 +21,7 @@ use crate::service::inbox_of;
 
 /// Flags for how the run resumes and who decides.
 #[derive(Args, Debug)]
-pub(super) struct GoingOn {
+pub(super) struct ContinueOptions {
     #[command(flatten)]
     config: ConfigFlag,
 
@@ -46,10 +46,10 @@ pub(super) struct GoingOn {
     quiet: bool,
 
     #[command(flatten)]
-    changes: Changes,
+    changes: ConfigOverrides,
 }
 
-impl GoingOn {
+impl ContinueOptions {
     /// The name of the person who decides.
     pub(super) fn by(&self) -> String {
         self.by.clone().unwrap_or_else(who)
@@ -127,7 +127,7 @@ impl GoingOn {
         let (drifted, exit) = (refusal::drifted(&error), refusal::exit(&error));
         let is_unknown = matches!(&error, RunnerError::Refused(refusals)
             if refusals.iter().any(|refusal| matches!(refusal, ResumeError::UnknownCall { .. })));
-        let mut error = refusal::told(error, &app.runner.journal(run).await?);
+        let mut error = refusal::with_journal_details(error, &app.runner.journal(run).await?);
         if is_unknown {
             error = error.with_remedy(format!("pending calls of this run: {}", that_wait(app, run).await?));
         }

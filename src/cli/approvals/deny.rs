@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::calls::Calls;
-use super::continue_run::GoingOn;
+use super::calls::CallSelection;
+use super::continue_run::ContinueOptions;
 use crate::app::App;
 use crate::cli::answers::denial;
 use crate::cli::error::CliError;
@@ -16,14 +16,14 @@ use crate::core::run::Decision;
 #[derive(Args, Debug)]
 pub(super) struct Deny {
     #[command(flatten)]
-    calls: Calls,
+    calls: CallSelection,
 
     /// Reason, sent to the model
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
     #[command(flatten)]
-    on: GoingOn,
+    on: ContinueOptions,
 }
 
 impl Deny {
@@ -36,7 +36,7 @@ impl Deny {
         self.calls.check()?;
         let app = self.on.open().await?;
         let ended = self.decide(&app, out).await;
-        GoingOn::close(ended, app, out).await
+        ContinueOptions::close(ended, app, out).await
     }
 
     async fn decide(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {

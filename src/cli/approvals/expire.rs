@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{block, count, list};
 use crate::runner::{ExpiredItems, ExpiredRun};
 
@@ -28,7 +28,7 @@ pub(super) struct Expire {
     json: bool,
 
     #[command(flatten)]
-    changes: Changes,
+    changes: ConfigOverrides,
 }
 
 impl Expire {

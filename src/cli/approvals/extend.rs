@@ -74,7 +74,7 @@ impl Extend {
         let call = CallId::from(self.call.as_str());
         let report = match app.runner.extend(&run, call.clone(), until, by, Channel::CommandLine).await {
             Ok(report) => report,
-            Err(error) => return Err(refusal::told(error, &app.runner.journal(&run).await?)),
+            Err(error) => return Err(refusal::with_journal_details(error, &app.runner.journal(&run).await?)),
         };
         Ok(report.pending.into_iter().find(|item| *item.call_id() == call))
     }

@@ -8,11 +8,11 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
-use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::count;
 use crate::cli::view::{by_way_of, clock};
 use crate::core::tool::escape_untrusted;
-use crate::ports::{GivenWith, Grant, GrantFilter};
+use crate::ports::{ApprovedCall, Grant, GrantFilter};
 
 /// List grants: the calls that they cover run without approval
 #[derive(Args, Debug)]
@@ -42,7 +42,7 @@ pub(super) struct Grants {
 struct Row<'a> {
     #[serde(flatten)]
     grant: &'a Grant,
-    holds: bool,
+    active: bool,
 }
 
 impl Grants {
@@ -59,7 +59,7 @@ impl Grants {
         crate::cli::close(app, out).await;
         let (grants, now) = (grants?, Timestamp::now());
         if self.json {
-            grants.iter().for_each(|grant| out.json(&Row { grant, holds: grant.holds(now) }));
+            grants.iter().for_each(|grant| out.json(&Row { grant, active: grant.holds(now) }));
             return Ok(Exit::Done);
         }
         let Some(first) = grants.first() else {
@@ -69,7 +69,7 @@ impl Grants {
         let paint = out.paint();
         grants.iter().flat_map(|grant| lines(grant, now, paint)).for_each(|line| out.line(line));
         out.note(count(grants.len(), "grant"));
-        let again = setup::again(&self.config, &Changes::default());
+        let again = setup::again(&self.config, &ConfigOverrides::default());
         let command = again.elsewhere(&["approvals", "revoke", first.id.as_str()]);
         out.note(format!("revoke the first with:\n  {command}"));
         Ok(Exit::Done)
@@ -100,7 +100,7 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
 
 /// The call whose approval created the grant, if there is one.
 fn given_with(grant: &Grant) -> String {
-    let told = |GivenWith { run, call }: &GivenWith| format!(", at {} of {run}", escape_untrusted(call.as_str()));
+    let told = |ApprovedCall { run, call }: &ApprovedCall| format!(", at {} of {run}", escape_untrusted(call.as_str()));
     grant.given_with.as_ref().map(told).unwrap_or_default()
 }
 

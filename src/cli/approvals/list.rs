@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::paint::Paint;
 use crate::cli::run_arg::find;
-use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
 use crate::core::run::PendingItem;
@@ -36,7 +36,7 @@ pub(super) struct List {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "session"])]
     run: Option<String>,
 
-    /// Prints one JSON object per line, with all details and the digest `seen`
+    /// Prints one JSON object per line, with all details and the digest `digest`
     #[arg(long)]
     json: bool,
 }
@@ -52,7 +52,7 @@ impl List {
             waiting.iter().for_each(|waiting| out.json(waiting));
             unreadable.iter().for_each(|unreadable| out.json(unreadable));
         } else {
-            self.tell(&waiting, out);
+            self.print(&waiting, out);
         }
         for UnreadableRun { run_id, error, .. } in &unreadable {
             let paint = out.note_paint();
@@ -74,11 +74,11 @@ impl List {
         Ok(inbox(&app.runner, &InboxFilter { agent, session }).await?)
     }
 
-    fn tell(&self, waiting: &[InboxItem], out: &mut Output) {
+    fn print(&self, waiting: &[InboxItem], out: &mut Output) {
         let Some(first) = waiting.first() else { return out.note("there are no pending approvals or questions") };
         let (now, paint) = (Timestamp::now(), out.paint());
         waiting.iter().flat_map(|waiting| lines(waiting, now, paint)).for_each(|line| out.line(line));
-        let again = setup::again(&self.config, &Changes::default());
+        let again = setup::again(&self.config, &ConfigOverrides::default());
         let runs: BTreeSet<_> = waiting.iter().map(|waiting| &waiting.run_id).collect();
         out.note(format!("{} in {}", count(waiting.len(), "pending item"), count(runs.len(), "run")));
         let (run, call) = (first.run_id.as_str(), first.call().as_str());

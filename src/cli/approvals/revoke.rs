@@ -47,7 +47,7 @@ impl Revoke {
             let others: Vec<&Grant> = standing.iter().filter(|other| overlaps(other, grant)).collect();
             if self.json {
                 let still_covered_by = others.iter().map(|other| &other.id).collect();
-                out.json(&Taken { grant, holds: grant.holds(now), still_covered_by });
+                out.json(&RevokedGrant { grant, active: grant.holds(now), still_covered_by });
                 continue;
             }
             if let Some(revoked) = &grant.revoked {
@@ -77,10 +77,10 @@ impl Revoke {
 
 /// A revoked grant.
 #[derive(Serialize)]
-struct Taken<'a> {
+struct RevokedGrant<'a> {
     #[serde(flatten)]
     grant: &'a Grant,
-    holds: bool,
+    active: bool,
     /// The grants that still cover some or all of the same calls.
     still_covered_by: Vec<&'a GrantId>,
 }

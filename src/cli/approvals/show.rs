@@ -9,10 +9,10 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
-use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, gutter, list};
-use crate::cli::view::{self, Again};
+use crate::cli::view::{self, RepeatedFlags};
 use crate::core::id::RunId;
 use crate::core::run::PendingItem;
 use crate::core::tool::escape_untrusted;
@@ -40,7 +40,7 @@ impl Show {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let waiting = self.waiting(&app).await;
         crate::cli::close(app, out).await;
-        let again = setup::again(&self.config, &Changes::default());
+        let again = setup::again(&self.config, &ConfigOverrides::default());
         for (index, waiting) in waiting?.iter().enumerate() {
             if self.json {
                 out.pretty(waiting);
@@ -80,7 +80,7 @@ pub(super) fn nothing_waits(run: &RunId) -> CliError {
 }
 
 /// A pending item in full, with the commands that settle it.
-pub(super) fn whole(waiting: &InboxItem, again: &Again, out: &Output) -> Vec<String> {
+pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) -> Vec<String> {
     let (paint, item, now) = (out.paint(), &waiting.item, Timestamp::now());
     let waits = match item {
         PendingItem::Approval { .. } => "requires approval",
@@ -135,7 +135,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &Again, out: &Output) -> Vec<Str
         waiting.agent,
         escape_untrusted(waiting.session_id.as_str())
     ));
-    lines.extend(waiting.seen.iter().map(|seen| format!("digest {seen}")));
+    lines.extend(waiting.digest.iter().map(|digest| format!("digest {digest}")));
     lines.extend(how(waiting, again));
     lines
 }
@@ -147,17 +147,17 @@ fn quoted(what: &str, words: &str) -> Vec<String> {
     head.into_iter().chain(words.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
-fn how(waiting: &InboxItem, again: &Again) -> Vec<String> {
+fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {
     let (run, call) = (waiting.run_id.as_str(), waiting.call().as_str());
-    let seen: Vec<&str> = waiting.seen.iter().flat_map(|seen| ["--seen", seen.as_str()]).collect();
+    let digest: Vec<&str> = waiting.digest.iter().flat_map(|digest| ["--digest", digest.as_str()]).collect();
     let command = |verb: &'static str, more: &[&str]| {
         let words: Vec<&str> = ["approvals", verb, run, call].into_iter().chain(more.iter().copied()).collect();
         format!("  {}", again.command(&words))
     };
-    let denial: Vec<&str> = seen.iter().copied().chain(["--reason", "WHY"]).collect();
+    let denial: Vec<&str> = digest.iter().copied().chain(["--reason", "WHY"]).collect();
     match &waiting.item {
         PendingItem::Approval { .. } => {
-            vec!["decide with:".to_owned(), command("approve", &seen), command("deny", &denial)]
+            vec!["decide with:".to_owned(), command("approve", &digest), command("deny", &denial)]
         }
         PendingItem::Question { ask, .. } => {
             let answer = match ask.options.first() {

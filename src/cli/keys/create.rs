@@ -68,7 +68,7 @@ impl Create {
         let expires_at = expires.map_err(|error| CliError::usage(format!("--expires: {error}")))?;
         let settings = setup::settings(&self.config)?;
         if matches!(settings.store, StoreSettings::Memory) {
-            let error = CliError::told(ErrorCode::Configuration, "a key in memory would be lost at once");
+            let error = CliError::new(ErrorCode::Configuration, "a key in memory would be lost at once");
             return Err(error.with_remedy("configure a store that is a file: `store: { sqlite: {} }`"));
         }
         let new = NewKey {

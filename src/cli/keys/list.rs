@@ -30,7 +30,7 @@ pub(super) struct List {
 struct Row<'a> {
     #[serde(flatten)]
     key: &'a AccessKey,
-    holds: bool,
+    active: bool,
 }
 
 impl List {
@@ -40,7 +40,7 @@ impl List {
         crate::cli::close(app, out).await;
         let (keys, now) = (keys?, Timestamp::now());
         if self.json {
-            keys.iter().for_each(|key| out.json(&Row { key, holds: key.holds(now) }));
+            keys.iter().for_each(|key| out.json(&Row { key, active: key.holds(now) }));
             return Ok(Exit::Done);
         }
         if keys.is_empty() {

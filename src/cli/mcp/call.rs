@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::asked::Prepared;
+use super::answer_flags::AnswerFlags;
+use super::connected_server::{ConnectedServer, own_name};
 use super::exchange::Exchange;
-use super::reach::{Reach, Target, seconds};
-use super::report::{Ending, Shown, Trial};
-use super::saved::save;
-use super::visit::{Visit, own_name};
-use super::waiting::{Wait, Waited};
+use super::report::{CallOutcome, ResultDestination, Trial};
+use super::result_files::save;
+use super::target::{Target, TargetFlags, seconds};
+use super::waiting::{Wait, WaitOutcome};
 use super::{QUIET_LOG, new_trace};
 use crate::app::ToolServers;
 use crate::cli::caller::Caller;
@@ -86,14 +86,14 @@ pub(super) struct Call {
     pub(super) json: bool,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: TargetFlags,
 
     #[command(flatten)]
     caller: Caller,
 }
 
 /// The parsed positional arguments.
-struct Words<'a> {
+struct Positionals<'a> {
     server: Option<&'a str>,
     tool: &'a str,
     arguments: Option<&'a str>,
@@ -103,7 +103,7 @@ struct Words<'a> {
 const UNBOUNDED: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A trial call: the server, the tool and the arguments.
-struct Attempt<'a> {
+struct TrialCall<'a> {
     servers: &'a ToolServers,
     target: &'a Target,
     tool: &'a str,
@@ -127,16 +127,17 @@ impl Call {
         }
         let servers = target.open()?;
         let mut wait = Wait::new();
-        let attempt = Attempt { servers: &servers, target: &target, tool: words.tool, arguments, trace };
+        let attempt = TrialCall { servers: &servers, target: &target, tool: words.tool, arguments, trace };
         let tried = self.tried(&attempt, &mut wait, out).await;
         wait.until("stopping", servers.close(), out).await;
         let trial = tried?;
         if self.json {
-            trial.tell_json(out);
+            trial.print_json(out);
         } else {
-            trial.tell(if self.output.is_some() { Shown::Elsewhere } else { Shown::Here }, out);
+            trial
+                .print(if self.output.is_some() { ResultDestination::Elsewhere } else { ResultDestination::Here }, out);
         }
-        if let (Some(path), Ending::AnsweredElicitation(output, _)) = (&self.output, &trial.ending) {
+        if let (Some(path), CallOutcome::AnsweredElicitation(output, _)) = (&self.output, &trial.ending) {
             for path in save(output, path)? {
                 out.note(format!("written to {}", path.display()));
             }
@@ -144,7 +145,7 @@ impl Call {
         Ok(trial.ending.exit())
     }
 
-    fn words(&self) -> Result<Words<'_>, CliError> {
+    fn words(&self) -> Result<Positionals<'_>, CliError> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         let (server, tool, arguments) = match (self.reach.is_given(), words.as_slice()) {
             (true, [tool]) => (None, *tool, None),
@@ -165,29 +166,29 @@ impl Call {
                     .with_remedy("leave one of the two out"));
             }
         };
-        Ok(Words { server, tool, arguments })
+        Ok(Positionals { server, tool, arguments })
     }
 
-    async fn tried(&self, attempt: &Attempt<'_>, wait: &mut Wait, out: &mut Output) -> Result<Trial, CliError> {
-        let Attempt { servers, target, tool: named, arguments, trace } = attempt;
+    async fn tried(&self, attempt: &TrialCall<'_>, wait: &mut Wait, out: &mut Output) -> Result<Trial, CliError> {
+        let TrialCall { servers, target, tool: named, arguments, trace } = attempt;
         let mut trial = Trial {
             server: target.id.clone(),
             tool: (*named).to_owned(),
             ready: Duration::ZERO,
             took: Duration::ZERO,
-            ending: Ending::Interrupted,
+            ending: CallOutcome::Interrupted,
             stderr: Vec::new(),
             starts_late: false,
         };
-        let visit = match wait.until("starting", Visit::of(servers, &target.id, trace), out).await {
-            Waited::Done(Some(visit)) => visit,
-            Waited::Done(None) | Waited::Interrupted(_) => return Ok(trial),
+        let visit = match wait.until("starting", ConnectedServer::of(servers, &target.id, trace), out).await {
+            WaitOutcome::Done(Some(visit)) => visit,
+            WaitOutcome::Done(None) | WaitOutcome::Interrupted(_) => return Ok(trial),
         };
         trial.ready = visit.took;
         if let (Some(reason), false) = (visit.missing(), self.no_validate) {
             let message = reason.to_owned();
             trial.starts_late = visit.took >= target.settings.start_timeout;
-            trial.ending = Ending::Failed(CallFailure { kind: FailureKind::Unavailable, message });
+            trial.ending = CallOutcome::Failed(CallFailure { kind: FailureKind::Unavailable, message });
             return Ok(trial);
         }
         let tool = visit.tool(named);
@@ -198,7 +199,7 @@ impl Call {
         if let Some(tool) = tool.filter(|_| !self.no_validate)
             && let InputFindings::Invalid(problems) = servers.inputs().check(tool, arguments, &Budget::default()).await
         {
-            trial.ending = Ending::Unfit(problems);
+            trial.ending = CallOutcome::Unfit(problems);
             return Ok(trial);
         }
         let mut exchange = Exchange {
@@ -208,7 +209,7 @@ impl Call {
             arguments,
             trace,
             total: self.timeout.unwrap_or(target.settings.total_timeout),
-            prepared: Prepared::new(&self.answer, &self.decline),
+            prepared: AnswerFlags::new(&self.answer, &self.decline),
             asks: !self.json && out.notes_are_seen(),
             stderr: Vec::new(),
         };
@@ -222,10 +223,10 @@ impl Call {
 }
 
 /// The outcome, with violations of the tool's `outputSchema`.
-async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> Ending {
-    let Ending::AnsweredElicitation(output, mut problems) = ending else { return ending };
+async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: CallOutcome) -> CallOutcome {
+    let CallOutcome::AnsweredElicitation(output, mut problems) = ending else { return ending };
     let Some(tool) = tool.filter(|tool| tool.output_schema.is_some() && !output.is_error) else {
-        return Ending::AnsweredElicitation(output, problems);
+        return CallOutcome::AnsweredElicitation(output, problems);
     };
     match &output.structured {
         None => {
@@ -237,10 +238,10 @@ async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: Ending) -> 
             InputFindings::Invalid(misfits) => problems.extend(misfits),
         },
     }
-    Ending::AnsweredElicitation(output, problems)
+    CallOutcome::AnsweredElicitation(output, problems)
 }
 
-fn no_such_tool(named: &str, visit: &Visit) -> CliError {
+fn no_such_tool(named: &str, visit: &ConnectedServer) -> CliError {
     let named = one_line(named, 80);
     let left_out = visit.tools.left_out().iter().find(|left| left.tool.as_deref() == Some(named.as_str()));
     if let Some(left) = left_out {

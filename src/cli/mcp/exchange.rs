@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 
-use super::asked::{self, Prepared};
-use super::report::Ending;
-use super::visit::milliseconds;
-use super::waiting::{Wait, Waited};
+use super::answer_flags::{self, AnswerFlags};
+use super::connected_server::milliseconds;
+use super::report::CallOutcome;
+use super::waiting::{Wait, WaitOutcome};
 use crate::app::ToolServers;
 use crate::cli::answers;
 use crate::cli::error::CliError;
@@ -28,7 +28,7 @@ use crate::core::tool::{
     escape_untrusted,
 };
 use crate::core::trace::SpanContext;
-use crate::ports::{ElicitationHandler, McpCall, McpTask, TaskWish};
+use crate::ports::{ElicitationHandler, McpCall, McpTask, TaskAction};
 
 /// The limit on question rounds: a server that asks more often never stops.
 const MOST_ROUNDS: usize = 20;
@@ -50,7 +50,7 @@ pub(super) struct Exchange<'a> {
     pub(super) trace: &'a SpanContext,
     /// The time limit of the whole call, without the time that a person takes to answer.
     pub(super) total: Duration,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: AnswerFlags,
     /// Whether the exchange may ask a person at the terminal.
     pub(super) asks: bool,
     /// The server's stderr during a call that failed.
@@ -89,18 +89,18 @@ struct Ids {
 
 impl Exchange<'_> {
     /// Runs the call to its end.
-    pub(super) async fn ending(&mut self, wait: &mut Wait, out: &mut Output) -> Result<Ending, CliError> {
+    pub(super) async fn ending(&mut self, wait: &mut Wait, out: &mut Output) -> Result<CallOutcome, CliError> {
         // Each attempt is a call of its own, so that a server that remembers idempotency keys does not take it for a
         // repeat.
         let ids = Ids { run: format!("try_{}", uuid::Uuid::now_v7().simple()).into(), call: "call".into() };
         let mut answered: Option<AnsweredElicitation> = None;
         for _ in 0..MOST_ROUNDS {
             let reply = self.sent(&ids, answered.as_ref(), wait, out).await?;
-            let Waited::Done(mut reply) = reply else { return Ok(Ending::Interrupted) };
+            let WaitOutcome::Done(mut reply) = reply else { return Ok(CallOutcome::Interrupted) };
             if let CallReply::Task(task) = reply {
                 match self.task(&ids, task, wait, out).await {
-                    Waited::Done(ended) => reply = ended,
-                    Waited::Interrupted(_) => return Ok(Ending::Interrupted),
+                    WaitOutcome::Done(ended) => reply = ended,
+                    WaitOutcome::Interrupted(_) => return Ok(CallOutcome::Interrupted),
                 }
             }
             match reply {
@@ -110,11 +110,11 @@ impl Exchange<'_> {
                 }
                 CallReply::Task(task) => return Ok(failed(FailureKind::Timeout, still_going(&task))),
                 // The question was answered while the call was open, or it got no answer. The call is not sent again.
-                CallReply::NeedsInput(needed) if needed.interrupted => return Ok(Ending::Asked(needed.questions)),
+                CallReply::NeedsInput(needed) if needed.interrupted => return Ok(CallOutcome::Asked(needed.questions)),
                 CallReply::NeedsInput(needed) => match self.reactions(&needed, wait, out).await? {
-                    Waited::Done(Some(reactions)) => answered = Some(given(needed, reactions)),
-                    Waited::Done(None) => return Ok(Ending::Asked(needed.questions)),
-                    Waited::Interrupted(_) => return Ok(Ending::Interrupted),
+                    WaitOutcome::Done(Some(reactions)) => answered = Some(given(needed, reactions)),
+                    WaitOutcome::Done(None) => return Ok(CallOutcome::Asked(needed.questions)),
+                    WaitOutcome::Interrupted(_) => return Ok(CallOutcome::Interrupted),
                 },
             }
         }
@@ -128,7 +128,7 @@ impl Exchange<'_> {
         answered: Option<&AnsweredElicitation>,
         wait: &mut Wait,
         out: &mut Output,
-    ) -> Result<Waited<CallReply>, CliError> {
+    ) -> Result<WaitOutcome<CallReply>, CliError> {
         let (asker, mut questions) = mpsc::unbounded_channel();
         let elicitor = Elicitor(asker);
         let call = McpCall {
@@ -142,7 +142,7 @@ impl Exchange<'_> {
             answered,
             elicitation: Some(&elicitor),
         };
-        let show = shown(wait.speaker(), out.note_paint());
+        let show = progress_printer(wait.speaker(), out.note_paint());
         let mut calling = pin!(self.servers.port().call(call, &show));
         let mut rounds = 0;
         loop {
@@ -154,9 +154,9 @@ impl Exchange<'_> {
                 }
             };
             let Elicitation { needed, answer } = match wait.until("calling", next, out).await {
-                Waited::Done(Next::Ended(reply)) => return Ok(Waited::Done(reply)),
-                Waited::Done(Next::Asked(asked)) => asked,
-                Waited::Interrupted(interrupt) => return Ok(Waited::Interrupted(interrupt)),
+                WaitOutcome::Done(Next::Ended(reply)) => return Ok(WaitOutcome::Done(reply)),
+                WaitOutcome::Done(Next::Asked(asked)) => asked,
+                WaitOutcome::Interrupted(interrupt) => return Ok(WaitOutcome::Interrupted(interrupt)),
             };
             rounds += 1;
             if rounds > MOST_ROUNDS {
@@ -165,27 +165,27 @@ impl Exchange<'_> {
             }
             match self.reactions(&needed, wait, out).await? {
                 // The call may have ended in the meantime.
-                Waited::Done(Some(reactions)) => drop(answer.send(reactions)),
-                Waited::Done(None) => {}
-                Waited::Interrupted(interrupt) => return Ok(Waited::Interrupted(interrupt)),
+                WaitOutcome::Done(Some(reactions)) => drop(answer.send(reactions)),
+                WaitOutcome::Done(None) => {}
+                WaitOutcome::Interrupted(interrupt) => return Ok(WaitOutcome::Interrupted(interrupt)),
             }
         }
     }
 
     /// Polls the task until it ends or asks a question. Cancels a task that is still running at the deadline.
-    async fn task(&self, ids: &Ids, task: TaskHandle, wait: &mut Wait, out: &mut Output) -> Waited<CallReply> {
+    async fn task(&self, ids: &Ids, task: TaskHandle, wait: &mut Wait, out: &mut Output) -> WaitOutcome<CallReply> {
         let paint = out.note_paint();
         out.note(paint.dim(format!("  … continues at the server as task {}", one_line(&task.id, 80))));
         let polled = tokio::time::timeout(self.total, self.polled(ids, &task, wait.speaker(), paint));
         match wait.until("waiting for the task", polled, out).await {
-            Waited::Done(Ok(reply)) => Waited::Done(reply),
-            Waited::Done(Err(_)) => {
+            WaitOutcome::Done(Ok(reply)) => WaitOutcome::Done(reply),
+            WaitOutcome::Done(Err(_)) => {
                 self.stop(ids, &task).await;
-                Waited::Done(CallReply::Task(task))
+                WaitOutcome::Done(CallReply::Task(task))
             }
-            Waited::Interrupted(interrupt) => {
+            WaitOutcome::Interrupted(interrupt) => {
                 self.stop(ids, &task).await;
-                Waited::Interrupted(interrupt)
+                WaitOutcome::Interrupted(interrupt)
             }
         }
     }
@@ -194,7 +194,7 @@ impl Exchange<'_> {
         let (mut pause, mut said, mut failures) = (pause(task), task.message.clone(), 0);
         loop {
             tokio::time::sleep(pause).await;
-            let told = self.servers.port().task(self.about(ids, task, TaskWish::News)).await;
+            let told = self.servers.port().task(self.about(ids, task, TaskAction::News)).await;
             match told.map(|replied| replied.reply) {
                 Ok(CallReply::Task(news)) => {
                     (pause, failures) = (self::pause(&news), 0);
@@ -217,11 +217,11 @@ impl Exchange<'_> {
 
     /// Cancels the task. The call ends here even if the server does not receive the cancellation.
     async fn stop(&self, ids: &Ids, task: &TaskHandle) {
-        let stopping = self.servers.port().task(self.about(ids, task, TaskWish::Stop));
+        let stopping = self.servers.port().task(self.about(ids, task, TaskAction::Stop));
         let _ = tokio::time::timeout(GOODBYE, stopping).await;
     }
 
-    fn about<'b>(&'b self, ids: &'b Ids, task: &'b TaskHandle, wish: TaskWish) -> McpTask<'b> {
+    fn about<'b>(&'b self, ids: &'b Ids, task: &'b TaskHandle, wish: TaskAction) -> McpTask<'b> {
         McpTask { run: &ids.run, call: &ids.call, server: self.server, tool: self.tool, task, trace: self.trace, wish }
     }
 
@@ -231,31 +231,31 @@ impl Exchange<'_> {
         needed: &ElicitationRequest,
         wait: &mut Wait,
         out: &mut Output,
-    ) -> Result<Waited<Option<ElicitationResponses>>, CliError> {
+    ) -> Result<WaitOutcome<Option<ElicitationResponses>>, CliError> {
         if let Some(reactions) = self.prepared.reactions(&needed.questions)? {
-            return Ok(Waited::Done(Some(reactions)));
+            return Ok(WaitOutcome::Done(Some(reactions)));
         }
         if !self.asks {
-            return Ok(Waited::Done(None));
+            return Ok(WaitOutcome::Done(None));
         }
         // The person types in the line that would show the elapsed time.
-        Ok(wait.quietly(asked::person(self.tool, &needed.questions), out).await)
+        Ok(wait.quietly(answer_flags::person(self.tool, &needed.questions), out).await)
     }
 }
 
-fn ended(outcome: Outcome) -> Ending {
+fn ended(outcome: Outcome) -> CallOutcome {
     match outcome {
         Outcome::Returned(mut output) => {
             let problems = std::mem::take(&mut output.problems);
-            Ending::AnsweredElicitation(output, problems)
+            CallOutcome::AnsweredElicitation(output, problems)
         }
-        Outcome::Failed(failure) => Ending::Failed(failure),
+        Outcome::Failed(failure) => CallOutcome::Failed(failure),
         Outcome::Unknown => failed(FailureKind::Disconnected, "the outcome of the call is unknown"),
     }
 }
 
-fn failed(kind: FailureKind, message: impl Into<String>) -> Ending {
-    Ending::Failed(CallFailure { kind, message: message.into() })
+fn failed(kind: FailureKind, message: impl Into<String>) -> CallOutcome {
+    CallOutcome::Failed(CallFailure { kind, message: message.into() })
 }
 
 fn still_going(task: &TaskHandle) -> String {
@@ -270,7 +270,7 @@ fn given(needed: ElicitationRequest, reactions: ElicitationResponses) -> Answere
     }
 }
 
-fn shown(speaker: UnboundedSender<String>, paint: Paint) -> impl Fn(Progress) + Send + Sync {
+fn progress_printer(speaker: UnboundedSender<String>, paint: Paint) -> impl Fn(Progress) + Send + Sync {
     let began = Instant::now();
     move |progress| {
         let at = duration(milliseconds(began.elapsed()));

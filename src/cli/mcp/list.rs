@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::look::{self, Schemas};
-use super::reach::Reach;
-use super::visit::{Visit, era, milliseconds};
-use super::waiting::{Wait, Waited};
+use super::connected_server::{ConnectedServer, milliseconds};
+use super::target::TargetFlags;
+use super::tool_display::{self, Schemas};
+use super::waiting::{Wait, WaitOutcome};
 use super::{LONGER_START, QUIET_LOG, new_trace};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup;
 use crate::cli::text::{block, count, duration};
-use crate::cli::view::{Look, left_out_line};
+use crate::cli::view::{DisplaySettings, left_out_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +48,7 @@ pub(super) struct List {
     pub(super) json: bool,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: TargetFlags,
 }
 
 impl List {
@@ -58,17 +58,17 @@ impl List {
         let servers = target.open()?;
         let mut wait = Wait::new();
         let trace = new_trace();
-        let visited = wait.until("starting", Visit::of(&servers, &target.id, &trace), out).await;
+        let visited = wait.until("starting", ConnectedServer::of(&servers, &target.id, &trace), out).await;
         let exit = match &visited {
-            Waited::Done(Some(visit)) => self.tell(visit, target.settings.start_timeout, out),
-            Waited::Done(None) => Exit::ServerFailed,
-            Waited::Interrupted(_) => Exit::Cancelled,
+            WaitOutcome::Done(Some(visit)) => self.print(visit, target.settings.start_timeout, out),
+            WaitOutcome::Done(None) => Exit::ServerFailed,
+            WaitOutcome::Interrupted(_) => Exit::Cancelled,
         };
         wait.until("stopping", servers.close(), out).await;
         Ok(exit)
     }
 
-    fn tell(&self, visit: &Visit, start_timeout: Duration, out: &mut Output) -> Exit {
+    fn print(&self, visit: &ConnectedServer, start_timeout: Duration, out: &mut Output) -> Exit {
         let missing = visit.missing();
         if self.json {
             out.pretty(&visit.to_json());
@@ -94,17 +94,17 @@ impl List {
         Exit::Done
     }
 
-    fn show(&self, visit: &Visit, out: &mut Output) {
-        let look = Look { paint: out.paint(), width: out.width() };
-        let spoken = visit.status.protocol_version.as_deref().zip(era(&visit.status));
-        let spoken = spoken.map(|(revision, era)| format!("MCP {revision} ({era}), ")).unwrap_or_default();
+    fn show(&self, visit: &ConnectedServer, out: &mut Output) {
+        let look = DisplaySettings { paint: out.paint(), width: out.width() };
+        let version = visit.status.protocol_version.as_ref();
+        let version = version.map(|version| format!("MCP {version}, ")).unwrap_or_default();
         let ready = duration(milliseconds(visit.took));
-        let about = look.paint.dim(format!("{spoken}ready after {ready}"));
+        let about = look.paint.dim(format!("{version}ready after {ready}"));
         out.line(format!("{}  {about}", look.paint.bold(visit.about())));
         let schemas = if self.schemas { Schemas::Shown } else { Schemas::Hidden };
         for tool in visit.tools.iter() {
             out.line("");
-            look::tool(tool, schemas, look).iter().for_each(|line| out.line(line));
+            tool_display::tool(tool, schemas, look).iter().for_each(|line| out.line(line));
         }
         out.line(format!("\n{}", count(visit.tools.len(), "tool")));
     }

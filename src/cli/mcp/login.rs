@@ -79,13 +79,13 @@ impl LogIn {
         let login = app::login(&settings, &server, &self.scope, patience, show).await?;
         match self.json {
             true => out.json(&LoggedIn { server: &server, login: &login }),
-            false => out.line(told(&server, &login)),
+            false => out.line(success_message(&server, &login)),
         }
         Ok(Exit::Done)
     }
 }
 
-fn told(server: &ServerId, login: &Login) -> String {
+fn success_message(server: &ServerId, login: &Login) -> String {
     let scopes = match login.scopes.as_slice() {
         [] => String::new(),
         scopes => format!(" for {}", list(scopes)),
@@ -100,6 +100,6 @@ fn told(server: &ServerId, login: &Login) -> String {
 
 impl From<AccessError> for CliError {
     fn from(error: AccessError) -> Self {
-        Self::told(error.code(), error.to_string())
+        Self::new(error.code(), error.to_string())
     }
 }

@@ -1,20 +1,20 @@
 //! `toolgate mcp`: direct access to MCP servers, for server authors. These commands use no store, no model and no run.
 
-mod asked;
+mod answer_flags;
 mod browser;
 mod call;
 mod command_line;
+mod connected_server;
 mod exchange;
 mod list;
 mod login;
 mod logout;
-mod look;
-mod reach;
 mod report;
-mod saved;
+mod result_files;
 mod signature;
 mod status;
-mod visit;
+mod target;
+mod tool_display;
 mod waiting;
 
 use clap::{Args, Subcommand};

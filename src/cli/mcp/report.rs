@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::LONGER_START;
-use super::visit::milliseconds;
+use super::connected_server::milliseconds;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::terminal_escape;
@@ -19,7 +19,7 @@ use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput,
 
 /// The outcome of the call.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum CallOutcome {
     /// The tool answered. The answer may report an error, violate MCP, or not match the declared schema.
     AnsweredElicitation(ToolOutput, Vec<Problem>),
     /// The arguments do not match the schema, so the call was not sent.
@@ -41,7 +41,7 @@ pub(super) struct Trial {
     pub(super) ready: Duration,
     /// Time from dispatch to the end, with the time that a person took to answer.
     pub(super) took: Duration,
-    pub(super) ending: Ending,
+    pub(super) ending: CallOutcome,
     /// The server's stderr during the call, when the call failed.
     pub(super) stderr: Vec<String>,
     /// Whether the server needed longer than its start budget.
@@ -68,7 +68,7 @@ struct Line<'a> {
     stderr: &'a [String],
 }
 
-impl Ending {
+impl CallOutcome {
     /// The stable identifier of the outcome.
     fn as_str(&self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Ending {
 
 /// The destination of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ResultDestination {
     /// Standard output.
     Here,
     /// A file.
@@ -109,13 +109,13 @@ pub(super) enum Shown {
 
 impl Trial {
     /// Writes the result to standard output and everything else to standard error.
-    pub(super) fn tell(&self, shown: Shown, out: &mut Output) {
+    pub(super) fn print(&self, shown: ResultDestination, out: &mut Output) {
         let paint = out.note_paint();
         let tool = escape_untrusted(&self.tool);
         let (error, help) = (paint.red("error:"), paint.cyan(" help:"));
         match &self.ending {
-            Ending::AnsweredElicitation(output, problems) => {
-                if shown == Shown::Here {
+            CallOutcome::AnsweredElicitation(output, problems) => {
+                if shown == ResultDestination::Here {
                     result(output, out);
                 }
                 self.answered(&tool, output.is_error, out);
@@ -132,12 +132,12 @@ impl Trial {
                     out.note(format!("{help} correct what the tool returns, or the schema it declares"));
                 }
             }
-            Ending::Unfit(problems) => {
+            CallOutcome::Unfit(problems) => {
                 out.note(format!("{error} the arguments do not fit the inputSchema of `{tool}`; nothing was sent:"));
                 problems.iter().for_each(|problem| out.note(problem_line(problem)));
                 out.note(format!("{help} --no-validate sends them anyway"));
             }
-            Ending::Failed(failure) => {
+            CallOutcome::Failed(failure) => {
                 out.note(format!("{error} {}: {}", failure.kind.as_str(), block(&failure.message)));
                 if failure.kind == FailureKind::Timeout {
                     out.note(format!("{help} --timeout SECONDS extends the time, this once"));
@@ -146,8 +146,8 @@ impl Trial {
                     out.note(format!("{help} {LONGER_START}"));
                 }
             }
-            Ending::Asked(questions) => asked(&tool, questions, out),
-            Ending::Interrupted => out.note("interrupted"),
+            CallOutcome::Asked(questions) => print_questions(&tool, questions, out),
+            CallOutcome::Interrupted => out.note("interrupted"),
         }
         for line in self.stderr.iter().filter(|line| !self.is_told(line)) {
             out.note(paint.dim(format!("  stderr │ {}", escape_untrusted(line))));
@@ -156,7 +156,7 @@ impl Trial {
 
     /// Whether the message quotes that line of stderr already.
     fn is_told(&self, line: &str) -> bool {
-        matches!(&self.ending, Ending::Failed(failure) if failure.message.contains(line))
+        matches!(&self.ending, CallOutcome::Failed(failure) if failure.message.contains(line))
     }
 
     fn answered(&self, tool: &str, is_error: bool, out: &mut Output) {
@@ -170,13 +170,13 @@ impl Trial {
     }
 
     /// Writes the call as one JSON object.
-    pub(super) fn tell_json(&self, out: &mut Output) {
+    pub(super) fn print_json(&self, out: &mut Output) {
         let (result, problems, error, questions) = match &self.ending {
-            Ending::AnsweredElicitation(output, problems) => (Some(output), problems.as_slice(), None, None),
-            Ending::Unfit(problems) => (None, problems.as_slice(), None, None),
-            Ending::Failed(failure) => (None, [].as_slice(), Some(failure), None),
-            Ending::Asked(questions) => (None, [].as_slice(), None, Some(questions)),
-            Ending::Interrupted => (None, [].as_slice(), None, None),
+            CallOutcome::AnsweredElicitation(output, problems) => (Some(output), problems.as_slice(), None, None),
+            CallOutcome::Unfit(problems) => (None, problems.as_slice(), None, None),
+            CallOutcome::Failed(failure) => (None, [].as_slice(), Some(failure), None),
+            CallOutcome::Asked(questions) => (None, [].as_slice(), None, Some(questions)),
+            CallOutcome::Interrupted => (None, [].as_slice(), None, None),
         };
         out.pretty(&Line {
             server: &self.server,
@@ -260,7 +260,7 @@ fn problem_line(problem: &Problem) -> String {
 }
 
 /// Prints the questions as JSON on standard output, and how to answer them on standard error.
-fn asked(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
+fn print_questions(tool: &str, questions: &BTreeMap<String, Question>, out: &mut Output) {
     out.pretty(questions);
     out.note(out.note_paint().yellow(format!("pending: the server of {tool} has a question")));
     for (key, question) in questions {

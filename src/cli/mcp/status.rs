@@ -8,9 +8,9 @@ use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::reach::{Configured, configured};
-use super::visit::{Visit, era, milliseconds};
-use super::waiting::{Wait, Waited};
+use super::connected_server::{ConnectedServer, milliseconds};
+use super::target::{ConfiguredServers, configured};
+use super::waiting::{Wait, WaitOutcome};
 use super::{QUIET_LOG, new_trace};
 use crate::app::{self, ServerState, ToolServers};
 use crate::cli::error::CliError;
@@ -58,7 +58,7 @@ pub(super) struct Status {
 impl Status {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         setup::log(QUIET_LOG)?;
-        let Configured { servers: wanted, credentials } = self.wanted()?;
+        let ConfiguredServers { servers: wanted, credentials } = self.wanted()?;
         if wanted.is_empty() {
             if self.json {
                 out.pretty(&json!({ "servers": [] }));
@@ -70,22 +70,22 @@ impl Status {
         let servers = ToolServers::new(&wanted, &credentials, app::propagation()?);
         let mut wait = Wait::new();
         let trace = new_trace();
-        let visits = join_all(ids.iter().map(|id| Visit::of(&servers, id, &trace)));
+        let visits = join_all(ids.iter().map(|id| ConnectedServer::of(&servers, id, &trace)));
         let doing = format!("starting {}", count(ids.len(), "server"));
         let visited = wait.until(&doing, visits, out).await;
         let exit = match visited {
-            Waited::Done(visits) => {
-                let visits: Vec<Visit> = visits.into_iter().flatten().collect();
-                self.tell(&visits, out);
+            WaitOutcome::Done(visits) => {
+                let visits: Vec<ConnectedServer> = visits.into_iter().flatten().collect();
+                self.print(&visits, out);
                 if visits.iter().all(is_ready) { Exit::Done } else { Exit::ServerFailed }
             }
-            Waited::Interrupted(_) => Exit::Cancelled,
+            WaitOutcome::Interrupted(_) => Exit::Cancelled,
         };
         wait.until("stopping", servers.close(), out).await;
         Ok(exit)
     }
 
-    fn wanted(&self) -> Result<Configured, CliError> {
+    fn wanted(&self) -> Result<ConfiguredServers, CliError> {
         let mut known = configured(&self.config, &self.mcp_config)?;
         let is_known = |name: &&String| known.servers.contains_key(&ServerId::from(name.as_str()));
         if let Some(unknown) = self.servers.iter().find(|name| !is_known(name)) {
@@ -98,7 +98,7 @@ impl Status {
         Ok(known)
     }
 
-    fn tell(&self, visits: &[Visit], out: &mut Output) {
+    fn print(&self, visits: &[ConnectedServer], out: &mut Output) {
         if self.json {
             out.pretty(&json!({ "servers": visits.iter().map(as_json).collect::<Vec<_>>() }));
             return;
@@ -110,14 +110,13 @@ impl Status {
     }
 }
 
-fn is_ready(visit: &Visit) -> bool {
+fn is_ready(visit: &ConnectedServer) -> bool {
     visit.status.state == ServerState::Ready && visit.missing().is_none()
 }
 
-fn as_json(visit: &Visit) -> Value {
+fn as_json(visit: &ConnectedServer) -> Value {
     let mut row = json!(visit.status);
     if let Some(row) = row.as_object_mut() {
-        row.insert("era".into(), json!(era(&visit.status)));
         row.insert("ready".into(), json!(is_ready(visit)));
         row.insert("ready_ms".into(), json!(milliseconds(visit.took)));
         row.insert("tools".into(), json!(visit.tools.len()));
@@ -127,7 +126,7 @@ fn as_json(visit: &Visit) -> Value {
     row
 }
 
-fn table(visits: &[Visit], out: &mut Output) {
+fn table(visits: &[ConnectedServer], out: &mut Output) {
     let bold = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
@@ -149,12 +148,12 @@ fn table(visits: &[Visit], out: &mut Output) {
 /// A column of the table, shown when at least one server has a value for it.
 struct Column {
     head: &'static str,
-    is_needed: fn(&Visit) -> bool,
+    is_needed: fn(&ConnectedServer) -> bool,
     /// `None` for an empty cell.
-    cell: fn(&Visit) -> Option<String>,
+    cell: fn(&ConnectedServer) -> Option<String>,
 }
 
-const fn always(_: &Visit) -> bool {
+const fn always(_: &ConnectedServer) -> bool {
     true
 }
 
@@ -162,7 +161,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "SERVER", is_needed: always, cell: |visit| Some(visit.status.id.to_string()) },
     Column { head: "STATE", is_needed: always, cell: |visit| Some(state(visit)) },
     Column { head: "SERVER INFO", is_needed: always, cell: |visit| visit.status.name.as_ref().map(|_| visit.about()) },
-    Column { head: "MCP", is_needed: always, cell: spoken },
+    Column { head: "MCP", is_needed: always, cell: |visit| visit.status.protocol_version.clone() },
     Column {
         head: "TOOLS",
         is_needed: always,
@@ -190,12 +189,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-fn spoken(visit: &Visit) -> Option<String> {
-    let revision = visit.status.protocol_version.as_deref()?;
-    Some(format!("{revision} ({})", era(&visit.status)?))
-}
-
-fn state(visit: &Visit) -> String {
+fn state(visit: &ConnectedServer) -> String {
     match visit.status.state {
         ServerState::Ready if visit.missing().is_some() => "not usable".into(),
         ServerState::Listing => "listing".into(),
@@ -211,7 +205,7 @@ fn state(visit: &Visit) -> String {
 }
 
 /// The problems of a server, one a line; empty for a healthy one.
-fn troubles(visit: &Visit, paint: Paint) -> Vec<String> {
+fn troubles(visit: &ConnectedServer, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let id = &visit.status.id;
     let last_error = visit.status.last_error.as_ref().map(|error| error.message.as_str());

@@ -14,7 +14,7 @@ use crate::cli::output::Output;
 const FIRST_WORD: u64 = 5;
 
 /// The end of a wait.
-pub(super) enum Waited<T> {
+pub(super) enum WaitOutcome<T> {
     /// The result arrived.
     Done(T),
     /// The user interrupted the wait.
@@ -41,16 +41,21 @@ impl Wait {
     }
 
     /// Waits for work that shows its own progress.
-    pub(super) async fn quietly<T>(&mut self, work: impl Future<Output = T>, out: &mut Output) -> Waited<T> {
+    pub(super) async fn quietly<T>(&mut self, work: impl Future<Output = T>, out: &mut Output) -> WaitOutcome<T> {
         out.passed();
         tokio::select! {
-            done = work => Waited::Done(done),
-            interrupt = self.interrupts.next() => Waited::Interrupted(interrupt),
+            done = work => WaitOutcome::Done(done),
+            interrupt = self.interrupts.next() => WaitOutcome::Interrupted(interrupt),
         }
     }
 
     /// Waits for work. `doing` names the work in a word or two, for a display like `starting… 3 s`.
-    pub(super) async fn until<T>(&mut self, doing: &str, work: impl Future<Output = T>, out: &mut Output) -> Waited<T> {
+    pub(super) async fn until<T>(
+        &mut self,
+        doing: &str,
+        work: impl Future<Output = T>,
+        out: &mut Output,
+    ) -> WaitOutcome<T> {
         tokio::pin!(work);
         let (began, second) = (Instant::now(), Duration::from_secs(1));
         let mut ticks = interval_at(tokio::time::Instant::now() + second, second);
@@ -60,8 +65,8 @@ impl Wait {
             tokio::select! {
                 biased;
                 Some(word) = self.words.recv() => out.note(word),
-                done = &mut work => break Waited::Done(done),
-                interrupt = self.interrupts.next() => break Waited::Interrupted(interrupt),
+                done = &mut work => break WaitOutcome::Done(done),
+                interrupt = self.interrupts.next() => break WaitOutcome::Interrupted(interrupt),
                 _ = ticks.tick() => {
                     let seconds = began.elapsed().as_secs();
                     let line = out.note_paint().dim(format!("{doing}… {seconds} s"));

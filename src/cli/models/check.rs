@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use super::endpoint::{kind, place};
 use super::examiner::Examiner;
-use super::finding::{Ability, Finding};
+use super::finding::{Capability, Finding};
 use crate::app;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::view::Spent;
+use crate::cli::view::UsageJson;
 use crate::config::{Api, ModelSettings};
 use crate::core::error::ErrorCode;
 use crate::core::id::ModelName;
@@ -41,7 +41,7 @@ struct Findings {
     /// Whether agents can use it.
     usable: bool,
     checks: Vec<Finding>,
-    usage: Spent,
+    usage: UsageJson,
 }
 
 impl Check {
@@ -53,7 +53,7 @@ impl Check {
             return Err(CliError::not_found(format!("there is no model `{name}`")));
         };
         if let ModelSettings::Missing { remedy } = configured {
-            return Err(CliError::told(ErrorCode::Configuration, "no model is configured").with_remedy(remedy));
+            return Err(CliError::new(ErrorCode::Configuration, "no model is configured").with_remedy(remedy));
         }
         if let ModelSettings::Http(http) = configured
             && http.api == Api::OpenAiImages
@@ -73,23 +73,23 @@ impl Check {
         }
         let mut examiner = Examiner::new(model.clone());
         told.note("asking for a text", out);
-        told.tell(examiner.text().await, out);
+        told.report(examiner.text().await, out);
         if told.is_hopeless() {
-            told.tell(
-                Ability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "the model does not answer")),
+            told.report(
+                Capability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "the model does not answer")),
                 out,
             );
         } else {
             told.note("asking for a tool call, and answering it", out);
-            told.tell(examiner.call().await, out);
+            told.report(examiner.call().await, out);
             told.note("asking for two calls at once", out);
-            told.tell([examiner.calls().await], out);
+            told.report([examiner.calls().await], out);
             told.note("asking for JSON of a schema", out);
-            told.tell([examiner.json().await], out);
+            told.report([examiner.json().await], out);
         }
-        told.tell([examiner.counts(), examiner.cost(name.as_str())], out);
+        told.report([examiner.counts(), examiner.cost(name.as_str())], out);
 
-        let usable = told.shows(Ability::Answers) && told.shows(Ability::ToolCall);
+        let usable = told.shows(Capability::Answers) && told.shows(Capability::ToolCall);
         if self.json {
             out.pretty(&Findings {
                 kind: kind(configured),
@@ -121,7 +121,7 @@ impl CheckReport {
         out.note(line);
     }
 
-    fn tell(&mut self, findings: impl IntoIterator<Item = Finding>, out: &mut Output) {
+    fn report(&mut self, findings: impl IntoIterator<Item = Finding>, out: &mut Output) {
         for finding in findings {
             if !self.json {
                 let paint = out.paint();
@@ -144,7 +144,7 @@ impl CheckReport {
         failed.is_some_and(|failure| hopeless.contains(&failure.code))
     }
 
-    fn shows(&self, ability: Ability) -> bool {
+    fn shows(&self, ability: Capability) -> bool {
         self.checks.iter().any(|finding| finding.check == ability && finding.works == Some(true))
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::finding::{Ability, Finding, quoted};
+use super::finding::{Capability, Finding, quoted};
 use super::questions;
 use crate::cli::text::{count, duration};
-use crate::cli::view::{Gaps, dollars, tokens};
+use crate::cli::view::{MissingUsage, dollars, tokens};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::lifecycle::Delta;
@@ -23,13 +23,13 @@ pub(super) struct Examiner {
     model: Arc<dyn Model>,
     trace: SpanContext,
     usage: Usage,
-    gaps: Gaps,
+    gaps: MissingUsage,
     replies: usize,
     counted: usize,
 }
 
 /// A reply and how it arrived.
-struct Heard {
+struct TimedReply {
     reply: Result<Reply, Failure>,
     took: Duration,
     /// The number of text and reasoning fragments before the end.
@@ -42,7 +42,7 @@ impl Examiner {
     pub(super) fn new(model: Arc<dyn Model>) -> Self {
         let id = TraceId(uuid::Uuid::now_v7().into_bytes());
         let trace = Trace::new(id, false).context("models check");
-        Self { model, trace, usage: Usage::default(), gaps: Gaps::default(), replies: 0, counted: 0 }
+        Self { model, trace, usage: Usage::default(), gaps: MissingUsage::default(), replies: 0, counted: 0 }
     }
 
     /// The total usage.
@@ -56,17 +56,17 @@ impl Examiner {
         let reply = match &heard.reply {
             Ok(reply) => reply,
             Err(failure) => {
-                let streaming = Finding::untried(Ability::Streaming, "there was no answer");
-                return vec![Finding::failed(Ability::Answers, failure), streaming];
+                let streaming = Finding::untried(Capability::Streaming, "there was no answer");
+                return vec![Finding::failed(Capability::Answers, failure), streaming];
             }
         };
         let (text, took) = (reply.joined_text(), milliseconds(heard.took));
         let from = reply.model.as_ref().map(|model| format!(", by {model}")).unwrap_or_default();
         let told = format!("{} in {}{from}", quoted(&text), duration(took));
         let answers = match text.trim() {
-            "" => Finding::lacks(Ability::Answers, format!("the answer is empty ({:?})", reply.stop))
+            "" => Finding::lacks(Capability::Answers, format!("the answer is empty ({:?})", reply.stop))
                 .with_remedy("a model that reasons may need a higher `max_tokens`"),
-            _ => Finding::works(Ability::Answers, told),
+            _ => Finding::works(Capability::Answers, told),
         };
         vec![answers, streaming(&heard, reply)]
     }
@@ -78,20 +78,20 @@ impl Examiner {
         let mut conversation = self.model.converse();
         let messages = [Arc::clone(&question)];
         let heard = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
-        let untried = |why: &str| Finding::untried(Ability::ResultAccepted, why);
+        let untried = |why: &str| Finding::untried(Capability::ResultAccepted, why);
         let reply = match heard.reply {
             Ok(reply) => reply,
-            Err(failure) => return vec![Finding::failed(Ability::ToolCall, &failure), untried("there was no call")],
+            Err(failure) => return vec![Finding::failed(Capability::ToolCall, &failure), untried("there was no call")],
         };
         let Some(call) = reply.calls().next() else {
             let evidence = format!("it answered {} and called no tool", quoted(&reply.joined_text()));
-            let finding = Finding::lacks(Ability::ToolCall, evidence)
+            let finding = Finding::lacks(Capability::ToolCall, evidence)
                 .with_remedy("use a model, or a chat template of the server, that supports tools");
             return vec![finding, untried("there was no call")];
         };
         let called = match reply.calls().find_map(|call| questions::fault(&call, &tools)) {
-            Some(fault) => Finding::lacks(Ability::ToolCall, fault),
-            None => Finding::works(Ability::ToolCall, format!("{} {}", call.name, questions::shown(&call))),
+            Some(fault) => Finding::lacks(Capability::ToolCall, fault),
+            None => Finding::works(Capability::ToolCall, format!("{} {}", call.name, questions::call_arguments(&call))),
         };
         let messages = questions::answered(&question, &reply);
         let heard = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
@@ -103,13 +103,13 @@ impl Examiner {
         let tools = questions::tools();
         let reply = match self.ask(questions::FOR_CALLS, &tools, None).await.reply {
             Ok(reply) => reply,
-            Err(failure) => return Finding::failed(Ability::ParallelCalls, &failure),
+            Err(failure) => return Finding::failed(Capability::ParallelCalls, &failure),
         };
         let usable = reply.calls().filter(|call| questions::fault(call, &tools).is_none()).count();
         let evidence = format!("{} in one reply", count(usable, "call"));
         match usable {
-            0 | 1 => Finding::lacks(Ability::ParallelCalls, evidence),
-            _ => Finding::works(Ability::ParallelCalls, evidence),
+            0 | 1 => Finding::lacks(Capability::ParallelCalls, evidence),
+            _ => Finding::works(Capability::ParallelCalls, evidence),
         }
     }
 
@@ -117,12 +117,12 @@ impl Examiner {
     pub(super) async fn json(&mut self) -> Finding {
         let schema = questions::answer_schema();
         match self.ask(questions::FOR_JSON, &Arc::default(), Some(&schema)).await.reply {
-            Err(failure) => Finding::failed(Ability::StructuredOutput, &failure),
+            Err(failure) => Finding::failed(Capability::StructuredOutput, &failure),
             Ok(reply) => {
                 let text = reply.joined_text();
                 match questions::misshapen(&text) {
-                    None => Finding::works(Ability::StructuredOutput, quoted(&text)),
-                    Some(why) => Finding::lacks(Ability::StructuredOutput, format!("{}: {why}", quoted(&text)))
+                    None => Finding::works(Capability::StructuredOutput, quoted(&text)),
+                    Some(why) => Finding::lacks(Capability::StructuredOutput, format!("{}: {why}", quoted(&text)))
                         .with_remedy("answers of an agent with `output_schema` are validated and requested again"),
                 }
             }
@@ -132,29 +132,29 @@ impl Examiner {
     /// Whether the replies so far reported their token usage.
     pub(super) fn counts(&self) -> Finding {
         if self.replies == 0 {
-            return Finding::untried(Ability::Usage, "there was no reply");
+            return Finding::untried(Capability::Usage, "there was no reply");
         }
         let told = format!("reported by {} of {} replies", self.counted, self.replies);
         if self.counted < self.replies {
-            return Finding::lacks(Ability::Usage, told)
+            return Finding::lacks(Capability::Usage, told)
                 .with_remedy("limits on tokens and cost count only reported usage");
         }
-        Finding::works(Ability::Usage, format!("{told}: {}", tokens(&self.usage)))
+        Finding::works(Capability::Usage, format!("{told}: {}", tokens(&self.usage)))
     }
 
     /// Whether the cost of the check is known.
     pub(super) fn cost(&self, name: &str) -> Finding {
         match self.usage.cost_usd {
-            Some(cost) if !self.gaps.in_cost() => Finding::works(Ability::Cost, format!("{} in all", dollars(cost))),
-            Some(cost) => Finding::lacks(Ability::Cost, format!("at least {}", dollars(cost))),
-            None if self.replies == 0 => Finding::untried(Ability::Cost, "there was no reply"),
-            None => Finding::lacks(Ability::Cost, "unknown").with_remedy(format!(
+            Some(cost) if !self.gaps.in_cost() => Finding::works(Capability::Cost, format!("{} in all", dollars(cost))),
+            Some(cost) => Finding::lacks(Capability::Cost, format!("at least {}", dollars(cost))),
+            None if self.replies == 0 => Finding::untried(Capability::Cost, "there was no reply"),
+            None => Finding::lacks(Capability::Cost, "unknown").with_remedy(format!(
                 "say what it charges with `prices: {{ {name}: {{ input: …, output: … }} }}`, in dollars per million tokens"
             )),
         }
     }
 
-    async fn ask(&mut self, question: &str, tools: &Arc<Toolset>, schema: Option<&Value>) -> Heard {
+    async fn ask(&mut self, question: &str, tools: &Arc<Toolset>, schema: Option<&Value>) -> TimedReply {
         let messages = [Arc::new(Message::user(question))];
         let tool_access = if tools.is_empty() { ToolAccess::BudgetExhausted } else { ToolAccess::Enabled };
         let mut conversation = self.model.converse();
@@ -168,7 +168,7 @@ impl Examiner {
         tools: &Arc<Toolset>,
         tool_access: ToolAccess,
         output_schema: Option<&Value>,
-    ) -> Heard {
+    ) -> TimedReply {
         let trace = self.trace.clone();
         let request = ModelRequest { system: "", messages, tools, tool_access, output_schema, trace: &trace };
         let asked = Instant::now();
@@ -186,7 +186,7 @@ impl Examiner {
             self.gaps.failed(&failed.usage);
             failed.failure
         });
-        Heard { reply, took, pieces, first_piece }
+        TimedReply { reply, took, pieces, first_piece }
     }
 
     fn note(&mut self, usage: &Usage) {
@@ -197,20 +197,20 @@ impl Examiner {
     }
 }
 
-fn streaming(heard: &Heard, reply: &Reply) -> Finding {
+fn streaming(heard: &TimedReply, reply: &Reply) -> Finding {
     let first = reply.first_token_ms.or(heard.first_piece.map(milliseconds));
     match (heard.pieces, first) {
         (2.., Some(first)) => {
             let evidence = format!("{}, the first after {}", count(heard.pieces, "piece"), duration(first));
-            Finding::works(Ability::Streaming, evidence)
+            Finding::works(Capability::Streaming, evidence)
         }
-        _ => Finding::lacks(Ability::Streaming, "the text came in one piece")
+        _ => Finding::lacks(Capability::Streaming, "the text came in one piece")
             .with_remedy("set `stream: true` on the model if its server can"),
     }
 }
 
 fn accepted(reply: Result<Reply, Failure>) -> Finding {
-    let check = Ability::ResultAccepted;
+    let check = Capability::ResultAccepted;
     match reply {
         Err(failure) => Finding::failed(check, &failure),
         Ok(reply) if reply.joined_text().trim().is_empty() => Finding::lacks(

@@ -15,7 +15,7 @@ const QUOTED: usize = 60;
 /// A capability under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Ability {
+pub(super) enum Capability {
     /// The model answers.
     Answers,
     /// The model streams its text.
@@ -34,7 +34,7 @@ pub(super) enum Ability {
     Cost,
 }
 
-impl Ability {
+impl Capability {
     /// The capabilities that cannot be tested if the model does not answer.
     pub(super) const WITHOUT_AN_ANSWER: [Self; 4] =
         [Self::ToolCall, Self::ResultAccepted, Self::ParallelCalls, Self::StructuredOutput];
@@ -44,7 +44,7 @@ impl Ability {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {
     /// The capability.
-    pub(super) check: Ability,
+    pub(super) check: Capability,
     /// Whether it works; `None` if it could not be tested.
     pub(super) works: Option<bool>,
     /// The observation behind the result.
@@ -57,22 +57,22 @@ pub(super) struct Finding {
 
 impl Finding {
     /// A finding that the capability works, with the observation.
-    pub(super) fn works(check: Ability, evidence: impl Into<String>) -> Self {
+    pub(super) fn works(check: Capability, evidence: impl Into<String>) -> Self {
         Self::of(check, Some(true), evidence)
     }
 
     /// A finding that the capability does not work, with the observation.
-    pub(super) fn lacks(check: Ability, evidence: impl Into<String>) -> Self {
+    pub(super) fn lacks(check: Capability, evidence: impl Into<String>) -> Self {
         Self::of(check, Some(false), evidence)
     }
 
     /// A finding that the capability could not be tested, with the reason.
-    pub(super) fn untried(check: Ability, evidence: impl Into<String>) -> Self {
+    pub(super) fn untried(check: Capability, evidence: impl Into<String>) -> Self {
         Self::of(check, None, evidence)
     }
 
     /// A finding that the test call failed.
-    pub(super) fn failed(check: Ability, failure: &Failure) -> Self {
+    pub(super) fn failed(check: Capability, failure: &Failure) -> Self {
         let remedy = remedy::of(failure.code).map(str::to_owned);
         Self { error: Some(failure.clone()), remedy, ..Self::lacks(check, "the call failed") }
     }
@@ -96,12 +96,12 @@ impl Finding {
         lines
     }
 
-    fn of(check: Ability, works: Option<bool>, evidence: impl Into<String>) -> Self {
+    fn of(check: Capability, works: Option<bool>, evidence: impl Into<String>) -> Self {
         Self { check, works, evidence: evidence.into(), error: None, remedy: None }
     }
 }
 
-impl fmt::Display for Ability {
+impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Answers => "answers",

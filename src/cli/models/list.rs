@@ -94,7 +94,7 @@ impl Row {
             self.provider.clone(),
             self.model.clone(),
             self.r#where.clone().unwrap_or_else(|| "nowhere".into()),
-            self.price.as_ref().map_or_else(|| "unknown".into(), Price::told),
+            self.price.as_ref().map_or_else(|| "unknown".into(), Price::describe),
             list(&self.agents),
         ]
     }
@@ -123,7 +123,7 @@ impl Price {
         Self { from, input: Some(input), output: Some(output), cache_read, cache_write, reasoning, image: price.image }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         match self.input.zip(self.output) {
             Some((input, output)) => {
                 let image = self.image.map(|image| format!(", ${image} an image")).unwrap_or_default();

@@ -63,7 +63,7 @@ pub(super) fn fault(call: &ToolCall, tools: &Toolset) -> Option<String> {
         Arguments::Malformed(_) => "they are not a JSON object".to_owned(),
         Arguments::Object(_) => read::<Question>(&arguments.to_value().to_string()).err()?,
     };
-    Some(format!("the arguments {} do not fit: {why}", shown(call)))
+    Some(format!("the arguments {} do not fit: {why}", call_arguments(call)))
 }
 
 /// The problem with a structured answer, if there is one.
@@ -72,7 +72,7 @@ pub(super) fn misshapen(text: &str) -> Option<String> {
 }
 
 /// The arguments of a call as the model wrote them.
-pub(super) fn shown(call: &ToolCall) -> String {
+pub(super) fn call_arguments(call: &ToolCall) -> String {
     crate::cli::text::compact(&call.arguments.to_value(), 60)
 }
 

@@ -23,7 +23,7 @@ use crate::core::id::AgentName;
 use crate::core::policy::{Judgement, Policy, Verdict};
 use crate::core::tool::escape_untrusted;
 use crate::ports::{RunFilter, RunRow};
-use call_history::{Became, PastCall};
+use call_history::{PastCall, PastOutcome};
 
 /// Runs in one read of the index.
 const PAGE: usize = 100;
@@ -66,7 +66,7 @@ pub(super) struct Backtest {
 }
 
 /// A past call and the policy's verdict on it now.
-struct Tested {
+struct BacktestResult {
     past: PastCall,
     now: Judgement,
 }
@@ -77,7 +77,7 @@ struct History {
     runs: usize,
     /// Runs whose journals this version cannot read.
     unread: Vec<String>,
-    tested: Vec<Tested>,
+    tested: Vec<BacktestResult>,
 }
 
 fn since(text: &str) -> Result<Timestamp, String> {
@@ -100,7 +100,7 @@ impl Backtest {
         if self.json {
             out.pretty(&as_json(&policy, &history, judged, changes));
         } else {
-            tell(&policy, &history, judged, changes, out);
+            print_summary(&policy, &history, judged, changes, out);
         }
         Ok(Exit::Done)
     }
@@ -151,7 +151,7 @@ impl History {
         };
         match calls {
             Ok(calls) => {
-                let tested = |past: PastCall| Tested { now: past.judge(policy), past };
+                let tested = |past: PastCall| BacktestResult { now: past.judge(policy), past };
                 self.tested.extend(calls.into_iter().map(tested));
             }
             Err(error) => self.unread.push(format!("{}: {error}", row.id)),
@@ -159,13 +159,13 @@ impl History {
     }
 }
 
-impl Tested {
+impl BacktestResult {
     fn is_changed(&self) -> bool {
         self.past.became.verdict() != self.now.verdict
     }
 }
 
-fn tell(policy: &Policy, history: &History, judged: usize, changes: usize, out: &mut Output) {
+fn print_summary(policy: &Policy, history: &History, judged: usize, changes: usize, out: &mut Output) {
     for unread in &history.unread {
         out.note(format!("{} {unread}", out.note_paint().yellow("warning: not read:")));
     }
@@ -178,18 +178,18 @@ fn tell(policy: &Policy, history: &History, judged: usize, changes: usize, out: 
 
 /// The key by which calls are grouped into one line; changed verdicts sort first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Alike {
+struct GroupKey {
     same: bool,
     tool: String,
-    then: Became,
+    then: PastOutcome,
     now: Verdict,
     rule: String,
 }
 
 fn table(history: &History, out: &mut Output) {
-    let mut groups: BTreeMap<Alike, (usize, &PastCall)> = BTreeMap::new();
+    let mut groups: BTreeMap<GroupKey, (usize, &PastCall)> = BTreeMap::new();
     for tested in &history.tested {
-        let alike = Alike {
+        let alike = GroupKey {
             same: !tested.is_changed(),
             tool: tested.past.tool.name.to_string(),
             then: tested.past.became,
@@ -205,7 +205,7 @@ fn table(history: &History, out: &mut Output) {
         table.set_width(u16::try_from(out.width()).unwrap_or(u16::MAX));
     }
     table.set_header(["", "CALLS", "TOOL", "THEN", "NOW", "BY RULE", "FOR EXAMPLE"]);
-    for (Alike { same, tool, then, now, rule }, (calls, example)) in groups {
+    for (GroupKey { same, tool, then, now, rule }, (calls, example)) in groups {
         let sign = if same { " " } else { "≠" };
         let example = format!("{} {}", example.run, example.call);
         let (calls, then, now) = (calls.to_string(), then.in_words(), now.as_str());
@@ -216,7 +216,7 @@ fn table(history: &History, out: &mut Output) {
 
 fn as_json(policy: &Policy, history: &History, judged: usize, changes: usize) -> Value {
     let calls = history.tested.iter().map(|tested| {
-        let Tested { past, now } = tested;
+        let BacktestResult { past, now } = tested;
         json!({
             "run": past.run, "call": past.call, "at": past.at, "agent": past.agent, "tool": past.tool.name,
             "then": { "verdict": past.became.verdict(), "became": past.became },

@@ -1,6 +1,6 @@
 //! `toolgate policy check`: loads policies and runs their examples.
 
-mod doubts;
+mod rule_warnings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::config::{self, ConfigError, Fault};
 use crate::core::policy::{Policy, Rule, Verdict};
-use doubts::doubts;
+use rule_warnings::doubts;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +48,7 @@ pub(super) struct Check {
 }
 
 /// The result for one policy file.
-struct Found {
+struct FileResult {
     place: String,
     policy: Result<Policy, ConfigError>,
 }
@@ -57,24 +57,25 @@ impl Check {
     pub(super) fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let found = if self.files.is_empty() { self.configured()? } else { self.read() };
         if self.json {
-            out.pretty(&json!({ "policies": found.iter().map(Found::row).collect::<Vec<Value>>() }));
+            out.pretty(&json!({ "policies": found.iter().map(FileResult::row).collect::<Vec<Value>>() }));
         } else {
-            found.iter().for_each(|found| found.tell(out));
+            found.iter().for_each(|found| found.print(out));
         }
-        let is_right = |found: &Found| match &found.policy {
+        let is_right = |found: &FileResult| match &found.policy {
             Ok(policy) => !self.strict || (doubts(policy).is_empty() && crossing(policy).is_empty()),
             Err(_) => false,
         };
         Ok(if found.iter().all(is_right) { Exit::Done } else { Exit::Usage })
     }
 
-    fn read(&self) -> Vec<Found> {
-        let found = |file: &PathBuf| Found { place: file.display().to_string(), policy: config::policy_file(file) };
+    fn read(&self) -> Vec<FileResult> {
+        let found =
+            |file: &PathBuf| FileResult { place: file.display().to_string(), policy: config::policy_file(file) };
         self.files.iter().map(found).collect()
     }
 
     /// The configured policies. A configuration that loads contains only valid policies.
-    fn configured(&self) -> Result<Vec<Found>, CliError> {
+    fn configured(&self) -> Result<Vec<FileResult>, CliError> {
         let settings = setup::settings(&self.config)?;
         let named = settings.policies.iter().map(|(name, policy)| (name.clone(), policy));
         let in_place = settings
@@ -82,13 +83,13 @@ impl Check {
             .values()
             .filter(|agent| !settings.policies.values().any(|known| Arc::ptr_eq(known, &agent.policy)));
         let in_place = in_place.map(|agent| (format!("agent {}", agent.name), &agent.policy));
-        let found = |(place, policy): (String, &Arc<Policy>)| Found { place, policy: Ok((**policy).clone()) };
+        let found = |(place, policy): (String, &Arc<Policy>)| FileResult { place, policy: Ok((**policy).clone()) };
         Ok(named.chain(in_place).map(found).collect())
     }
 }
 
-impl Found {
-    fn tell(&self, out: &mut Output) {
+impl FileResult {
+    fn print(&self, out: &mut Output) {
         match &self.policy {
             Ok(policy) => {
                 let paint = out.paint();
@@ -111,10 +112,10 @@ impl Found {
                 "place": self.place, "ok": true, "name": policy.name, "version": policy.version,
                 "default": policy.fallback, "rules": policy.rules.len(), "examples": examples(policy),
                 "without_examples": without_examples(policy), "across_servers": crossing(policy), "warnings": doubts(policy),
-                "faults": [],
+                "errors": [],
             }),
             Err(error) => json!({
-                "place": self.place, "ok": false, "faults": error.faults().map(fault).collect::<Vec<Value>>(),
+                "place": self.place, "ok": false, "errors": error.faults().map(fault).collect::<Vec<Value>>(),
             }),
         }
     }
@@ -143,7 +144,7 @@ fn in_words(policy: &Policy) -> String {
     if !crossing.is_empty() {
         let crossing = crossing.join(", ");
         words.push(format!(
-            "allowed for any server, because `*` in `tool` also matches server names: {crossing} (write `server` and `named`)"
+            "allowed for any server, because `*` in `tool` also matches server names: {crossing} (write `server` and `tool_name`)"
         ));
     }
     words.join("; ")
@@ -155,7 +156,7 @@ fn crossing(policy: &Policy) -> Vec<&str> {
         let wanted = rule.conditions();
         let by_part = wanted.tool.as_ref().is_some_and(|tool| tool.contains('*') && tool != "*" && tool != "ext_*");
         let is_bound =
-            wanted.server.is_some() || wanted.named.is_some() || wanted.origin.as_deref() == Some("external");
+            wanted.server.is_some() || wanted.tool_name.is_some() || wanted.origin.as_deref() == Some("external");
         rule.verdict == Verdict::Allow && by_part && !is_bound
     };
     policy.rules.iter().filter(crosses).map(|rule| rule.id.as_str()).collect()

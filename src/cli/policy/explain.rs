@@ -57,7 +57,7 @@ pub(super) struct Explain {
     file: Option<PathBuf>,
 
     #[command(flatten)]
-    made_up: MadeUp,
+    made_up: HypotheticalTool,
 
     /// Prints JSON
     #[arg(long)]
@@ -67,7 +67,7 @@ pub(super) struct Explain {
 /// Flags of a hypothetical tool, which no server has to provide.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "A hypothetical tool")]
-struct MadeUp {
+struct HypotheticalTool {
     /// An MCP tool of this server, whether or not it is configured
     #[arg(long, value_name = "ID", conflicts_with = "external")]
     server: Option<String>,
@@ -125,7 +125,7 @@ impl Explain {
         if self.json {
             out.pretty(&as_json(&policy, &subject, &judgement, &findings));
         } else {
-            tell(&policy, &subject, &judgement, &findings, out);
+            print_explanation(&policy, &subject, &judgement, &findings, out);
         }
         Ok(Exit::Done)
     }
@@ -159,7 +159,7 @@ impl Explain {
     }
 }
 
-impl MadeUp {
+impl HypotheticalTool {
     /// A note that the server is not configured, which may be intended or a typo.
     fn unknown_server(&self, settings: &Settings) -> Option<String> {
         let id = self.server.as_deref().filter(|id| !settings.servers.contains_key(&ServerId::from(*id)))?;
@@ -195,7 +195,7 @@ impl MadeUp {
     }
 }
 
-fn tell(
+fn print_explanation(
     policy: &Policy,
     subject: &Subject<'_>,
     judgement: &Judgement,

@@ -58,7 +58,7 @@ impl Script {
 #[cfg(test)]
 impl Console for Script {
     fn say(&mut self, text: &str) -> io::Result<()> {
-        self.shown.push_str(&crate::cli::terminal_escape::shown(text, crate::cli::paint::Paint::Plain));
+        self.shown.push_str(&crate::cli::terminal_escape::escape(text, crate::cli::paint::Paint::Plain));
         self.shown.push('\n');
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Console for Script {
     }
 
     fn line(&mut self, question: &str, _: Accepts) -> io::Result<Option<Entry>> {
-        self.shown.push_str(&crate::cli::terminal_escape::shown(question, crate::cli::paint::Paint::Plain));
+        self.shown.push_str(&crate::cli::terminal_escape::escape(question, crate::cli::paint::Paint::Plain));
         Ok(self.entries.next())
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! A paste of several lines is one answer to a text question, and is rejected where a single letter decides.
 
-mod asking;
 mod console;
+mod question;
 #[cfg(not(unix))]
 #[path = "plain.rs"]
 mod terminal;
@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal as _};
 
 use self::console::{Accepts, Console, Entry};
 use self::terminal::Terminal;
-pub(super) use self::terminal::{Restored, Withdrawal};
+pub(super) use self::terminal::{TerminalGuard, Withdrawal};
 use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, block, compact};
 use super::view;

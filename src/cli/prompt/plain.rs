@@ -13,7 +13,7 @@ pub(in crate::cli) struct Terminal;
 pub(in crate::cli) struct Withdrawal;
 
 /// A guard without effect: there is no terminal mode to restore.
-pub(in crate::cli) struct Restored;
+pub(in crate::cli) struct TerminalGuard;
 
 impl Terminal {
     pub(super) fn open() -> Option<Self> {
@@ -27,7 +27,7 @@ impl Terminal {
 
 impl Console for Terminal {
     fn say(&mut self, text: &str) -> io::Result<()> {
-        writeln!(io::stderr(), "{}", terminal_escape::shown(text, Paint::Plain))
+        writeln!(io::stderr(), "{}", terminal_escape::escape(text, Paint::Plain))
     }
 
     fn discard_typed_ahead(&mut self) -> io::Result<()> {
@@ -35,7 +35,7 @@ impl Console for Terminal {
     }
 
     fn line(&mut self, question: &str, _: Accepts) -> io::Result<Option<Entry>> {
-        write!(io::stderr(), "{}", terminal_escape::shown(question, Paint::Plain))?;
+        write!(io::stderr(), "{}", terminal_escape::escape(question, Paint::Plain))?;
         io::stderr().flush()?;
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line)?;

@@ -11,7 +11,7 @@ use crate::cli::interrupt::Interrupts;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::view::{AnswerPlacement, LiveView, Look, Shown};
+use crate::cli::view::{AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
 use crate::core::id::RunId;
 use crate::core::lifecycle::{Content, Lifecycle};
 use crate::core::run::{Event, JournalEntry};
@@ -74,7 +74,7 @@ struct View {
 
 impl View {
     fn new(run: &RunId, json: bool, out: &Output) -> Self {
-        let look = Look { paint: out.paint(), width: out.width() };
+        let look = DisplaySettings { paint: out.paint(), width: out.width() };
         let live_view = (!json).then(|| LiveView::new(look, AnswerPlacement::InStory));
         Self { lifecycle: Lifecycle::new(run.clone(), Content::Include), live_view }
     }
@@ -83,8 +83,8 @@ impl View {
         for event in self.lifecycle.observe(recorded) {
             match &mut self.live_view {
                 None => out.json(&event),
-                Some(live_view) => live_view.tell(&event).into_iter().for_each(|shown| match shown {
-                    Shown::Line(text) | Shown::Fragment(text) => out.line(text),
+                Some(live_view) => live_view.render(&event).into_iter().for_each(|shown| match shown {
+                    LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.line(text),
                 }),
             }
         }

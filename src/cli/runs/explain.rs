@@ -8,7 +8,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
-use crate::cli::view::{Explanation, Look};
+use crate::cli::view::{DisplaySettings, Explanation};
 use crate::ports::GrantFilter;
 
 /// Explain a run: why each tool was available or withheld, and why each call ran or did not
@@ -43,7 +43,7 @@ impl Explain {
             out.pretty(&explanation);
             return Ok(());
         }
-        let look = Look { paint: out.paint(), width: out.width() };
+        let look = DisplaySettings { paint: out.paint(), width: out.width() };
         explanation.draw(look).into_iter().for_each(|line| out.line(line));
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::follow::Display;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
-use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::core::chat::Message;
 use crate::core::run::TighterLimits;
 use crate::core::trace::Trace;
@@ -57,7 +57,7 @@ pub(super) struct Fork {
     quiet: bool,
 
     #[command(flatten)]
-    changes: Changes,
+    changes: ConfigOverrides,
 
     #[command(flatten)]
     caller: Caller,

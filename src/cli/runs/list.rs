@@ -67,7 +67,7 @@ impl List {
         let is_blocked = |row: &&RunRow| !row.status.is_ended() && !agents.contains(&row.agent);
         let blocked = |row| Some(row).filter(is_blocked).map(|row| no_such_agent(&row.agent));
         if self.json {
-            rows.iter().for_each(|row| out.json(&Listed { row, blocked: blocked(row) }));
+            rows.iter().for_each(|row| out.json(&RunListRow { row, blocked: blocked(row) }));
         } else if rows.is_empty() {
             out.note("no runs; `toolgate run \"…\"` starts one");
         } else {
@@ -83,7 +83,7 @@ impl List {
 
 /// A row of `--json`.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct RunListRow<'a> {
     #[serde(flatten)]
     row: &'a RunRow,
     /// Why the run cannot resume with this configuration.

@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::interrupt::{Interrupt, Interrupts};
 use crate::cli::output::Output;
-use crate::cli::setup::{self, Changes, ConfigFlag};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::count;
 
 /// Resume orphaned runs, whose processes died
@@ -17,7 +17,7 @@ pub(super) struct Recover {
     config: ConfigFlag,
 
     #[command(flatten)]
-    changes: Changes,
+    changes: ConfigOverrides,
 }
 
 impl Recover {

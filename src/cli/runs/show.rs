@@ -8,8 +8,8 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::run_arg::find;
-use crate::cli::setup::{self, Changes, ConfigFlag};
-use crate::cli::view::{Look, Picture, what_is_owed};
+use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
+use crate::cli::view::{DisplaySettings, RunSummary, pending_lines};
 use crate::core::tool::escape_untrusted;
 use crate::runner::Report;
 
@@ -29,7 +29,7 @@ pub(super) struct Show {
 
 /// A report as JSON.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ReportJson<'a> {
     #[serde(flatten)]
     report: &'a Report,
     /// Why the run cannot resume with this configuration.
@@ -50,20 +50,20 @@ impl Show {
         let report = app.runner.report(&run).await?;
         let blocked = app.runner.blocked(&run, &app.runner.load(&run).await?).map(|error| error.to_string());
         if self.json {
-            out.pretty(&Shown { report: &report, blocked });
+            out.pretty(&ReportJson { report: &report, blocked });
             return Ok(());
         }
         let journal = app.runner.journal(&run).await?;
-        let look = Look { paint: out.paint(), width: out.width() };
-        let lines = Picture::of(&journal).map(|picture| picture.draw(&report, look)).unwrap_or_default();
+        let look = DisplaySettings { paint: out.paint(), width: out.width() };
+        let lines = RunSummary::of(&journal).map(|picture| picture.draw(&report, look)).unwrap_or_default();
         lines.iter().for_each(|line| out.line(line));
         if let Some(blocked) = blocked {
             let remedy = format!("configure it again, or end the run with `toolgate runs cancel {run}`");
             out.line(look.paint.yellow(format!("blocked: {}; {remedy}", escape_untrusted(&blocked))));
         }
         if !report.pending.is_empty() {
-            let again = setup::again(&self.config, &Changes::default());
-            what_is_owed(&run, &report.pending, &again, look).iter().for_each(|line| out.line(line));
+            let again = setup::again(&self.config, &ConfigOverrides::default());
+            pending_lines(&run, &report.pending, &again, look).iter().for_each(|line| out.line(line));
         }
         Ok(())
     }

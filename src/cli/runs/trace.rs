@@ -11,7 +11,7 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
-use crate::cli::view::{Look, Waterfall};
+use crate::cli::view::{DisplaySettings, Waterfall};
 use crate::core::error::ErrorCode;
 use crate::core::id::RunId;
 use crate::core::run::{Event, JournalEntry, Status};
@@ -55,10 +55,10 @@ impl TraceOf {
         }
         // The waterfall shows no content.
         let silent = SpanContent { hide_inputs: true, hide_outputs: true, ..SpanContent::default() };
-        let look = Look { paint: out.paint(), width: out.width() };
+        let look = DisplaySettings { paint: out.paint(), width: out.width() };
         let is_running = app.runner.report(&run).await?.status == Status::Running;
         let waterfall = Waterfall::of(spans(app, &run, journal, silent));
-        let waterfall = if is_running { waterfall.going_on() } else { waterfall };
+        let waterfall = if is_running { waterfall.unfinished() } else { waterfall };
         waterfall.draw(look).iter().for_each(|line| out.line(line));
         Ok(())
     }
@@ -68,7 +68,7 @@ fn send(app: &App, run: &RunId, journal: Vec<JournalEntry>, out: &mut Output) ->
     let journal: Vec<JournalEntry> = journal.into_iter().map(recorded_as_sampled).collect();
     let nowhere = || {
         let remedy = "set `telemetry.otlp_endpoint` or OTEL_EXPORTER_OTLP_ENDPOINT";
-        CliError::told(ErrorCode::Configuration, format!("there is no collector to send spans to: {remedy}"))
+        CliError::new(ErrorCode::Configuration, format!("there is no collector to send spans to: {remedy}"))
     };
     let spans = app.send_spans_again(run, &journal).ok_or_else(nowhere)?;
     out.line(format!("{} of {run}", count(spans, "span")));

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::Look;
+use super::DisplaySettings;
 use super::approval::{by_way_of, clock, marked};
-use super::reach::reach;
-use super::spent::{Gaps, spent, spent_in_vain, total};
+use super::approval_scope::reach;
+use super::usage::{MissingUsage, spent, spent_in_vain, total};
 use super::words::{in_words, kept_line, left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
 use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
-use crate::core::run::{self, Granted, Rejection, ToolAccess};
+use crate::core::run::{self, Rejection, ToolAccess, ToolGrant};
 use crate::core::tool::{LeftOut, Problem, ToolName, escape_untrusted};
 
 /// Output to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Shown {
+pub(in crate::cli) enum LiveOutput {
     /// A whole line.
     Line(String),
     /// A part of a line that continues.
@@ -34,14 +34,14 @@ pub(in crate::cli) enum AnswerPlacement {
 /// The live view. It keeps only the state that affects the next line.
 #[derive(Debug)]
 pub(in crate::cli) struct LiveView {
-    look: Look,
+    look: DisplaySettings,
     answer: AnswerPlacement,
     /// The kind of the fragments since the last whole line.
     streaming: Option<Stream>,
     /// Whether the text of this turn was already streamed.
     streamed: bool,
     /// Usage that attempts did not report.
-    gaps: Gaps,
+    gaps: MissingUsage,
 }
 
 /// The prefix of each line of model text, so that no such line can imitate output of the program.
@@ -55,18 +55,18 @@ enum Stream {
 
 impl LiveView {
     /// Creates an empty live view.
-    pub(in crate::cli) fn new(look: Look, answer: AnswerPlacement) -> Self {
-        Self { look, answer, streaming: None, streamed: false, gaps: Gaps::default() }
+    pub(in crate::cli) fn new(look: DisplaySettings, answer: AnswerPlacement) -> Self {
+        Self { look, answer, streaming: None, streamed: false, gaps: MissingUsage::default() }
     }
 
     /// The output for one event.
-    pub(in crate::cli) fn tell(&mut self, event: &LifecycleEvent) -> Vec<Shown> {
+    pub(in crate::cli) fn render(&mut self, event: &LifecycleEvent) -> Vec<LiveOutput> {
         if let LifecycleKind::Fragment(delta) = &event.fact {
             return self.fragment(delta);
         }
         let mut shown = self.end_of_stream();
         self.note(event);
-        shown.extend(self.lines(event).into_iter().map(Shown::Line));
+        shown.extend(self.lines(event).into_iter().map(LiveOutput::Line));
         shown
     }
 
@@ -81,8 +81,8 @@ impl LiveView {
     }
 
     /// Ends an unfinished line, if there is one.
-    pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<Shown> {
-        self.streaming.take().map(|_| Shown::Line(String::new())).into_iter().collect()
+    pub(in crate::cli) fn end_of_stream(&mut self) -> Vec<LiveOutput> {
+        self.streaming.take().map(|_| LiveOutput::Line(String::new())).into_iter().collect()
     }
 
     fn lines(&mut self, event: &LifecycleEvent) -> Vec<String> {
@@ -93,7 +93,7 @@ impl LiveView {
                     format!("agent {agent} · model {model} · session {}", escape_untrusted(session_id.as_str()));
                 let mut lines = vec![format!("{} {}", paint.bold("run"), paint.bold(&event.run_id))];
                 lines.push(paint.dim(about));
-                lines.extend(input.iter().map(|text| self.said(text)));
+                lines.extend(input.iter().map(|text| self.quote(text)));
                 lines
             }
             LifecycleKind::Resumed { .. } => {
@@ -154,9 +154,9 @@ impl LiveView {
                 problems.iter().map(|problem| self.does_not_fit("the answer", problem)).collect()
             }
             LifecycleKind::OutputValidated => vec![format!("  {} the answer is valid", paint.green("✓"))],
-            LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.said(text)).collect(),
+            LifecycleKind::MessageAdded { text } => text.iter().map(|text| self.quote(text)).collect(),
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
-                vec![self.asked(&paint.cyan("→"), call, "")]
+                vec![self.request_line(&paint.cyan("→"), call, "")]
             }
             LifecycleKind::McpCompleted { call, duration_ms, is_error, result, kept, problems, .. } => {
                 let took = duration_ms.map(duration).unwrap_or_default();
@@ -170,16 +170,16 @@ impl LiveView {
             }
             LifecycleKind::InputRequested { call, messages, .. }
             | LifecycleKind::InputRequired { call, messages, .. } => {
-                let mut lines = vec![self.asked(&paint.yellow("?"), call, ": its server needs input")];
+                let mut lines = vec![self.request_line(&paint.yellow("?"), call, ": its server needs input")];
                 let told = messages.iter().flatten().flat_map(|message| gutter(message));
                 lines.extend(told.map(|line| format!("    {line}")));
                 lines
             }
             LifecycleKind::ApprovalExpired { call } => {
-                vec![self.asked(&paint.red("✗"), call, ": no decision in time")]
+                vec![self.request_line(&paint.red("✗"), call, ": no decision in time")]
             }
             LifecycleKind::PendingExpired { call } => {
-                vec![self.asked(&paint.red("✗"), call, ": no answer in time")]
+                vec![self.request_line(&paint.red("✗"), call, ": no answer in time")]
             }
             LifecycleKind::PendingExtended { call, until, by, .. } => {
                 vec![format!(
@@ -192,9 +192,11 @@ impl LiveView {
             }
             LifecycleKind::Drifted { call, changed, .. } => {
                 let what = format!(" is checked again: {} changed since it was cleared", changed.join(", "));
-                vec![self.asked(&paint.yellow("!"), call, &what)]
+                vec![self.request_line(&paint.yellow("!"), call, &what)]
             }
-            LifecycleKind::QuestionAsked { call } => vec![self.asked(&paint.yellow("?"), call, " asks you a question")],
+            LifecycleKind::QuestionAsked { call } => {
+                vec![self.request_line(&paint.yellow("?"), call, " asks you a question")]
+            }
             LifecycleKind::QuestionAnswered { call, by, via, answer } => {
                 let head = format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by));
                 let said = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
@@ -204,14 +206,14 @@ impl LiveView {
                 vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by))]
             }
             LifecycleKind::TaskStarted { call, task_id, .. } => {
-                vec![self.asked(
+                vec![self.request_line(
                     &paint.cyan("…"),
                     call,
                     &format!(" runs at its server as task {}", escape_untrusted(task_id)),
                 )]
             }
             LifecycleKind::ExternalRequested { call } => {
-                vec![self.asked(&paint.yellow("◆"), call, " waits for your application")]
+                vec![self.request_line(&paint.yellow("◆"), call, " waits for your application")]
             }
             LifecycleKind::ExternalCompleted { call, is_error, result, kept, .. } => {
                 let mut lines = vec![self.ended(call, *is_error, "from the caller", result.as_deref())];
@@ -221,7 +223,7 @@ impl LiveView {
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             LifecycleKind::ApprovalRequested { call, why, .. } => {
                 let because = paint.dim(format!("    because: {}", escape_untrusted(why)));
-                vec![self.asked(&paint.yellow("?"), call, " requires approval"), because]
+                vec![self.request_line(&paint.yellow("?"), call, " requires approval"), because]
             }
             LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
             // Pending items are listed with the commands that answer them, and invalid arguments appear as a rejection.
@@ -271,8 +273,18 @@ impl LiveView {
     }
 
     fn decided(&self, fact: &LifecycleKind) -> Option<String> {
-        let LifecycleKind::ApprovalDecided { call, answer, by, via, scope, covers, expires_at, edited, reason, policy } =
-            fact
+        let LifecycleKind::ApprovalDecided {
+            call,
+            answer,
+            by,
+            via,
+            scope,
+            coverage,
+            expires_at,
+            edited,
+            reason,
+            policy,
+        } = fact
         else {
             return None;
         };
@@ -280,7 +292,7 @@ impl LiveView {
             run::DecisionKind::Approve => (self.look.paint.green("✓"), "approved"),
             run::DecisionKind::Deny => (self.look.paint.red("✗"), "denied"),
         };
-        let reach = reach(*scope, *covers, *expires_at);
+        let reach = reach(*scope, *coverage, *expires_at);
         let edited = if *edited { ", arguments edited" } else { "" };
         let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
         let how = by_way_of(*via);
@@ -288,7 +300,7 @@ impl LiveView {
         Some(format!("  {mark} {} {word}{reach} by {} {how}{edited}{policy}{why}", call.name, escape_untrusted(by)))
     }
 
-    fn asked(&self, mark: &str, call: &CallRef, remark: &str) -> String {
+    fn request_line(&self, mark: &str, call: &CallRef, remark: &str) -> String {
         let used = call.name.chars().count() + remark.chars().count() + 6;
         let arguments = call.arguments.as_ref().map(|value| compact(value, self.look.room(used))).unwrap_or_default();
         format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
@@ -312,7 +324,7 @@ impl LiveView {
         format!("  {} {what} does not fit: {place}{message}", self.look.paint.red("✗"))
     }
 
-    fn said(&self, text: &str) -> String {
+    fn quote(&self, text: &str) -> String {
         let mark = self.look.paint.bold(">");
         text.trim_end().split('\n').map(|line| format!("{mark} {line}")).collect::<Vec<_>>().join("\n")
     }
@@ -324,7 +336,7 @@ impl LiveView {
         if word.is_empty() { self.look.paint.dim(about) } else { format!("{word}: {}", self.look.paint.dim(about)) }
     }
 
-    fn fragment(&mut self, delta: &Delta) -> Vec<Shown> {
+    fn fragment(&mut self, delta: &Delta) -> Vec<LiveOutput> {
         if self.answer == AnswerPlacement::Apart {
             return Vec::new();
         }
@@ -333,18 +345,18 @@ impl LiveView {
             Delta::Reasoning { text } => self.stream(Stream::Reasoning, text),
             Delta::Progress { progress, .. } => {
                 let mut shown = self.end_of_stream();
-                shown.push(Shown::Line(self.look.paint.dim(format!("    … {}", in_words(progress)))));
+                shown.push(LiveOutput::Line(self.look.paint.dim(format!("    … {}", in_words(progress)))));
                 shown
             }
         }
     }
 
-    fn stream(&mut self, stream: Stream, text: &str) -> Vec<Shown> {
+    fn stream(&mut self, stream: Stream, text: &str) -> Vec<LiveOutput> {
         let mut shown = if self.streaming == Some(stream) { Vec::new() } else { self.end_of_stream() };
         let mark = if self.streaming.is_none() { GUTTER } else { "" };
         self.streaming = Some(stream);
         let text = format!("{mark}{}", text.replace('\n', &format!("\n{GUTTER}")));
-        shown.push(Shown::Fragment(match stream {
+        shown.push(LiveOutput::Fragment(match stream {
             Stream::Text => {
                 self.streamed = true;
                 text
@@ -356,7 +368,7 @@ impl LiveView {
 }
 
 /// The tools with grants, each with the calls that the grants cover.
-fn covered(granted: &[Granted]) -> impl Iterator<Item = String> {
+fn covered(granted: &[ToolGrant]) -> impl Iterator<Item = String> {
     let mut tools: BTreeMap<&ToolName, (bool, usize)> = BTreeMap::new();
     for granted in granted {
         let (any, some) = tools.entry(&granted.tool).or_default();

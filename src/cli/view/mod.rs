@@ -1,28 +1,28 @@
 //! Views of a run. Pure: they turn lifecycle events, journals and pending items into lines and do not print them.
 
 mod approval;
-mod asked;
+mod approval_scope;
 mod explain;
 mod live_view;
 mod pending;
-mod reach;
+mod question;
 mod show;
-mod spent;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod waterfall;
 mod words;
 
 pub(super) use approval::{
     because, by_way_of, circumstances, clock, origin, pretty, second_look_at_arguments, term, whole,
 };
-pub(super) use asked::{answering, question_lines};
 pub(super) use explain::Explanation;
-pub(super) use live_view::{AnswerPlacement, LiveView, Shown};
-pub(super) use pending::{Again, what_is_owed};
-pub(super) use spent::{Gaps, Spent, dollars, tokens};
-pub(super) use summary::Picture;
+pub(super) use live_view::{AnswerPlacement, LiveOutput, LiveView};
+pub(super) use pending::{RepeatedFlags, pending_lines};
+pub(super) use question::{answering, question_lines};
+pub(super) use summary::RunSummary;
+pub(super) use usage::{MissingUsage, UsageJson, dollars, tokens};
 pub(super) use waterfall::Waterfall;
 pub(super) use words::{findings, in_words, left_out_line, media_line};
 
@@ -30,14 +30,14 @@ use super::paint::Paint;
 
 /// Display settings.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct DisplaySettings {
     /// Coloured or plain.
     pub(super) paint: Paint,
     /// The number of columns.
     pub(super) width: usize,
 }
 
-impl Look {
+impl DisplaySettings {
     /// The columns that remain after `used` columns; never too few to show anything.
     pub(super) fn room(self, used: usize) -> usize {
         self.width.saturating_sub(used).max(24)

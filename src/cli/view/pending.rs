@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Look;
+use super::DisplaySettings;
 use super::approval::{circumstances, term, whole};
-use super::asked::{answering, question_lines};
+use super::question::{answering, question_lines};
 use crate::cli::binding_digest;
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
@@ -15,12 +15,12 @@ use crate::core::tool::{TaskHandle, escape_untrusted};
 
 /// The flags of this command that a further command on the same run needs too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Again {
+pub(in crate::cli) struct RepeatedFlags {
     config: Vec<String>,
     changes: Vec<String>,
 }
 
-impl Again {
+impl RepeatedFlags {
     /// Creates it from words, one for each flag or value: `config` names the configuration, `changes` overrides it.
     pub(in crate::cli) fn new(config: Vec<String>, changes: Vec<String>) -> Self {
         Self { config, changes }
@@ -49,10 +49,15 @@ fn line<'a>(words: &[&'a str], flags: impl Iterator<Item = &'a String>) -> Strin
 const MARGIN: &str = "              ";
 
 /// The pending items, and one command that settles them all.
-pub(in crate::cli) fn what_is_owed(run: &RunId, items: &[PendingItem], again: &Again, look: Look) -> Vec<String> {
+pub(in crate::cli) fn pending_lines(
+    run: &RunId,
+    items: &[PendingItem],
+    again: &RepeatedFlags,
+    look: DisplaySettings,
+) -> Vec<String> {
     let (paint, now) = (look.paint, Timestamp::now());
     let mut lines = vec![paint.yellow(format!("pending: the run waits for {}", how_many(items)))];
-    lines.extend(items.iter().flat_map(|item| owed(item, look, now)));
+    lines.extend(items.iter().flat_map(|item| item_lines(item, look, now)));
     let resume = ["resume", run.as_str()];
     let given: Vec<String> = items.iter().flat_map(|item| settling(run, item)).collect();
     if given.is_empty() {
@@ -88,13 +93,14 @@ fn otherwise(items: &[PendingItem]) -> impl Iterator<Item = String> {
 }
 
 /// The command for the narrowest approval that avoids the next question.
-fn for_longer(run: &RunId, item: &PendingItem, again: &Again) -> Option<String> {
-    let seen = binding_digest::short(run, item)?;
-    let words = ["approvals", "approve", run.as_str(), item.call_id().as_str(), "--seen", &seen, "--scope", "session"];
+fn for_longer(run: &RunId, item: &PendingItem, again: &RepeatedFlags) -> Option<String> {
+    let digest = binding_digest::short(run, item)?;
+    let words =
+        ["approvals", "approve", run.as_str(), item.call_id().as_str(), "--digest", &digest, "--scope", "session"];
     Some(format!("or approve it, and the same call for the rest of the session:\n  {}", again.command(&words)))
 }
 
-fn owed(item: &PendingItem, look: Look, now: Timestamp) -> Vec<String> {
+fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<String> {
     let call = escape_untrusted(item.call_id().as_str());
     let shown = |value: &Value, used: usize| look.paint.dim(compact(value, look.room(used)));
     match item {
@@ -131,7 +137,7 @@ fn owed(item: &PendingItem, look: Look, now: Timestamp) -> Vec<String> {
         PendingItem::Task { name, arguments, task, .. } => {
             let head = format!("  task of     {call}  {name}");
             let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
-            vec![format!("{head} {arguments}"), format!("{MARGIN}{}", told(task))]
+            vec![format!("{head} {arguments}"), format!("{MARGIN}{}", describe_task(task))]
         }
     }
 }
@@ -142,7 +148,7 @@ fn hung(text: &str) -> String {
 }
 
 /// Describes a task in one line.
-fn told(task: &TaskHandle) -> String {
+fn describe_task(task: &TaskHandle) -> String {
     let every = task.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
     let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
     format!("runs at its server as {}{every}{message}", escape_untrusted(&task.id))
@@ -153,8 +159,9 @@ fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
     match item {
         PendingItem::Approval { call_id, .. } => {
             // The digest binds the approval to the call shown above, so that it cannot approve a different call.
-            let seen = binding_digest::short(run, item).map(|seen| ["--seen".into(), format!("{call_id}={seen}")]);
-            ["--approve".into(), call_id.to_string()].into_iter().chain(seen.into_iter().flatten()).collect()
+            let digest =
+                binding_digest::short(run, item).map(|digest| ["--digest".into(), format!("{call_id}={digest}")]);
+            ["--approve".into(), call_id.to_string()].into_iter().chain(digest.into_iter().flatten()).collect()
         }
         PendingItem::ExternalResult { call_id, result_schema, .. } => {
             let result = result_schema.as_ref().map(|schema| terminal_escape::json_word(&example(schema)));
@@ -240,8 +247,8 @@ mod tests {
         let task =
             TaskHandle { id: "t7".into(), message: Some("in the oven".into()), poll_ms: Some(5_000), ttl_ms: None };
         let task = PendingItem::Task { call_id: "c2".into(), origin, name, arguments, task };
-        let look = Look { paint: crate::cli::paint::Paint::Plain, width: 100 };
-        let told = |items: &[PendingItem]| what_is_owed(&"run_1".into(), items, &Again::default(), look);
+        let look = DisplaySettings { paint: crate::cli::paint::Paint::Plain, width: 100 };
+        let lines = |items: &[PendingItem]| pending_lines(&"run_1".into(), items, &RepeatedFlags::default(), look);
         let both = [
             "pending: the run waits for 1 answer and 1 task",
             "  answers for c1  mcp_shop_book {\"to\":\"Oslo\"}",
@@ -253,15 +260,15 @@ mod tests {
             "  (or --decline c1)",
             "  (tasks are polled each time; --wait waits for them)",
         ];
-        assert_eq!(told(&[input, task.clone()]), both);
-        let waiting = told(&[task]);
+        assert_eq!(lines(&[input, task.clone()]), both);
+        let waiting = lines(&[task]);
         assert_eq!(waiting[0], "pending: the run waits for 1 task");
         assert_eq!(waiting[3], "no answer is required; wait for it with:\n  toolgate resume run_1 --wait");
     }
 
     #[test]
     fn a_command_repeats_the_flags_that_the_run_was_started_with() {
-        let again = Again::new(vec!["--config".into(), "my file.yaml".into()], Vec::new());
+        let again = RepeatedFlags::new(vec!["--config".into(), "my file.yaml".into()], Vec::new());
         assert_eq!(again.command(&["runs", "show", "run_1"]), "toolgate runs show run_1 --config 'my file.yaml'");
     }
 }

@@ -1,8 +1,8 @@
 //! Text form of a run summary: a header, the turns and the state of the run.
 
-use super::Look;
-use super::spent::{spent, spent_in_vain, total};
-use super::summary::{Call, Pause, Picture, Turn};
+use super::DisplaySettings;
+use super::summary::{Call, Pause, RunSummary, Turn};
+use super::usage::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
 use crate::core::chat::Part;
@@ -11,9 +11,9 @@ use crate::core::run::{CallVerdict, Status, ToolAccess};
 use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::runner::Report;
 
-impl Picture {
+impl RunSummary {
     /// The lines of the summary.
-    pub(in crate::cli) fn draw(&self, report: &Report, look: Look) -> Vec<String> {
+    pub(in crate::cli) fn draw(&self, report: &Report, look: DisplaySettings) -> Vec<String> {
         let mut lines = self.header(report, look);
         lines.push(String::new());
         lines.push(quoted(&self.started.input.text()));
@@ -28,7 +28,7 @@ impl Picture {
         lines
     }
 
-    fn header(&self, report: &Report, look: Look) -> Vec<String> {
+    fn header(&self, report: &Report, look: DisplaySettings) -> Vec<String> {
         let paint = look.paint;
         let took = u64::try_from(self.last.duration_since(self.began).as_millis()).unwrap_or(0);
         let mut lines = vec![format!("{}  {}", paint.bold(&report.run_id), status(report.status, look))];
@@ -58,7 +58,7 @@ impl Picture {
 
 impl Turn {
     /// The lines of a turn. `preferred` is the primary model; another model is shown as a fallback.
-    fn draw(&self, number: usize, preferred: &ModelName, look: Look) -> Vec<String> {
+    fn draw(&self, number: usize, preferred: &ModelName, look: DisplaySettings) -> Vec<String> {
         let paint = look.paint;
         let mut about: Vec<String> = match self.took_ms {
             Some(took) => vec![duration(took), spent(&self.usage)],
@@ -85,7 +85,7 @@ impl Turn {
 }
 
 impl Call {
-    fn draw(&self, look: Look) -> Vec<String> {
+    fn draw(&self, look: DisplaySettings) -> Vec<String> {
         let paint = look.paint;
         let mark = match &self.end {
             Some((_, outcome)) if outcome.is_error() => paint.red("✗"),
@@ -105,7 +105,7 @@ impl Call {
         lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
         let outcome = self.end.iter().map(|(_, outcome)| outcome);
         lines.extend(
-            outcome.clone().flat_map(|outcome| outcome.kept()).map(|kept| format!("      {}", kept_line(kept))),
+            outcome.clone().flat_map(|outcome| outcome.stored()).map(|kept| format!("      {}", kept_line(kept))),
         );
         lines.extend(outcome.flat_map(|outcome| outcome.problems()).map(|problem| {
             let told = one_line(&problem.message, look.room(50));
@@ -119,7 +119,7 @@ impl Call {
     }
 
     /// The edited and the original arguments, each on its own line because they need the room.
-    fn edit(&self, look: Look) -> Vec<String> {
+    fn edit(&self, look: DisplaySettings) -> Vec<String> {
         let Some(edited) = &self.edited else { return Vec::new() };
         let quoted = |head: String, arguments: &Arguments| {
             let room = look.room(head.chars().count() + 7);
@@ -130,10 +130,10 @@ impl Call {
     }
 
     /// The result that the model received, in one line.
-    fn answer(&self, look: Look) -> Option<String> {
+    fn answer(&self, look: DisplaySettings) -> Option<String> {
         let room = look.room(6).min(COMPACT);
         if let Some((_, outcome)) = &self.end {
-            return Some(format!("| {}", one_line(&said(outcome), room)));
+            return Some(format!("| {}", one_line(&outcome_text(outcome), room)));
         }
         match &self.verdict {
             Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(why_rejected(message, room)),
@@ -164,11 +164,11 @@ fn quoted(text: &str) -> String {
     text.split('\n').map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn said(outcome: &Outcome) -> String {
+fn outcome_text(outcome: &Outcome) -> String {
     outcome.content().iter().filter_map(Part::as_text).collect()
 }
 
-fn status(status: Status, look: Look) -> String {
+fn status(status: Status, look: DisplaySettings) -> String {
     let paint = look.paint;
     match status {
         Status::Completed => paint.green(status.as_str()),
@@ -177,7 +177,7 @@ fn status(status: Status, look: Look) -> String {
     }
 }
 
-fn ending(report: &Report, look: Look) -> Vec<String> {
+fn ending(report: &Report, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
     match (&report.error, report.status) {
         (Some(error), _) => vec![format!("{} {}", paint.red("ended:"), block(&error.to_string()))],

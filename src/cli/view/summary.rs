@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::approval::{by_way_of, marked};
-use super::reach::reach;
-use super::spent::Gaps;
+use super::approval_scope::reach;
+use super::usage::MissingUsage;
 use crate::core::chat::{Media, Part, Usage};
 use crate::core::id::{CallId, ModelName};
 use crate::core::run::{
@@ -17,7 +17,7 @@ use crate::core::tool::{Arguments, ElicitationRequest, LeftOut, Outcome, TaskHan
 
 /// The summary of a run.
 #[derive(Debug)]
-pub(in crate::cli) struct Picture {
+pub(in crate::cli) struct RunSummary {
     pub(super) started: Arc<Started>,
     pub(super) began: Timestamp,
     pub(super) last: Timestamp,
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Picture {
     pub(super) turns: Vec<Turn>,
     pub(super) later_messages: Vec<(usize, String)>,
     /// Usage that attempts did not report.
-    pub(super) gaps: Gaps,
+    pub(super) gaps: MissingUsage,
 }
 
 /// A model reply and its calls.
@@ -58,7 +58,7 @@ pub(super) struct Call {
     /// The arguments with which the call was, or would be, sent.
     pub(super) arguments: Arguments,
     /// The edit of the arguments, if a person changed them.
-    pub(super) edited: Option<Edited>,
+    pub(super) edited: Option<ArgumentEdit>,
     pub(super) verdict: Option<CallVerdict>,
     pub(super) decision: Option<Decision>,
     pub(super) deferred: bool,
@@ -72,7 +72,7 @@ pub(super) struct Call {
 
 /// A person's edit of the arguments. It stays in effect if the call requires approval again.
 #[derive(Debug)]
-pub(super) struct Edited {
+pub(super) struct ArgumentEdit {
     /// The name of the person.
     pub(super) by: String,
     /// The model's original arguments.
@@ -93,7 +93,7 @@ pub(super) enum Pause {
     Task(Arc<TaskHandle>),
 }
 
-impl Picture {
+impl RunSummary {
     /// Summarizes a journal; `None` if it does not begin with `Started`.
     pub(in crate::cli) fn of(journal: &[JournalEntry]) -> Option<Self> {
         let first = journal.first()?;
@@ -106,7 +106,7 @@ impl Picture {
             left_out: Vec::new(),
             turns: Vec::new(),
             later_messages: Vec::new(),
-            gaps: Gaps::default(),
+            gaps: MissingUsage::default(),
         };
         journal.iter().for_each(|recorded| picture.add(recorded));
         Some(picture)
@@ -134,11 +134,11 @@ impl Picture {
                 self.executions += 1;
                 if limits.is_some() {
                     // The totals of a fork cover only its own part.
-                    self.gaps = Gaps::default();
+                    self.gaps = MissingUsage::default();
                 }
             }
             Event::ToolsListed { toolset } => self.left_out = toolset.left_out().to_vec(),
-            Event::ModelCalled { model, attempt, tool_access } => self.asked(model, *attempt, *tool_access, at),
+            Event::ModelCalled { model, attempt, tool_access } => self.model_called(model, *attempt, *tool_access, at),
             Event::ModelReplied { reply } => {
                 self.gaps.replied(&reply.usage);
                 let Some(turn) = self.turns.last_mut() else { return };
@@ -206,7 +206,7 @@ impl Picture {
         }
     }
 
-    fn asked(&mut self, model: &ModelName, attempt: u32, tool_access: ToolAccess, at: Timestamp) {
+    fn model_called(&mut self, model: &ModelName, attempt: u32, tool_access: ToolAccess, at: Timestamp) {
         let unanswered = self.turns.last_mut().filter(|turn| turn.took_ms.is_none() && attempt > 1);
         if let Some(turn) = unanswered {
             turn.attempts = attempt;
@@ -259,7 +259,7 @@ impl Call {
         if let Some(arguments) = &decision.edited_arguments {
             let before = std::mem::replace(&mut self.arguments, arguments.clone());
             let written = self.edited.take().map_or(before, |edited| edited.written);
-            self.edited = Some(Edited { by: decision.by.clone(), written });
+            self.edited = Some(ArgumentEdit { by: decision.by.clone(), written });
         }
     }
 
@@ -276,7 +276,7 @@ impl Call {
                 DecisionKind::Approve => "approved",
                 DecisionKind::Deny => "denied",
             };
-            let reach = reach(decision.scope, decision.covers, decision.expires_at);
+            let reach = reach(decision.scope, decision.coverage, decision.expires_at);
             let edited = if decision.edited_arguments.is_some() { ", edited" } else { "" };
             let policy = decision.binding.as_ref().and_then(|binding| binding.policy.as_ref());
             let policy = policy.map(|policy| format!(", {}", marked(policy))).unwrap_or_default();
@@ -295,7 +295,7 @@ impl Call {
                 format!("allowed, rule {rule}")
             }
             Some(CallVerdict::Run { by: Authorization::Policy { rule: None, .. } }) => "allowed".into(),
-            Some(CallVerdict::Run { by: Authorization::Person }) => "approved".into(),
+            Some(CallVerdict::Run { by: Authorization::HumanApproval }) => "approved".into(),
             Some(CallVerdict::Ask { .. }) => "requires approval".into(),
             Some(CallVerdict::Rejected { reason: Rejection::Deferred, .. }) => "deferred".into(),
             Some(CallVerdict::Rejected { reason, .. }) => format!("rejected, {}", reason.as_str().replace('_', " ")),

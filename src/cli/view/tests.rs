@@ -13,7 +13,7 @@ use crate::core::run::{self, Channel, Coverage, PendingItem, Rejection, Scope, S
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, Progress, ToolName};
 use crate::core::trace::TraceId;
 
-const LOOK: Look = Look { paint: Paint::Plain, width: 100 };
+const LOOK: DisplaySettings = DisplaySettings { paint: Paint::Plain, width: 100 };
 
 fn event(fact: LifecycleKind) -> LifecycleEvent {
     LifecycleEvent { seq: None, run_id: "run_1".into(), at: Some(Timestamp::UNIX_EPOCH), iteration: 1, fact }
@@ -107,7 +107,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             by: "kim".into(),
             via: Channel::Terminal,
             scope: Scope::Session,
-            covers: Coverage::Tool,
+            coverage: Coverage::Tool,
             expires_at: None,
             edited: true,
             policy: Some(PolicyMark { name: "default".into(), version: "1a2b".into() }),
@@ -153,10 +153,10 @@ fn busy_turn() -> Vec<LifecycleKind> {
 
 fn told(answer: AnswerPlacement, facts: Vec<LifecycleKind>) -> String {
     let mut live_view = LiveView::new(LOOK, answer);
-    let shown = facts.into_iter().flat_map(|fact| live_view.tell(&event(fact)));
+    let shown = facts.into_iter().flat_map(|fact| live_view.render(&event(fact)));
     let print = |shown| match shown {
-        Shown::Line(line) => format!("{line}\n"),
-        Shown::Fragment(text) => text,
+        LiveOutput::Line(line) => format!("{line}\n"),
+        LiveOutput::Fragment(text) => text,
     };
     shown.map(print).collect()
 }
@@ -200,23 +200,23 @@ fn a_total_without_an_attempt_is_shown_as_a_minimum() {
     };
     let mut live_view = LiveView::new(LOOK, AnswerPlacement::Apart);
     live_view.note(&event(unpriced));
-    let Some(Shown::Line(line)) = live_view.tell(&event(completed)).pop() else { panic!("one line") };
+    let Some(LiveOutput::Line(line)) = live_view.render(&event(completed)).pop() else { panic!("one line") };
     assert_eq!(line, "completed: 0 turns with tools, 120 → 30 tokens, at least $0.0012");
 }
 
 #[test]
 fn no_line_of_a_call_is_wider_than_the_terminal() {
     for width in [60, 100, 200] {
-        let look = Look { width, ..LOOK };
+        let look = DisplaySettings { width, ..LOOK };
         let mut live_view = LiveView::new(look, AnswerPlacement::InStory);
-        let shown = live_view.tell(&event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") }));
-        let Some(Shown::Line(line)) = shown.first() else { panic!("one line") };
+        let shown = live_view.render(&event(LifecycleKind::McpExecuting { call: call("mcp_shop_find") }));
+        let Some(LiveOutput::Line(line)) = shown.first() else { panic!("one line") };
         assert!(line.chars().count() <= width, "{width}: {line}");
     }
 }
 
 #[test]
-fn what_is_owed_comes_with_the_command_that_settles_it() {
+fn pending_items_come_with_the_command_that_settles_them() {
     let items = [
         PendingItem::Approval {
             call_id: "call_1".into(),
@@ -248,6 +248,6 @@ fn what_is_owed_comes_with_the_command_that_settles_it() {
             until: None,
         },
     ];
-    let again = Again::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());
-    insta::assert_snapshot!(what_is_owed(&"run_1".into(), &items, &again, LOOK).join("\n"));
+    let again = RepeatedFlags::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());
+    insta::assert_snapshot!(pending_lines(&"run_1".into(), &items, &again, LOOK).join("\n"));
 }

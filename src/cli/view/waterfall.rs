@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::{Look, clock};
+use super::{DisplaySettings, clock};
 use crate::cli::paint::Paint;
 use crate::cli::text::{count, duration, one_line};
 use crate::core::trace::TraceId;
@@ -43,7 +43,7 @@ struct Columns {
 
 /// The painting of spans.
 #[derive(Clone, Copy)]
-struct Inks {
+struct SpanColors {
     paint: Paint,
     /// Whether unfinished spans are still running.
     goes_on: bool,
@@ -75,12 +75,12 @@ impl Waterfall {
     }
 
     /// Marks the run as running, not pending or ended: unfinished spans are shown as under way.
-    pub(in crate::cli) fn going_on(self) -> Self {
+    pub(in crate::cli) fn unfinished(self) -> Self {
         Self { goes_on: true, ..self }
     }
 
     /// The lines of the waterfall, one per span.
-    pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
+    pub(in crate::cli) fn draw(&self, look: DisplaySettings) -> Vec<String> {
         let columns = self.columns(look.width);
         let mut lines = Vec::new();
         for (index, execution) in self.executions.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Waterfall {
             lines.extend(execution.draw(
                 columns,
                 (index + 1, self.executions.len()),
-                Inks { paint: look.paint, goes_on },
+                SpanColors { paint: look.paint, goes_on },
             ));
         }
         lines
@@ -100,7 +100,8 @@ impl Waterfall {
     fn columns(&self, width: usize) -> Columns {
         let spans =
             || self.executions.iter().flat_map(|execution| std::iter::once(&execution.root).chain(&execution.below));
-        let has_remarks = spans().any(|span| remark(span, Inks { paint: Paint::Plain, goes_on: false }).is_some());
+        let has_remarks =
+            spans().any(|span| remark(span, SpanColors { paint: Paint::Plain, goes_on: false }).is_some());
         let remark = if has_remarks && width >= 80 { REMARK } else { 0 };
         let room = width.saturating_sub(1 + TOOK + remark);
         let longest = spans().map(|span| name(span).chars().count() + 2).max().unwrap_or_default();
@@ -110,7 +111,7 @@ impl Waterfall {
 }
 
 impl Execution {
-    fn draw(&self, columns: Columns, (number, all): (usize, usize), inks: Inks) -> Vec<String> {
+    fn draw(&self, columns: Columns, (number, all): (usize, usize), inks: SpanColors) -> Vec<String> {
         let Span { trace, start, .. } = &self.root;
         let which = if all > 1 { format!("execution {number} of {all} · ") } else { String::new() };
         let spans = count(self.below.len() + 1, "span");
@@ -125,7 +126,7 @@ impl Execution {
     }
 }
 
-impl Inks {
+impl SpanColors {
     fn is_under_way(self, span: &Span) -> bool {
         self.goes_on && span.text(names::ERROR_TYPE) == Some("interrupted")
     }
@@ -151,7 +152,7 @@ impl Axis {
     }
 }
 
-fn line(branch: &str, span: &Span, axis: Axis, columns: Columns, inks: Inks) -> String {
+fn line(branch: &str, span: &Span, axis: Axis, columns: Columns, inks: SpanColors) -> String {
     // Without room for remarks, the label marks a failure.
     let mark = if columns.remark == 0 && inks.has_failed(span) { "✗ " } else { "" };
     let name = one_line(&format!("{mark}{}", name(span)), columns.label - branch.chars().count());
@@ -173,7 +174,7 @@ fn name(span: &Span) -> &str {
 }
 
 /// A bar in the color of the span kind; failed spans are red.
-fn painted(span: &Span, inks: Inks, bar: &str) -> String {
+fn painted(span: &Span, inks: SpanColors, bar: &str) -> String {
     let paint = inks.paint;
     if inks.has_failed(span) {
         return paint.red(bar);
@@ -187,7 +188,7 @@ fn painted(span: &Span, inks: Inks, bar: &str) -> String {
 }
 
 /// The remark: the failure, the usage or the waiting time.
-fn remark(span: &Span, inks: Inks) -> Option<String> {
+fn remark(span: &Span, inks: SpanColors) -> Option<String> {
     let (room, paint) = (REMARK - 2, inks.paint);
     if inks.is_under_way(span) {
         return Some(paint.yellow("… under way"));
@@ -258,7 +259,7 @@ mod tests {
     }
 
     fn drawn(spans: Vec<Span>, width: usize) -> Vec<String> {
-        Waterfall::of(spans).draw(Look { paint: Paint::Plain, width })
+        Waterfall::of(spans).draw(DisplaySettings { paint: Paint::Plain, width })
     }
 
     #[test]
@@ -312,8 +313,8 @@ mod tests {
             Span { status: Status::Error("cut short".into()), ..root }
         };
         assert!(drawn(vec![failing("timeout")], 60)[1].starts_with("✗ invoke_agent"));
-        let look = Look { paint: Paint::Plain, width: 100 };
-        let lines = Waterfall::of(vec![failing("interrupted")]).going_on().draw(look);
+        let look = DisplaySettings { paint: Paint::Plain, width: 100 };
+        let lines = Waterfall::of(vec![failing("interrupted")]).unfinished().draw(look);
         assert!(lines[1].ends_with("… under way"), "{lines:#?}");
         let lines = Waterfall::of(vec![failing("interrupted")]).draw(look);
         assert!(lines[1].ends_with("✗ interrupted"), "{lines:#?}");

@@ -2,7 +2,7 @@
 
 use crate::cli::text::{one_line, size};
 use crate::core::chat::{Media, Part};
-use crate::core::tool::{Kept, KeptForm, LeftOut, Problem, Progress, escape_untrusted};
+use crate::core::tool::{LeftOut, Problem, Progress, StoredContent, StoredForm, escape_untrusted};
 
 /// The reason of a rejection in one line. The model receives a headline and the problems as JSON; the user sees only
 /// the problems.
@@ -60,11 +60,11 @@ pub(in crate::cli) fn media_line(media: &Media, bytes: Option<u64>) -> String {
 }
 
 /// A part of a result that is stored outside the journal, in one line.
-pub(super) fn kept_line(kept: &Kept) -> String {
+pub(super) fn kept_line(kept: &StoredContent) -> String {
     let what = match kept.form {
-        KeptForm::Text | KeptForm::Both | KeptForm::Same | KeptForm::Wrapped => "kept whole",
-        KeptForm::Structured => "structured form",
-        KeptForm::Media => "kept",
+        StoredForm::Text | StoredForm::Both | StoredForm::Same | StoredForm::Wrapped => "kept whole",
+        StoredForm::Structured => "structured form",
+        StoredForm::Media => "kept",
     };
     one_line(&format!("{what}: {}, {}: {}", kept.media_type, size(kept.bytes), kept.handle), LONGEST_LINE)
 }

@@ -10,7 +10,7 @@ use super::policies;
 use crate::config::error::Fault;
 use crate::config::resolver::{Kind, Resolver};
 use crate::config::settings::{AgentSettings, ModelSettings, ServerSettings};
-use crate::config::spanned::{Location, Placed, Text};
+use crate::config::spanned::{Located, Location, Text};
 use crate::config::written::{Agent, AskHumanChoice, Fallback, Limits as WrittenLimits, Tools};
 use crate::config::{external, markdown, yaml};
 use crate::core::id::{AgentName, ModelName, ServerId};
@@ -19,7 +19,7 @@ use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, Limits};
 use crate::core::tool::{AskHuman, ToolFilter};
 
 /// The names that agents may refer to.
-struct Known<'a> {
+struct KnownNames<'a> {
     models: &'a BTreeMap<ModelName, ModelSettings>,
     servers: &'a BTreeMap<ServerId, ServerSettings>,
     policies: &'a BTreeMap<String, Arc<Policy>>,
@@ -27,13 +27,13 @@ struct Known<'a> {
 
 /// Resolves every agent. If none is configured, adds `assistant`, which may use every server.
 pub(super) fn resolve(
-    written: Option<&BTreeMap<String, Placed<Agent>>>,
+    written: Option<&BTreeMap<String, Located<Agent>>>,
     models: &BTreeMap<ModelName, ModelSettings>,
     servers: &BTreeMap<ServerId, ServerSettings>,
     policies: &BTreeMap<String, Arc<Policy>>,
     scope: &mut Resolver<'_>,
 ) -> BTreeMap<AgentName, AgentSettings> {
-    let known = Known { models, servers, policies };
+    let known = KnownNames { models, servers, policies };
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         let assistant = AgentName::from("assistant");
         let settings = known.agent(&assistant, &Agent::default(), String::new(), None, scope);
@@ -60,7 +60,7 @@ pub(super) fn resolve(
     agents
 }
 
-impl Known<'_> {
+impl KnownNames<'_> {
     fn read_markdown(
         &self,
         name: &AgentName,
@@ -107,7 +107,7 @@ impl Known<'_> {
     ) -> AgentSettings {
         let model = self.model(name, written.model.as_ref(), place, scope);
         if self.models.get(&model).is_some_and(is_generative) {
-            let place = written.instructions.as_ref().map_or(place, Placed::place);
+            let place = written.instructions.as_ref().map_or(place, Located::place);
             generative::check(name, written, &instructions, place, scope);
         }
         let priorities = written.priorities.iter().flat_map(|priorities| &priorities.0);
@@ -155,7 +155,7 @@ impl Known<'_> {
         self.named_model(written, scope)
     }
 
-    fn fallback(&self, model: &ModelName, written: &[Placed<Fallback>], scope: &mut Resolver<'_>) -> Vec<Candidate> {
+    fn fallback(&self, model: &ModelName, written: &[Located<Fallback>], scope: &mut Resolver<'_>) -> Vec<Candidate> {
         let mut chain: Vec<Candidate> = Vec::new();
         for entry in written {
             let (written, attempts) = match entry.value() {
@@ -202,7 +202,7 @@ fn filter(written: &Tools, scope: &mut Resolver<'_>) -> ToolFilter {
 }
 
 /// An inline schema, or the schema in the file at that path.
-fn output_schema(written: &Placed<Value>, scope: &mut Resolver<'_>) -> Option<Value> {
+fn output_schema(written: &Located<Value>, scope: &mut Resolver<'_>) -> Option<Value> {
     match written.value() {
         schema @ Value::Object(_) => Some(schema.clone()),
         Value::String(path) => {

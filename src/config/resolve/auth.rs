@@ -7,14 +7,14 @@ use secrecy::SecretString;
 use crate::config::access::{AuthSettings, ClientProof, ClientSettings};
 use crate::config::error::Fault;
 use crate::config::resolver::Resolver;
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 use crate::config::written::{Auth, ClientCredentials, OAuth};
 
 const AUTHORIZATION: &str = "Authorization";
 
 /// The authentication settings, and the headers to send.
 pub(super) fn resolve(
-    written: Option<&Placed<Auth>>,
+    written: Option<&Located<Auth>>,
     headers: &mut BTreeMap<String, SecretString>,
     scope: &mut Resolver<'_>,
 ) -> AuthSettings {
@@ -37,7 +37,7 @@ pub(super) fn resolve(
     }
 }
 
-fn person(oauth: &OAuth, placed: &Placed<Auth>, scope: &mut Resolver<'_>) -> AuthSettings {
+fn person(oauth: &OAuth, placed: &Located<Auth>, scope: &mut Resolver<'_>) -> AuthSettings {
     let client = match (&oauth.client_id, &oauth.client_secret) {
         (Some(id), secret) => {
             Some(ClientSettings { id: scope.text(id), secret: secret.as_ref().map(|secret| scope.secret(secret)) })
@@ -57,7 +57,7 @@ fn person(oauth: &OAuth, placed: &Placed<Auth>, scope: &mut Resolver<'_>) -> Aut
     }
 }
 
-fn itself(client: &ClientCredentials, placed: &Placed<Auth>, scope: &mut Resolver<'_>) -> AuthSettings {
+fn itself(client: &ClientCredentials, placed: &Located<Auth>, scope: &mut Resolver<'_>) -> AuthSettings {
     let proof = match (&client.client_secret, &client.private_key_file) {
         (Some(secret), None) => ClientProof::Secret(scope.secret(secret)),
         (None, Some(file)) => {

@@ -7,12 +7,12 @@ use secrecy::SecretString;
 use crate::config::error::Fault;
 use crate::config::resolver::Resolver;
 use crate::config::settings::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial};
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 use crate::config::written::{Envelope, EnvelopeKey};
 
 const TTL_SECONDS: u64 = 24 * 60 * 60;
 
-pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Resolver<'_>) -> Option<EnvelopeSettings> {
+pub(super) fn resolve(written: Option<&Located<Envelope>>, scope: &mut Resolver<'_>) -> Option<EnvelopeSettings> {
     let placed = written?;
     let envelope = placed.value();
     let mut ids = BTreeSet::new();
@@ -50,7 +50,7 @@ pub(super) fn resolve(written: Option<&Placed<Envelope>>, scope: &mut Resolver<'
     Some(EnvelopeSettings { sign_with, keys, ttl: scope.seconds(envelope.ttl_s.as_ref(), TTL_SECONDS) })
 }
 
-fn material(placed: &Placed<EnvelopeKey>, scope: &mut Resolver<'_>) -> Option<KeyMaterial> {
+fn material(placed: &Located<EnvelopeKey>, scope: &mut Resolver<'_>) -> Option<KeyMaterial> {
     let key = placed.value();
     let (message, remedy) = match (&key.hmac, &key.ed25519, &key.ed25519_file, &key.seal) {
         (Some(secret), None, None, None) => return Some(KeyMaterial::Hmac(scope.secret(secret))),

@@ -9,7 +9,7 @@ use crate::config::gateway::{
     GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, WebhookEgressSettings, WebhookSettings,
 };
 use crate::config::resolver::Resolver;
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 use crate::config::written::{self, Gateway, Oidc, Webhook};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
@@ -24,9 +24,9 @@ const BODY_SECONDS: u64 = 30;
 const DRAIN_SECONDS: u64 = 30;
 const DEFAULT_TENANT: &str = "default";
 
-pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Resolver<'_>) -> GatewaySettings {
+pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'_>) -> GatewaySettings {
     let unwritten = Gateway::default();
-    let written = written.map_or(&unwritten, Placed::value);
+    let written = written.map_or(&unwritten, Located::value);
     let listen = address(written.listen.as_ref(), scope).unwrap_or(LISTEN);
     GatewaySettings {
         listen,
@@ -38,7 +38,7 @@ pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Resolver<'_
         hosts: written.hosts.iter().map(|host| scope.text(host)).collect(),
         origins: written.cors.iter().flat_map(|cors| &cors.origins).map(|text| origin(text, scope)).collect(),
         oidc: written.oidc.as_ref().map(|oidc| issuer(oidc, scope)),
-        webhooks: written.webhooks.iter().map(|webhook| told(webhook.value(), scope)).collect(),
+        webhooks: written.webhooks.iter().map(|webhook| resolve_webhook(webhook.value(), scope)).collect(),
         webhook_egress: WebhookEgressSettings {
             http: written.webhook_egress.http,
             loopback: written.webhook_egress.loopback,
@@ -50,7 +50,7 @@ pub(super) fn resolve(written: Option<&Placed<Gateway>>, scope: &mut Resolver<'_
     }
 }
 
-fn told(webhook: &Webhook, scope: &mut Resolver<'_>) -> WebhookSettings {
+fn resolve_webhook(webhook: &Webhook, scope: &mut Resolver<'_>) -> WebhookSettings {
     WebhookSettings {
         url: scope.url(&webhook.url),
         secret: scope.secret(&webhook.secret),
@@ -60,7 +60,7 @@ fn told(webhook: &Webhook, scope: &mut Resolver<'_>) -> WebhookSettings {
 }
 
 /// Rejects anonymous access on a non-loopback address: it would give every user of the network full access.
-fn allowed(anonymous: &Placed<bool>, listen: SocketAddr, scope: &mut Resolver<'_>) -> bool {
+fn allowed(anonymous: &Located<bool>, listen: SocketAddr, scope: &mut Resolver<'_>) -> bool {
     if *anonymous.value() && !listen.ip().is_loopback() {
         let fault = Fault::new(format!("anonymous access on {listen} would give everyone on the network full access"));
         scope.fault(
@@ -88,7 +88,7 @@ fn origin(text: &Text, scope: &mut Resolver<'_>) -> String {
     origin
 }
 
-fn issuer(placed: &Placed<Oidc>, scope: &mut Resolver<'_>) -> OidcSettings {
+fn issuer(placed: &Located<Oidc>, scope: &mut Resolver<'_>) -> OidcSettings {
     let oidc = placed.value();
     let issuer = scope.url(&oidc.issuer);
     if !issuer.starts_with("https://") && !is_on_this_machine(&issuer) {

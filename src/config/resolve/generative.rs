@@ -4,7 +4,7 @@
 use crate::config::error::Fault;
 use crate::config::resolver::Resolver;
 use crate::config::settings::{Api, ModelSettings};
-use crate::config::spanned::{Location, Placed, Text};
+use crate::config::spanned::{Located, Location, Text};
 use crate::config::written::Agent;
 use crate::core::id::AgentName;
 
@@ -28,16 +28,16 @@ pub(super) fn check(
     place: Option<Location>,
     scope: &mut Resolver<'_>,
 ) {
-    let first = |texts: Option<&Vec<Text>>| texts.and_then(|texts| texts.first()).map(Placed::place);
+    let first = |texts: Option<&Vec<Text>>| texts.and_then(|texts| texts.first()).map(Located::place);
     let tools = written.tools.as_ref();
-    let external = written.external_tools.as_ref().and_then(|tools| tools.first()).map(Placed::place);
+    let external = written.external_tools.as_ref().and_then(|tools| tools.first()).map(Located::place);
     let useless = [
         ("instructions", (!instructions.trim().is_empty()).then_some(place)),
         ("servers", first(written.servers.as_ref())),
-        ("fallback", written.fallback.as_ref().and_then(|models| models.first()).map(Placed::place)),
+        ("fallback", written.fallback.as_ref().and_then(|models| models.first()).map(Located::place)),
         ("tools", first(tools.map(|tools| &tools.allow)).or_else(|| first(tools.map(|tools| &tools.deny)))),
         ("external_tools", external),
-        ("output_schema", written.output_schema.as_ref().map(Placed::place)),
+        ("output_schema", written.output_schema.as_ref().map(Located::place)),
     ];
     for (key, place) in useless {
         if let Some(place) = place {

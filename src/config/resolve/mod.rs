@@ -20,7 +20,7 @@ pub(super) use servers::{http_transport, transport_of_stdio};
 use super::error::ConfigError;
 use super::resolver::Resolver;
 use super::settings::{RedactSettings, Settings, StoreSettings, TelemetrySettings};
-use super::written::{Store, Telemetry, Written};
+use super::written::{ConfigFile, Store, Telemetry};
 
 /// Short, because the processes of a local store share a machine, and the process that recovers the run of a killed one
 /// waits this long.
@@ -30,7 +30,7 @@ const CREDENTIALS: &str = ".toolgate/credentials/tokens.json";
 
 /// Fills in defaults, expands variables, checks references. Reports everything that is wrong at once.
 pub(super) fn settings(
-    written: &Written,
+    written: &ConfigFile,
     file: Option<&Path>,
     mut scope: Resolver<'_>,
 ) -> Result<Settings, ConfigError> {

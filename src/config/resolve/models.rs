@@ -9,14 +9,14 @@ use super::model_defaults::{CONNECT_SECONDS, FIRST_TOKEN_SECONDS, IDLE_SECONDS, 
 use crate::config::error::Fault;
 use crate::config::resolver::{Kind, Resolver};
 use crate::config::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, TraceContext};
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 use crate::config::written::{HttpModel, Model};
 use crate::core::id::ModelName;
 
-type Written = BTreeMap<String, Placed<Model>>;
+type ModelEntries = BTreeMap<String, Located<Model>>;
 
 /// Resolves every model. If none is configured, adds `environment`.
-pub(super) fn resolve(written: Option<&Written>, scope: &mut Resolver<'_>) -> BTreeMap<ModelName, ModelSettings> {
+pub(super) fn resolve(written: Option<&ModelEntries>, scope: &mut Resolver<'_>) -> BTreeMap<ModelName, ModelSettings> {
     let Some(written) = written.filter(|written| !written.is_empty()) else {
         return BTreeMap::from([("environment".into(), from_environment(scope))]);
     };
@@ -39,7 +39,7 @@ pub(super) fn resolve(written: Option<&Written>, scope: &mut Resolver<'_>) -> BT
         if let Model::Environment(environment) = model.value()
             && let Some(otherwise) = &environment.otherwise
         {
-            let stand_in = stand_in(otherwise, written, &models, scope);
+            let stand_in = resolve_fallback(otherwise, written, &models, scope);
             if let Some(settings) = models.get_mut(&ModelName::from(name.as_str()))
                 && let (ModelSettings::Missing { .. }, Some(stand_in)) = (&*settings, stand_in)
             {
@@ -58,14 +58,14 @@ fn from_environment(scope: &Resolver<'_>) -> ModelSettings {
 }
 
 /// The model to use when the environment names none. It is validated even when it is not used.
-fn stand_in(
+fn resolve_fallback(
     otherwise: &Text,
-    written: &Written,
+    written: &ModelEntries,
     models: &BTreeMap<ModelName, ModelSettings>,
     scope: &mut Resolver<'_>,
 ) -> Option<ModelSettings> {
     let name = scope.text(otherwise);
-    match written.get(&name).map(Placed::value) {
+    match written.get(&name).map(Located::value) {
         None => {
             scope.unknown(Kind::Model, otherwise, written.keys().map(String::as_str));
             None
@@ -144,6 +144,6 @@ fn through(proxy: &Text, scope: &mut Resolver<'_>) -> ProxySettings {
     }
 }
 
-fn expanded(extra: &Placed<Map<String, Value>>, scope: &mut Resolver<'_>) -> Map<String, Value> {
+fn expanded(extra: &Located<Map<String, Value>>, scope: &mut Resolver<'_>) -> Map<String, Value> {
     extra.value().iter().map(|(name, value)| (name.clone(), scope.json(value, extra.place()))).collect()
 }

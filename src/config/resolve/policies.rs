@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::config::error::Fault;
 use crate::config::policy;
 use crate::config::resolver::{Kind, Resolver};
-use crate::config::spanned::{Location, Placed};
+use crate::config::spanned::{Located, Location};
 use crate::config::written::PolicyChoice;
 use crate::core::id::AgentName;
 use crate::core::policy::Policy;
 
 /// Every policy that has a name.
 pub(super) fn resolve(
-    written: Option<&BTreeMap<String, Placed<PolicyChoice>>>,
+    written: Option<&BTreeMap<String, Located<PolicyChoice>>>,
     scope: &mut Resolver<'_>,
 ) -> BTreeMap<String, Arc<Policy>> {
     let mut policies = BTreeMap::new();
@@ -51,7 +51,7 @@ pub(super) fn resolve(
 /// The policy of an agent: by name, by file, or written in place.
 pub(super) fn of_agent(
     agent: &AgentName,
-    written: Option<&Placed<PolicyChoice>>,
+    written: Option<&Located<PolicyChoice>>,
     known: &BTreeMap<String, Arc<Policy>>,
     scope: &mut Resolver<'_>,
 ) -> Arc<Policy> {

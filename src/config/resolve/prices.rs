@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::config::error::Fault;
 use crate::config::resolver::Resolver;
 use crate::config::settings::ModelSettings;
-use crate::config::spanned::Placed;
+use crate::config::spanned::Located;
 use crate::config::suggest;
 use crate::config::written::Price as Written;
 use crate::core::chat::{Price, Rates};
@@ -13,7 +13,7 @@ use crate::core::id::ModelName;
 
 /// The configured prices, by model name.
 pub(super) fn resolve(
-    written: Option<&BTreeMap<String, Placed<Written>>>,
+    written: Option<&BTreeMap<String, Located<Written>>>,
     models: &BTreeMap<ModelName, ModelSettings>,
     scope: &mut Resolver<'_>,
 ) -> BTreeMap<ModelName, Price> {
@@ -31,7 +31,7 @@ pub(super) fn resolve(
 }
 
 fn resolved(written: &Written, scope: &mut Resolver<'_>) -> Price {
-    let mut dollars = |amount: &Placed<f64>| {
+    let mut dollars = |amount: &Located<f64>| {
         if !amount.value().is_finite() || *amount.value() < 0.0 {
             let fault = Fault::new(format!("`{}` is not a price", amount.value()));
             scope.fault(fault.with_remedy("write US dollars per million tokens; 0 means free"), amount.place());

@@ -2,15 +2,15 @@
 
 use crate::config::gateway::RunsSettings;
 use crate::config::resolver::Resolver;
-use crate::config::spanned::Placed;
+use crate::config::spanned::Located;
 use crate::config::written::Runs;
 
 const MAX_ACTIVE: usize = 256;
 const MAX_QUEUED: usize = 10_000;
 
-pub(super) fn resolve(written: Option<&Placed<Runs>>, scope: &mut Resolver<'_>) -> RunsSettings {
+pub(super) fn resolve(written: Option<&Located<Runs>>, scope: &mut Resolver<'_>) -> RunsSettings {
     let unwritten = Runs::default();
-    let written = written.map_or(&unwritten, Placed::value);
+    let written = written.map_or(&unwritten, Located::value);
     let max_active = scope.at_least_one(written.max_active.as_ref(), MAX_ACTIVE);
     RunsSettings {
         max_active,

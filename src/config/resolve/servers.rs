@@ -6,8 +6,10 @@ use std::time::Duration;
 use super::auth;
 use crate::config::error::Fault;
 use crate::config::resolver::Resolver;
-use crate::config::settings::{McpEra, McpStart, RecheckTools, ServerSettings, TraceContext, TransportSettings};
-use crate::config::spanned::{Placed, Text};
+use crate::config::settings::{
+    McpProtocolVersion, McpStart, RecheckTools, ServerSettings, TraceContext, TransportSettings,
+};
+use crate::config::spanned::{Located, Text};
 use crate::config::written::{Http, Server, Stdio};
 use crate::core::id::ServerId;
 use crate::core::tool::result::ResultCheck;
@@ -20,7 +22,7 @@ const TOOLS: usize = 10_000;
 
 /// Every server.
 pub(super) fn resolve(
-    written: Option<&BTreeMap<String, Placed<Server>>>,
+    written: Option<&BTreeMap<String, Located<Server>>>,
     scope: &mut Resolver<'_>,
 ) -> BTreeMap<ServerId, ServerSettings> {
     let mut servers = BTreeMap::new();
@@ -34,7 +36,7 @@ pub(super) fn resolve(
     servers
 }
 
-fn settings(placed: &Placed<Server>, scope: &mut Resolver<'_>) -> Option<ServerSettings> {
+fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<ServerSettings> {
     let written = placed.value();
     let transport = match (&written.stdio, &written.http) {
         (Some(stdio), None) => transport_of_stdio(stdio, scope),
@@ -58,7 +60,7 @@ fn settings(placed: &Placed<Server>, scope: &mut Resolver<'_>) -> Option<ServerS
         total_timeout: scope.seconds(written.total_timeout_s.as_ref(), TOTAL_SECONDS),
         max_concurrency: scope.at_least_one(written.max_concurrency.as_ref(), CONCURRENCY),
         max_tools: scope.at_least_one(written.max_tools.as_ref(), TOOLS),
-        era: written.era.unwrap_or_default(),
+        protocol_version: written.protocol_version.unwrap_or_default(),
         elicitation: written.elicitation.unwrap_or(true),
         recheck_tools: written.recheck_tools.unwrap_or_default(),
         elicitation_hold: written.elicitation_hold_s.map(Duration::from_secs),
@@ -109,7 +111,7 @@ impl ServerSettings {
             total_timeout: seconds(TOTAL_SECONDS),
             max_concurrency: CONCURRENCY,
             max_tools: TOOLS,
-            era: McpEra::Auto,
+            protocol_version: McpProtocolVersion::Auto,
             elicitation: true,
             recheck_tools: RecheckTools::default(),
             elicitation_hold: None,

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::policy::PolicyChoice;
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 use crate::core::run::{InDoubt, OnDeny};
 use crate::core::tool::TierMode;
 
@@ -23,7 +23,7 @@ pub(in crate::config) struct Agent {
     /// The model. Default: the only configured model.
     pub(in crate::config) model: Option<Text>,
     /// The fallback models for when it fails, in order. Default: none.
-    pub(in crate::config) fallback: Option<Vec<Placed<Fallback>>>,
+    pub(in crate::config) fallback: Option<Vec<Located<Fallback>>>,
     /// Seconds for which a failed model is skipped while another one is available. Default: 60.
     pub(in crate::config) cooldown_s: Option<u64>,
     /// The system prompt. Variables are not expanded.
@@ -38,21 +38,21 @@ pub(in crate::config) struct Agent {
     #[schemars(schema_with = "tier_words")]
     pub(in crate::config) tiers: Option<TierMode>,
     /// The approval policy: its name, the path of a policy file, or the policy itself. Default: `default`.
-    pub(in crate::config) policy: Option<Placed<PolicyChoice>>,
+    pub(in crate::config) policy: Option<Located<PolicyChoice>>,
     /// Whether the model may ask the user, with the tool `ask_human`; `{ deadline_s }` limits the time for an answer.
     /// Default: false.
-    pub(in crate::config) ask_human: Option<Placed<AskHumanChoice>>,
-    /// The effect of a denied call: `tell` the model, or `fail` the run. Default: `tell`.
+    pub(in crate::config) ask_human: Option<Located<AskHumanChoice>>,
+    /// The effect of a denied call: `project` the model, or `fail` the run. Default: `project`.
     #[schemars(schema_with = "deny_words")]
     pub(in crate::config) on_deny: Option<OnDeny>,
-    /// How a call with an unknown outcome is handled: `tell` the model, or `ask` the user. Default: `tell`.
+    /// How a call with an unknown outcome is handled: `project` the model, or `ask` the user. Default: `project`.
     #[schemars(schema_with = "doubt_words")]
     pub(in crate::config) in_doubt: Option<InDoubt>,
     /// JSON Schema of the final answer, or the path of a file with it.
-    pub(in crate::config) output_schema: Option<Placed<Value>>,
+    pub(in crate::config) output_schema: Option<Located<Value>>,
     /// Tools that the calling application runs: `name`, `description`, `input_schema`, `result_schema`, `priority`,
     /// `deadline_s`.
-    pub(in crate::config) external_tools: Option<Vec<Placed<Value>>>,
+    pub(in crate::config) external_tools: Option<Vec<Located<Value>>>,
     /// The limits of a run.
     pub(in crate::config) limits: Option<Limits>,
 }
@@ -75,7 +75,7 @@ pub(in crate::config) struct Limits {
     pub(in crate::config) max_tool_interactions: Option<u32>,
     /// Model turns; after that the run ends. Default: 50.
     #[schemars(range(min = 1))]
-    pub(in crate::config) max_iterations: Option<Placed<u32>>,
+    pub(in crate::config) max_iterations: Option<Located<u32>>,
     /// MCP calls. Default: no limit.
     pub(in crate::config) max_mcp_calls: Option<u32>,
     /// Input and output tokens. Default: no limit.
@@ -88,11 +88,11 @@ pub(in crate::config) struct Limits {
     pub(in crate::config) max_corrections: Option<u32>,
     /// Attempts at one model call, including the first. Default: 3.
     #[schemars(range(min = 1))]
-    pub(in crate::config) max_attempts: Option<Placed<u32>>,
+    pub(in crate::config) max_attempts: Option<Located<u32>>,
     /// Bytes of text that one tool result adds to the conversation; the rest is stored and can be read in pieces.
     /// Default: 65536.
     #[schemars(range(min = 2048))]
-    pub(in crate::config) max_result_bytes: Option<Placed<u64>>,
+    pub(in crate::config) max_result_bytes: Option<Located<u64>>,
 }
 
 /// A fallback model, for when the models before it fail.
@@ -113,7 +113,7 @@ pub(in crate::config) struct FallbackEntry {
     pub(in crate::config) model: Text,
     /// Attempts in one turn, including the first. Default: `max_attempts`.
     #[schemars(range(min = 1))]
-    pub(in crate::config) attempts: Option<Placed<u32>>,
+    pub(in crate::config) attempts: Option<Located<u32>>,
 }
 
 /// Implemented by hand, because values buffered for serde's `untagged` lose their location in the file.
@@ -155,7 +155,7 @@ pub(in crate::config) enum AskHumanChoice {
 pub(in crate::config) struct AskHumanWithin {
     /// Seconds; after that the model is informed that there is no answer. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
-    pub(in crate::config) deadline_s: Option<Placed<u64>>,
+    pub(in crate::config) deadline_s: Option<Located<u64>>,
 }
 
 /// Implemented by hand, because values buffered for serde's `untagged` lose their location in the file.
@@ -183,7 +183,7 @@ impl<'de> Deserialize<'de> for AskHumanChoice {
 
 /// Patterns with numbers, in the order written.
 #[derive(Default)]
-pub(in crate::config) struct Priorities(pub(in crate::config) Vec<(String, Placed<i32>)>);
+pub(in crate::config) struct Priorities(pub(in crate::config) Vec<(String, Located<i32>)>);
 
 impl<'de> Deserialize<'de> for Priorities {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -222,13 +222,13 @@ impl JsonSchema for Priorities {
 }
 
 fn tier_words(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"enum": ["defer", "elide", "drain"]})
+    json_schema!({"enum": ["defer", "drop", "sequential"]})
 }
 
 fn deny_words(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"enum": ["tell", "fail"]})
+    json_schema!({"enum": ["report", "fail"]})
 }
 
 fn doubt_words(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"enum": ["tell", "ask"]})
+    json_schema!({"enum": ["report", "ask"]})
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::access::SigningAlgorithm;
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 
 /// Authentication to a server.
 #[derive(Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub(in crate::config) struct OAuth {
     /// The port of the redirect URI, for a client that was registered with `http://127.0.0.1:<port>/callback`. Default:
     /// any free port.
     #[schemars(range(min = 1))]
-    pub(in crate::config) redirect_port: Option<Placed<u16>>,
+    pub(in crate::config) redirect_port: Option<Located<u16>>,
     /// Whether the authorization server may be in a private network although the MCP server is not. Default: false.
     pub(in crate::config) allow_private: Option<bool>,
 }

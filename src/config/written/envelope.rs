@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::seconds;
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 
 /// Signed envelopes, for callers that keep the state of their runs themselves.
 #[derive(Deserialize, JsonSchema)]
@@ -12,7 +12,7 @@ use crate::config::spanned::{Placed, Text};
 pub(in crate::config) struct Envelope {
     /// The accepted keys. To rotate: add the new key everywhere, sign with it, and remove the old key when its last
     /// envelope has expired.
-    pub(in crate::config) keys: Vec<Placed<EnvelopeKey>>,
+    pub(in crate::config) keys: Vec<Located<EnvelopeKey>>,
     /// The id of the key to sign with. Default: the only one.
     pub(in crate::config) sign_with: Option<Text>,
     /// How long an envelope is valid, in seconds. Default: 86400, a day.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Runs, seconds};
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 
 /// The HTTP gateway.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -24,17 +24,17 @@ pub(in crate::config) struct Gateway {
     #[schemars(schema_with = "crate::config::written::seconds")]
     pub(in crate::config) drain_s: Option<Text>,
     /// How many runs the gateway executes and queues.
-    pub(in crate::config) runs: Option<Placed<Runs>>,
+    pub(in crate::config) runs: Option<Located<Runs>>,
     /// Whether requests without credentials have every right. Requires a loopback listen address. Default: false.
-    pub(in crate::config) anonymous: Option<Placed<bool>>,
+    pub(in crate::config) anonymous: Option<Located<bool>>,
     /// Host names that an anonymous gateway accepts besides `localhost` and loopback addresses.
     pub(in crate::config) hosts: Vec<Text>,
     /// Access for pages in browsers. Default: none.
     pub(in crate::config) cors: Option<Cors>,
     /// An OpenID Connect issuer whose tokens authenticate callers. Default: none.
-    pub(in crate::config) oidc: Option<Placed<Oidc>>,
+    pub(in crate::config) oidc: Option<Located<Oidc>>,
     /// Webhook endpoints for events of runs (Standard Webhooks), besides those that tenants create over the API.
-    pub(in crate::config) webhooks: Vec<Placed<Webhook>>,
+    pub(in crate::config) webhooks: Vec<Located<Webhook>>,
     /// Where the webhooks of tenants may be sent, besides `https://` addresses of the public internet. Default:
     /// nowhere.
     pub(in crate::config) webhook_egress: WebhookEgress,
@@ -113,19 +113,19 @@ pub(in crate::config) struct Oidc {
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct GatewayLimits {
     /// Requests per minute. Default: 60000.
-    pub(in crate::config) requests_per_minute: Option<Placed<u32>>,
+    pub(in crate::config) requests_per_minute: Option<Located<u32>>,
     /// Requests in a burst. Default: a tenth of `requests_per_minute`.
-    pub(in crate::config) burst: Option<Placed<u32>>,
+    pub(in crate::config) burst: Option<Located<u32>>,
     /// Concurrent requests, including those that wait for a run. Default: 1024.
-    pub(in crate::config) concurrent_requests: Option<Placed<u64>>,
+    pub(in crate::config) concurrent_requests: Option<Located<u64>>,
     /// Concurrent event streams. Default: 4096.
-    pub(in crate::config) streams_at_once: Option<Placed<u64>>,
+    pub(in crate::config) streams_at_once: Option<Located<u64>>,
     /// Concurrent reads of lists and runs, including those in the queue. Default: 100.
-    pub(in crate::config) reads_at_once: Option<Placed<u64>>,
+    pub(in crate::config) reads_at_once: Option<Located<u64>>,
     /// Failed authentications per minute from one address. Default: 60.
-    pub(in crate::config) failures_per_minute: Option<Placed<u32>>,
+    pub(in crate::config) failures_per_minute: Option<Located<u32>>,
     /// The maximum size of a body, in bytes. Default: 4194304, 4 MiB.
-    pub(in crate::config) body_bytes: Option<Placed<u64>>,
+    pub(in crate::config) body_bytes: Option<Located<u64>>,
     /// How long a body may take to arrive, in seconds. Default: 30.
     #[schemars(schema_with = "seconds")]
     pub(in crate::config) body_timeout_s: Option<Text>,

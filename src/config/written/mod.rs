@@ -26,37 +26,39 @@ pub(super) use runs::Runs;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::settings::{ContentMode, Durability, McpEra, McpStart, OtlpProtocol, RecheckTools, TraceContext};
-use super::spanned::{Placed, Text};
+use super::settings::{
+    ContentMode, Durability, McpProtocolVersion, McpStart, OtlpProtocol, RecheckTools, TraceContext,
+};
+use super::spanned::{Located, Text};
 use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "toolgate.yaml")]
-pub(super) struct Written {
+pub(super) struct ConfigFile {
     /// The store of runs. Default: SQLite at `.toolgate/toolgate.db`.
     pub(super) store: Option<Store>,
     /// How long a run belongs to a process that no longer renews its lease, in seconds. Default: 5.
     #[schemars(schema_with = "seconds")]
     pub(super) lease_s: Option<Text>,
     /// The language models, by name.
-    pub(super) models: Option<BTreeMap<String, Placed<Model>>>,
+    pub(super) models: Option<BTreeMap<String, Located<Model>>>,
     /// Model prices, by model name. They override the built-in list and add models to it.
-    pub(super) prices: Option<BTreeMap<String, Placed<Price>>>,
+    pub(super) prices: Option<BTreeMap<String, Located<Price>>>,
     /// The MCP servers, by id. Tools are shown to the model as `mcp_<id>_<tool>`.
-    pub(super) servers: Option<BTreeMap<String, Placed<Server>>>,
+    pub(super) servers: Option<BTreeMap<String, Located<Server>>>,
     /// The file that stores the credentials from `toolgate mcp login`. Default: `.toolgate/credentials/tokens.json`.
     pub(super) credentials: Option<Text>,
     /// Approval policies by name, each the path of a policy file or the policy itself. The presets `default`,
     /// `accept-edits`, `plan` and `bypass` always exist.
-    pub(super) policies: Option<BTreeMap<String, Placed<PolicyChoice>>>,
+    pub(super) policies: Option<BTreeMap<String, Located<PolicyChoice>>>,
     /// The agents, by name.
-    pub(super) agents: Option<BTreeMap<String, Placed<Agent>>>,
+    pub(super) agents: Option<BTreeMap<String, Located<Agent>>>,
     /// Signed envelopes, for callers that keep the state of their runs themselves. Default: disabled.
-    pub(super) envelope: Option<Placed<Envelope>>,
+    pub(super) envelope: Option<Located<Envelope>>,
     /// The HTTP gateway of `toolgate serve`.
-    pub(super) gateway: Option<Placed<Gateway>>,
+    pub(super) gateway: Option<Located<Gateway>>,
     /// Trace export.
     pub(super) telemetry: Option<Telemetry>,
     /// The log level (`warn`) or directives (`info,toolgate::mcp=debug`). Default: `warn`.
@@ -111,12 +113,12 @@ pub(super) struct Server {
     pub(super) total_timeout_s: Option<Text>,
     /// Concurrent calls. Default: 16.
     #[schemars(range(min = 1))]
-    pub(super) max_concurrency: Option<Placed<usize>>,
+    pub(super) max_concurrency: Option<Located<usize>>,
     /// The maximum of tools used from its list; the others are left out, which is reported. Default: 10000.
     #[schemars(range(min = 1))]
-    pub(super) max_tools: Option<Placed<usize>>,
+    pub(super) max_tools: Option<Located<usize>>,
     /// The protocol version. Default: `auto`.
-    pub(super) era: Option<McpEra>,
+    pub(super) protocol_version: Option<McpProtocolVersion>,
     /// Whether the server may ask the run's user for input during a call (elicitation). Default: true.
     pub(super) elicitation: Option<bool>,
     /// Before which calls toolgate refreshes the list of tools, to detect a definition that changed without a
@@ -127,7 +129,7 @@ pub(super) struct Server {
     pub(super) elicitation_hold_s: Option<u64>,
     /// Bytes of text that one of its results adds to the conversation. Default: the agent's `limits.max_result_bytes`.
     #[schemars(range(min = 2048))]
-    pub(super) max_result_bytes: Option<Placed<u64>>,
+    pub(super) max_result_bytes: Option<Located<u64>>,
     /// How a structured result that does not match the tool's output schema is handled: ignored (`off`), reported to
     /// the model (`warn`), or treated as an error as well (`fail`). Default: `warn`.
     #[schemars(schema_with = "check_words")]
@@ -161,7 +163,7 @@ pub(super) struct Http {
     /// Additional HTTP headers, for example `Authorization`. Values are kept secret.
     pub(super) headers: Option<BTreeMap<String, Text>>,
     /// The authentication. Default: as the server requires, with the credentials from `toolgate mcp login`.
-    pub(super) auth: Option<Placed<Auth>>,
+    pub(super) auth: Option<Located<Auth>>,
 }
 
 /// Trace export.
@@ -182,7 +184,7 @@ pub(super) struct Telemetry {
     pub(super) redact: Option<Redact>,
     /// The approximate maximum of span bytes in the queue. Default: 67108864 (64 MiB).
     #[schemars(range(min = 1))]
-    pub(super) queue_bytes: Option<Placed<usize>>,
+    pub(super) queue_bytes: Option<Located<usize>>,
 }
 
 /// Redaction rules for spans. The secrets of this configuration are always redacted.

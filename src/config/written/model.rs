@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::seconds;
 use crate::config::settings::{MediaKind, PromptCache, TraceContext};
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 
 /// A language model.
 #[derive(Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub(in crate::config) struct HttpModel {
     pub(in crate::config) api_key: Option<Text>,
     /// A program that prints the key, with its arguments, instead of `api_key`. It runs before the first request, and
     /// once more when the provider rejects the key.
-    pub(in crate::config) api_key_command: Option<Placed<Vec<Text>>>,
+    pub(in crate::config) api_key_command: Option<Located<Vec<Text>>>,
     /// Additional HTTP headers. Values are kept secret.
     pub(in crate::config) headers: Option<BTreeMap<String, Text>>,
     /// The proxy: `environment` (the default: `HTTPS_PROXY` and its like), `direct`, or the URL of a proxy.
@@ -87,7 +87,7 @@ pub(in crate::config) struct HttpModel {
     /// The trace context in request headers. Default: `traceparent`, without the caller's baggage.
     pub(in crate::config) trace_context: Option<TraceContext>,
     /// Additional members of the request body, sent unchanged.
-    pub(in crate::config) extra: Option<Placed<serde_json::Map<String, Value>>>,
+    pub(in crate::config) extra: Option<Located<serde_json::Map<String, Value>>>,
 }
 
 /// Reasoning of a model.

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::config::spanned::{Placed, Text};
+use crate::config::spanned::{Located, Text};
 use crate::core::policy::Verdict;
 
 /// Rules, and the default verdict if no rule matches.
@@ -22,10 +22,10 @@ pub(in crate::config) struct WrittenPolicy {
     pub(in crate::config) default: Option<Verdict>,
     /// Seconds that an approver has to answer, unless a rule sets its own limit. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
-    pub(in crate::config) answer_timeout_s: Option<Placed<u64>>,
+    pub(in crate::config) answer_timeout_s: Option<Located<u64>>,
     /// The rules. If several match, the strictest verdict wins.
     #[serde(default)]
-    pub(in crate::config) rules: Vec<Placed<WrittenRule>>,
+    pub(in crate::config) rules: Vec<Located<WrittenRule>>,
 }
 
 /// One rule.
@@ -35,17 +35,17 @@ pub(in crate::config) struct WrittenRule {
     /// The rule's name within the policy; decisions contain it.
     pub(in crate::config) id: Text,
     /// The conditions on the tool and the run; all of them must hold.
-    pub(in crate::config) r#match: Placed<WrittenMatch>,
+    pub(in crate::config) r#match: Located<WrittenMatch>,
     /// A CEL expression over `args`, `tool`, `server`, `agent` and `principal` that must be true as well.
     pub(in crate::config) when: Option<Text>,
     /// The verdict: `allow`, `ask` or `deny`.
     #[schemars(schema_with = "verdict_words")]
     pub(in crate::config) verdict: Verdict,
     /// The reason, in one sentence; users and the model read it.
-    pub(in crate::config) justification: Text,
+    pub(in crate::config) reason: Text,
     /// Seconds that an approver has to answer when this rule asks. Default: the policy's.
     #[schemars(range(min = 1))]
-    pub(in crate::config) answer_timeout_s: Option<Placed<u64>>,
+    pub(in crate::config) answer_timeout_s: Option<Located<u64>>,
     /// Calls that must match the rule, and calls that must not; verified when the policy is loaded.
     #[serde(default)]
     pub(in crate::config) examples: WrittenExamples,
@@ -58,7 +58,7 @@ pub(in crate::config) struct WrittenMatch {
     /// Pattern of the tool name that the model sees.
     pub(in crate::config) tool: Option<Text>,
     /// Pattern of the tool's own name at its server or in the application.
-    pub(in crate::config) named: Option<Text>,
+    pub(in crate::config) tool_name: Option<Text>,
     /// Pattern of the server id.
     pub(in crate::config) server: Option<Text>,
     /// The origin of the tool: `mcp`, `external` or `builtin`.
@@ -73,7 +73,7 @@ pub(in crate::config) struct WrittenMatch {
     /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that chains, substitutes or
     /// redirects is never allowed by it. It is always denied or requires approval if any of its parts may begin with
     /// these words.
-    pub(in crate::config) command: Option<Placed<WrittenCommand>>,
+    pub(in crate::config) command: Option<Located<WrittenCommand>>,
     /// The hint `readOnlyHint`.
     pub(in crate::config) read_only: Option<bool>,
     /// The hint `destructiveHint`.
@@ -159,9 +159,9 @@ impl<'de> Deserialize<'de> for WrittenCommand {
 #[serde(default, deny_unknown_fields)]
 pub(in crate::config) struct WrittenExamples {
     /// Calls that the rule must match.
-    pub(in crate::config) r#match: Vec<Placed<WrittenExample>>,
+    pub(in crate::config) r#match: Vec<Located<WrittenExample>>,
     /// Calls that the rule must not match.
-    pub(in crate::config) no_match: Vec<Placed<WrittenExample>>,
+    pub(in crate::config) no_match: Vec<Located<WrittenExample>>,
 }
 
 /// A call, or any call of a tool.

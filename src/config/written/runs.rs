@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::spanned::Placed;
+use crate::config::spanned::Located;
 
 /// How many runs the gateway executes and queues.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -11,9 +11,9 @@ use crate::config::spanned::Placed;
 pub(in crate::config) struct Runs {
     /// The maximum of concurrently active runs. The others wait in a queue that is fair to tenants. Runs that wait for
     /// an answer or a result do not count. Default: 256.
-    pub(in crate::config) max_active: Option<Placed<usize>>,
+    pub(in crate::config) max_active: Option<Located<usize>>,
     /// The same maximum for each tenant. Default: `max_active`.
-    pub(in crate::config) max_active_per_tenant: Option<Placed<usize>>,
+    pub(in crate::config) max_active_per_tenant: Option<Located<usize>>,
     /// The maximum of queued runs; beyond it new runs are rejected as `unavailable`. Default: 10000.
-    pub(in crate::config) max_queued: Option<Placed<usize>>,
+    pub(in crate::config) max_queued: Option<Located<usize>>,
 }

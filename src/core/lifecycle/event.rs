@@ -8,8 +8,8 @@ use crate::core::chat::{Media, Stop, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::core::policy::PolicyMark;
-use crate::core::run::{Channel, Coverage, DecisionKind, Granted, PendingItem, Rejection, Scope, Status, ToolAccess};
-use crate::core::tool::{Difference, Kept, LeftOut, Problem, ToolName};
+use crate::core::run::{Channel, Coverage, DecisionKind, PendingItem, Rejection, Scope, Status, ToolAccess, ToolGrant};
+use crate::core::tool::{Difference, LeftOut, Problem, StoredContent, ToolName};
 use crate::core::trace::TraceId;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fields of
@@ -100,7 +100,7 @@ pub enum LifecycleKind {
     },
     /// Guarded tools that are approved in advance.
     #[serde(rename = "approvals.resolved")]
-    ApprovalsResolved { granted: Vec<Granted> },
+    ApprovalsResolved { granted: Vec<ToolGrant> },
     /// The driver called the model.
     #[serde(rename = "llm.call.started")]
     ModelCalled {
@@ -168,7 +168,7 @@ pub enum LifecycleKind {
         result: Option<String>,
         /// Parts of the result that are stored outside the journal.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        kept: Vec<Kept>,
+        kept: Vec<StoredContent>,
         /// Mismatches of the structured result with the tool's output schema.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         problems: Vec<Problem>,
@@ -263,7 +263,7 @@ pub enum LifecycleKind {
         result: Option<String>,
         /// Parts of the result that are stored outside the journal.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        kept: Vec<Kept>,
+        kept: Vec<StoredContent>,
     },
     /// A call was rejected without being run.
     #[serde(rename = "tool.rejected")]
@@ -300,7 +300,8 @@ pub enum LifecycleKind {
         by: String,
         via: Channel,
         scope: Scope,
-        covers: Coverage,
+        #[serde(rename = "match")]
+        coverage: Coverage,
         /// The end of a grant that the decision created.
         #[serde(skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,

@@ -116,7 +116,7 @@ impl Lifecycle {
                 model: started.spec.model.clone(),
                 session_id: started.session.clone(),
                 trace_id: started.trace.id,
-                input: self.said(|| started.input.text()),
+                input: self.quotable(|| started.input.text()),
             }],
             Event::Resumed { trace, .. } => vec![LifecycleKind::Resumed { trace_id: trace.id }],
             Event::ToolsListed { toolset } => vec![LifecycleKind::ToolsListed {
@@ -136,7 +136,11 @@ impl Lifecycle {
             }],
             Event::OutputValidated { verdict: OutputVerdict::Valid { .. } } => vec![LifecycleKind::OutputValidated],
             Event::OutputValidated { verdict: OutputVerdict::Invalid { problems } } => {
-                vec![LifecycleKind::ValidationFailed { target: "output", call_id: None, problems: self.told(problems) }]
+                vec![LifecycleKind::ValidationFailed {
+                    target: "output",
+                    call_id: None,
+                    problems: self.quotable_problems(problems),
+                }]
             }
             Event::TierSelected { priority, run, deferred } => {
                 vec![LifecycleKind::TierSelected { priority: *priority, run: run.clone(), deferred: deferred.clone() }]
@@ -161,7 +165,7 @@ impl Lifecycle {
                 call: self.call_ref(call),
                 by: answer.by.clone(),
                 via: answer.via,
-                answer: self.said(|| answer.choice.to_words()),
+                answer: self.quotable(|| answer.choice.to_words()),
             }],
             Event::CallsStarted { calls } => calls.iter().map(|call| self.call_started(call)).collect(),
             Event::CallCompleted { call, outcome, stderr, .. } => vec![self.call_completed(call, outcome, stderr, at)],
@@ -188,7 +192,9 @@ impl Lifecycle {
                     poll_ms: task.poll_ms,
                 }]
             }
-            Event::MessageAdded { message } => vec![LifecycleKind::MessageAdded { text: self.said(|| message.text()) }],
+            Event::MessageAdded { message } => {
+                vec![LifecycleKind::MessageAdded { text: self.quotable(|| message.text()) }]
+            }
             Event::Ended { ending } => vec![self.ended(ending)],
         }
     }
@@ -238,7 +244,7 @@ impl Lifecycle {
             duration_ms: self.asked_ms(at),
             first_token_ms: reply.first_token_ms,
             tool_calls: reply.calls().map(|call| call_ref(&call)).collect(),
-            text: self.said(|| reply.joined_text()),
+            text: self.quotable(|| reply.joined_text()),
         }
     }
 
@@ -263,8 +269,8 @@ impl Lifecycle {
                     Rejection::InvalidArguments => {
                         let problems = match problems.as_slice() {
                             // A journal of an earlier version has only the message.
-                            [] => self.told(&[Problem::whole("arguments", message.clone())]),
-                            problems => self.told(problems),
+                            [] => self.quotable_problems(&[Problem::whole("arguments", message.clone())]),
+                            problems => self.quotable_problems(problems),
                         };
                         let call_id = Some(call.clone());
                         vec![LifecycleKind::ValidationFailed { target: "arguments", call_id, problems }, rejected]
@@ -287,7 +293,7 @@ impl Lifecycle {
             by: decision.by.clone(),
             via: decision.via,
             scope: decision.scope,
-            covers: decision.covers,
+            coverage: decision.coverage,
             expires_at: decision.expires_at,
             edited: edited.is_some(),
             policy: decision.binding.as_ref().and_then(|binding| binding.policy.clone()),
@@ -324,10 +330,10 @@ impl Lifecycle {
         let is_error = outcome.is_error();
         let error = outcome.error_type();
         let text = text_of(&outcome.content());
-        let kept = outcome.kept().to_vec();
+        let kept = outcome.stored().to_vec();
         let whole: u64 = kept.iter().filter(|kept| kept.form.is_text()).map(|kept| kept.bytes).sum();
         let result_bytes = whole.max(text.len() as u64);
-        let result = self.said(|| text);
+        let result = self.quotable(|| text);
         if self.call(id).is_some_and(Call::is_external) {
             return LifecycleKind::ExternalCompleted { call, is_error, error, result_bytes, result, kept };
         }
@@ -335,7 +341,7 @@ impl Lifecycle {
         if self.call(id).is_some_and(Call::is_builtin) {
             return LifecycleKind::BuiltinCompleted { call, duration_ms, is_error, error, result_bytes, result };
         }
-        let problems = self.told(outcome.problems());
+        let problems = self.quotable_problems(outcome.problems());
         let stderr = if self.content == Content::Include { stderr.to_vec() } else { Vec::new() };
         LifecycleKind::McpCompleted { call, duration_ms, is_error, error, result_bytes, result, kept, problems, stderr }
     }
@@ -404,12 +410,12 @@ impl Lifecycle {
     }
 
     /// A text, if the stream may quote it.
-    fn said(&self, text: impl FnOnce() -> String) -> Option<String> {
+    fn quotable(&self, text: impl FnOnce() -> String) -> Option<String> {
         (self.content == Content::Include).then(text)
     }
 
     /// Problems. Without `Content::Include` they have neither received values nor messages that quote them.
-    fn told(&self, problems: &[Problem]) -> Vec<Problem> {
+    fn quotable_problems(&self, problems: &[Problem]) -> Vec<Problem> {
         match self.content {
             Content::Include => problems.to_vec(),
             Content::Omit => problems

@@ -15,16 +15,16 @@ pub enum Finding {
     /// Every criterion but the condition holds, and the condition needs arguments, which are not known yet.
     Depends,
     /// A criterion does not hold: the first such criterion.
-    Misses(Miss),
+    Misses(UnmetCriterion),
 }
 
 /// A criterion that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Miss {
+pub enum UnmetCriterion {
     /// The name the model sees.
     Tool,
     /// The origin's name for the tool.
-    Named,
+    ToolName,
     /// The server.
     Server,
     /// The origin.
@@ -140,7 +140,7 @@ impl Finding {
     }
 }
 
-impl Miss {
+impl UnmetCriterion {
     fn in_words(self, rule: &Rule, subject: &Subject<'_>) -> String {
         let (wanted, tool) = (rule.conditions(), subject.tool);
         let differs = |what: &str, wanted: &Option<String>, found: Option<&str>| {
@@ -152,7 +152,7 @@ impl Miss {
         };
         match self {
             Self::Tool => differs("the name", &wanted.tool, Some(tool.name.as_str())),
-            Self::Named => differs("the name at its origin", &wanted.named, Some(own_name(&tool.origin))),
+            Self::ToolName => differs("the name at its origin", &wanted.tool_name, Some(own_name(&tool.origin))),
             Self::Server => differs("server", &wanted.server, tool.server().map(|server| server.as_str())),
             Self::Origin => differs("origin", &wanted.origin, Some(kind(&tool.origin))),
             Self::Agent => differs("agent", &wanted.agent, subject.agent.map(|agent| agent.as_str())),

@@ -6,7 +6,7 @@ use crate::core::tool::{Origin, ToolName};
 
 /// The results of all rules of a policy for a call, by one name of its tool.
 #[derive(Default)]
-struct Said<'a> {
+struct RuleResults<'a> {
     /// The strictest rule that matches; the first of equally strict ones.
     strictest: Option<&'a Rule>,
     /// The strictest rule that matches because of a claim of an untrusted server.
@@ -63,7 +63,7 @@ impl Policy {
     }
 
     fn judge_by(&self, subject: &Subject<'_>, name: &ToolName, links: &Links) -> Judgement {
-        let said = self.hear(&Facts::with_links(subject, name, links));
+        let said = self.evaluate(&Facts::with_links(subject, name, links));
         let (settled, speaks) = self.settle(subject, &said);
         if let Some((rule, error)) = said.unclear {
             return self.unless_clear(settled, rule, &error, speaks);
@@ -75,23 +75,23 @@ impl Policy {
         if is_denied || is_asked {
             return settled;
         }
-        self.says(rule, Verdict::Ask, format!("it depends on the arguments: {}", rule.justification))
+        self.judgement(rule, Verdict::Ask, format!("it depends on the arguments: {}", rule.reason))
     }
 
     /// The verdict of the rules whose result is certain, and whether it comes from a rule.
-    fn settle(&self, subject: &Subject<'_>, said: &Said<'_>) -> (Judgement, bool) {
+    fn settle(&self, subject: &Subject<'_>, said: &RuleResults<'_>) -> (Judgement, bool) {
         let claimed = said.claimed.filter(|claimed| match said.strictest {
             Some(rule) => claimed.verdict > rule.verdict,
             None => claimed.verdict >= self.fallback_for(subject),
         });
         match claimed.or(said.strictest) {
-            Some(rule) => (self.says(rule, rule.verdict, rule.justification.clone()), true),
+            Some(rule) => (self.judgement(rule, rule.verdict, rule.reason.clone()), true),
             None => (self.otherwise(subject), false),
         }
     }
 
-    fn hear<'a>(&'a self, facts: &Facts<'_>) -> Said<'a> {
-        let mut said = Said::default();
+    fn evaluate<'a>(&'a self, facts: &Facts<'_>) -> RuleResults<'a> {
+        let mut said = RuleResults::default();
         let stricter = |rule: &Rule, than: Option<&Rule>| than.is_none_or(|found| rule.verdict > found.verdict);
         for rule in &self.rules {
             match rule.find(facts) {
@@ -121,11 +121,11 @@ impl Policy {
         match settled.verdict {
             Verdict::Deny => settled,
             Verdict::Ask if speaks => Judgement { why: format!("{} ({note})", settled.why), ..settled },
-            Verdict::Ask | Verdict::Allow => self.says(rule, Verdict::Ask, note),
+            Verdict::Ask | Verdict::Allow => self.judgement(rule, Verdict::Ask, note),
         }
     }
 
-    fn says(&self, rule: &Rule, verdict: Verdict, why: String) -> Judgement {
+    fn judgement(&self, rule: &Rule, verdict: Verdict, why: String) -> Judgement {
         Judgement {
             verdict,
             rule: Some(rule.id.clone()),

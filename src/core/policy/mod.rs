@@ -16,10 +16,10 @@ mod path;
 mod rule;
 mod verdict;
 
-pub use command::{CommandPattern, Rest, plain_words};
+pub use command::{CommandPattern, FollowingWords, plain_words};
 pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, TextFunction, TextTest, VARIABLES};
 pub use example::Example;
-pub use finding::{Finding, Hint, Miss};
+pub use finding::{Finding, Hint, UnmetCriterion};
 pub use links::Links;
 pub use mark::PolicyMark;
 pub use rule::{Match, Rule, RuleError, RulePlaces};

@@ -2,7 +2,7 @@
 
 use super::command::Comparison;
 use super::condition::Facts;
-use super::finding::{Finding, Hint, Miss, kind, own_name};
+use super::finding::{Finding, Hint, UnmetCriterion, kind, own_name};
 use super::{CommandPattern, Condition, Example, Outlook, Subject, Verdict};
 use crate::core::pattern::{Pattern, SIGNS};
 use crate::core::tool::{Tool, ToolName};
@@ -18,7 +18,7 @@ pub struct Rule {
     /// The verdict.
     pub verdict: Verdict,
     /// The reason, for the approver and for the model whose call is refused.
-    pub justification: String,
+    pub reason: String,
     /// The seconds a person has to answer when this rule asks; `None` for the policy's own.
     pub answer_timeout_s: Option<u64>,
     matches: Match,
@@ -45,7 +45,7 @@ pub struct Match {
     /// Pattern of the name the model sees.
     pub tool: Option<String>,
     /// Pattern of the origin's own name for the tool.
-    pub named: Option<String>,
+    pub tool_name: Option<String>,
     /// Pattern of the server's configured id; only MCP tools have one.
     pub server: Option<String>,
     /// `mcp`, `external` or `builtin`.
@@ -133,7 +133,7 @@ pub enum RuleError {
 #[derive(Clone, Debug, Default)]
 struct Patterns {
     tool: Option<Pattern>,
-    named: Option<Pattern>,
+    tool_name: Option<Pattern>,
     server: Option<Pattern>,
     agent: Option<Pattern>,
     principal: Option<Pattern>,
@@ -144,7 +144,7 @@ impl Rule {
     pub fn new(
         id: &str,
         verdict: Verdict,
-        justification: &str,
+        reason: &str,
         matches: Match,
         examples: Vec<Example>,
         counter_examples: Vec<Example>,
@@ -158,7 +158,7 @@ impl Rule {
         Ok(Self {
             id: id.into(),
             verdict,
-            justification: justification.into(),
+            reason: reason.into(),
             answer_timeout_s: None,
             patterns: Patterns::compile(id, &matches)?,
             matches,
@@ -210,7 +210,7 @@ impl Rule {
     pub fn examine(&self, subject: &Subject<'_>) -> Finding {
         let names = [Some(&subject.tool.name), subject.tool.own_name.as_ref()];
         let findings = names.into_iter().flatten().map(|name| self.find(&Facts::new(subject, name)));
-        findings.max_by_key(Finding::rank).unwrap_or(Finding::Misses(Miss::Tool))
+        findings.max_by_key(Finding::rank).unwrap_or(Finding::Misses(UnmetCriterion::Tool))
     }
 
     /// Compares it by one name. The most expensive criterion is last.
@@ -220,12 +220,12 @@ impl Rule {
         }
         match self.compare_command(facts.subject) {
             Comparison::Matches => {}
-            Comparison::Differs(_) => return Finding::Misses(Miss::Command),
+            Comparison::Differs(_) => return Finding::Misses(UnmetCriterion::Command),
             Comparison::Unknown => return Finding::Depends,
         }
         match self.when.as_ref().map(|condition| condition.holds(facts)) {
             None | Some(Some(Ok(true))) => Finding::Matches,
-            Some(Some(Ok(false))) => Finding::Misses(Miss::Condition),
+            Some(Some(Ok(false))) => Finding::Misses(UnmetCriterion::Condition),
             Some(Some(Err(error))) => Finding::Unclear(error.to_string()),
             Some(None) => Finding::Depends,
         }
@@ -237,17 +237,21 @@ impl Rule {
         command.map_or(Comparison::Matches, |command| command.compare(subject.arguments, self.verdict))
     }
 
-    fn miss(&self, subject: &Subject<'_>, name: &ToolName) -> Option<Miss> {
+    fn miss(&self, subject: &Subject<'_>, name: &ToolName) -> Option<UnmetCriterion> {
         let tool = subject.tool;
         if self.matches.origin.as_deref().is_some_and(|wanted| wanted != kind(&tool.origin)) {
-            return Some(Miss::Origin);
+            return Some(UnmetCriterion::Origin);
         }
         let names = [
-            (Miss::Server, &self.patterns.server, tool.server().map(|server| server.as_str())),
-            (Miss::Tool, &self.patterns.tool, Some(name.as_str())),
-            (Miss::Named, &self.patterns.named, Some(own_name(&tool.origin))),
-            (Miss::Agent, &self.patterns.agent, subject.agent.map(|agent| agent.as_str())),
-            (Miss::Principal, &self.patterns.principal, subject.principal.map(|principal| principal.as_str())),
+            (UnmetCriterion::Server, &self.patterns.server, tool.server().map(|server| server.as_str())),
+            (UnmetCriterion::Tool, &self.patterns.tool, Some(name.as_str())),
+            (UnmetCriterion::ToolName, &self.patterns.tool_name, Some(own_name(&tool.origin))),
+            (UnmetCriterion::Agent, &self.patterns.agent, subject.agent.map(|agent| agent.as_str())),
+            (
+                UnmetCriterion::Principal,
+                &self.patterns.principal,
+                subject.principal.map(|principal| principal.as_str()),
+            ),
         ];
         let misses = names.into_iter().find(|(_, pattern, text)| match pattern {
             None => false,
@@ -258,20 +262,20 @@ impl Rule {
 
     /// A server chooses the names of its tools, so a name identifies a tool only if its server is known: the operator
     /// named or trusts the server.
-    fn trust_missed(&self, tool: &Tool) -> Option<Miss> {
+    fn trust_missed(&self, tool: &Tool) -> Option<UnmetCriterion> {
         if self.matches.trusted.is_some_and(|wanted| wanted != tool.trusted) {
-            return Some(Miss::Trust);
+            return Some(UnmetCriterion::Trust);
         }
         let is_unknown = tool.server().is_some() && !tool.trusted;
-        (is_unknown && self.allows_names_of_any_server()).then_some(Miss::NameAlone)
+        (is_unknown && self.allows_names_of_any_server()).then_some(UnmetCriterion::NameAlone)
     }
 
     /// Whether the rule allows tools by their names alone, whichever server has them. The exact name
     /// `mcp_<server>_<tool>` names the server too.
     pub fn allows_names_of_any_server(&self) -> bool {
-        let Match { tool, named, server, origin, .. } = &self.matches;
+        let Match { tool, tool_name, server, origin, .. } = &self.matches;
         let names_a_server = server.is_some() || tool.as_deref().is_some_and(|tool| !tool.contains(SIGNS));
-        let is_by_part = [tool, named].into_iter().flatten().any(|pattern| !is_anything(pattern));
+        let is_by_part = [tool, tool_name].into_iter().flatten().any(|pattern| !is_anything(pattern));
         is_by_part
             && !names_a_server
             && origin.as_deref().is_none_or(|origin| origin == "mcp")
@@ -290,10 +294,10 @@ impl Rule {
     /// Claims of an untrusted server loosen nothing. A rule that allows because of a hint does not match its tools. A
     /// rule that asks or denies matches them if they may have the hinted property, whatever the server claims: a hint
     /// can make such a rule match, and can never prevent it.
-    fn hint_missed(&self, tool: &Tool) -> Option<Miss> {
+    fn hint_missed(&self, tool: &Tool) -> Option<UnmetCriterion> {
         let mut wanted = self.wanted_hints();
         if self.verdict == Verdict::Allow && !tool.trusted {
-            return wanted.next().map(|_| Miss::Untrusted);
+            return wanted.next().map(|_| UnmetCriterion::Untrusted);
         }
         let missed = wanted.find(|(hint, wanted)| match hint.given(&tool.annotations) {
             Some(given) if given == *wanted => false,
@@ -301,7 +305,7 @@ impl Rule {
             None if self.verdict == Verdict::Allow => true,
             Some(_) | None => hint.at_worst(tool) != *wanted,
         });
-        missed.map(|(hint, _)| Miss::Hint(hint))
+        missed.map(|(hint, _)| UnmetCriterion::Hint(hint))
     }
 
     /// Whether it matches the tool only because of a claim of an untrusted server. Only valid for a rule that matches.
@@ -348,7 +352,7 @@ impl Patterns {
         };
         Ok(Self {
             tool: compile(&matches.tool)?,
-            named: compile(&matches.named)?,
+            tool_name: compile(&matches.tool_name)?,
             server: compile(&matches.server)?,
             agent: compile(&matches.agent)?,
             principal: compile(&matches.principal)?,

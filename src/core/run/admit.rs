@@ -260,7 +260,7 @@ fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), InvalidEvent>
             let why = "arguments that are no JSON object, or no question, never run";
             return Err(InvalidEvent::Contradiction { event: "tool.checked", why });
         }
-        CallVerdict::Run { by: Authorization::Person } => call.is_approved(),
+        CallVerdict::Run { by: Authorization::HumanApproval } => call.is_approved(),
         // A call that was sent is sent again only with a person's approval.
         CallVerdict::Run { by: Authorization::Policy { .. } | Authorization::Grant { .. } } => {
             call.state == CallState::Selected && !call.sent

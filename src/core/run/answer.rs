@@ -18,7 +18,7 @@ pub enum Answer {
         decision: Box<Decision>,
         /// The digest of the call as it was shown to the approver ([`super::Binding::digest`]). If the call has changed
         /// since, the whole resume is refused.
-        seen: Option<String>,
+        digest: Option<String>,
     },
     /// The answer to a question of the model.
     Question(HumanAnswer),
@@ -45,9 +45,9 @@ impl Answer {
 
     /// The same decision, bound to the call as it was shown to the approver. Other answers stay as they are.
     #[must_use]
-    pub fn seen(self, digest: impl Into<String>) -> Self {
+    pub fn with_digest(self, digest: impl Into<String>) -> Self {
         match self {
-            Self::Decision { decision, .. } => Self::Decision { decision, seen: Some(digest.into()) },
+            Self::Decision { decision, .. } => Self::Decision { decision, digest: Some(digest.into()) },
             Self::Result(_) | Self::Question(_) | Self::Elicitation(_) => self,
         }
     }
@@ -92,7 +92,7 @@ impl From<Outcome> for Answer {
 
 impl From<Decision> for Answer {
     fn from(decision: Decision) -> Self {
-        Self::Decision { decision: Box::new(decision), seen: None }
+        Self::Decision { decision: Box::new(decision), digest: None }
     }
 }
 
@@ -163,7 +163,7 @@ impl Run {
                 let (outcome, refusal) = (outcome.clone().into(), unusable_result(call, outcome));
                 unless(refusal, Event::CallCompleted { call: id, outcome, stderr: Vec::new(), wire: None })
             }
-            Answer::Decision { seen, .. } if is_retry && seen.is_none() && self.asks_again(call) => Ok(None),
+            Answer::Decision { digest, .. } if is_retry && digest.is_none() && self.asks_again(call) => Ok(None),
             Answer::Decision { decision, .. } => {
                 let event = Event::ApprovalDecided { call: id, decision: decision.as_ref().clone() };
                 unless(self.unusable_decision(call, decision), event)

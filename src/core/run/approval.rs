@@ -27,7 +27,8 @@ pub struct Decision {
     pub scope: Scope,
     /// The later calls of the tool that an approval with a wider scope covers.
     #[serde(default, skip_serializing_if = "Coverage::is_tool")]
-    pub covers: Coverage,
+    #[serde(rename = "match")]
+    pub coverage: Coverage,
     /// When an approval with a wider scope expires; without it, it holds until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -109,7 +110,7 @@ pub struct Binding {
 
 /// A grant that was found for a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Granted {
+pub struct ToolGrant {
     /// The name the model sees.
     pub tool: ToolName,
     /// The grant.
@@ -131,7 +132,7 @@ impl Decision {
             via: Channel::default(),
             reason: None,
             scope: Scope::Once,
-            covers: Coverage::Tool,
+            coverage: Coverage::Tool,
             expires_at: None,
             edited_arguments: None,
             binding: None,
@@ -159,7 +160,7 @@ impl Binding {
     }
 }
 
-impl Granted {
+impl ToolGrant {
     /// Whether it covers a call of its tool with these arguments at that time.
     pub(super) fn covers(&self, arguments: &Arguments, now: Option<Timestamp>) -> bool {
         let fits = self.arguments.as_ref().is_none_or(|hash| *hash == arguments.hash());

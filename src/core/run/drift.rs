@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::turn::{AnsweredElicitation, Call, CallState};
-use super::{Clearance, Run};
+use super::{CallAuthorization, Run};
 use crate::core::id::CallId;
 use crate::core::policy::{Judgement, Verdict};
 use crate::core::tool::{Difference, Tool};
@@ -25,18 +25,18 @@ impl Run {
     /// compared.
     pub fn drift(&self, id: &CallId, live: &Tool, judged: &Judgement, at: Timestamp) -> Vec<Difference> {
         let Some(call) = self.call(id).filter(|call| call.task().is_none()) else { return Vec::new() };
-        let (Some(tool), Some(clearance)) = (&call.tool, &call.clearance) else { return Vec::new() };
+        let (Some(tool), Some(authorization)) = (&call.tool, &call.authorization) else { return Vec::new() };
         let policy = |was: &str| Difference::new("policy", was, &in_words(judged));
         let mut found = Vec::new();
-        match clearance {
-            Clearance::Policy => {
+        match authorization {
+            CallAuthorization::Policy => {
                 // For a call without an approval whose tool changed, the model reads that: it made the call for the old
                 // definition.
                 if judged.verdict != Verdict::Allow && live.hash == tool.hash {
                     found.push(policy("allow"));
                 }
             }
-            Clearance::Grant(grant) => {
+            CallAuthorization::Grant(grant) => {
                 found.extend(tool.differences(live));
                 if judged.verdict == Verdict::Deny {
                     found.push(policy("ask"));
@@ -46,7 +46,7 @@ impl Run {
                     found.push(Difference::new("standing approval", "in force", "expired"));
                 }
             }
-            Clearance::Person { rule, why } => {
+            CallAuthorization::HumanApproval { rule, why } => {
                 found.extend(tool.differences(live));
                 let same_reason = judged.rule == *rule && judged.why == *why;
                 let other_reason = judged.verdict == Verdict::Ask && !same_reason && found.is_empty();
@@ -80,7 +80,7 @@ impl Call {
 
     /// Whether a person approved a call that is answered outside. It is handed over if it is unchanged since then.
     pub fn is_approved(&self) -> bool {
-        self.state == CallState::Selected && matches!(self.clearance, Some(Clearance::Person { .. }))
+        self.state == CallState::Selected && matches!(self.authorization, Some(CallAuthorization::HumanApproval { .. }))
     }
 
     /// Whether the call may have run and is simply made again, because repeating it is harmless (law 4). Not if

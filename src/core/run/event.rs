@@ -6,15 +6,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Channel, Decision, Ending, Granted, Limits, Started};
+use super::{Channel, Decision, Ending, Limits, Started, ToolGrant};
 use crate::core::chat::{Message, Reply, Usage};
 use crate::core::error::Failure;
 use crate::core::id::{CallId, GrantId, ModelName};
 use crate::core::json;
 use crate::core::policy::PolicyMark;
 use crate::core::tool::{
-    Action, CallReply, CallTransport, Choice, Difference, ElicitationRequest, ElicitationResponse,
-    ElicitationResponses, Outcome, Problem, Replied, TaskHandle, Tool, Toolset,
+    Action, CallReply, CallTransport, Choice, DeliveredReply, Difference, ElicitationRequest, ElicitationResponse,
+    ElicitationResponses, Outcome, Problem, TaskHandle, Tool, Toolset,
 };
 use crate::core::trace::Trace;
 
@@ -44,7 +44,7 @@ pub enum Event {
     #[serde(rename = "approvals.resolved")]
     ApprovalsResolved {
         /// The grants that hold in this turn.
-        granted: Vec<Granted>,
+        granted: Vec<ToolGrant>,
     },
     /// The model is called (intent, written before the request is sent).
     #[serde(rename = "llm.call.started")]
@@ -316,7 +316,7 @@ pub enum Authorization {
     },
     /// A person approved it, and it is unchanged since then. Recorded for calls that are answered outside; for calls
     /// that are sent, `tool.started` implies it.
-    Person,
+    HumanApproval,
 }
 
 /// The reason why a call was rejected without being run.
@@ -402,7 +402,7 @@ impl ElicitationAnswer {
 
 impl Event {
     /// The event for a server's reply to a call.
-    pub fn of_reply(call: CallId, Replied { reply, wire }: Replied) -> Self {
+    pub fn of_reply(call: CallId, DeliveredReply { reply, wire }: DeliveredReply) -> Self {
         match reply {
             CallReply::Ended { outcome, stderr } => Self::CallCompleted { call, outcome: outcome.into(), stderr, wire },
             CallReply::NeedsInput(needed) => Self::InputRequired { call, needed: needed.into(), wire },

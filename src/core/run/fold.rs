@@ -9,8 +9,8 @@ use super::state::{Correction, Phase, Run};
 use super::transcript::say;
 use super::turn::{AnsweredElicitation, Call, CallState, HeldElicitation, Settlement, Turn};
 use super::{
-    Authorization, Budget, CallVerdict, Clearance, Deadline, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
-    HumanAnswer, InvalidEvent, JournalEntry, Output, OutputVerdict, Rejection, Started, ToolAccess,
+    Authorization, Budget, CallAuthorization, CallVerdict, Deadline, Decision, DecisionKind, ElicitationAnswer, Ending,
+    Event, HumanAnswer, InvalidEvent, JournalEntry, Output, OutputVerdict, Rejection, Started, ToolAccess,
 };
 use crate::core::chat::{Message, Part, Reply, Role, Stop};
 use crate::core::id::CallId;
@@ -144,7 +144,7 @@ impl Run {
             Event::TaskStarted { call, task, .. } => {
                 self.settle_each(slice::from_ref(call), || CallState::Task(task.clone()))
             }
-            Event::MessageAdded { message } => self.heard(message),
+            Event::MessageAdded { message } => self.record_message(message),
             Event::Ended { ending } => self.ended(ending),
         }
         self.length += 1;
@@ -194,7 +194,7 @@ impl Run {
             held: None,
             round: 0,
             sent: false,
-            clearance: None,
+            authorization: None,
             approved_at: None,
             drift: Vec::new(),
             deadline: Deadline::default(),
@@ -225,7 +225,7 @@ impl Run {
     fn tier_selected(&mut self, run: &[CallId], deferred: &[CallId]) {
         let mode = self.started.spec.tiers;
         self.settle_each(run, || CallState::Selected);
-        if mode != TierMode::Drain {
+        if mode != TierMode::Sequential {
             let message = "deferred: calls of higher priority ran first; call again if still needed";
             self.settle_each(deferred, || rejected(Rejection::Deferred, message));
         }
@@ -246,10 +246,12 @@ impl Run {
         call.state = match verdict {
             CallVerdict::Run { by } => {
                 match by {
-                    Authorization::Policy { .. } => call.clearance = Some(Clearance::Policy),
-                    Authorization::Grant { grant } => call.clearance = Some(Clearance::Grant(grant.clone())),
+                    Authorization::Policy { .. } => call.authorization = Some(CallAuthorization::Policy),
+                    Authorization::Grant { grant } => {
+                        call.authorization = Some(CallAuthorization::Grant(grant.clone()))
+                    }
                     // The decision is the authorization.
-                    Authorization::Person => {}
+                    Authorization::HumanApproval => {}
                 }
                 CallState::Cleared
             }
@@ -278,7 +280,8 @@ impl Run {
                     call.edited.clone_from(&decision.edited_arguments);
                 }
                 if let CallState::Asked { rule, why, .. } = &call.state {
-                    call.clearance = Some(Clearance::Person { rule: rule.clone(), why: why.clone() });
+                    call.authorization =
+                        Some(CallAuthorization::HumanApproval { rule: rule.clone(), why: why.clone() });
                 }
                 // The time for its answer is separate from the time for its approval.
                 call.deadline = Deadline::new(call.deadline.event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
@@ -301,7 +304,7 @@ impl Run {
 
     fn drifted(&mut self, id: &CallId, differences: &[Difference], tool: Option<&Arc<Tool>>) {
         let Some(call) = self.open_call(id) else { return };
-        let was = call.clearance.take();
+        let was = call.authorization.take();
         call.drift = differences.to_vec();
         if let Some(tool) = tool {
             call.tool = Some(tool.clone());
@@ -309,7 +312,7 @@ impl Run {
         if !call.is_in_doubt() {
             call.state = CallState::Selected;
         }
-        if let Some(Clearance::Grant(grant)) = was {
+        if let Some(CallAuthorization::Grant(grant)) = was {
             self.granted.retain(|granted| granted.grant != grant);
         }
     }
@@ -341,8 +344,8 @@ impl Run {
     }
 
     fn completed(&mut self, id: &CallId, outcome: &Arc<Outcome>) {
-        self.blobs.extend(outcome.kept().iter().map(|kept| kept.handle));
-        self.has_cut_results |= outcome.kept().iter().any(|kept| kept.form.is_cut());
+        self.blobs.extend(outcome.stored().iter().map(|kept| kept.handle));
+        self.has_cut_results |= outcome.stored().iter().any(|kept| kept.form.is_cut());
         let Some(call) = self.open_call(id) else { return };
         call.state = CallState::Settled(Settlement::Completed(outcome.clone()));
         if call.is_external() {
@@ -367,7 +370,7 @@ impl Run {
         };
     }
 
-    fn heard(&mut self, message: &Message) {
+    fn record_message(&mut self, message: &Message) {
         self.inbox.push(message.clone());
         match &self.phase {
             Phase::Ready { .. } => self.deliver_inbox(),

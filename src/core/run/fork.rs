@@ -15,8 +15,8 @@ use super::fold::BUDGET_NOTE;
 use super::state::Phase;
 use super::turn::{Call, CallState};
 use super::{
-    Authorization, Budget, CallVerdict, Clearance, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run, Step,
-    ToolAccess,
+    Authorization, Budget, CallAuthorization, CallVerdict, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run,
+    Step, ToolAccess,
 };
 use crate::core::chat::{Message, Part, Role};
 use crate::core::id::CallId;
@@ -171,7 +171,7 @@ impl Run {
 
 impl Call {
     fn rests_on_unused_consent(&self) -> bool {
-        let by_a_person = matches!(self.clearance, Some(Clearance::Person { .. }));
+        let by_a_person = matches!(self.authorization, Some(CallAuthorization::HumanApproval { .. }));
         // A call that was sent, and is to be sent again, has answers for its server or an approval in spite of the
         // doubt.
         let goes_on = self.state == CallState::Cleared && (by_a_person || self.sent);
@@ -217,7 +217,7 @@ fn consent(event: &Event) -> Option<&CallId> {
 /// The call of a consent, or of an event that follows an unused one: that the consent still holds, or an extended
 /// deadline.
 fn depends_on_consent(event: &Event) -> Option<&CallId> {
-    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::Person } }
+    if let Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval } }
     | Event::Extended { call, .. } = event
     {
         return Some(call);

@@ -32,7 +32,7 @@ mod turn;
 mod unusable;
 
 pub use answer::Answer;
-pub use approval::{Binding, Channel, Coverage, Decision, DecisionKind, Granted, Scope};
+pub use approval::{Binding, Channel, Coverage, Decision, DecisionKind, Scope, ToolGrant};
 pub use deadline::Deadline;
 pub use ending::{Ending, Output, Status};
 pub use event::{
@@ -48,4 +48,4 @@ pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Tr
 pub use state::Run;
 pub use step::Step;
 pub use tasks::OpenTask;
-pub use turn::{AnsweredElicitation, Call, CallState, Clearance, HeldElicitation, Settlement};
+pub use turn::{AnsweredElicitation, Call, CallAuthorization, CallState, HeldElicitation, Settlement};

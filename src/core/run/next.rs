@@ -194,13 +194,13 @@ impl Run {
                     let (call, task) = (call.asked.id.clone(), task.clone().into());
                     Some(Event::TaskStarted { call, task, wire: None })
                 }
-                (None, InDoubt::Tell) if call.is_doubtful() => Some(Event::CallCompleted {
+                (None, InDoubt::Report) if call.is_doubtful() => Some(Event::CallCompleted {
                     call: call.asked.id.clone(),
                     outcome: Outcome::Unknown.into(),
                     stderr: Vec::new(),
                     wire: None,
                 }),
-                (None, InDoubt::Tell | InDoubt::Ask) => None,
+                (None, InDoubt::Report | InDoubt::Ask) => None,
             })
             .collect()
     }

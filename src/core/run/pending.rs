@@ -248,7 +248,7 @@ impl PendingItem {
     }
 
     /// The content that a decision would be bound to; `None` unless it waits for a decision. An approver sends its
-    /// digest back as `seen`.
+    /// digest back as `digest`.
     pub fn binding(&self) -> Option<Binding> {
         let Self::Approval { origin, definition, arguments, policy, event, .. } = self else { return None };
         Some(Binding {

@@ -146,7 +146,7 @@ pub struct Candidate {
 pub enum OnDeny {
     /// The model reads the denial and continues.
     #[default]
-    Tell,
+    Report,
     /// The run ends with `tool_denied`.
     Fail,
 }
@@ -157,7 +157,7 @@ pub enum OnDeny {
 pub enum InDoubt {
     /// The model reads "outcome unknown".
     #[default]
-    Tell,
+    Report,
     /// The call requires approval before it is made again.
     Ask,
 }

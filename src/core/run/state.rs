@@ -9,8 +9,8 @@ use super::attempts::Attempts;
 use super::transcript::say;
 use super::turn::{Call, CallState, Turn};
 use super::{
-    Binding, Budget, Decision, ElicitationAnswer, Ending, Granted, HumanAnswer, Output, PendingItem, Started, Status,
-    Step, ToolAccess,
+    Binding, Budget, Decision, ElicitationAnswer, Ending, HumanAnswer, Output, PendingItem, Started, Status, Step,
+    ToolAccess, ToolGrant,
 };
 use crate::core::blob::BlobHandle;
 use crate::core::chat::{Message, Part, Reply, Stop};
@@ -31,7 +31,7 @@ pub struct Run {
     pub(super) tools: Option<Arc<Toolset>>,
     /// The definition of each tool when the run first listed it.
     pub(super) pins: Pins,
-    pub(super) granted: Vec<Granted>,
+    pub(super) granted: Vec<ToolGrant>,
     pub(super) transcript: Vec<Arc<Message>>,
     pub(super) inbox: Vec<Message>,
     pub(super) budget: Budget,
@@ -241,7 +241,7 @@ impl Run {
 
     /// The grant that covers a call of a tool with these arguments at that time, if there is one.
     pub fn granted(&self, tool: &ToolName, arguments: &Arguments, at: Timestamp) -> Option<&GrantId> {
-        let covers = |granted: &&Granted| granted.tool == *tool && granted.covers(arguments, Some(at));
+        let covers = |granted: &&ToolGrant| granted.tool == *tool && granted.covers(arguments, Some(at));
         self.granted.iter().find(covers).map(|granted| &granted.grant)
     }
 

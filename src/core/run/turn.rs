@@ -40,7 +40,7 @@ pub struct Call {
     /// Whether it was ever sent to its server. If so, it must not be reported as not run.
     pub sent: bool,
     /// Its authorization, once it may run.
-    pub clearance: Option<Clearance>,
+    pub authorization: Option<CallAuthorization>,
     /// When a person last approved it, if the time of the events is known.
     pub approved_at: Option<Timestamp>,
     /// The differences since it was authorized, because of which it is checked again.
@@ -53,13 +53,13 @@ pub struct Call {
 
 /// The authorization of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Clearance {
+pub enum CallAuthorization {
     /// The policy allows it.
     Policy,
     /// A grant covers it.
     Grant(GrantId),
     /// A person approved the question of this rule, with this reason.
-    Person {
+    HumanApproval {
         /// The rule.
         rule: Option<String>,
         /// The reason.
@@ -296,7 +296,7 @@ impl Turn {
     /// The assistant message, without the calls that are dropped.
     pub(super) fn assistant_message(&self, mode: TierMode) -> Message {
         let mut message = self.assistant.clone();
-        if mode == TierMode::Elide && self.calls.iter().any(Call::is_deferred) {
+        if mode == TierMode::Drop && self.calls.iter().any(Call::is_deferred) {
             message.content.retain(|part| match part {
                 Part::ToolUse { id, .. } => !self.calls.iter().any(|call| call.asked.id == *id && call.is_deferred()),
                 Part::Text { .. }
@@ -313,7 +313,7 @@ impl Turn {
 
     /// The available results, in call order, without those of dropped calls.
     pub(super) fn results(&self, mode: TierMode) -> Message {
-        let shown = self.calls.iter().filter(|call| mode != TierMode::Elide || !call.is_deferred());
+        let shown = self.calls.iter().filter(|call| mode != TierMode::Drop || !call.is_deferred());
         Message { role: Role::User, content: shown.filter_map(Call::result).collect(), provider_state: None }
     }
 

@@ -108,7 +108,7 @@ pub(super) fn unusable_result(id: &CallId, outcome: &Outcome) -> Option<ResumeEr
 
 /// The problem with a scope that a single call, or a denial, cannot have.
 fn unusable_reach(id: &CallId, decision: &Decision) -> Option<ResumeError> {
-    let has_reach = decision.expires_at.is_some() || decision.covers != Default::default();
+    let has_reach = decision.expires_at.is_some() || decision.coverage != Default::default();
     let problems = match decision.answer {
         DecisionKind::Deny if decision.scope != Scope::Once || has_reach => {
             "makes no sense with a denial; a denial is of one call"

@@ -102,9 +102,9 @@ impl Tool {
 /// The difference between two endpoints of a server. Some parts are visible in the hash alone.
 fn another_way(was: Option<&Endpoint>, is: Option<&Endpoint>) -> Option<Difference> {
     let fingerprint = |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.fingerprint.clone());
-    let told = |endpoint: Option<&Endpoint>| endpoint.map_or_else(|| "none".to_owned(), Endpoint::in_words);
+    let described = |endpoint: Option<&Endpoint>| endpoint.map_or_else(|| "none".to_owned(), Endpoint::in_words);
     let what = "server (its program, arguments and directory, or its address)";
-    (fingerprint(was) != fingerprint(is)).then(|| Difference::whole(what, told(was), told(is)))
+    (fingerprint(was) != fingerprint(is)).then(|| Difference::whole(what, described(was), described(is)))
 }
 
 #[cfg(test)]
@@ -169,12 +169,13 @@ mod tests {
         let found = Difference::new("description", "orders", &is);
         assert!(found.is.starts_with("FIRST") && found.is.ends_with("LAST"), "{}", found.is);
         assert_eq!(found.left_out, is.len() - SHOWN_CHARS - 2 * CONTEXT_CHARS);
-        assert!(found.warning().is_some_and(|told| told.starts_with(&format!("{} more", found.left_out))));
+        assert!(found.warning().is_some_and(|described| described.starts_with(&format!("{} more", found.left_out))));
     }
 
     #[test]
     fn another_endpoint_is_shown_in_words_and_by_its_hash() {
-        let at = |told: &str, hash: &str| Endpoint { fingerprint: hash.into(), told: Some(told.into()) };
+        let at =
+            |described: &str, hash: &str| Endpoint { fingerprint: hash.into(), description: Some(described.into()) };
         let (was, is) = (at("program npx, 1 arguments", "sha256:a"), at("program curl, 1 arguments", "sha256:b"));
         let found = another_way(Some(&was), Some(&is)).expect("another way");
         assert_eq!(found.was, "program npx, 1 arguments; in all sha256:a");

@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 /// The endpoint of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "EndpointForm", into = "EndpointForm")]
 pub struct Endpoint {
     /// Hash of the program with its arguments and directory, or of the address. Another hash is another server.
     pub fingerprint: String,
     /// A description in words, without potential secrets. Older journals have the hash alone.
-    pub told: Option<String>,
+    pub description: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum EndpointForm {
     Hash(String),
-    Told { fingerprint: String, told: String },
+    Described { fingerprint: String, description: String },
 }
 
 impl Endpoint {
     /// The description for an approver: in words, as far as it is known, and the hash.
     pub fn in_words(&self) -> String {
-        match &self.told {
-            Some(told) => format!("{told}; in all {}", self.fingerprint),
+        match &self.description {
+            Some(description) => format!("{description}; in all {}", self.fingerprint),
             None => self.fingerprint.clone(),
         }
     }
@@ -33,23 +33,25 @@ impl Endpoint {
 
 impl From<&str> for Endpoint {
     fn from(fingerprint: &str) -> Self {
-        Self { fingerprint: fingerprint.to_owned(), told: None }
+        Self { fingerprint: fingerprint.to_owned(), description: None }
     }
 }
 
-impl From<Written> for Endpoint {
-    fn from(written: Written) -> Self {
+impl From<EndpointForm> for Endpoint {
+    fn from(written: EndpointForm) -> Self {
         match written {
-            Written::Hash(fingerprint) => Self { fingerprint, told: None },
-            Written::Told { fingerprint, told } => Self { fingerprint, told: Some(told) },
+            EndpointForm::Hash(fingerprint) => Self { fingerprint, description: None },
+            EndpointForm::Described { fingerprint, description } => {
+                Self { fingerprint, description: Some(description) }
+            }
         }
     }
 }
 
-impl From<Endpoint> for Written {
-    fn from(Endpoint { fingerprint, told }: Endpoint) -> Self {
-        match told {
-            Some(told) => Self::Told { fingerprint, told },
+impl From<Endpoint> for EndpointForm {
+    fn from(Endpoint { fingerprint, description }: Endpoint) -> Self {
+        match description {
+            Some(description) => Self::Described { fingerprint, description },
             None => Self::Hash(fingerprint),
         }
     }
@@ -63,7 +65,9 @@ mod tests {
 
     #[test]
     fn a_journal_with_the_hash_alone_round_trips() {
-        for written in [json!("sha256:a"), json!({"fingerprint": "sha256:a", "told": "program desk, 0 arguments"})] {
+        for written in
+            [json!("sha256:a"), json!({"fingerprint": "sha256:a", "description": "program desk, 0 arguments"})]
+        {
             let endpoint: Endpoint = serde_json::from_value(written.clone()).expect("an endpoint");
             assert_eq!(endpoint.fingerprint, "sha256:a");
             assert_eq!(serde_json::to_value(endpoint).expect("an endpoint"), written);

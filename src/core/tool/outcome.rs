@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Kept, Problem};
+use super::{Problem, StoredContent};
 use crate::core::chat::Part;
 use crate::core::json;
 
@@ -32,7 +32,7 @@ pub struct ToolOutput {
     pub is_error: bool,
     /// The content that is stored outside the journal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept: Vec<Kept>,
+    pub kept: Vec<StoredContent>,
     /// Violations of MCP in its content (pointers into the result), and of the tool's output schema in the structured
     /// form (pointers into that form).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -144,7 +144,7 @@ impl Outcome {
     }
 
     /// The content that is stored outside the journal.
-    pub fn kept(&self) -> &[Kept] {
+    pub fn stored(&self) -> &[StoredContent] {
         match self {
             Self::Returned(output) => &output.kept,
             Self::Failed(_) | Self::Unknown => &[],

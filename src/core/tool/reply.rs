@@ -4,7 +4,7 @@ use super::{CallTransport, ElicitationRequest, Outcome, TaskHandle};
 
 /// A reply with its transport.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replied {
+pub struct DeliveredReply {
     /// The reply, or the substitute if there was none.
     pub reply: CallReply,
     /// How the server was reached; `None` if nothing was sent.
@@ -33,13 +33,13 @@ impl From<Outcome> for CallReply {
     }
 }
 
-impl From<CallReply> for Replied {
+impl From<CallReply> for DeliveredReply {
     fn from(reply: CallReply) -> Self {
         Self { reply, wire: None }
     }
 }
 
-impl From<Outcome> for Replied {
+impl From<Outcome> for DeliveredReply {
     fn from(outcome: Outcome) -> Self {
         CallReply::from(outcome).into()
     }

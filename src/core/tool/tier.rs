@@ -12,9 +12,9 @@ pub enum TierMode {
     #[default]
     Defer,
     /// They are dropped from the transcript (source 002's literal behaviour).
-    Elide,
+    Drop,
     /// They run after the higher tier, before the model is called again.
-    Drain,
+    Sequential,
 }
 
 /// The calls of a turn with the highest priority, and the others.

@@ -59,7 +59,7 @@ pub struct ToolsetRules {
 
 /// The tools that the model sees, in a byte-stable order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Listed", into = "Listed")]
+#[serde(from = "ToolsetForm", into = "ToolsetForm")]
 pub struct Toolset {
     tools: Vec<Arc<Tool>>,
     by_name: BTreeMap<ToolName, usize>,
@@ -68,7 +68,7 @@ pub struct Toolset {
 
 /// The serialised form: the list alone; the index is rebuilt.
 #[derive(Clone, Serialize, Deserialize)]
-struct Listed {
+struct ToolsetForm {
     tools: Vec<Arc<Tool>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
@@ -94,7 +94,7 @@ impl Toolset {
             tools.push(Arc::new(if is_renamed { rules.judged(tool) } else { tool }));
         }
         left_out.sort_by(|a, b| (&a.server, &a.tool, &a.reason).cmp(&(&b.server, &b.tool, &b.reason)));
-        let listed = Self::from(Listed { tools, left_out });
+        let listed = Self::from(ToolsetForm { tools, left_out });
         if rules.ask_human.is_some() { listed.with_builtin(Builtin::AskHuman, rules) } else { listed }
     }
 
@@ -176,12 +176,12 @@ impl Toolset {
     #[must_use]
     pub fn with_builtin(&self, builtin: Builtin, rules: &ToolsetRules) -> Self {
         let tool = rules.builtin(builtin);
-        let Listed { mut tools, left_out } = self.clone().into();
+        let ToolsetForm { mut tools, left_out } = self.clone().into();
         let is_there = tools.iter().any(|known| known.name == tool.name);
         if !is_there && rules.admits(&tool) {
             tools.push(Arc::new(tool));
         }
-        Self::from(Listed { tools, left_out })
+        Self::from(ToolsetForm { tools, left_out })
     }
 
     /// The same toolset without the tools for which `reason` returns a reason; the reasons are kept.
@@ -194,7 +194,7 @@ impl Toolset {
                 Some(reason) => left_out.push(tool.left_out(reason)),
             }
         }
-        Self::from(Listed { tools: kept, left_out })
+        Self::from(ToolsetForm { tools: kept, left_out })
     }
 }
 
@@ -285,14 +285,14 @@ impl ToolsetRules {
     }
 }
 
-impl From<Listed> for Toolset {
-    fn from(Listed { tools, left_out }: Listed) -> Self {
+impl From<ToolsetForm> for Toolset {
+    fn from(ToolsetForm { tools, left_out }: ToolsetForm) -> Self {
         let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
         Self { tools, by_name, left_out }
     }
 }
 
-impl From<Toolset> for Listed {
+impl From<Toolset> for ToolsetForm {
     fn from(toolset: Toolset) -> Self {
         Self { tools: toolset.tools, left_out: toolset.left_out }
     }

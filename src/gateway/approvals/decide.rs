@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 
-use super::read::shown;
+use super::read::approval_view;
 use super::view::InboxView;
 use crate::core::run::Channel;
 use crate::gateway::access::Authenticated;
@@ -35,7 +35,7 @@ pub(super) async fn decide(
     Body(verdict): Body<Verdict>,
 ) -> Result<Json<InboxView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
-    let (seen, decision) = (verdict.seen().map(str::to_owned), verdict.decision(&caller.name, Channel::Api));
-    let decided = gateway.runner_of(&caller).decide(&id, decision, seen.as_deref(), traced(&headers)).await?;
-    shown(&decided)
+    let (digest, decision) = (verdict.digest().map(str::to_owned), verdict.decision(&caller.name, Channel::Api));
+    let decided = gateway.runner_of(&caller).decide(&id, decision, digest.as_deref(), traced(&headers)).await?;
+    approval_view(&decided)
 }

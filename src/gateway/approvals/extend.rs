@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::read::shown;
+use super::read::approval_view;
 use super::view::InboxView;
 use crate::gateway::access::Authenticated;
 use crate::gateway::body::{Body, Path};
@@ -46,7 +46,7 @@ pub(super) async fn extend(
     caller.require(Scope::ApprovalsDecide)?;
     let runner = gateway.runner_of(&caller);
     let until = extension.until(runner.now())?;
-    shown(&runner.extend(&id, until).await?)
+    approval_view(&runner.extend(&id, until).await?)
 }
 
 impl Extension {

@@ -19,13 +19,13 @@ use crate::service::{Approval, ApprovalId, Scope, ServiceError};
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct ListParams {
     /// Only approvals with this status. Approvals with another status are retrieved one by one: journals keep them, but
     /// no list does.
     #[param(inline)]
     #[serde(default)]
     #[allow(dead_code)] // there is one, so there is nothing to choose
-    status: Listed,
+    status: ListedStatus,
     /// Only approvals of runs of this agent.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
@@ -42,7 +42,7 @@ pub(super) struct Which {
 /// The statuses that can be listed.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Listed {
+enum ListedStatus {
     /// A decision is missing.
     #[default]
     Pending,
@@ -53,7 +53,7 @@ enum Listed {
 /// Approvals of the newest run come first; those of one run are in the order in which they were requested. Approvals
 /// that expired a moment ago may still be listed, as `expired`.
 #[utoipa::path(
-    get, path = "/v1/approvals", tag = "approvals", operation_id = "listApprovals", params(Which),
+    get, path = "/v1/approvals", tag = "approvals", operation_id = "listApprovals", params(ListParams),
     responses(
         (status = 200, description = "A page of approvals", body = Page<InboxView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -62,7 +62,7 @@ enum Listed {
 pub(super) async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    Query(which): Query<Which>,
+    Query(which): Query<ListParams>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<InboxView>>, Problem> {
     caller.require(Scope::ApprovalsRead)?;

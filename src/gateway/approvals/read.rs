@@ -28,10 +28,10 @@ pub(super) async fn read(
     _permit: ReadPermit,
 ) -> Result<Json<InboxView>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
-    shown(&gateway.runner_of(&caller).approval(&approval).await?)
+    approval_view(&gateway.runner_of(&caller).approval(&approval).await?)
 }
 
 /// The response with an approval.
-pub(super) fn shown(approval: &Approval) -> Result<Json<InboxView>, Problem> {
+pub(super) fn approval_view(approval: &Approval) -> Result<Json<InboxView>, Problem> {
     InboxView::of(approval).map(Json).ok_or_else(|| Problem::not_found("approval", &approval.id().to_string()))
 }

@@ -90,7 +90,8 @@ struct DecisionView {
     /// The scope of an approval: `once`, `session` or `always`.
     scope: &'static str,
     /// Which later calls an approval covers beyond `once`: `tool` or `arguments`.
-    covers: &'static str,
+    #[serde(rename = "match")]
+    coverage: &'static str,
     /// When an approval beyond `once` expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -153,7 +154,7 @@ impl DecisionView {
                 Scope::Session => "session",
                 Scope::Always => "always",
             },
-            covers: match decision.covers {
+            coverage: match decision.coverage {
                 Coverage::Tool => "tool",
                 Coverage::Arguments => "arguments",
             },

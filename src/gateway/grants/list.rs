@@ -19,7 +19,7 @@ use crate::service::{Scope, ServiceError};
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct ListParams {
     /// Only grants of this agent.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
@@ -43,7 +43,7 @@ pub(super) struct Which {
 ///
 /// Returns grants, newest first.
 #[utoipa::path(
-    get, path = "/v1/approval-grants", tag = "approvals", operation_id = "listApprovalGrants", params(Which),
+    get, path = "/v1/approval-grants", tag = "approvals", operation_id = "listApprovalGrants", params(ListParams),
     responses(
         (status = 200, description = "A page of grants", body = Page<GrantView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -52,7 +52,7 @@ pub(super) struct Which {
 pub(super) async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    Query(which): Query<Which>,
+    Query(which): Query<ListParams>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<GrantView>>, Problem> {
     caller.require(Scope::ApprovalsRead)?;

@@ -18,7 +18,7 @@ pub(super) struct GrantView {
     /// Always `approval.grant`.
     object: &'static str,
     /// Whether the grant is valid now.
-    holds: bool,
+    active: bool,
     /// The agent whose calls it covers.
     agent: String,
     /// Either `session`, valid in one session, or `always`, valid in all.
@@ -71,7 +71,7 @@ impl GrantView {
         let (run_id, call_id) =
             grant.given_with.as_ref().map(|with| (with.run.to_string(), with.call.to_string())).unzip();
         Self {
-            holds: grant.holds(now),
+            active: grant.holds(now),
             id: grant.id.to_string(),
             object: "approval.grant",
             agent: grant.agent.to_string(),

@@ -24,7 +24,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 
 pub(super) use self::extensions::{Confidential, RunToBe};
-use self::replay::{kept, replayed, run_named};
+use self::replay::{recorded_outcome, replayed, run_named};
 use super::completion::ClientGone;
 use super::problem::Problem;
 use super::runs::read::current;
@@ -81,10 +81,10 @@ pub(super) async fn handle_once(
     let asked = match begun {
         None => asked,
         Some(begun) => match known(&gateway, &caller, &parts, &asked, about.as_ref(), begun, now).await? {
-            Known::Answer(response) => return Ok(response),
+            RepeatedRequest::Answer(response) => return Ok(response),
             // If two repeats find this at once, one of them continues.
-            Known::NeverStarted(_) if !replies.take_over(&asked, now).await? => return Err(under_way()),
-            Known::NeverStarted(run) => IdempotentRequest { run: Some(run), ..asked },
+            RepeatedRequest::NeverStarted(_) if !replies.take_over(&asked, now).await? => return Err(under_way()),
+            RepeatedRequest::NeverStarted(run) => IdempotentRequest { run: Some(run), ..asked },
         },
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
@@ -95,7 +95,7 @@ pub(super) async fn handle_once(
 }
 
 /// The state of a repeated request.
-enum Known {
+enum RepeatedRequest {
     /// Its response.
     Answer(Response),
     /// Its run was to have this id and was never started, so that nothing was done.
@@ -110,7 +110,7 @@ async fn known(
     about: Option<&RunId>,
     begun: IdempotencyRecord,
     now: Timestamp,
-) -> Result<Known, Problem> {
+) -> Result<RepeatedRequest, Problem> {
     if begun.fingerprint != asked.fingerprint {
         let detail = "this `Idempotency-Key` was used for another request, or with other permissions; use \
                       a new one for each";
@@ -122,7 +122,7 @@ async fn known(
             if let Some(run) = &reply.run {
                 gateway.runner_of(caller).run(run.as_str()).await?;
             }
-            return Ok(Known::Answer(replayed(reply)));
+            return Ok(RepeatedRequest::Answer(replayed(reply)));
         }
         RequestState::UnderWay { held_until } if now < held_until => return Err(under_way()),
         RequestState::UnderWay { .. } | RequestState::Unkept => {}
@@ -135,9 +135,9 @@ async fn known(
         return Err(outcome_unknown(&begun.fate));
     };
     match current(gateway, caller, parts, &run).await {
-        Ok(response) => Ok(Known::Answer(replay::marked(response))),
+        Ok(response) => Ok(RepeatedRequest::Answer(replay::marked(response))),
         Err(problem) if problem.code() == ErrorCode::NotFound => match begun.fate {
-            RequestState::UnderWay { .. } => Ok(Known::NeverStarted(run)),
+            RequestState::UnderWay { .. } => Ok(RepeatedRequest::NeverStarted(run)),
             RequestState::Unkept | RequestState::Answered(_) => Err(outcome_unknown(&begun.fate)),
         },
         Err(problem) => Err(problem),
@@ -182,7 +182,7 @@ async fn handle(
             }
         }
     };
-    let (response, outcome) = kept(response, &asked, about).await;
+    let (response, outcome) = recorded_outcome(response, &asked, about).await;
     let noted = match &outcome {
         replay::Outcome::Settled(fate) => replies.settle(&asked, fate).await,
         replay::Outcome::NothingDone => replies.forget(&asked).await,

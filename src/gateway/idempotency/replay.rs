@@ -29,7 +29,11 @@ pub(super) enum Outcome {
 }
 
 /// The response, and the outcome to record. `about` is the run that the request names.
-pub(super) async fn kept(response: Response, asked: &IdempotentRequest, about: Option<RunId>) -> (Response, Outcome) {
+pub(super) async fn recorded_outcome(
+    response: Response,
+    asked: &IdempotentRequest,
+    about: Option<RunId>,
+) -> (Response, Outcome) {
     if let Some(problem) = response.extensions().get::<Problem>() {
         let outcome = if may_have_done_something(problem, asked) {
             Outcome::Settled(RequestState::UnderWay { held_until: Timestamp::UNIX_EPOCH })

@@ -39,7 +39,7 @@ pub(super) struct KeyView {
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked: Option<RevokedView>,
     /// Whether the key is valid now.
-    holds: bool,
+    active: bool,
 }
 
 /// A key that was just created.
@@ -55,7 +55,7 @@ pub(super) struct CreatedView {
 
 impl KeyView {
     pub(super) fn of(key: AccessKey) -> Self {
-        let holds = key.holds(Timestamp::now());
+        let active = key.holds(Timestamp::now());
         Self {
             id: key.id.to_string(),
             object: "key",
@@ -67,7 +67,7 @@ impl KeyView {
             expires_at: key.expires_at,
             used_at: key.used_at,
             revoked: key.revoked.map(RevokedView::from),
-            holds,
+            active,
         }
     }
 

@@ -17,10 +17,10 @@ pub(super) fn spell_out(description: &mut OpenApi) {
             for (status, meaning) in REFUSALS
                 .iter()
                 .filter(|(.., when)| match when {
-                    When::Always => true,
-                    When::Named => names_something,
-                    When::Body => takes_body,
-                    When::Changes => changes,
+                    AppliesTo::Always => true,
+                    AppliesTo::Named => names_something,
+                    AppliesTo::Body => takes_body,
+                    AppliesTo::Changes => changes,
                 })
                 .map(|(status, meaning, _)| (status, meaning))
             {
@@ -32,7 +32,7 @@ pub(super) fn spell_out(description: &mut OpenApi) {
 }
 
 /// The operations that can return a status.
-enum When {
+enum AppliesTo {
     Always,
     /// The path has a parameter.
     Named,
@@ -42,21 +42,21 @@ enum When {
     Changes,
 }
 
-const REFUSALS: [(&str, &str, When); 14] = [
-    ("400", "The request is malformed", When::Always),
-    ("401", "The credentials are missing or not valid", When::Always),
-    ("403", "The caller may not do this", When::Always),
-    ("404", "The resource does not exist, or belongs to another tenant", When::Named),
-    ("406", "No representation matches `Accept`", When::Always),
-    ("408", "The body did not arrive in time", When::Body),
-    ("409", "The request conflicts with the resource's state, or another request was first", When::Changes),
-    ("410", "The resource no longer exists", When::Named),
-    ("412", "The resource has changed since it was read", When::Changes),
-    ("413", "The body is too large", When::Body),
-    ("415", "The body's media type or encoding is not supported", When::Body),
-    ("422", "The request is well formed, but not valid", When::Always),
-    ("429", "Too many requests, or too many at once", When::Always),
-    ("503", "The server accepts no new work at the moment, or its store is not available", When::Always),
+const REFUSALS: [(&str, &str, AppliesTo); 14] = [
+    ("400", "The request is malformed", AppliesTo::Always),
+    ("401", "The credentials are missing or not valid", AppliesTo::Always),
+    ("403", "The caller may not do this", AppliesTo::Always),
+    ("404", "The resource does not exist, or belongs to another tenant", AppliesTo::Named),
+    ("406", "No representation matches `Accept`", AppliesTo::Always),
+    ("408", "The body did not arrive in time", AppliesTo::Body),
+    ("409", "The request conflicts with the resource's state, or another request was first", AppliesTo::Changes),
+    ("410", "The resource no longer exists", AppliesTo::Named),
+    ("412", "The resource has changed since it was read", AppliesTo::Changes),
+    ("413", "The body is too large", AppliesTo::Body),
+    ("415", "The body's media type or encoding is not supported", AppliesTo::Body),
+    ("422", "The request is well formed, but not valid", AppliesTo::Always),
+    ("429", "Too many requests, or too many at once", AppliesTo::Always),
+    ("503", "The server accepts no new work at the moment, or its store is not available", AppliesTo::Always),
 ];
 
 struct ErrorResponse<'a> {

@@ -139,7 +139,7 @@ impl NewPart {
         }
         let mut part = if is_image { Part::Image(media) } else { Part::Audio(media) };
         // A URL that looks like a blob handle gives no access to the blob.
-        part.disown();
+        part.remove_provider_state();
         Ok(part)
     }
 }
@@ -149,32 +149,32 @@ impl NewPart {
 struct TextOr<T>(std::marker::PhantomData<T>);
 
 /// A text, or a list.
-enum Either<T> {
+enum TextOrList<T> {
     Text(String),
     List(Vec<T>),
 }
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOr<T> {
-    type Value = Either<T>;
+    type Value = TextOrList<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string or an array")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Either::Text(text.to_owned()))
+        Ok(TextOrList::Text(text.to_owned()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Either::List)
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(TextOrList::List)
     }
 }
 
 impl<'de> Deserialize<'de> for NewInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(match deserializer.deserialize_any(TextOr(std::marker::PhantomData))? {
-            Either::Text(text) => Self::Text(text),
-            Either::List(messages) => Self::Messages(messages),
+            TextOrList::Text(text) => Self::Text(text),
+            TextOrList::List(messages) => Self::Messages(messages),
         })
     }
 }
@@ -182,8 +182,8 @@ impl<'de> Deserialize<'de> for NewInput {
 impl<'de> Deserialize<'de> for NewContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(match deserializer.deserialize_any(TextOr(std::marker::PhantomData))? {
-            Either::Text(text) => Self::Text(text),
-            Either::List(parts) => Self::Parts(parts),
+            TextOrList::Text(text) => Self::Text(text),
+            TextOrList::List(parts) => Self::Parts(parts),
         })
     }
 }

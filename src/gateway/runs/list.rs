@@ -20,7 +20,7 @@ use crate::service::{Scope, ServiceError};
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct ListParams {
     /// Only runs with this status.
     #[param(value_type = Option<super::view::StatusView>, inline)]
     status: Option<Status>,
@@ -42,7 +42,7 @@ pub(super) struct Which {
 ///
 /// Returns runs, newest first.
 #[utoipa::path(
-    get, path = "/v1/runs", tag = "runs", operation_id = "listRuns", params(Which),
+    get, path = "/v1/runs", tag = "runs", operation_id = "listRuns", params(ListParams),
     responses(
         (status = 200, description = "A page of runs", body = Page<SummaryView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -51,7 +51,7 @@ pub(super) struct Which {
 pub(super) async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    Query(which): Query<Which>,
+    Query(which): Query<ListParams>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<SummaryView>>, Problem> {
     caller.require(Scope::RunsRead)?;

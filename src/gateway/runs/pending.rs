@@ -142,9 +142,9 @@ pub(in crate::gateway) struct ApprovalView {
     differences: Vec<DifferenceView>,
     /// Whether the call was sent before, and may have taken effect.
     in_doubt: bool,
-    /// Digest of everything that a decision depends on. Send it back in `seen`; if the call has changed since, the
+    /// Digest of everything that a decision depends on. Send it back in `digest`; if the call has changed since, the
     /// decision is refused.
-    seen: String,
+    digest: String,
     /// Since when the item is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -274,7 +274,7 @@ impl PendingView {
                 why: why.clone(),
                 differences: differences.iter().map(DifferenceView::of).collect(),
                 in_doubt: *in_doubt,
-                seen: item.binding().map(|binding| binding.digest(run, item.call_id())).unwrap_or_default(),
+                digest: item.binding().map(|binding| binding.digest(run, item.call_id())).unwrap_or_default(),
                 since,
                 until,
             }),

@@ -214,7 +214,7 @@ pub(in crate::gateway) struct SummaryView {
     #[schema(value_type = Option<String>, format = DateTime)]
     due_at: Option<Timestamp>,
     /// The number of pending items of each kind.
-    pending_counts: OwesView,
+    pending_counts: PendingCountsView,
     /// Why this server cannot continue the run: its agent is not configured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<FailureView>,
@@ -223,7 +223,7 @@ pub(in crate::gateway) struct SummaryView {
 /// The number of pending items of each kind.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PendingCounts)]
-pub(in crate::gateway) struct OwesView {
+pub(in crate::gateway) struct PendingCountsView {
     /// Approvals.
     approvals: u32,
     /// Results of external tools.
@@ -371,7 +371,7 @@ impl SummaryView {
             created_at: row.created_at,
             updated_at: row.updated_at,
             due_at,
-            pending_counts: OwesView { approvals, results, answers, tasks },
+            pending_counts: PendingCountsView { approvals, results, answers, tasks },
             blocked,
         }
     }

@@ -43,7 +43,7 @@ impl WaitPreference {
     pub(in crate::gateway) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
         let rested = tokio::select! {
-            rested = tokio::time::timeout(longest, execution.rest_or_elicitation()) => rested,
+            rested = tokio::time::timeout(longest, execution.idle_or_elicitation()) => rested,
             () = gone.closed() => return Ok(false),
         };
         match rested {

@@ -35,7 +35,7 @@ impl Handover {
     }
 
     /// The response, or if it is an event stream, a future that never completes: the connection takes the response.
-    pub(super) async fn divert(&self, response: Response) -> Response {
+    pub(super) async fn hand_over_stream(&self, response: Response) -> Response {
         if !response.status().is_success() || !is_stream(response.headers()) {
             return response;
         }
@@ -238,7 +238,7 @@ mod tests {
                     return Ok::<_, Infallible>(Response::new(Body::from(body)));
                 }
                 axum::body::to_bytes(Body::new(request.into_body()), 5).await.unwrap();
-                Ok(handover.divert(response(Body::from("data: streamed\n\n"))).await)
+                Ok(handover.hand_over_stream(response(Body::from("data: streamed\n\n"))).await)
             }
         });
         let serving = tokio::spawn(async move {

@@ -151,7 +151,7 @@ async fn converse(
         async move {
             let response = holding(router.call(request).await?, occupied);
             Ok::<_, Infallible>(match handover {
-                Some(handover) => handover.divert(response).await,
+                Some(handover) => handover.hand_over_stream(response).await,
                 None => response,
             })
         }

@@ -25,7 +25,7 @@ use crate::gateway::runs::pending::PendingView;
 use crate::gateway::runs::view::StatusView;
 use crate::gateway::runs::wait::WaitPreference;
 use crate::gateway::state::Gateway;
-use crate::runner::{Agent, Called, Request};
+use crate::runner::{Agent, Request, ToolCallState};
 use crate::service::{FieldError, Scope, ServiceError};
 
 /// A tool call to make.
@@ -138,10 +138,10 @@ pub(super) async fn call(
     patience.wait(execution, &gone).await?;
     let (run, called) = runner.called(&id).await?;
     let (result, error) = match called {
-        Called::Open => (None, None),
-        Called::Ended(outcome) => came_of(&outcome),
-        Called::Rejected { reason, message, problems } => return Err(rejected(reason, message, &problems)),
-        Called::Abandoned(failure) => return Err(ServiceError::from(failure).into()),
+        ToolCallState::Open => (None, None),
+        ToolCallState::Ended(outcome) => outcome_views(&outcome),
+        ToolCallState::Rejected { reason, message, problems } => return Err(rejected(reason, message, &problems)),
+        ToolCallState::Abandoned(failure) => return Err(ServiceError::from(failure).into()),
     };
     let status = if result.is_none() && error.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = gateway.address_of(&id);
@@ -176,7 +176,7 @@ impl CallView {
     }
 }
 
-fn came_of(outcome: &Outcome) -> (Option<ResultView>, Option<CallErrorView>) {
+fn outcome_views(outcome: &Outcome) -> (Option<ResultView>, Option<CallErrorView>) {
     match outcome {
         Outcome::Returned(ToolOutput { content, structured, is_error, .. }) => {
             let content = content.iter().filter_map(|part| serde_json::to_value(part).ok()).collect();

@@ -20,7 +20,7 @@ use crate::service::Scope;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct ListParams {
     /// The agent. Default: the only agent, or `assistant`.
     #[param(value_type = Option<String>)]
     agent: Option<AgentName>,
@@ -50,7 +50,7 @@ enum KindView {
 /// response waits for them.
 #[utoipa::path(
     get, path = "/v1/tools", tag = "tools", operation_id = "listTools",
-    params(Which, ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
+    params(ListParams, ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
     responses(
         (status = 200, description = "The tools, and those that are not available", body = ToolsView),
         (status = 304, description = "The tools have not changed"),
@@ -61,7 +61,7 @@ pub(super) async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     headers: HeaderMap,
-    Query(which): Query<Which>,
+    Query(which): Query<ListParams>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::ToolsRead)?;
     let runner = gateway.runner_of(&caller);
@@ -78,7 +78,7 @@ pub(super) async fn list(
     tagged(&headers, &view)
 }
 
-impl Which {
+impl ListParams {
     fn wants(&self, tool: &Tool) -> bool {
         let fits = |kind: KindView| match (&tool.origin, kind) {
             (Origin::Mcp { .. }, KindView::Mcp)

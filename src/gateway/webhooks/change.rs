@@ -16,7 +16,7 @@ use crate::service::{EndpointChange, Scope, WebhookEndpoints};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WebhookEndpointChange)]
-pub(super) struct Change {
+pub(super) struct EndpointChangeBody {
     /// The URL that messages are posted to, including waiting ones.
     url: Option<String>,
     /// The events that the endpoint receives; an empty list means all.
@@ -31,7 +31,7 @@ pub(super) struct Change {
 /// Update a webhook endpoint
 #[utoipa::path(
     patch, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "changeWebhookEndpoint",
-    request_body = Change, params(("endpoint" = String, Path, description = "The endpoint")),
+    request_body = EndpointChangeBody, params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
         (status = 200, description = "The endpoint as it is now", body = EndpointView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -41,7 +41,7 @@ pub(super) async fn change(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
-    Body(change): Body<Change>,
+    Body(change): Body<EndpointChangeBody>,
 ) -> Result<Json<EndpointView>, Problem> {
     caller.require(Scope::Webhooks)?;
     let change = EndpointChange {

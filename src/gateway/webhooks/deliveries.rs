@@ -18,7 +18,7 @@ use crate::service::{Scope, WebhookEndpoints};
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct ListParams {
     /// The number of deliveries to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Which {
 /// Returns deliveries, newest first. They are kept for 30 days.
 #[utoipa::path(
     get, path = "/v1/webhook-endpoints/{endpoint}/deliveries", tag = "webhooks", operation_id = "listWebhookDeliveries",
-    params(("endpoint" = String, Path, description = "The endpoint"), Which),
+    params(("endpoint" = String, Path, description = "The endpoint"), ListParams),
     responses(
         (status = 200, description = "A page of deliveries", body = Page<DeliveryView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -42,7 +42,7 @@ pub(super) async fn deliveries(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Path(endpoint): Path<String>,
-    Query(which): Query<Which>,
+    Query(which): Query<ListParams>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<DeliveryView>>, Problem> {
     caller.require(Scope::Webhooks)?;

@@ -18,9 +18,9 @@ use super::consent::Consent;
 use super::credentials::{Credential, CredentialFile, is_stale};
 use super::discovery::Target;
 use super::fault::{AccessError, harmless};
-use super::renewal::{self, Renewed};
+use super::renewal::{self, RenewalOutcome};
 use super::settings::{ClientProof, Grant, OAuthSettings};
-use crate::mcp::http::egress::{Egress, Reach};
+use crate::mcp::http::egress::{AllowedAddresses, Egress};
 
 /// The error when no credentials are stored.
 const NOT_LOGGED_IN: &str = "it answered HTTP 401, and no user has logged in";
@@ -30,14 +30,14 @@ const NOT_LOGGED_IN: &str = "it answered HTTP 401, and no user has logged in";
 pub(in crate::mcp) struct Access {
     settings: OAuthSettings,
     target: Target,
-    held: Mutex<Held>,
+    held: Mutex<TokenState>,
     /// Held while a token is obtained. It contains the scopes requested during this connection.
     obtaining: tokio::sync::Mutex<RequestedScopes>,
 }
 
 /// The state of the token.
 #[derive(Clone, Debug)]
-enum Held {
+enum TokenState {
     /// Not read yet.
     Unread,
     /// There is no token.
@@ -58,7 +58,7 @@ type RequestedScopes = BTreeSet<String>;
 
 /// Why another token is needed.
 #[derive(Clone, Debug)]
-pub(super) enum Refused {
+pub(super) enum TokenRefusal {
     /// The server refused the token, if any was sent, with this challenge.
     Unauthorized { challenge: String },
     /// The scopes do not suffice, according to this challenge.
@@ -66,7 +66,7 @@ pub(super) enum Refused {
 }
 
 /// The requirements for another token.
-struct Need<'a> {
+struct TokenRequest<'a> {
     /// The token that was refused.
     sent: Option<&'a SecretString>,
     /// The required scopes, if they are the reason.
@@ -77,11 +77,11 @@ struct Need<'a> {
 impl Access {
     /// Access to the server at that address. Sends nothing yet.
     pub(in crate::mcp) fn new(settings: OAuthSettings, url: Url, egress: Egress) -> Arc<Self> {
-        let reach = Reach::from_server(egress, &url, settings.allow_private);
+        let reach = AllowedAddresses::from_server(egress, &url, settings.allow_private);
         Arc::new(Self {
             settings,
             target: Target { url, reach },
-            held: Mutex::new(Held::Unread),
+            held: Mutex::new(TokenState::Unread),
             obtaining: tokio::sync::Mutex::default(),
         })
     }
@@ -91,17 +91,17 @@ impl Access {
     pub(super) async fn token(self: &Arc<Self>) -> Result<Option<SecretString>, AccessError> {
         let held = self.held();
         match (held, &self.settings.grant) {
-            (Held::Token(token), _) if !is_stale(token.expires_at) => Ok(Some(token.secret)),
-            (Held::Token(token), _) => self.obtain(Some(token.secret), None).await.map(Some),
-            (Held::Unread | Held::None, Grant::Client { .. }) => self.obtain(None, None).await.map(Some),
-            (Held::None, Grant::Person { .. }) => Ok(None),
-            (Held::Unread, Grant::Person { credentials, .. }) => match credentials.newest(self.server()) {
-                Ok(Some(found)) if !found.is_stale() => Ok(Some(self.hold(&found))),
+            (TokenState::Token(token), _) if !is_stale(token.expires_at) => Ok(Some(token.secret)),
+            (TokenState::Token(token), _) => self.obtain(Some(token.secret), None).await.map(Some),
+            (TokenState::Unread | TokenState::None, Grant::Client { .. }) => self.obtain(None, None).await.map(Some),
+            (TokenState::None, Grant::Person { .. }) => Ok(None),
+            (TokenState::Unread, Grant::Person { credentials, .. }) => match credentials.newest(self.server()) {
+                Ok(Some(found)) if !found.is_stale() => Ok(Some(self.cache_token(&found))),
                 Ok(Some(found)) => self.obtain(Some(found.access_token), None).await.map(Some),
                 // A server that may not require a token gets the request without one. If it does require one, the
                 // error is reported then.
                 Ok(None) | Err(_) => {
-                    *self.state() = Held::None;
+                    *self.state() = TokenState::None;
                     Ok(None)
                 }
             },
@@ -112,7 +112,7 @@ impl Access {
     pub(super) async fn after(
         self: &Arc<Self>,
         sent: Option<SecretString>,
-        refused: Refused,
+        refused: TokenRefusal,
     ) -> Result<SecretString, AccessError> {
         self.obtain(sent, Some(refused)).await
     }
@@ -121,7 +121,7 @@ impl Access {
     async fn obtain(
         self: &Arc<Self>,
         sent: Option<SecretString>,
-        refused: Option<Refused>,
+        refused: Option<TokenRefusal>,
     ) -> Result<SecretString, AccessError> {
         let access = self.clone();
         // The SDK logs authorization codes and token responses.
@@ -135,10 +135,10 @@ impl Access {
     async fn obtained(
         &self,
         sent: Option<SecretString>,
-        refused: Option<Refused>,
+        refused: Option<TokenRefusal>,
     ) -> Result<SecretString, AccessError> {
         let mut asked = self.obtaining.lock().await;
-        if let Held::Token(token) = self.held()
+        if let TokenState::Token(token) = self.held()
             && is_another(&token.secret, sent.as_ref())
         {
             return Ok(token.secret);
@@ -146,14 +146,14 @@ impl Access {
         if let Grant::Person { credentials, .. } = &self.settings.grant
             && let Some(newer) = credentials.newest(self.server())?.filter(|kept| is_of_use(kept, sent.as_ref()))
         {
-            return Ok(self.hold(&newer));
+            return Ok(self.cache_token(&newer));
         }
         let wanted = match &refused {
-            Some(Refused::Insufficient { challenge }) => Some(self.wider(challenge, &asked)?),
-            Some(Refused::Unauthorized { .. }) | None => None,
+            Some(TokenRefusal::Insufficient { challenge }) => Some(self.wider(challenge, &asked)?),
+            Some(TokenRefusal::Unauthorized { .. }) | None => None,
         };
-        let challenge = refused.as_ref().map(Refused::challenge).filter(|challenge| !challenge.is_empty());
-        let need = Need { sent: sent.as_ref(), wanted, challenge };
+        let challenge = refused.as_ref().map(TokenRefusal::challenge).filter(|challenge| !challenge.is_empty());
+        let need = TokenRequest { sent: sent.as_ref(), wanted, challenge };
         let granted = match &self.settings.grant {
             Grant::Client { id, proof } => {
                 asked.extend(need.wanted.iter().flatten().cloned());
@@ -164,18 +164,18 @@ impl Access {
                     return Err(self.login_needed(NOT_LOGGED_IN.into(), need));
                 }
                 let _lock = credentials.renewing(self.server()).await?;
-                match self.kept(credentials, &need).await? {
-                    Renewed::Granted(credential) => credential,
-                    Renewed::Ended(why) => return Err(self.login_needed(why, need)),
+                match self.stored_credential(credentials, &need).await? {
+                    RenewalOutcome::Granted(credential) => credential,
+                    RenewalOutcome::Ended(why) => return Err(self.login_needed(why, need)),
                 }
             }
             Grant::Person { client, credentials, browser: Some(browser), .. } => {
                 asked.extend(need.wanted.iter().flatten().cloned());
                 // Held while the page is open, too: the user must not see the same page twice at once.
                 let _lock = credentials.renewing(self.server()).await?;
-                match self.kept(credentials, &need).await? {
-                    Renewed::Granted(credential) => credential,
-                    Renewed::Ended(_) => {
+                match self.stored_credential(credentials, &need).await? {
+                    RenewalOutcome::Granted(credential) => credential,
+                    RenewalOutcome::Ended(_) => {
                         let scopes = need.wanted.as_ref().unwrap_or(&self.settings.scopes);
                         let (target, browser) = (&self.target, browser.as_ref());
                         Consent { target, client, scopes, credentials, browser }.ask(need.challenge).await?
@@ -183,13 +183,18 @@ impl Access {
                 }
             }
         };
-        Ok(self.hold(&granted))
+        Ok(self.cache_token(&granted))
     }
 
-    async fn by_itself(&self, id: &str, proof: &ClientProof, need: Need<'_>) -> Result<Credential, AccessError> {
+    async fn by_itself(
+        &self,
+        id: &str,
+        proof: &ClientProof,
+        need: TokenRequest<'_>,
+    ) -> Result<Credential, AccessError> {
         let held = match self.held() {
-            Held::Token(token) => token.scopes,
-            Held::Unread | Held::None => Vec::new(),
+            TokenState::Token(token) => token.scopes,
+            TokenState::Unread | TokenState::None => Vec::new(),
         };
         let as_before = if held.is_empty() { self.settings.scopes.clone() } else { held };
         let scopes = need.wanted.unwrap_or(as_before);
@@ -198,18 +203,26 @@ impl Access {
 
     /// The stored credential, if its token differs from the one that was sent, or can be renewed. The caller holds the
     /// lock of the server.
-    async fn kept(&self, credentials: &CredentialFile, need: &Need<'_>) -> Result<Renewed, AccessError> {
-        let Some(kept) = credentials.newest(self.server())? else { return Ok(Renewed::Ended(NOT_LOGGED_IN.into())) };
+    async fn stored_credential(
+        &self,
+        credentials: &CredentialFile,
+        need: &TokenRequest<'_>,
+    ) -> Result<RenewalOutcome, AccessError> {
+        let Some(kept) = credentials.newest(self.server())? else {
+            return Ok(RenewalOutcome::Ended(NOT_LOGGED_IN.into()));
+        };
         if is_of_use(&kept, need.sent) {
-            return Ok(Renewed::Granted(kept));
+            return Ok(RenewalOutcome::Granted(kept));
         }
         if need.wanted.is_some() {
-            return Ok(Renewed::Ended("it answered HTTP 403: the access that was granted does not suffice".into()));
+            return Ok(RenewalOutcome::Ended(
+                "it answered HTTP 403: the access that was granted does not suffice".into(),
+            ));
         }
         renewal::renew(&self.target, credentials, kept).await
     }
 
-    fn login_needed(&self, why: String, need: Need<'_>) -> AccessError {
+    fn login_needed(&self, why: String, need: TokenRequest<'_>) -> AccessError {
         let (server, scopes) = (self.settings.server.clone(), need.wanted.unwrap_or_default());
         AccessError::LoginNeeded { server, why, scopes }
     }
@@ -221,8 +234,8 @@ impl Access {
         let missing: Vec<String> =
             said.scope.iter().flat_map(|scope| scope.split_whitespace()).filter_map(scope).collect();
         let mut scopes = match self.held() {
-            Held::Token(token) => token.scopes,
-            Held::Unread | Held::None => self.settings.scopes.clone(),
+            TokenState::Token(token) => token.scopes,
+            TokenState::Unread | TokenState::None => self.settings.scopes.clone(),
         };
         let is_new = |scope: &String| !asked.contains(scope) && !scopes.contains(scope);
         if !said.is_insufficient_scope() || !missing.iter().any(is_new) {
@@ -234,13 +247,13 @@ impl Access {
         Ok(scopes)
     }
 
-    fn hold(&self, credential: &Credential) -> SecretString {
+    fn cache_token(&self, credential: &Credential) -> SecretString {
         let token = Token {
             secret: credential.access_token.clone(),
             expires_at: credential.expires_at,
             scopes: credential.scopes.clone(),
         };
-        *self.state() = Held::Token(token);
+        *self.state() = TokenState::Token(token);
         credential.access_token.clone()
     }
 
@@ -248,16 +261,16 @@ impl Access {
         self.target.url.as_str()
     }
 
-    fn held(&self) -> Held {
+    fn held(&self) -> TokenState {
         self.state().clone()
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn state(&self) -> std::sync::MutexGuard<'_, TokenState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Refused {
+impl TokenRefusal {
     fn challenge(&self) -> &str {
         match self {
             Self::Unauthorized { challenge } | Self::Insufficient { challenge } => challenge,

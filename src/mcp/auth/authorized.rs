@@ -14,7 +14,7 @@ use rmcp::transport::streamable_http_client::{
 use secrecy::{ExposeSecret, SecretString};
 use sse_stream::Sse;
 
-use super::access::{Access, Refused};
+use super::access::{Access, TokenRefusal};
 use super::fault::AccessError;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -26,12 +26,12 @@ const WIDENINGS: usize = 2;
 
 /// An HTTP client that sends a token, where access is configured.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct Authorized<C> {
+pub(in crate::mcp) struct AuthorizedClient<C> {
     inner: C,
     access: Option<Arc<Access>>,
 }
 
-impl<C> Authorized<C> {
+impl<C> AuthorizedClient<C> {
     /// Wraps a client with this access; `None` sends requests unchanged.
     pub(in crate::mcp) fn new(inner: C, access: Option<Arc<Access>>) -> Self {
         Self { inner, access }
@@ -46,7 +46,7 @@ impl<C> Authorized<C> {
         let Some(access) = self.access.as_ref().filter(|_| given.is_none()) else {
             return request(given).await;
         };
-        let mut token = access.token().await.map_err(told)?;
+        let mut token = access.token().await.map_err(sdk_error)?;
         let (mut renewed, mut widened) = (false, 0);
         loop {
             let failure = match request(exposed(token.as_ref())).await {
@@ -55,38 +55,38 @@ impl<C> Authorized<C> {
             };
             let Some(refused) = refusal(&failure) else { return Err(failure) };
             match &refused {
-                Refused::Unauthorized { .. } if renewed => return Err(told(AccessError::Distrusted)),
-                Refused::Unauthorized { .. } => renewed = true,
-                Refused::Insufficient { .. } if widened == WIDENINGS => return Err(failure),
-                Refused::Insufficient { .. } => widened += 1,
+                TokenRefusal::Unauthorized { .. } if renewed => return Err(sdk_error(AccessError::Distrusted)),
+                TokenRefusal::Unauthorized { .. } => renewed = true,
+                TokenRefusal::Insufficient { .. } if widened == WIDENINGS => return Err(failure),
+                TokenRefusal::Insufficient { .. } => widened += 1,
             }
-            token = Some(access.after(token, refused).await.map_err(told)?);
+            token = Some(access.after(token, refused).await.map_err(sdk_error)?);
         }
     }
 }
 
 /// The refusals of a server that are about access. Some servers answer 401 without a challenge.
 #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; nothing else is about access")]
-fn refusal(failure: &Failure) -> Option<Refused> {
+fn refusal(failure: &Failure) -> Option<TokenRefusal> {
     match failure {
         StreamableHttpError::AuthRequired(required) => {
-            Some(Refused::Unauthorized { challenge: required.www_authenticate_header.clone() })
+            Some(TokenRefusal::Unauthorized { challenge: required.www_authenticate_header.clone() })
         }
         StreamableHttpError::InsufficientScope(insufficient) => {
-            Some(Refused::Insufficient { challenge: insufficient.www_authenticate_header.clone() })
+            Some(TokenRefusal::Insufficient { challenge: insufficient.www_authenticate_header.clone() })
         }
         StreamableHttpError::Client(error) if error.status() == Some(StatusCode::UNAUTHORIZED) => {
-            Some(Refused::Unauthorized { challenge: String::new() })
+            Some(TokenRefusal::Unauthorized { challenge: String::new() })
         }
         StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
-            Some(Refused::Unauthorized { challenge: String::new() })
+            Some(TokenRefusal::Unauthorized { challenge: String::new() })
         }
         _ => None,
     }
 }
 
 /// Our own message in an error of the SDK: one error kind for transient failures, one for permanent ones.
-fn told(error: AccessError) -> Failure {
+fn sdk_error(error: AccessError) -> Failure {
     let words = error.to_string();
     StreamableHttpError::Auth(match error {
         AccessError::Failed(_) => AuthError::OAuthError(words),
@@ -101,7 +101,7 @@ fn exposed(token: Option<&SecretString>) -> Option<String> {
     token.map(|token| token.expose_secret().to_owned())
 }
 
-impl<C: StreamableHttpClient<Error = reqwest::Error> + Sync> StreamableHttpClient for Authorized<C> {
+impl<C: StreamableHttpClient<Error = reqwest::Error> + Sync> StreamableHttpClient for AuthorizedClient<C> {
     type Error = reqwest::Error;
 
     async fn post_message(

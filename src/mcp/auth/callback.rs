@@ -18,7 +18,7 @@ pub(super) enum Callback {
 
 /// Why an address is not an answer to our request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stray {
+pub(super) enum InvalidCallback {
     /// Its state is not ours: it answers another request.
     State,
     /// It has neither a code nor an error, or a repeated parameter.
@@ -27,21 +27,21 @@ pub(super) enum Stray {
 
 impl Callback {
     /// Reads the address, if it answers the request with that state. A repeated parameter makes it invalid.
-    pub(super) fn read(address: &str, state: &str) -> Result<Self, Stray> {
-        let url = Url::parse(address).map_err(|_| Stray::Empty)?;
+    pub(super) fn read(address: &str, state: &str) -> Result<Self, InvalidCallback> {
+        let url = Url::parse(address).map_err(|_| InvalidCallback::Empty)?;
         let value = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
         let is_doubled = |name: &&str| url.query_pairs().filter(|(key, _)| key == name).count() > 1;
         if is_doubled(&"state") || value("state").is_none_or(|received| received != state) {
-            return Err(Stray::State);
+            return Err(InvalidCallback::State);
         }
         if ["code", "error", "error_description", "iss"].iter().any(is_doubled) {
-            return Err(Stray::Empty);
+            return Err(InvalidCallback::Empty);
         }
         if let Some(error) = value("error") {
             let why = value("error_description").map(|why| format!("{error}: {why}")).unwrap_or(error);
             return Ok(Self::Denied(why));
         }
-        let code = value("code").ok_or(Stray::Empty)?;
+        let code = value("code").ok_or(InvalidCallback::Empty)?;
         Ok(Self::Granted { code: code.into(), issuer: value("iss") })
     }
 }
@@ -60,7 +60,7 @@ mod tests {
 
     const BACK: &str = "http://127.0.0.1:1/callback";
 
-    fn read(query: &str) -> Result<Callback, Stray> {
+    fn read(query: &str) -> Result<Callback, InvalidCallback> {
         Callback::read(&format!("{BACK}?{query}"), "s1")
     }
 
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn another_state_or_none_or_two_is_no_answer() {
         for query in ["code=c&state=s2", "code=c", "code=c&state=s1&state=s1", "error=access_denied&state=s2"] {
-            assert_eq!(read(query).expect_err(query), Stray::State);
+            assert_eq!(read(query).expect_err(query), InvalidCallback::State);
         }
         for query in [
             "state=s1",
@@ -84,7 +84,7 @@ mod tests {
             "code=c&state=s1&error=access_denied&error=access_denied",
             "error=access_denied&error_description=a&error_description=b&state=s1",
         ] {
-            assert_eq!(read(query).expect_err(query), Stray::Empty);
+            assert_eq!(read(query).expect_err(query), InvalidCallback::Empty);
         }
     }
 

@@ -4,12 +4,12 @@ use rmcp::transport::auth::OAuthClientConfig;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::browser::Browser;
-use super::callback::{Callback, Stray, state_of};
+use super::callback::{Callback, InvalidCallback, state_of};
 use super::credentials::{Client, Credential, CredentialFile};
 use super::discovery::{AuthorizationServer, Target};
 use super::fault::{AccessError, failed, harmless};
 use super::settings::ClientIdentity;
-use super::tokens::Desk;
+use super::tokens::CapturedCredentials;
 
 /// An authorization request.
 pub(super) struct Consent<'a> {
@@ -32,7 +32,7 @@ impl Consent<'_> {
             );
             return Err(AccessError::Failed(why));
         }
-        let desk = Desk::of(&mut from.manager);
+        let desk = CapturedCredentials::of(&mut from.manager);
         let scopes = self.wanted(&from).await;
         let client = self.identify(&mut from, &scopes).await?;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -95,10 +95,10 @@ impl Consent<'_> {
         match Callback::read(&back, &state) {
             Ok(Callback::Granted { code, issuer }) => Ok((code, state, issuer)),
             Ok(Callback::Denied(why)) => Err(refused(format!("{} did not grant it: {why}", from.issuer))),
-            Err(Stray::State) => Err(refused(
+            Err(InvalidCallback::State) => Err(refused(
                 "the browser came back with an answer to another question (its `state` is not ours)".into(),
             )),
-            Err(Stray::Empty) => Err(refused(format!("{} led the browser back without a code", from.issuer))),
+            Err(InvalidCallback::Empty) => Err(refused(format!("{} led the browser back without a code", from.issuer))),
         }
     }
 }

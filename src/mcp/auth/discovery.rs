@@ -9,9 +9,9 @@ use reqwest::header::{ACCEPT, WWW_AUTHENTICATE};
 use reqwest::{Client, StatusCode, Url, redirect};
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
 
-use super::fault::{AccessError, failed, root_cause, shown};
-use super::guarded::Guarded;
-use crate::mcp::http::egress::Reach;
+use super::fault::{AccessError, failed, masked_url, root_cause};
+use super::guarded::GuardedClient;
+use crate::mcp::http::egress::AllowedAddresses;
 
 const DIAL: Duration = Duration::from_secs(10);
 const EXCHANGE: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const EXCHANGE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) url: Url,
-    pub(super) reach: Reach,
+    pub(super) reach: AllowedAddresses,
 }
 
 /// A discovered authorization server.
@@ -54,7 +54,7 @@ impl Target {
         let ping = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
         let request = self.client()?.post(self.url.clone()).header(ACCEPT, "application/json, text/event-stream");
         let answer = request.json(&ping).send().await.map_err(|error| {
-            AccessError::Failed(format!("{} cannot be reached: {}", shown(&self.url), root_cause(&error)))
+            AccessError::Failed(format!("{} cannot be reached: {}", masked_url(&self.url), root_cause(&error)))
         })?;
         let challenge = answer.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
         Ok(challenge.filter(|_| answer.status() == StatusCode::UNAUTHORIZED).map(str::to_owned))
@@ -68,7 +68,7 @@ impl Target {
             manager.with_client(client).map_err(failed)?;
             return Ok(manager);
         }
-        let guarded = Arc::new(Guarded::over(client, self.reach.clone()));
+        let guarded = Arc::new(GuardedClient::over(client, self.reach.clone()));
         AuthorizationManager::new_with_oauth_http_client(url, guarded).await.map_err(failed)
     }
 
@@ -94,7 +94,7 @@ impl Target {
             url.ok_or_else(|| AccessError::Failed("its metadata has an endpoint that is no web address".into()))?;
         match (self.url.scheme(), url.scheme()) {
             ("https", "http") => {
-                let why = format!("its metadata leads to {}, which is not encrypted", shown(&url));
+                let why = format!("its metadata leads to {}, which is not encrypted", masked_url(&url));
                 Err(AccessError::Failed(why))
             }
             _ => Ok(url),
@@ -135,7 +135,7 @@ mod tests {
 
     fn target(url: &str) -> Target {
         let url = Url::parse(url).expect("a URL");
-        Target { reach: Reach::from_server(Egress::Operator, &url, false), url }
+        Target { reach: AllowedAddresses::from_server(Egress::Operator, &url, false), url }
     }
 
     #[test]

@@ -47,10 +47,10 @@ pub(super) fn failed(error: AuthError) -> AccessError {
 fn words(error: &AuthError) -> String {
     let text = match error {
         AuthError::DiscoveryRequestFailed { url, source } => {
-            format!("its metadata at {} cannot be read: {}", shown(url), root_cause(source.as_ref()))
+            format!("its metadata at {} cannot be read: {}", masked_url(url), root_cause(source.as_ref()))
         }
         AuthError::ProtectedResourceMetadataInvalid { url, reason } => {
-            format!("its metadata at {} cannot be used: {reason}", shown(url))
+            format!("its metadata at {} cannot be used: {reason}", masked_url(url))
         }
         AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => format!(
             "the authorization server should be {expected_issuer} and calls itself {received_issuer}; a third party may be in between"
@@ -96,7 +96,7 @@ pub(super) fn harmless(text: &str) -> String {
 }
 
 /// An address without the parts that may be secret.
-pub(super) fn shown(url: &Url) -> String {
+pub(super) fn masked_url(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
@@ -154,6 +154,6 @@ mod tests {
     #[test]
     fn an_address_is_shown_without_user_and_query() {
         let url = Url::parse("https://user:pw@as.test:8443/a/b?key=s3cret#x").expect("a URL");
-        assert_eq!(shown(&url), "https://as.test:8443/a/b");
+        assert_eq!(masked_url(&url), "https://as.test:8443/a/b");
     }
 }

@@ -6,20 +6,20 @@ use http::{Request, Response};
 use reqwest::Client;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 
-use crate::mcp::http::egress::Reach;
+use crate::mcp::http::egress::AllowedAddresses;
 
 /// The longest metadata or token response, in bytes.
 const LONGEST: usize = 1024 * 1024;
 
 /// A client that connects only to allowed addresses.
-pub(super) struct Guarded {
+pub(super) struct GuardedClient {
     client: Client,
-    reach: Reach,
+    reach: AllowedAddresses,
 }
 
-impl Guarded {
+impl GuardedClient {
     /// Wraps a client that resolves names within that reach and follows no redirects.
-    pub(super) fn over(client: Client, reach: Reach) -> Self {
+    pub(super) fn over(client: Client, reach: AllowedAddresses) -> Self {
         Self { client, reach }
     }
 
@@ -42,7 +42,7 @@ impl Guarded {
     }
 }
 
-impl OAuthHttpClient for Guarded {
+impl OAuthHttpClient for GuardedClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(self.send(request.request))
     }
@@ -61,8 +61,8 @@ mod tests {
     async fn cloud_metadata_addresses_are_never_dialled() {
         for (server, allow_private) in [("https://mcp.test/mcp", false), ("https://10.0.0.4/mcp", true)] {
             let server = Url::parse(server).expect("a URL");
-            let reach = Reach::from_server(Egress::Operator, &server, allow_private);
-            let guarded = Guarded::over(Client::new(), reach);
+            let reach = AllowedAddresses::from_server(Egress::Operator, &server, allow_private);
+            let guarded = GuardedClient::over(Client::new(), reach);
             for address in ["http://168.63.129.16/metadata", "http://100.100.100.200/", "http://169.254.169.254/"] {
                 let request = Request::get(address).body(Vec::new()).expect("a request");
                 let refused = tokio::time::timeout(Duration::from_secs(1), guarded.send(request)).await;

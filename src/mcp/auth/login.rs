@@ -11,7 +11,7 @@ use super::consent::Consent;
 use super::credentials::{Credential, CredentialFile};
 use super::discovery::Target;
 use super::settings::{Grant, OAuthSettings};
-use crate::mcp::http::egress::Reach;
+use crate::mcp::http::egress::AllowedAddresses;
 use crate::mcp::settings::HttpSettings;
 
 /// The access that a person granted.
@@ -75,7 +75,7 @@ fn oauth(settings: &HttpSettings) -> Result<&OAuthSettings, LoginError> {
 
 fn target(settings: &HttpSettings, oauth: &OAuthSettings) -> Result<Target, LoginError> {
     let url = url(settings)?;
-    let reach = Reach::from_server(settings.egress, &url, oauth.allow_private);
+    let reach = AllowedAddresses::from_server(settings.egress, &url, oauth.allow_private);
     Ok(Target { url, reach })
 }
 

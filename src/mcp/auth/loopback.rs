@@ -36,7 +36,7 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// Listens on 127.0.0.1. `show` receives the address of each page, and `patience` limits how long the user may
+    /// Listens on 127.0.0.1. `show` receives the address of each page, and `timeout` limits how long the user may
     /// take.
     pub async fn bind(
         port: Option<u16>,

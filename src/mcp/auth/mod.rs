@@ -24,7 +24,7 @@ mod suite;
 mod tokens;
 
 pub(super) use access::Access;
-pub(super) use authorized::Authorized;
+pub(super) use authorized::AuthorizedClient;
 pub use browser::Browser;
 pub use credentials::CredentialFile;
 pub use headless::Headless;

@@ -9,10 +9,10 @@ use super::credentials::{Client, Credential, CredentialFile};
 use super::discovery::{AuthorizationServer, Target};
 use super::fault::{AccessError, failed};
 use super::settings::{ClientProof, SigningAlgorithm};
-use super::tokens::Desk;
+use super::tokens::CapturedCredentials;
 
 /// The result of a renewal.
-pub(super) enum Renewed {
+pub(super) enum RenewalOutcome {
     /// A new token, and perhaps a new refresh token; the old one must not be used again.
     Granted(Credential),
     /// No token: a person has to grant access again, for that reason.
@@ -25,28 +25,28 @@ pub(super) async fn renew(
     target: &Target,
     credentials: &CredentialFile,
     mut old: Credential,
-) -> Result<Renewed, AccessError> {
+) -> Result<RenewalOutcome, AccessError> {
     if old.refresh_token.is_none() {
-        return Ok(Renewed::Ended("the access that was granted has expired, and cannot be renewed".into()));
+        return Ok(RenewalOutcome::Ended("the access that was granted has expired, and cannot be renewed".into()));
     }
     let mut from = target.discover(None).await?;
     if from.issuer != old.issuer {
         let why = format!("it is now {} that grants access, which {} did before", from.issuer, old.issuer);
-        return Ok(Renewed::Ended(why));
+        return Ok(RenewalOutcome::Ended(why));
     }
-    let desk = Desk::of(&mut from.manager);
-    desk.lay(&old).await?;
+    let desk = CapturedCredentials::of(&mut from.manager);
+    desk.insert(&old).await?;
     from.manager.configure_client(old.client.config()).map_err(failed)?;
     match from.manager.refresh_token().await {
         Ok(_) => {
             let new = desk.take(&from, &old.server, old.client).await?;
             credentials.keep(new.clone()).await?;
-            Ok(Renewed::Granted(new))
+            Ok(RenewalOutcome::Granted(new))
         }
         Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
             old.refresh_token = None;
             credentials.keep(old).await?;
-            Ok(Renewed::Ended("the access that was granted has expired, or was revoked".into()))
+            Ok(RenewalOutcome::Ended("the access that was granted has expired, or was revoked".into()))
         }
         Err(error) => Err(failed(error)),
     }
@@ -67,7 +67,7 @@ pub(super) async fn request(
     };
     let resource = from.resource(target).await;
     let config = config(id, proof, scopes, resource)?;
-    let desk = Desk::of(&mut from.manager);
+    let desk = CapturedCredentials::of(&mut from.manager);
     let from = exchange(from, config).await?;
     let client = Client { id: id.to_owned(), secret: None, redirect_uri: String::new() };
     desk.take(&from, target.url.as_str(), client).await

@@ -13,7 +13,7 @@ use super::discovery::AuthorizationServer;
 use super::fault::{AccessError, failed};
 
 /// The SDK's store during a token request; credentials that are to be kept are taken out of it.
-pub(super) struct Desk(InMemoryCredentialStore);
+pub(super) struct CapturedCredentials(InMemoryCredentialStore);
 
 /// The used members of a token response.
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ struct Answer {
     refresh_token: Option<SecretString>,
 }
 
-impl Desk {
+impl CapturedCredentials {
     /// An empty store for that manager.
     pub(super) fn of(manager: &mut AuthorizationManager) -> Self {
         let store = InMemoryCredentialStore::new();
@@ -33,7 +33,7 @@ impl Desk {
     }
 
     /// Loads the credential that is to be renewed.
-    pub(super) async fn lay(&self, credential: &Credential) -> Result<(), AccessError> {
+    pub(super) async fn insert(&self, credential: &Credential) -> Result<(), AccessError> {
         let tokens = json!({
             "access_token": credential.access_token.expose_secret(),
             "token_type": "bearer",

@@ -1,16 +1,16 @@
 //! Client under test of the official conformance suite: runs a scenario of the suite against a server, through
 //! [`Servers`](super::Servers) like any run. The suite observes the messages and judges.
 //!
-//! Nearly every scenario does the same: list the tools, call each, stop. `Play` contains the differences.
+//! Nearly every scenario does the same: list the tools, call each, stop. `ScenarioRun` contains the differences.
 
 mod arguments;
-mod play;
+mod scenario_run;
 
 use serde_json::Value;
 
 use super::auth::{CredentialFile, OAuthSettings};
 use super::{ServerSettings, Transport};
-use play::Play;
+use scenario_run::ScenarioRun;
 
 /// A scenario of the suite.
 #[derive(Clone, Debug)]
@@ -32,10 +32,10 @@ impl Scenario {
 
     /// Runs the scenario against the server at this address. The error states which step failed.
     pub async fn play(&self, url: &str) -> Result<(), String> {
-        let play = Play::begin(self.settings(url));
+        let play = ScenarioRun::begin(self.settings(url));
         let played = match self.name.as_str() {
             "initialize" => play.tools().await.map(drop),
-            "elicitation-sep1034-client-defaults" => play.with_answer(play::defaults_question()).await,
+            "elicitation-sep1034-client-defaults" => play.with_answer(scenario_run::defaults_question()).await,
             "json-schema-2020-12-preservation" => {
                 play.echo_schema("json_schema_2020_12_tool", "json_schema_echo").await
             }

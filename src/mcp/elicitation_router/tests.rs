@@ -22,7 +22,7 @@ fn answered(needed: ElicitationRequest, answer: &str) -> AnsweredElicitation {
 /// A call's answer from an earlier suspension: this question, answered so.
 fn brings(message: &str, answer: &str) -> AnsweredElicitation {
     let questions = [(digest(&question(message)), question(message))].into();
-    answered(ElicitationExchange::of(None).put_aside(questions), answer)
+    answered(ElicitationExchange::of(None).suspend(questions), answer)
 }
 
 async fn is_waiting<T>(future: impl Future<Output = T> + Unpin) -> bool {
@@ -56,7 +56,7 @@ async fn answers_of_all_rounds_are_known_in_whatever_order_they_are_asked_for() 
             elicitations.stuck().await;
             present.settle();
             drop(present);
-            elicitations.taken_back()
+            elicitations.withdrawn_questions()
         };
         let (reaction, needed) = tokio::join!(router.ask(Some(&id), question(round)), take_back);
         assert_eq!(reaction, ElicitationResponse::cancel());
@@ -70,7 +70,7 @@ async fn answers_of_all_rounds_are_known_in_whatever_order_they_are_asked_for() 
         let content = router.ask(Some(&id), question(round)).await.content.expect("an answer");
         assert_eq!(content["is"], round);
     }
-    assert_eq!(elicitations.taken_back(), None);
+    assert_eq!(elicitations.withdrawn_questions(), None);
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_question_waits_until_it_is_clear_whose_it_is() {
     assert!(is_stuck(&one) && !is_stuck(&other));
     drop(_one);
     assert_eq!(asking.await, ElicitationResponse::cancel());
-    assert!(one.taken_back().is_some());
+    assert!(one.withdrawn_questions().is_some());
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn calls_that_all_wait_for_answers_are_all_suspended() {
         Box::pin(async { tokio::join!(router.ask(None, question("a")), router.ask(None, question("b"))).0 });
     assert!(is_waiting(&mut asking).await);
     for (elicitations, mut present) in calls {
-        assert_eq!(elicitations.taken_back().expect("questions").questions.len(), 2);
+        assert_eq!(elicitations.withdrawn_questions().expect("questions").questions.len(), 2);
         present.settle();
     }
     assert_eq!(asking.await, ElicitationResponse::cancel());
@@ -175,7 +175,7 @@ async fn a_call_is_suspended_with_a_limited_number_of_questions() {
     let texts: Vec<String> = (0..40).map(|number| format!("{number}?")).collect();
     let asking = texts.iter().map(|text| router.ask(Some(&id), question(text)));
     assert!(is_waiting(futures::future::join_all(asking)).await);
-    let asked = elicitations.taken_back().expect("questions").questions.len();
+    let asked = elicitations.withdrawn_questions().expect("questions").questions.len();
     assert_eq!(asked, crate::mcp::elicitation::MAX_QUESTIONS);
     assert_eq!(
         router.ask(Some(&RequestId::Number(9)), question("without a call")).await,

@@ -18,7 +18,7 @@ use reqwest::{ClientBuilder, Error, Request, RequestBuilder, Response, StatusCod
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::egress::Reach;
+use super::egress::AllowedAddresses;
 
 /// The time limit for connecting. A call that fails here was certainly not sent.
 const DIAL: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub(super) type Failure = StreamableHttpError<Error>;
 /// A client for one server. Clones share its connections.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
-    reach: Reach,
+    reach: AllowedAddresses,
     pooled: reqwest::Client,
     /// Created when it is first needed: it takes 130 KiB.
     unpooled: Arc<OnceLock<reqwest::Client>>,
@@ -54,7 +54,7 @@ pub(super) enum Delivery {
 
 impl Client {
     /// A client for a server within this reach. Connects later.
-    pub(super) fn within(reach: Reach) -> Result<Self, Error> {
+    pub(super) fn within(reach: AllowedAddresses) -> Result<Self, Error> {
         let pooled = builder(&reach).pool_idle_timeout(IDLE).build()?;
         Ok(Self { reach, pooled, unpooled: Arc::default(), speaks_http2: Arc::default() })
     }
@@ -96,7 +96,7 @@ impl Client {
     }
 }
 
-fn builder(reach: &Reach) -> ClientBuilder {
+fn builder(reach: &AllowedAddresses) -> ClientBuilder {
     let builder = reqwest::Client::builder().tcp_nodelay(true).connect_timeout(DIAL).redirect(within_the_origin());
     match reach.resolver() {
         Some(guard) => builder.dns_resolver(guard),

@@ -1,11 +1,9 @@
 //! Streamable HTTP transport for MCP servers, and the meaning of its errors.
 
-mod answered;
 mod client;
 mod confidential;
-mod dialled;
 pub(in crate::mcp) mod egress;
-mod explain;
+mod non_mcp_response;
 mod post;
 mod reader;
 mod replies;
@@ -13,8 +11,10 @@ mod resumable;
 mod seen;
 mod session;
 mod sse;
-mod traced;
+mod tracing_client;
+mod transport_error;
 mod verdict;
+mod worker;
 
 use std::collections::HashMap;
 
@@ -23,26 +23,26 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use secrecy::ExposeSecret;
 
 use client::Client;
-use dialled::Dialled;
-pub(super) use explain::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 pub(super) use seen::Seen;
-use traced::Traced;
+use tracing_client::TracedClient;
+pub(super) use transport_error::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
+use worker::HttpWorker;
 
-use super::auth::{Access, Authorized};
+use super::auth::{Access, AuthorizedClient};
 use super::settings::HttpSettings;
 use super::transport::MAX_TEXT;
-use egress::{Reach, Refused};
+use egress::{AddressRejection, AllowedAddresses};
 
 /// An error in the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum SettingsError {
-    #[error("{} is no http or https address; correct the server's `url`", told(.0))]
+    #[error("{} is no http or https address; correct the server's `url`", masked_url(.0))]
     Url(String),
     #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]
     Header(String),
     #[error("{0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] AddressRejection),
     #[error("there is no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
 }
@@ -51,7 +51,7 @@ pub(in crate::mcp) enum SettingsError {
 const BESIDES_CALLS: usize = 2;
 
 /// An address without its secrets. An invalid address may be anything, including a secret, and is not shown.
-fn told(address: &str) -> String {
+fn masked_url(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else { return "what is given".into() };
     if url.cannot_be_a_base() || url.set_username("").is_err() || url.set_password(None).is_err() {
         return format!("an address that begins with `{}:`", url.scheme());
@@ -62,10 +62,14 @@ fn told(address: &str) -> String {
 }
 
 /// A transport to the endpoint with room for that many concurrent calls. Connects later.
-pub(super) fn transport(settings: &HttpSettings, max_concurrency: usize, seen: Seen) -> Result<Dialled, SettingsError> {
+pub(super) fn transport(
+    settings: &HttpSettings,
+    max_concurrency: usize,
+    seen: Seen,
+) -> Result<HttpWorker, SettingsError> {
     let url = reqwest::Url::parse(&settings.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| SettingsError::Url(settings.url.clone()))?;
-    let reach = Reach::of_server(settings.egress);
+    let reach = AllowedAddresses::of_server(settings.egress);
     reach.check(&url)?;
     let config = StreamableHttpClientTransportConfig::with_uri(settings.url.as_str())
         .max_concurrent_requests(max_concurrency.saturating_add(BESIDES_CALLS))
@@ -74,8 +78,8 @@ pub(super) fn transport(settings: &HttpSettings, max_concurrency: usize, seen: S
         .max_sse_event_size(MAX_TEXT)
         .custom_headers(headers(settings)?);
     let access = settings.oauth.clone().map(|oauth| Access::new(oauth, url, settings.egress));
-    let client = Authorized::new(Traced::over(Client::within(reach)?, seen), access);
-    Ok(Dialled::new(client, config))
+    let client = AuthorizedClient::new(TracedClient::over(Client::within(reach)?, seen), access);
+    Ok(HttpWorker::new(client, config))
 }
 
 fn headers(settings: &HttpSettings) -> Result<HashMap<HeaderName, HeaderValue>, SettingsError> {

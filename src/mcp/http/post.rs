@@ -12,13 +12,13 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde_json::Value;
 
-use super::answered::NoMcp;
 use super::client::{Client, Delivery, Failure, Headers};
 use super::confidential::Confidential;
+use super::non_mcp_response::NonMcpResponse;
 use super::reader::{Events, Reader, events_of};
 use super::seen::Seen;
 use super::session;
-use crate::mcp::transport::{self, Admitted, Incoming, Stream};
+use crate::mcp::transport::{self, Disposition, Incoming, Stream};
 
 /// The size limits of a JSON body, and of the body of an error.
 const MAX_JSON: usize = 16 * 1024 * 1024;
@@ -60,7 +60,7 @@ pub(super) async fn post(
     let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
     let stream = id.clone().map_or(Stream::Shared, Stream::Of);
     let reader = Reader { seen: seen.clone(), request: id.clone(), stream, lists_tools, confidential };
-    let posted = Posted { message, id, has_session: target.session.is_some(), max: target.max, reader };
+    let posted = PostedMessage { message, id, has_session: target.session.is_some(), max: target.max, reader };
     let answered = posted.send(client, target).await;
     seen.replies.delivered(message);
     if let (Some(id), Ok(StreamableHttpPostResponse::Json(..)) | Err(_)) = (&posted.id, &answered) {
@@ -87,7 +87,7 @@ pub(super) async fn get(
     match response.status() {
         StatusCode::METHOD_NOT_ALLOWED => return Err(StreamableHttpError::ServerDoesNotSupportSse),
         status if status.is_success() => {}
-        status => return Err(no_mcp(NoMcp::status(status.as_u16(), "", retry_after(response.headers())))),
+        status => return Err(no_mcp(NonMcpResponse::status(status.as_u16(), "", retry_after(response.headers())))),
     }
     match kind_of(response.headers()) {
         Kind::Events => {
@@ -100,7 +100,7 @@ pub(super) async fn get(
 }
 
 /// A posted message.
-struct Posted<'a> {
+struct PostedMessage<'a> {
     message: &'a ClientJsonRpcMessage,
     /// The id of a request; a notification or a reply has none.
     id: Option<RequestId>,
@@ -109,7 +109,7 @@ struct Posted<'a> {
     reader: Reader,
 }
 
-impl Posted<'_> {
+impl PostedMessage<'_> {
     async fn send(&self, client: &Client, target: Target) -> Result<StreamableHttpPostResponse, Failure> {
         let request = with_headers(client.pooled().post(&*target.uri), &target)?.json(self.message);
         let response = client.send(request, Delivery::of(self.message)).await?;
@@ -129,7 +129,7 @@ impl Posted<'_> {
     async fn answered(&self, response: Response, id: &RequestId) -> Result<StreamableHttpPostResponse, Failure> {
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Err(no_mcp(NoMcp::status(status.as_u16(), "", None)));
+            return Err(no_mcp(NonMcpResponse::status(status.as_u16(), "", None)));
         }
         let session = session_of(&response);
         match kind_of(response.headers()) {
@@ -151,7 +151,7 @@ impl Posted<'_> {
         let mut is_message = false;
         for incoming in transport::read(body, |id| self.reader.seen.requests.is_in_flight(id)) {
             is_message |= !matches!(incoming, Incoming::Noise);
-            if let Admitted::Message(message) = self.reader.admitted(correlated(incoming, id)) {
+            if let Disposition::Message(message) = self.reader.admitted(correlated(incoming, id)) {
                 messages.push(*message);
             }
         }
@@ -173,13 +173,13 @@ impl Posted<'_> {
         Ok(messages)
     }
 
-    fn no_message(&self, body: &[u8]) -> NoMcp {
+    fn no_message(&self, body: &[u8]) -> NonMcpResponse {
         match serde_json::from_slice::<Value>(body) {
-            Ok(json) => NoMcp::Json(self.reader.confidential.redacted(json.to_string())),
-            Err(_) if body.trim_ascii().is_empty() => NoMcp::NotJson("it is empty".into()),
-            Err(why) => {
-                NoMcp::NotJson(self.reader.confidential.redacted(format!("{why}: {}", transport::quoted(body))))
-            }
+            Ok(json) => NonMcpResponse::Json(self.reader.confidential.redacted(json.to_string())),
+            Err(_) if body.trim_ascii().is_empty() => NonMcpResponse::NotJson("it is empty".into()),
+            Err(why) => NonMcpResponse::NotJson(
+                self.reader.confidential.redacted(format!("{why}: {}", transport::quoted(body))),
+            ),
         }
     }
 
@@ -192,8 +192,8 @@ impl Posted<'_> {
                 let body = body(response, MAX_JSON).await.unwrap_or_default();
                 // An error here is about the message, and no caller waits for it.
                 let messages = self.reader.read(&body).into_iter().filter_map(|admitted| match admitted {
-                    Admitted::Message(message) if !matches!(*message, JsonRpcMessage::Error(_)) => Some(*message),
-                    Admitted::Message(_) | Admitted::Ignored | Admitted::Noise => None,
+                    Disposition::Message(message) if !matches!(*message, JsonRpcMessage::Error(_)) => Some(*message),
+                    Disposition::Message(_) | Disposition::Ignored | Disposition::Noise => None,
                 });
                 match messages.collect::<Vec<_>>() {
                     none if none.is_empty() => StreamableHttpPostResponse::Accepted,
@@ -208,7 +208,7 @@ impl Posted<'_> {
     async fn refused(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, session) = (response.status(), session_of(&response));
         let retry_after = retry_after(response.headers()).map(str::to_owned);
-        let refused = |said: &str| no_mcp(NoMcp::status(status.as_u16(), said, retry_after.as_deref()));
+        let refused = |said: &str| no_mcp(NonMcpResponse::status(status.as_u16(), said, retry_after.as_deref()));
         let is_json = kind_of(response.headers()) == Kind::Json;
         if status == StatusCode::TOO_MANY_REQUESTS || (status.is_server_error() && !is_json) {
             return Err(refused(""));
@@ -287,7 +287,7 @@ fn one_or_many(mut messages: Vec<ServerJsonRpcMessage>, session: Option<String>)
     }
 }
 
-fn no_mcp(answer: NoMcp) -> Failure {
+fn no_mcp(answer: NonMcpResponse) -> Failure {
     StreamableHttpError::Io(std::io::Error::other(answer))
 }
 

@@ -11,8 +11,8 @@ use sse_stream::Sse;
 
 use super::confidential::Confidential;
 use super::seen::Seen;
-use super::sse::{Event, Found, Parser};
-use crate::mcp::transport::{self, Admitted, Incoming, Stream};
+use super::sse::{Event, Parser, StreamItem};
+use crate::mcp::transport::{self, Disposition, Incoming, Stream};
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
@@ -35,25 +35,25 @@ pub(super) struct Reader {
 
 impl Reader {
     /// The messages in a text.
-    pub(super) fn read(&self, text: &[u8]) -> Vec<Admitted> {
+    pub(super) fn read(&self, text: &[u8]) -> Vec<Disposition> {
         if self.lists_tools == Some(false) {
             self.seen.task_only.look_at(text);
         }
-        self.seen.traffic.heard(text);
+        self.seen.traffic.record(text);
         let requests = &self.seen.requests;
         let incoming = transport::read(text, |id| requests.is_in_flight(id));
         incoming.into_iter().map(|incoming| self.admitted(incoming)).collect()
     }
 
     /// Processes one incoming item.
-    pub(super) fn admitted(&self, incoming: Incoming) -> Admitted {
+    pub(super) fn admitted(&self, incoming: Incoming) -> Disposition {
         let incoming = match incoming {
             Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(why) },
             other @ (Incoming::Message(..) | Incoming::Noise) => other,
         };
         let admitted = self.seen.requests.admit(incoming, &self.stream);
-        if let Admitted::Message(message) = &admitted {
-            self.seen.replies.heard(message);
+        if let Disposition::Message(message) = &admitted {
+            self.seen.replies.record(message);
             if self.lists_tools == Some(true)
                 && let JsonRpcMessage::Response(response) = &**message
                 && let Ok(result) = serde_json::to_value(&response.result)
@@ -73,10 +73,10 @@ impl Reader {
     /// The events of a stream, as far as the SDK needs them.
     pub(super) fn events(self, response: reqwest::Response, max: usize) -> Events {
         let over = match &self.stream {
-            Stream::Of(id) => Some(Over { seen: self.seen.clone(), id: id.clone() }),
+            Stream::Of(id) => Some(ReadGuard { seen: self.seen.clone(), id: id.clone() }),
             Stream::Shared => None,
         };
-        let reading = Reading {
+        let reading = StreamState {
             response,
             parser: Parser::up_to(max),
             reader: self,
@@ -100,18 +100,18 @@ fn event(message: &ServerJsonRpcMessage) -> Sse {
 }
 
 /// A request whose response is being read. Dropping it ends the reading.
-struct Over {
+struct ReadGuard {
     seen: Seen,
     id: RequestId,
 }
 
-impl Drop for Over {
+impl Drop for ReadGuard {
     fn drop(&mut self) {
         self.seen.requests.over(&self.id);
     }
 }
 
-struct Reading {
+struct StreamState {
     response: reqwest::Response,
     parser: Parser,
     reader: Reader,
@@ -120,10 +120,10 @@ struct Reading {
     last_id: Option<String>,
     in_a_row: usize,
     is_over: bool,
-    _over: Option<Over>,
+    _over: Option<ReadGuard>,
 }
 
-impl Reading {
+impl StreamState {
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         if self.in_a_row >= IN_A_ROW {
             self.in_a_row = 0;
@@ -153,7 +153,7 @@ impl Reading {
                 }
                 Ok(None) => {
                     if let Some(event) = self.parser.finish() {
-                        self.take(Found::Event(event));
+                        self.take(StreamItem::Event(event));
                     }
                     self.end();
                 }
@@ -169,10 +169,10 @@ impl Reading {
         }
     }
 
-    fn take(&mut self, found: Found) {
+    fn take(&mut self, found: StreamItem) {
         let Event { kind, data, id, retry } = match found {
-            Found::Event(event) => event,
-            Found::TooLong => {
+            StreamItem::Event(event) => event,
+            StreamItem::TooLong => {
                 let longest = transport::MAX_TEXT / 1024 / 1024;
                 return self.fail(format!(
                     "it sent an event longer than {longest} MiB; let the tool return less, or in pieces"
@@ -187,12 +187,12 @@ impl Reading {
         let is_message = kind.as_deref().is_none_or(|kind| kind == "message");
         for admitted in data.filter(|_| is_message).map(|data| self.reader.read(&data)).unwrap_or_default() {
             match admitted {
-                Admitted::Message(message) => {
+                Disposition::Message(message) => {
                     let place = std::mem::take(&mut place);
                     self.ready.push_back(Ok(Sse { id: place.id, retry: place.retry, ..event(&message) }));
                 }
-                Admitted::Ignored => {}
-                Admitted::Noise => tracing::debug!("event of an MCP server ignored: not a message"),
+                Disposition::Ignored => {}
+                Disposition::Noise => tracing::debug!("event of an MCP server ignored: not a message"),
             }
         }
         if place != Sse::default() {

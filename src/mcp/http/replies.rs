@@ -31,7 +31,7 @@ struct State {
 impl Replies {
     /// Records a message of the server, which may be a request.
     #[expect(clippy::wildcard_enum_match_arm, reason = "open enums of the SDK; nothing else asks or takes back")]
-    pub(super) fn heard(&self, message: &ServerJsonRpcMessage) {
+    pub(super) fn record(&self, message: &ServerJsonRpcMessage) {
         match message {
             JsonRpcMessage::Request(request) => {
                 let for_a_person = match &request.request {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn hear(replies: &Replies, message: Value) {
-        replies.heard(&serde_json::from_value(message).expect("a message"));
+        replies.record(&serde_json::from_value(message).expect("a message"));
     }
 
     fn ask(replies: &Replies, id: usize, method: &str) {

@@ -32,7 +32,7 @@ pub(super) struct Parser {
 
 /// An item of a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum StreamItem {
     /// An event.
     Event(Event),
     /// An event over the size limit, which was skipped.
@@ -54,7 +54,7 @@ impl Parser {
     }
 
     /// The events that end with these bytes.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Vec<Found> {
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Vec<StreamItem> {
         let mut found = Vec::new();
         if self.after_return && !bytes.is_empty() {
             self.after_return = false;
@@ -83,12 +83,12 @@ impl Parser {
         self.end_line(&mut found);
         self.dispatch(&mut found);
         match found.pop() {
-            Some(Found::Event(event)) => Some(event),
-            Some(Found::TooLong) | None => None,
+            Some(StreamItem::Event(event)) => Some(event),
+            Some(StreamItem::TooLong) | None => None,
         }
     }
 
-    fn extend(&mut self, piece: &[u8], found: &mut Vec<Found>) {
+    fn extend(&mut self, piece: &[u8], found: &mut Vec<StreamItem>) {
         let is_comment = self.line.first().or(piece.first()) == Some(&b':');
         if self.skips || is_comment {
             if self.line.is_empty() {
@@ -98,7 +98,7 @@ impl Parser {
         }
         self.length += piece.len();
         if self.length > self.max {
-            found.push(Found::TooLong);
+            found.push(StreamItem::TooLong);
             self.skips = true;
             self.line = Vec::from(*b"x");
             self.event = Event::default();
@@ -107,7 +107,7 @@ impl Parser {
         self.line.extend_from_slice(piece);
     }
 
-    fn end_line(&mut self, found: &mut Vec<Found>) {
+    fn end_line(&mut self, found: &mut Vec<StreamItem>) {
         let line = std::mem::take(&mut self.line);
         let mut line = line.as_slice();
         if std::mem::take(&mut self.is_first_line) {
@@ -141,12 +141,12 @@ impl Parser {
         }
     }
 
-    fn dispatch(&mut self, found: &mut Vec<Found>) {
+    fn dispatch(&mut self, found: &mut Vec<StreamItem>) {
         let event = std::mem::take(&mut self.event);
         self.length = 0;
         self.skips = false;
         if event.data.is_some() || event.id.is_some() || event.retry.is_some() {
-            found.push(Found::Event(event));
+            found.push(StreamItem::Event(event));
         }
     }
 }
@@ -162,15 +162,15 @@ mod tests {
     use super::*;
 
     /// The events of a stream that arrives in pieces of this size.
-    fn parsed(stream: &[u8], piece: usize) -> Vec<Found> {
+    fn parsed(stream: &[u8], piece: usize) -> Vec<StreamItem> {
         let mut parser = Parser::up_to(64);
-        let mut found: Vec<Found> = stream.chunks(piece).flat_map(|bytes| parser.push(bytes)).collect();
-        found.extend(parser.finish().map(Found::Event));
+        let mut found: Vec<StreamItem> = stream.chunks(piece).flat_map(|bytes| parser.push(bytes)).collect();
+        found.extend(parser.finish().map(StreamItem::Event));
         found
     }
 
-    fn data(text: &str) -> Found {
-        Found::Event(Event { data: Some(text.into()), ..Event::default() })
+    fn data(text: &str) -> StreamItem {
+        StreamItem::Event(Event { data: Some(text.into()), ..Event::default() })
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
                       data:  c\n\nevent: beat\ndata: tick\n\nid: 7\nretry: 100\n\nid: 1\0\ndata\n\nretry: -5\ndata: d\n\n";
         let event = |kind: Option<&str>, data: Option<&str>, id: Option<&str>, retry| {
             let own = |text: Option<&str>| text.map(str::to_owned);
-            Found::Event(Event { kind: own(kind), data: data.map(Into::into), id: own(id), retry })
+            StreamItem::Event(Event { kind: own(kind), data: data.map(Into::into), id: own(id), retry })
         };
         let expected = [
             data("a\nb\n c"),
@@ -198,7 +198,7 @@ mod tests {
         let comment = format!(": {}\n", "c".repeat(500));
         let stream = format!("data: {}\ndata: y\n\n{comment}data: z\n\n", "x".repeat(100));
         for piece in [1, 7, 1000] {
-            assert_eq!(parsed(stream.as_bytes(), piece), [Found::TooLong, data("z")], "{piece}");
+            assert_eq!(parsed(stream.as_bytes(), piece), [StreamItem::TooLong, data("z")], "{piece}");
         }
     }
 

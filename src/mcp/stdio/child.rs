@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::environment;
 use super::group::Group;
 use super::output::Output;
-use super::watchdog::Watched;
+use super::watchdog::Registration;
 use crate::mcp::settings::StdioSettings;
 
 /// How long a child may take to exit by itself after its stdin was closed, and again after SIGTERM.
@@ -69,7 +69,7 @@ pub(in crate::mcp) fn spawn(
     }
 
     let name = || settings.command.clone();
-    let mut watched = Watched::reserve();
+    let mut watched = Registration::reserve();
     let mut process = command.spawn().map_err(|source| {
         // A script whose interpreter is missing is reported as "not found" as well.
         let not_found = source.kind() == io::ErrorKind::NotFound && !Path::new(&settings.command).exists();
@@ -128,7 +128,7 @@ impl Child {
 struct Keeper {
     process: tokio::process::Child,
     group: Group,
-    _watched: Watched,
+    _watched: Registration,
     output: Output,
     exited: watch::Sender<Option<ExitStatus>>,
 }

@@ -33,7 +33,8 @@ pub(super) fn confidential(variables: impl IntoIterator<Item = (OsString, OsStri
     let variables: Vec<(String, String)> =
         variables.into_iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
     let is_known = |value: &str| variables.iter().any(|(name, harmless)| is_harmless(name) && harmless == value);
-    let secrets = variables.iter().filter(|(name, value)| !is_known(value) && (is_telling(name) || !is_plain(value)));
+    let secrets =
+        variables.iter().filter(|(name, value)| !is_known(value) && (is_secret_name(name) || !is_plain(value)));
     secrets.map(|(_, value)| SecretString::from(value.as_str())).collect()
 }
 
@@ -41,7 +42,7 @@ fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
 }
 
-fn is_telling(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     TELLING.iter().any(|telling| name.contains(telling))
 }

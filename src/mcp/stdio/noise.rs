@@ -27,7 +27,7 @@ impl StdoutNoise {
     }
 
     /// A message about these lines, if there are any.
-    pub fn told(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         let first = self.first.first()?;
         let lines = self.lines;
         Some(format!("it writes log lines to stdout ({lines} so far, the first: `{first}`); they belong on stderr"))
@@ -82,7 +82,7 @@ impl Noise {
     }
 
     /// The recorded lines.
-    pub(in crate::mcp) fn heard(&self) -> StdoutNoise {
+    pub(in crate::mcp) fn lines(&self) -> StdoutNoise {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -43,7 +43,7 @@ impl Output {
 
     /// The stdout lines that are not messages.
     pub(in crate::mcp) fn stdout_noise(&self) -> StdoutNoise {
-        self.noise.heard()
+        self.noise.lines()
     }
 
     /// The current position.
@@ -57,7 +57,7 @@ impl Output {
         if let Some(beginning) = self.noise.cut_off() {
             let _ = write!(quote, "; its stdout ended in the middle of a message: `{beginning}`");
         }
-        if let Some(told) = self.noise.heard().told() {
+        if let Some(told) = self.noise.lines().describe() {
             let _ = write!(quote, "; {told}");
         }
         let lines = self.stderr.lines();

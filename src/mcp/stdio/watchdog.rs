@@ -8,9 +8,9 @@
 //! it, and a log line reports that.
 
 #[cfg(unix)]
-pub(super) use unix::Watched;
+pub(super) use unix::Registration;
 #[cfg(not(unix))]
-pub(super) use without::Watched;
+pub(super) use without::Registration;
 
 #[cfg(unix)]
 mod unix {
@@ -44,11 +44,11 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
     /// A registration at the watchdog, for a group about to be started. Dropping it means that the group has ended.
     #[derive(Debug)]
-    pub(in super::super) struct Watched {
+    pub(in super::super) struct Registration {
         group: Option<u32>,
     }
 
-    impl Watched {
+    impl Registration {
         /// Starts the watchdog, before there is anything to watch.
         pub(in super::super) fn reserve() -> Self {
             let mut watchdog = watchdog();
@@ -62,16 +62,16 @@ for group in $groups; do kill -s KILL -- "-$group"; done
             self.group = Some(group);
             let mut watchdog = watchdog();
             watchdog.groups.insert(group);
-            watchdog.tell('+', group);
+            watchdog.notify('+', group);
         }
     }
 
-    impl Drop for Watched {
+    impl Drop for Registration {
         fn drop(&mut self) {
             let mut watchdog = watchdog();
             if let Some(group) = self.group {
                 watchdog.groups.remove(&group);
-                watchdog.tell('-', group);
+                watchdog.notify('-', group);
             }
             watchdog.places -= 1;
             if watchdog.places == 0 {
@@ -98,8 +98,8 @@ for group in $groups; do kill -s KILL -- "-$group"; done
     }
 
     impl Watchdog {
-        fn tell(&mut self, change: char, group: u32) {
-            let told = self.shell.as_mut().is_some_and(|shell| shell.tell(change, group).is_ok());
+        fn notify(&mut self, change: char, group: u32) {
+            let told = self.shell.as_mut().is_some_and(|shell| shell.notify(change, group).is_ok());
             if !told && !self.groups.is_empty() {
                 self.shell = None;
                 self.wake();
@@ -151,11 +151,11 @@ for group in $groups; do kill -s KILL -- "-$group"; done
             // A stopped shell that does not read must not block this process.
             rustix::io::ioctl_fionbio(&pipe, true)?;
             let mut shell = Self { pid, pipe };
-            groups.iter().try_for_each(|group| shell.tell('+', *group))?;
+            groups.iter().try_for_each(|group| shell.notify('+', *group))?;
             Ok(shell)
         }
 
-        fn tell(&mut self, change: char, group: u32) -> io::Result<()> {
+        fn notify(&mut self, change: char, group: u32) -> io::Result<()> {
             self.pipe.write_all(format!("{change} {group}\n").as_bytes())
         }
     }
@@ -226,9 +226,9 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 #[cfg(not(unix))]
 mod without {
     #[derive(Debug)]
-    pub(in super::super) struct Watched;
+    pub(in super::super) struct Registration;
 
-    impl Watched {
+    impl Registration {
         pub(in super::super) fn reserve() -> Self {
             Self
         }

@@ -18,7 +18,7 @@ pub(in crate::mcp) struct ConnectionState<L> {
     /// The number of starts or dials.
     pub(in crate::mcp) starts: u64,
     /// The most recent failure, kept after a recovery.
-    pub(in crate::mcp) last_error: Option<Trouble>,
+    pub(in crate::mcp) last_error: Option<FailureRecord>,
 }
 
 /// The states of a server. Only the keeper changes them.
@@ -46,7 +46,7 @@ pub(in crate::mcp) enum State<L> {
 
 /// A failure of the server.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct Trouble {
+pub(in crate::mcp) struct FailureRecord {
     /// Completes the sentence "the MCP server `x` ...".
     pub(in crate::mcp) reason: Arc<str>,
     pub(in crate::mcp) at: Timestamp,
@@ -66,7 +66,7 @@ impl<L: Link> ConnectionState<L> {
 
     pub(super) fn fail(&mut self, reason: &str) {
         self.failures = self.failures.saturating_add(1);
-        self.last_error = Some(Trouble { reason: reason.into(), at: Timestamp::now() });
+        self.last_error = Some(FailureRecord { reason: reason.into(), at: Timestamp::now() });
     }
 
     /// The most recent failure; empty if there is none.

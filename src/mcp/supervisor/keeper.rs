@@ -8,11 +8,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::announcement_debounce::AnnouncementDebounce;
 use super::backoff::{STABLE, delay_after, jitter};
 use super::connection_state::State;
 use super::link::{Dial, Link, NotOpened};
-use super::pace::Pace;
-use super::{IN_USE, Question, Supervisor, Wish, lock};
+use super::{IN_USE, ListRetry, Question, Supervisor, lock};
 use crate::mcp::watch::ExchangeKind;
 
 impl<D: Dial> Supervisor<D> {
@@ -28,9 +28,9 @@ impl<D: Dial> Supervisor<D> {
                 turn = self.starts.turn() => turn,
             };
             let begun = Instant::now();
-            self.standing.send_modify(|standing| {
-                standing.starts += 1;
-                standing.enter(State::Starting);
+            self.connection_state.send_modify(|connection_state| {
+                connection_state.starts += 1;
+                connection_state.enter(State::Starting);
             });
             let opened = tokio::select! {
                 biased;
@@ -38,10 +38,10 @@ impl<D: Dial> Supervisor<D> {
                 opened = turn.start(self.open()) => opened,
             };
             let entered = match opened {
-                Ok(link) => self.hold(Arc::new(link), begun, &mut restarts).await,
+                Ok(link) => self.serve_connection(Arc::new(link), begun, &mut restarts).await,
                 Err(not_opened) => {
                     self.log(&not_opened.reason);
-                    self.fail(&not_opened.reason, not_opened.may_pass, Fate::Failed)
+                    self.fail(&not_opened.reason, not_opened.may_pass, UnusedServer::Failed)
                 }
             };
             let Some(needed) = entered else { break };
@@ -52,7 +52,7 @@ impl<D: Dial> Supervisor<D> {
                 () = self.rest(needed) => {}
             }
         }
-        self.standing.send_modify(|standing| standing.enter(State::Closed));
+        self.connection_state.send_modify(|connection_state| connection_state.enter(State::Closed));
     }
 
     async fn open(&self) -> Result<D::Link, NotOpened> {
@@ -64,25 +64,25 @@ impl<D: Dial> Supervisor<D> {
 
     /// Holds a connection until it is lost. Returns how often the server was needed until then, or `None` if it is
     /// closed.
-    async fn hold(
+    async fn serve_connection(
         self: &Arc<Self>,
         link: Arc<D::Link>,
         begun: Instant,
         restarts: &mut watch::Receiver<u64>,
     ) -> Option<u64> {
         let ready = Instant::now();
-        self.standing.send_modify(|standing| standing.enter(State::Ready(link.clone())));
+        self.connection_state.send_modify(|connection_state| connection_state.enter(State::Ready(link.clone())));
         let end = self.follow(&link, begun, restarts).await;
-        self.watched.tell(&self.server, ExchangeKind::Session, ready.elapsed(), end == End::Lost);
+        self.watched.report(&self.server, ExchangeKind::Session, ready.elapsed(), end == ConnectionEnd::Lost);
         match end {
-            End::Lost => {}
-            End::Closing => {
+            ConnectionEnd::Lost => {}
+            ConnectionEnd::Closing => {
                 link.close().await;
                 return None;
             }
-            End::Restarting => {
+            ConnectionEnd::Restarting => {
                 // Requests that arrive from now on wait for the next connection.
-                self.standing.send_modify(|standing| standing.enter(State::Idle));
+                self.connection_state.send_modify(|connection_state| connection_state.enter(State::Idle));
                 link.close().await;
                 restarts.mark_changed();
                 return Some(lock(&self.need.seen).0);
@@ -91,30 +91,35 @@ impl<D: Dial> Supervisor<D> {
         let reason = format!("lost its connection: {}", link.last_words().await);
         tracing::warn!(server = %self.server, reason, "MCP server connection lost");
         if ready.elapsed() >= STABLE {
-            self.standing.send_modify(|standing| standing.failures = 0);
+            self.connection_state.send_modify(|connection_state| connection_state.failures = 0);
         }
-        let entered = self.fail(&reason, true, Fate::Idle);
+        let entered = self.fail(&reason, true, UnusedServer::Idle);
         // Two processes of one server could compete for a port or a lock.
         link.retire(self.closing.clone()).await;
         entered
     }
 
     /// Handles the signals of the connection until it ends.
-    async fn follow(self: &Arc<Self>, link: &Arc<D::Link>, begun: Instant, restarts: &mut watch::Receiver<u64>) -> End {
+    async fn follow(
+        self: &Arc<Self>,
+        link: &Arc<D::Link>,
+        begun: Instant,
+        restarts: &mut watch::Receiver<u64>,
+    ) -> ConnectionEnd {
         let mut asking = JoinSet::new();
         let meta = std::mem::take(&mut *lock(&self.need.meta));
         let left = self.budget.saturating_sub(begun.elapsed());
-        let first = Question { not_before: begun, budget: left, wish: Wish::Anyway };
+        let first = Question { not_before: begun, budget: left, wish: ListRetry::Anyway };
         asking.spawn(self.clone().ask(link.clone(), meta, first));
-        let mut pace = Pace::default();
+        let mut pace = AnnouncementDebounce::default();
         loop {
             let retry = self.cache.retry().filter(|_| self.is_in_use());
             let due = pace.due().into_iter().chain(retry).min().filter(|_| asking.is_empty());
             tokio::select! {
                 biased;
-                () = self.closing.cancelled() => return End::Closing,
-                () = link.lost() => return End::Lost,
-                _ = restarts.changed() => return End::Restarting,
+                () = self.closing.cancelled() => return ConnectionEnd::Closing,
+                () = link.lost() => return ConnectionEnd::Lost,
+                _ = restarts.changed() => return ConnectionEnd::Restarting,
                 () = link.signals().tools_changed.notified() => pace.announced(Instant::now()),
                 Some(_) = asking.join_next() => {}
                 // The retry time has changed: compute it again.
@@ -123,7 +128,7 @@ impl<D: Dial> Supervisor<D> {
                 () = until(due) => {
                     let now = Instant::now();
                     pace.listed(now);
-                    let question = Question { not_before: now, budget: self.budget, wish: Wish::Anyway };
+                    let question = Question { not_before: now, budget: self.budget, wish: ListRetry::Anyway };
                     asking.spawn(self.clone().ask(link.clone(), Default::default(), question));
                 }
             }
@@ -132,7 +137,7 @@ impl<D: Dial> Supervisor<D> {
 
     /// Logs the failure, at `warn` only when the reason is new.
     fn log(&self, reason: &str) {
-        if self.standing.borrow().reason() == reason {
+        if self.connection_state.borrow().reason() == reason {
             tracing::debug!(server = %self.server, reason, "MCP server still unavailable");
         } else {
             tracing::warn!(server = %self.server, reason, "MCP server unavailable");
@@ -140,18 +145,18 @@ impl<D: Dial> Supervisor<D> {
     }
 
     /// Records a failure and enters the resulting state. Returns how often the server was needed until then.
-    fn fail(&self, reason: &str, may_pass: bool, unneeded: Fate) -> Option<u64> {
+    fn fail(&self, reason: &str, may_pass: bool, unneeded: UnusedServer) -> Option<u64> {
         self.cache.away(self.sentence(reason));
         let now = Instant::now();
         let needed = lock(&self.need.seen).0;
         let is_in_use = self.is_in_use();
-        self.standing.send_modify(|standing| {
-            standing.fail(reason);
-            let until = now + delay_after(standing.failures, jitter());
-            standing.enter(match (may_pass && is_in_use, unneeded) {
+        self.connection_state.send_modify(|connection_state| {
+            connection_state.fail(reason);
+            let until = now + delay_after(connection_state.failures, jitter());
+            connection_state.enter(match (may_pass && is_in_use, unneeded) {
                 (true, _) => State::BackingOff { until },
-                (false, Fate::Failed) => State::Failed { until },
-                (false, Fate::Idle) => State::Idle,
+                (false, UnusedServer::Failed) => State::Failed { until },
+                (false, UnusedServer::Idle) => State::Idle,
             });
         });
         Some(needed)
@@ -164,7 +169,7 @@ impl<D: Dial> Supervisor<D> {
 
     /// Waits until the next start attempt is due.
     async fn rest(&self, needed: u64) {
-        let state = self.standing.borrow().state.clone();
+        let state = self.connection_state.borrow().state.clone();
         match state {
             State::BackingOff { until } => sleep_until(until).await,
             State::Failed { until } => {
@@ -189,7 +194,7 @@ impl<D: Dial> Supervisor<D> {
 
 /// Why the keeper stops following a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum ConnectionEnd {
     /// The connection is lost.
     Lost,
     /// The server is being closed for good.
@@ -200,7 +205,7 @@ enum End {
 
 /// What happens to a server without recent requests.
 #[derive(Clone, Copy)]
-enum Fate {
+enum UnusedServer {
     Idle,
     Failed,
 }

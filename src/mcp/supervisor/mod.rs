@@ -16,11 +16,11 @@
 //!   returns the previous list, marked with the reason.
 //! - The supervisor never repeats a call. It repairs a connection; calls that were in flight on it have ended.
 
+mod announcement_debounce;
 mod backoff;
 mod connection_state;
 mod keeper;
 mod link;
-mod pace;
 mod renew;
 mod start_limiter;
 #[cfg(test)]
@@ -40,12 +40,12 @@ use tokio_util::task::TaskTracker;
 
 pub(super) use connection_state::{ConnectionState, State};
 pub(super) use link::{Dial, Link, NotOpened};
-pub(super) use start_limiter::Starts;
+pub(super) use start_limiter::StartLimiter;
 use tool_list_cache::{CURRENT, ToolListCache};
 
 use crate::core::id::ServerId;
 use crate::core::tool::ServerTools;
-use crate::mcp::watch::{ExchangeKind, Watched, Watcher};
+use crate::mcp::watch::{ExchangeKind, Watcher, WatcherSlot};
 
 /// How long a request waits for a server that failed before.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -60,16 +60,16 @@ pub(super) struct Supervisor<D: Dial> {
     dial: D,
     /// The time from the beginning of a start to the tool list, and the time limit of every later list.
     budget: Duration,
-    standing: watch::Sender<ConnectionState<D::Link>>,
+    connection_state: watch::Sender<ConnectionState<D::Link>>,
     cache: ToolListCache,
     /// Held while a `tools/list` request is in flight.
     asking: tokio::sync::Mutex<()>,
-    need: Need,
-    watched: Watched,
+    need: Demand,
+    watched: WatcherSlot,
     /// Notified when a list fails.
     list_failed: Notify,
     /// The limiter of concurrent starts.
-    starts: Starts,
+    starts: StartLimiter,
     /// How many restarts were requested.
     restarts: watch::Sender<u64>,
     has_keeper: AtomicBool,
@@ -82,12 +82,12 @@ struct Question {
     /// No request is made if the list was requested at or after this time.
     not_before: Instant,
     budget: Duration,
-    wish: Wish,
+    wish: ListRetry,
 }
 
 /// Whether to ask a server whose last list failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum ListRetry {
     /// Ask regardless.
     Anyway,
     /// Ask only in the background, not for a request.
@@ -95,7 +95,7 @@ enum Wish {
 }
 
 /// The demand for the server.
-struct Need {
+struct Demand {
     /// How many requests needed it, and when the last one did.
     seen: Mutex<(u64, Option<Instant>)>,
     /// Metadata for the next connection and its first tool list: the trace context of the request that needs the
@@ -106,16 +106,22 @@ struct Need {
 
 impl<D: Dial> Supervisor<D> {
     /// Creates the supervisor of a server that is not needed yet. Work that outlives a request runs on `tasks`.
-    pub(super) fn new(server: ServerId, dial: D, budget: Duration, tasks: TaskTracker, starts: Starts) -> Arc<Self> {
+    pub(super) fn new(
+        server: ServerId,
+        dial: D,
+        budget: Duration,
+        tasks: TaskTracker,
+        starts: StartLimiter,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server,
             dial,
             budget,
-            standing: watch::Sender::new(ConnectionState::idle()),
+            connection_state: watch::Sender::new(ConnectionState::idle()),
             cache: ToolListCache::default(),
             asking: tokio::sync::Mutex::default(),
-            need: Need { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
-            watched: Watched::default(),
+            need: Demand { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
+            watched: WatcherSlot::default(),
             list_failed: Notify::new(),
             starts,
             restarts: watch::Sender::new(0),
@@ -150,17 +156,17 @@ impl<D: Dial> Supervisor<D> {
 
     /// The number of the start that a new request waits for: the one under way, or else the next one.
     fn awaited(&self) -> u64 {
-        let standing = self.standing.borrow();
-        standing.starts + u64::from(!matches!(standing.state, State::Starting))
+        let connection_state = self.connection_state.borrow();
+        connection_state.starts + u64::from(!matches!(connection_state.state, State::Starting))
     }
 
     /// The live connection for a request that waits for that start.
     async fn link_of(self: &Arc<Self>, awaited: u64, deadline: Instant) -> Result<Arc<D::Link>, String> {
-        let mut standings = self.standing.subscribe();
+        let mut standings = self.connection_state.subscribe();
         loop {
             let answer = self.answer(&standings.borrow_and_update(), deadline, awaited);
             // Repeated before every wait: the keeper may have become idle since the last time.
-            if answer.as_ref().is_none_or(|_| self.standing().starts < awaited) {
+            if answer.as_ref().is_none_or(|_| self.connection_state().starts < awaited) {
                 self.start();
             }
             if let Some(answer) = answer {
@@ -175,17 +181,17 @@ impl<D: Dial> Supervisor<D> {
     /// The answer to a request in this state, or `None` if the request has to wait.
     fn answer(
         &self,
-        standing: &ConnectionState<D::Link>,
+        connection_state: &ConnectionState<D::Link>,
         deadline: Instant,
         awaited: u64,
     ) -> Option<Result<Arc<D::Link>, String>> {
-        if let Some(link) = standing.link() {
+        if let Some(link) = connection_state.link() {
             return Some(Ok(link));
         }
         let patience = (Instant::now() + PATIENCE).min(deadline);
-        match &standing.state {
+        match &connection_state.state {
             State::Starting => None,
-            State::Closed if standing.starts >= awaited => {
+            State::Closed if connection_state.starts >= awaited => {
                 Some(Err(self.sentence("was shut down while it was starting")))
             }
             State::Closed => Some(Err(self.closed())),
@@ -194,14 +200,14 @@ impl<D: Dial> Supervisor<D> {
                 let will_not_begin = self.closing.is_cancelled() && !self.has_keeper.load(Ordering::Acquire);
                 will_not_begin.then(|| Err(self.closed()))
             }
-            State::BackingOff { .. } | State::Failed { .. } if standing.starts >= awaited => {
-                Some(Err(self.sentence(standing.reason())))
+            State::BackingOff { .. } | State::Failed { .. } if connection_state.starts >= awaited => {
+                Some(Err(self.sentence(connection_state.reason())))
             }
             State::BackingOff { until } if *until > patience => {
-                Some(Err(self.not_now(standing, "is tried again", *until)))
+                Some(Err(self.not_now(connection_state, "is tried again", *until)))
             }
             State::Failed { until } if *until > patience => {
-                Some(Err(self.not_now(standing, "can be tried again", *until)))
+                Some(Err(self.not_now(connection_state, "can be tried again", *until)))
             }
             State::BackingOff { .. } | State::Failed { .. } => None,
         }
@@ -211,7 +217,7 @@ impl<D: Dial> Supervisor<D> {
     /// existing connection outlives the request that opened it, and its own later requests carry no trace context.
     pub(super) fn need_for(&self, meta: &Map<String, Value>) {
         let is_live = |link: Arc<D::Link>| !link.signals().lost.is_cancelled();
-        if !self.standing.borrow().link().is_some_and(is_live) {
+        if !self.connection_state.borrow().link().is_some_and(is_live) {
             lock(&self.need.meta).clone_from(meta);
         }
     }
@@ -230,7 +236,7 @@ impl<D: Dial> Supervisor<D> {
         }
         let begun = Instant::now();
         // The very first start may include an installation.
-        let longest = match self.standing.borrow().failures {
+        let longest = match self.connection_state.borrow().failures {
             0 if !self.cache.has_any() => 2 * self.budget,
             0 | 1 => PATIENCE,
             // A run asks before each turn and before each tier, and must not wait for an unavailable server each time.
@@ -240,7 +246,7 @@ impl<D: Dial> Supervisor<D> {
             Ok(asked) => asked.err(),
             Err(_) => {
                 let reason = self.still_waiting(longest);
-                if self.standing().link().is_some() {
+                if self.connection_state().link().is_some() {
                     self.cache.is_overdue(reason.clone());
                 }
                 Some(reason)
@@ -264,7 +270,7 @@ impl<D: Dial> Supervisor<D> {
                 break;
             }
             // The request belongs to the server, not to the caller that triggered it.
-            let question = Question { not_before, budget: self.budget, wish: Wish::UnlessInVain };
+            let question = Question { not_before, budget: self.budget, wish: ListRetry::UnlessInVain };
             let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
             asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))?;
             if !link.signals().lost.is_cancelled() {
@@ -277,12 +283,14 @@ impl<D: Dial> Supervisor<D> {
     /// Waits until the server's own start begins: time spent queued for a start permit does not count as late.
     async fn start_of_its_own(self: &Arc<Self>) {
         self.start();
-        let mut standings = self.standing.subscribe();
-        let is_queued = |standing: &ConnectionState<D::Link>| {
-            matches!(standing.state, State::Idle) && standing.starts == 0 && !self.closing.is_cancelled()
+        let mut standings = self.connection_state.subscribe();
+        let is_queued = |connection_state: &ConnectionState<D::Link>| {
+            matches!(connection_state.state, State::Idle)
+                && connection_state.starts == 0
+                && !self.closing.is_cancelled()
         };
         tokio::select! {
-            _ = standings.wait_for(|standing| !is_queued(standing)) => {}
+            _ = standings.wait_for(|connection_state| !is_queued(connection_state)) => {}
             () = self.closing.cancelled() => {}
         }
     }
@@ -291,7 +299,7 @@ impl<D: Dial> Supervisor<D> {
     async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, question: Question) {
         let Question { not_before, budget, wish } = question;
         let _turn = self.asking.lock().await;
-        let is_in_vain = wish == Wish::UnlessInVain && self.cache.not_worth_waiting().is_some();
+        let is_in_vain = wish == ListRetry::UnlessInVain && self.cache.not_worth_waiting().is_some();
         let is_lost = link.signals().lost.is_cancelled();
         if is_in_vain || is_lost || self.cache.was_asked_since(not_before) {
             return;
@@ -299,7 +307,7 @@ impl<D: Dial> Supervisor<D> {
         let asked = Instant::now();
         let listed = link.list(&meta, budget).await;
         let is_failure = listed.as_ref().map_or(true, |listing| listing.incomplete.is_some());
-        self.watched.tell(&self.server, ExchangeKind::ToolsList, asked.elapsed(), is_failure);
+        self.watched.report(&self.server, ExchangeKind::ToolsList, asked.elapsed(), is_failure);
         match listed {
             Ok(listing) => match listing.incomplete.as_deref().map(|reason| self.sentence(reason)) {
                 None => self.cache.keep(&self.server, listing, asked, link.announces_changes()),
@@ -345,8 +353,8 @@ impl<D: Dial> Supervisor<D> {
     }
 
     /// The current state.
-    pub(super) fn standing(&self) -> watch::Ref<'_, ConnectionState<D::Link>> {
-        self.standing.borrow()
+    pub(super) fn connection_state(&self) -> watch::Ref<'_, ConnectionState<D::Link>> {
+        self.connection_state.borrow()
     }
 
     /// The number of known tools, and why they are stale.
@@ -373,7 +381,7 @@ impl<D: Dial> Supervisor<D> {
     pub(super) async fn close(&self) {
         self.abandon();
         if !self.has_keeper.load(Ordering::Acquire) {
-            self.standing.send_modify(|standing| standing.enter(State::Closed));
+            self.connection_state.send_modify(|connection_state| connection_state.enter(State::Closed));
         }
         self.tasks.close();
         self.tasks.wait().await;
@@ -387,21 +395,21 @@ impl<D: Dial> Supervisor<D> {
         self.sentence("was shut down, because toolgate is ending")
     }
 
-    fn not_now(&self, standing: &ConnectionState<D::Link>, again: &str, until: Instant) -> String {
+    fn not_now(&self, connection_state: &ConnectionState<D::Link>, again: &str, until: Instant) -> String {
         let wait = until.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
-        let (failures, reason) = (standing.failures, standing.reason());
+        let (failures, reason) = (connection_state.failures, connection_state.reason());
         self.sentence(&format!("failed {failures} times in a row and {again} in {wait} s; the last time it {reason}"))
     }
 
     fn still_waiting(&self, waited: Duration) -> String {
-        let standing = self.standing.borrow();
-        let doing = match standing.state {
+        let connection_state = self.connection_state.borrow();
+        let doing = match connection_state.state {
             State::Ready(_) => "did not list its tools",
             State::Idle | State::Starting | State::BackingOff { .. } | State::Failed { .. } | State::Closed => {
                 "was not there again"
             }
         };
-        self.sentence(&format!("{doing} within {} s{}", waited.as_secs_f64(), standing.before()))
+        self.sentence(&format!("{doing} within {} s{}", waited.as_secs_f64(), connection_state.before()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
-use super::{Dial, Link as _, Question, State, Supervisor, Wish};
+use super::{Dial, Link as _, ListRetry, Question, State, Supervisor};
 
 impl<D: Dial> Supervisor<D> {
     /// Requests the tool list, even if it is current. The error states why that failed.
@@ -19,29 +19,29 @@ impl<D: Dial> Supervisor<D> {
     pub(in crate::mcp) async fn restart(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
         let begun = Instant::now();
         self.need_for(&meta);
-        let mut standings = self.standing.subscribe();
+        let mut standings = self.connection_state.subscribe();
         let awaited = {
-            let standing = standings.borrow();
-            standing.starts + u64::from(!matches!(standing.state, State::Starting))
+            let connection_state = standings.borrow();
+            connection_state.starts + u64::from(!matches!(connection_state.state, State::Starting))
         };
         if standings.borrow().starts < awaited {
             self.restarts.send_modify(|times| *times += 1);
             self.start();
         }
-        let has_ended = standings.wait_for(|standing| {
-            let is_over = standing.starts >= awaited && !matches!(standing.state, State::Starting);
+        let has_ended = standings.wait_for(|connection_state| {
+            let is_over = connection_state.starts >= awaited && !matches!(connection_state.state, State::Starting);
             is_over || self.closing.is_cancelled()
         });
         let longest = 2 * self.budget;
         let is_there = match timeout(longest, has_ended).await {
-            Ok(ended) => ended.is_ok_and(|standing| standing.link().is_some()),
+            Ok(ended) => ended.is_ok_and(|connection_state| connection_state.link().is_some()),
             Err(_) => return Err(self.still_waiting(longest)),
         };
         if !is_there {
             return Err(if self.closing.is_cancelled() {
                 self.closed()
             } else {
-                self.sentence(self.standing().reason())
+                self.sentence(self.connection_state().reason())
             });
         }
         self.refresh_since(begun, meta).await
@@ -59,7 +59,7 @@ impl<D: Dial> Supervisor<D> {
             // A connection that turns out to be lost only during the request is replaced at once.
             for _ in 0..2 {
                 let link = self.link(Instant::now() + self.budget).await?;
-                let question = Question { not_before: since, budget: self.budget, wish: Wish::Anyway };
+                let question = Question { not_before: since, budget: self.budget, wish: ListRetry::Anyway };
                 let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
                 let panicked = "could not be asked for its tools: the code that does it panicked";
                 asking.await.map_err(|_| self.sentence(panicked))?;

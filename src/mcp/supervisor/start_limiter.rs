@@ -18,14 +18,14 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// The start permits, shared by servers that would start together.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct Starts(Arc<Semaphore>);
+pub(in crate::mcp) struct StartLimiter(Arc<Semaphore>);
 
 /// A permit to start.
 pub(super) struct StartPermit {
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Starts {
+impl StartLimiter {
     /// A limiter sized for this machine.
     pub(in crate::mcp) fn new() -> Self {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);

@@ -15,19 +15,19 @@ mod waiting;
 const BUDGET: Duration = Duration::from_secs(60);
 
 /// The outcome of a scripted start.
-enum Opening {
+enum ScriptedStart {
     /// Succeeds after that many seconds.
     Takes(u64),
     Fails(&'static str),
     /// Fails permanently.
     Misconfigured,
 }
-use Opening::{Fails, Misconfigured, Takes};
+use ScriptedStart::{Fails, Misconfigured, Takes};
 
 /// The scripted server and the log of the supervisor's actions. A start without a script succeeds at once.
-struct World {
+struct TestServer {
     begun: Instant,
-    openings: Mutex<VecDeque<Opening>>,
+    openings: Mutex<VecDeque<ScriptedStart>>,
     /// The tools from now on, or why the list fails; and how long a list takes.
     tools: Mutex<(Result<Vec<&'static str>, &'static str>, Duration)>,
     announces: AtomicBool,
@@ -39,12 +39,12 @@ struct World {
 }
 
 struct FakeLink {
-    world: Arc<World>,
+    world: Arc<TestServer>,
     signals: Signals,
     closed: AtomicBool,
 }
 
-impl World {
+impl TestServer {
     fn log(&self, what: &'static str) {
         lock(&self.log).push((self.begun.elapsed().as_secs(), what));
     }
@@ -67,7 +67,7 @@ impl World {
     }
 }
 
-impl Dial for Arc<World> {
+impl Dial for Arc<TestServer> {
     type Link = FakeLink;
 
     async fn open(&self, _meta: Map<String, Value>) -> Result<FakeLink, NotOpened> {
@@ -135,10 +135,10 @@ impl Link for FakeLink {
     }
 }
 
-type Fake = Arc<Supervisor<Arc<World>>>;
+type Fake = Arc<Supervisor<Arc<TestServer>>>;
 
-fn given(openings: impl IntoIterator<Item = Opening>) -> (Fake, Arc<World>) {
-    let world = Arc::new(World {
+fn given(openings: impl IntoIterator<Item = ScriptedStart>) -> (Fake, Arc<TestServer>) {
+    let world = Arc::new(TestServer {
         begun: Instant::now(),
         openings: Mutex::new(openings.into_iter().collect()),
         tools: Mutex::new((Ok(vec!["tool"]), Duration::ZERO)),
@@ -147,7 +147,7 @@ fn given(openings: impl IntoIterator<Item = Opening>) -> (Fake, Arc<World>) {
         links: Mutex::default(),
         log: Mutex::default(),
     });
-    (Supervisor::new("shop".into(), world.clone(), BUDGET, TaskTracker::new(), Starts::of(8)), world)
+    (Supervisor::new("shop".into(), world.clone(), BUDGET, TaskTracker::new(), StartLimiter::of(8)), world)
 }
 
 async fn seconds(seconds: u64) {
@@ -173,7 +173,7 @@ fn missing(offer: ServerTools) -> String {
 }
 
 fn state(supervisor: &Fake) -> &'static str {
-    match supervisor.standing().state {
+    match supervisor.connection_state().state {
         State::Idle => "idle",
         State::Starting => "starting",
         State::Ready(_) => "ready",
@@ -237,7 +237,7 @@ async fn during_backoff_a_request_waits_only_for_a_retry_that_is_near() {
     assert!(begun.elapsed() >= Duration::from_millis(250), "it waited for the second");
     assert_eq!(world.count("start"), 2);
 
-    while supervisor.standing().failures < 6 {
+    while supervisor.connection_state().failures < 6 {
         seconds(1).await;
     }
     let begun = Instant::now();
@@ -248,7 +248,7 @@ async fn during_backoff_a_request_waits_only_for_a_retry_that_is_near() {
     assert_eq!(missing(offer(&supervisor).await), told);
 
     seconds(600).await;
-    while !matches!(supervisor.standing().state, State::Ready(_)) {
+    while !matches!(supervisor.connection_state().state, State::Ready(_)) {
         lock(&world.openings).clear();
         supervisor.start();
         seconds(1).await;
@@ -329,11 +329,11 @@ async fn a_minute_without_a_failure_resets_the_failure_count() {
     let (supervisor, world) = given([Fails("x"), Fails("x"), Fails("x"), Fails("x"), Takes(0)]);
     supervisor.start();
     seconds(20).await;
-    assert_eq!((state(&supervisor), supervisor.standing().failures), ("ready", 4));
+    assert_eq!((state(&supervisor), supervisor.connection_state().failures), ("ready", 4));
     seconds(60).await;
     world.newest().lost.cancel();
     seconds(1).await;
-    assert_eq!((state(&supervisor), supervisor.standing().failures), ("ready", 1));
+    assert_eq!((state(&supervisor), supervisor.connection_state().failures), ("ready", 1));
     supervisor.close().await;
 }
 
@@ -446,7 +446,7 @@ async fn a_server_that_failed_twice_in_a_row_delays_no_turn() {
     let (supervisor, world) = given([Fails("ended"), Fails("ended"), Takes(30)]);
     missing(offer(&supervisor).await);
     seconds(3).await;
-    assert_eq!((state(&supervisor), world.count("start"), supervisor.standing().failures), ("starting", 3, 2));
+    assert_eq!((state(&supervisor), world.count("start"), supervisor.connection_state().failures), ("starting", 3, 2));
     let begun = Instant::now();
     let reason = missing(offer(&supervisor).await);
     assert_eq!(begun.elapsed(), IMPATIENCE, "{reason}");

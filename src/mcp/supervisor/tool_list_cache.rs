@@ -24,7 +24,7 @@ pub(super) struct ToolListCache(Mutex<CachedTools>);
 
 #[derive(Debug, Default)]
 struct CachedTools {
-    good: Option<Good>,
+    good: Option<CachedList>,
     /// Why the last request failed, as a whole sentence.
     trouble: Option<String>,
     /// The time of the last request, successful or not.
@@ -41,16 +41,16 @@ struct CachedTools {
 }
 
 #[derive(Debug)]
-struct Good {
+struct CachedList {
     listing: Listing,
-    current: Current,
+    current: Freshness,
     /// Why it is only the first part of a list, as a whole sentence.
     incomplete: Option<String>,
 }
 
 /// How long a list stays current.
 #[derive(Clone, Copy, Debug)]
-enum Current {
+enum Freshness {
     /// Until the server announces a change, as it promised.
     UntilTold,
     /// Until the time that the server set (`ttlMs`). Then the list has to be requested again.
@@ -64,9 +64,9 @@ impl ToolListCache {
     pub(super) fn keep(&self, server: &ServerId, listing: Listing, asked: Instant, is_announced: bool) {
         let mut kept = self.lock();
         let current = match listing.time_to_live {
-            Some(time_to_live) => Current::Until(asked + time_to_live.clamp(CURRENT, LONGEST)),
-            None if is_announced => Current::UntilTold,
-            None => Current::Assumed(asked + CURRENT),
+            Some(time_to_live) => Freshness::Until(asked + time_to_live.clamp(CURRENT, LONGEST)),
+            None if is_announced => Freshness::UntilTold,
+            None => Freshness::Assumed(asked + CURRENT),
         };
         let outdated = kept.is_outdated();
         let is_other = kept.good.as_ref().is_none_or(|good| good.listing != listing);
@@ -76,7 +76,7 @@ impl ToolListCache {
         }
         // The expiry of the old list already counted as one generation. A difference found now needs its own.
         kept.generation += u64::from(outdated) + u64::from(is_other || kept.trouble.is_some());
-        kept.good = Some(Good { listing, current, incomplete: None });
+        kept.good = Some(CachedList { listing, current, incomplete: None });
         kept.trouble = None;
         kept.asked = Some(asked);
         (kept.failed_lists, kept.retry, kept.overdue) = (0, None, None);
@@ -91,7 +91,7 @@ impl ToolListCache {
                 Some(good) => good.incomplete.clone().unwrap_or(reason),
                 None => {
                     let incomplete = Some(reason.clone());
-                    kept.good = Some(Good { listing, current: Current::Assumed(asked), incomplete });
+                    kept.good = Some(CachedList { listing, current: Freshness::Assumed(asked), incomplete });
                     kept.generation += 1;
                     reason
                 }
@@ -148,9 +148,9 @@ impl ToolListCache {
     /// Whether the list is current, so that a request is unnecessary.
     pub(super) fn is_current(&self) -> bool {
         let kept = self.lock();
-        let is_current = |good: &Good| match good.current {
-            Current::UntilTold => true,
-            Current::Until(time) | Current::Assumed(time) => Instant::now() < time,
+        let is_current = |good: &CachedList| match good.current {
+            Freshness::UntilTold => true,
+            Freshness::Until(time) | Freshness::Assumed(time) => Instant::now() < time,
         };
         kept.trouble.is_none() && kept.good.as_ref().is_some_and(is_current)
     }
@@ -199,7 +199,7 @@ impl ToolListCache {
     }
 }
 
-impl Good {
+impl CachedList {
     /// Whether an error makes the tools stale. That they are only a part is reported among the tools left out.
     fn is_stale(&self, why: &str) -> bool {
         self.incomplete.as_deref() != Some(why)
@@ -221,8 +221,8 @@ impl CachedTools {
     /// Whether the lifetime that the server set has expired.
     fn is_outdated(&self) -> bool {
         match self.good.as_ref().map(|good| good.current) {
-            Some(Current::Until(time)) => time <= Instant::now(),
-            Some(Current::UntilTold | Current::Assumed(_)) | None => false,
+            Some(Freshness::Until(time)) => time <= Instant::now(),
+            Some(Freshness::UntilTold | Freshness::Assumed(_)) | None => false,
         }
     }
 }

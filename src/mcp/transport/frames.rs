@@ -85,7 +85,7 @@ impl Frames {
         }
         if self.text.is_empty() {
             let balance = Balance::of(line);
-            if balance.goes_on() && begins_like_json(line) {
+            if balance.is_incomplete() && begins_like_json(line) {
                 self.balance = balance;
                 self.keep(line);
             } else {
@@ -102,7 +102,7 @@ impl Frames {
         }
         line.iter().for_each(|byte| self.balance.weigh(*byte));
         self.keep(line);
-        if !self.balance.goes_on() {
+        if !self.balance.is_incomplete() {
             let text = self.give_up();
             self.frames.extend(text);
         }
@@ -180,7 +180,7 @@ impl Balance {
     }
 
     /// Whether a text continues after the end of a line. A string never does.
-    fn goes_on(&self) -> bool {
+    fn is_incomplete(&self) -> bool {
         self.depth > 0 && !self.in_string
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! It accepts invalid JSON that is unambiguous: half of a surrogate pair and bytes that are not UTF-8 become U+FFFD,
 //! control characters in strings are kept, and the last of equal keys counts (as in every SDK). An invalid value
-//! (`NaN`, `1e400`, excessive nesting) becomes `null` and a [`Flaw`] with its position, so that only its container is
-//! refused. Everything else is [`Broken`].
+//! (`NaN`, `1e400`, excessive nesting) becomes `null` and a [`JsonError`] with its position, so that only its container is
+//! refused. Everything else is [`SyntaxError`].
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ const MAX_FLAWS: usize = 1000;
 
 /// A value that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::mcp) struct Flaw {
+pub(in crate::mcp) struct JsonError {
     /// The names and positions that lead to it.
     path: Vec<String>,
     what: String,
@@ -31,14 +31,14 @@ pub(in crate::mcp) struct Flaw {
 
 /// A text that is not JSON.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Broken {
+pub(super) struct SyntaxError {
     /// The byte at which that is certain.
     pub(super) place: usize,
     pub(super) why: &'static str,
 }
 
 /// Reads a whole text.
-pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<Flaw>), Broken> {
+pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<JsonError>), SyntaxError> {
     let mut reader = Reader { text, place: 0, path: Vec::new(), flaws: Vec::new() };
     let value = reader.value()?;
     reader.skip_space();
@@ -48,7 +48,7 @@ pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<Flaw>), Broken> {
     }
 }
 
-impl Flaw {
+impl JsonError {
     /// The flaw with a path relative to the member of that name. `None` if it is not inside.
     pub(in crate::mcp) fn within(&self, name: &str) -> Option<Self> {
         let (first, path) = self.path.split_first()?;
@@ -61,7 +61,7 @@ impl Flaw {
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for JsonError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer: String =
             self.path.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1"))).collect();
@@ -73,11 +73,11 @@ struct Reader<'a> {
     text: &'a [u8],
     place: usize,
     path: Vec<String>,
-    flaws: Vec<Flaw>,
+    flaws: Vec<JsonError>,
 }
 
 impl Reader<'_> {
-    fn value(&mut self) -> Result<Value, Broken> {
+    fn value(&mut self) -> Result<Value, SyntaxError> {
         self.skip_space();
         match self.peek() {
             Some(b'{' | b'[') if self.path.len() >= MAX_DEPTH => self.too_deep(),
@@ -91,7 +91,7 @@ impl Reader<'_> {
         }
     }
 
-    fn object(&mut self) -> Result<Value, Broken> {
+    fn object(&mut self) -> Result<Value, SyntaxError> {
         let mut members = Map::new();
         self.place += 1;
         self.skip_space();
@@ -121,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self) -> Result<Value, Broken> {
+    fn list(&mut self) -> Result<Value, SyntaxError> {
         let mut items = Vec::new();
         self.place += 1;
         self.skip_space();
@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&mut self) -> Result<String, Broken> {
+    fn string(&mut self) -> Result<String, SyntaxError> {
         let mut bytes = Vec::new();
         self.place += 1;
         loop {
@@ -157,7 +157,7 @@ impl Reader<'_> {
         Ok(String::from_utf8(bytes).unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned()))
     }
 
-    fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
+    fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), SyntaxError> {
         let escaped = self.peek().ok_or_else(|| self.broken("it ends in the middle"))?;
         self.place += 1;
         let letter = match escaped {
@@ -175,7 +175,7 @@ impl Reader<'_> {
     }
 
     /// The character after `\u`, which may take two escapes. Half of a pair is U+FFFD.
-    fn unicode(&mut self) -> Result<char, Broken> {
+    fn unicode(&mut self) -> Result<char, SyntaxError> {
         let first = self.four_digits()?;
         if let Some(letter) = char::from_u32(first) {
             return Ok(letter);
@@ -193,7 +193,7 @@ impl Reader<'_> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn four_digits(&mut self) -> Result<u32, Broken> {
+    fn four_digits(&mut self) -> Result<u32, SyntaxError> {
         let digits = self.text.get(self.place..self.place + 4).and_then(|digits| std::str::from_utf8(digits).ok());
         let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
@@ -201,7 +201,7 @@ impl Reader<'_> {
         number.ok_or_else(|| self.broken("four hexadecimal digits are expected"))
     }
 
-    fn number(&mut self) -> Result<Value, Broken> {
+    fn number(&mut self) -> Result<Value, SyntaxError> {
         let begin = self.place;
         if self.take(b'-') && self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
             return self.word();
@@ -220,7 +220,7 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Value, Broken> {
+    fn word(&mut self) -> Result<Value, SyntaxError> {
         let begin = self.place;
         while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric()) {
             self.place += 1;
@@ -236,12 +236,12 @@ impl Reader<'_> {
                 self.flaw(format!("`{sign}{}`, which is no JSON value", String::from_utf8_lossy(word)));
                 Ok(Value::Null)
             }
-            _ => Err(Broken { place: begin, why: "there is no such word" }),
+            _ => Err(SyntaxError { place: begin, why: "there is no such word" }),
         }
     }
 
     /// Skips an excessively nested list or object.
-    fn too_deep(&mut self) -> Result<Value, Broken> {
+    fn too_deep(&mut self) -> Result<Value, SyntaxError> {
         let mut balance = Balance::default();
         loop {
             let byte = self.peek().ok_or_else(|| self.broken("it ends in the middle"))?;
@@ -252,15 +252,15 @@ impl Reader<'_> {
             }
         }
         let path = self.path.iter().take(SHOWN_STEPS).cloned().collect();
-        self.note(Flaw { path, what: format!("nested more than {MAX_DEPTH} levels deep") });
+        self.note(JsonError { path, what: format!("nested more than {MAX_DEPTH} levels deep") });
         Ok(Value::Null)
     }
 
     fn flaw(&mut self, what: String) {
-        self.note(Flaw { path: self.path.clone(), what });
+        self.note(JsonError { path: self.path.clone(), what });
     }
 
-    fn note(&mut self, flaw: Flaw) {
+    fn note(&mut self, flaw: JsonError) {
         if self.flaws.len() < MAX_FLAWS {
             self.flaws.push(flaw);
         }
@@ -282,12 +282,12 @@ impl Reader<'_> {
         self.text.get(self.place).copied()
     }
 
-    fn expected(&self, why: &'static str) -> Broken {
+    fn expected(&self, why: &'static str) -> SyntaxError {
         self.broken(if self.peek().is_none() { "it ends in the middle" } else { why })
     }
 
-    fn broken(&self, why: &'static str) -> Broken {
-        Broken { place: self.place.min(self.text.len()), why }
+    fn broken(&self, why: &'static str) -> SyntaxError {
+        SyntaxError { place: self.place.min(self.text.len()), why }
     }
 }
 
@@ -300,7 +300,7 @@ mod tests {
 
     fn lenient(text: &[u8]) -> (Value, Vec<String>) {
         let (value, flaws) = read(text).expect("it can be read");
-        (value, flaws.iter().map(Flaw::to_string).collect())
+        (value, flaws.iter().map(JsonError::to_string).collect())
     }
 
     #[test]

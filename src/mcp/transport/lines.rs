@@ -19,8 +19,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::frames::{Frame, Frames};
 use super::message::{self, Incoming};
-use super::outbox::{Cut, Kind, Outbox};
-use super::requests::{Admitted, Requests, Stream};
+use super::outbox::{Disconnection, Kind, Outbox};
+use super::requests::{Disposition, Requests, Stream};
 
 /// The longest text, in bytes: a 20 MB answer that is sent both as text and structured must fit.
 pub(in crate::mcp) const MAX_TEXT: usize = 64 * 1024 * 1024;
@@ -39,7 +39,7 @@ type OnText = Box<dyn Fn(&[u8]) + Send + Sync>;
 type Redact = Box<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Observers of the texts of a stream.
-pub(in crate::mcp) struct Taps {
+pub(in crate::mcp) struct StreamObservers {
     /// Sees each text that is a message.
     pub(in crate::mcp) on_message: OnText,
     /// Sees each text that is not a message.
@@ -50,7 +50,7 @@ pub(in crate::mcp) struct Taps {
     pub(in crate::mcp) redact: Redact,
 }
 
-impl Default for Taps {
+impl Default for StreamObservers {
     fn default() -> Self {
         let nothing = || -> OnText { Box::new(|_| {}) };
         Self { on_message: nothing(), on_noise: nothing(), on_cut_off: nothing(), redact: Box::new(str::to_owned) }
@@ -67,12 +67,12 @@ pub(in crate::mcp) struct LineTransport<R, W> {
     requests: Requests,
     asked: PendingIds,
     outbox: Outbox<W>,
-    cut: Cut,
+    cut: Disconnection,
     /// Replies that the transport itself sends.
     replying: JoinSet<()>,
     in_a_row: usize,
     is_over: bool,
-    taps: Taps,
+    taps: StreamObservers,
 }
 
 /// The server's requests that wait for a reply.
@@ -87,7 +87,13 @@ impl PendingIds {
 
 impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'static> LineTransport<R, W> {
     /// A transport over these streams, for these requests. It sets `cut` when it ends the connection.
-    pub(in crate::mcp) fn new(reading: R, writing: W, requests: Requests, cut: Cut, taps: Taps) -> Self {
+    pub(in crate::mcp) fn new(
+        reading: R,
+        writing: W,
+        requests: Requests,
+        cut: Disconnection,
+        taps: StreamObservers,
+    ) -> Self {
         Self {
             reading: BufReader::with_capacity(16 * 1024, reading),
             frames: Frames::up_to(MAX_TEXT),
@@ -184,9 +190,9 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                 other @ (Incoming::Message(..) | Incoming::Noise) => other,
             };
             match self.requests.admit(incoming, &Stream::Shared) {
-                Admitted::Message(message) => self.deliver(*message),
-                Admitted::Ignored => {}
-                Admitted::Noise => is_noise = true,
+                Disposition::Message(message) => self.deliver(*message),
+                Disposition::Ignored => {}
+                Disposition::Noise => is_noise = true,
             }
         }
         match is_noise {
@@ -309,7 +315,7 @@ mod tests {
     struct Server {
         stdout: DuplexStream,
         stdin: BufReader<DuplexStream>,
-        cut: Cut,
+        cut: Disconnection,
         /// The observed texts, each with the name of its observer.
         seen: Arc<Mutex<Vec<(&'static str, String)>>>,
     }
@@ -325,13 +331,13 @@ mod tests {
             let note = move |text: &[u8]| (name, String::from_utf8_lossy(text).trim().to_owned());
             Box::new(move |text| seen.lock().expect("no panic").push(note(text)))
         };
-        let taps = Taps {
+        let taps = StreamObservers {
             on_message: tap("message"),
             on_noise: tap("noise"),
             on_cut_off: tap("cut off"),
             redact: Box::new(|text| text.replace("s3cret", "[redacted]")),
         };
-        let cut = Cut::default();
+        let cut = Disconnection::default();
         let client = LineTransport::new(reading, writing, Requests::default(), cut.clone(), taps);
         (client, Server { stdout, stdin: BufReader::new(stdin), cut, seen })
     }

@@ -8,7 +8,7 @@ use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
 
 use super::frames::{Balance, trimmed};
-use super::json::{self, Flaw};
+use super::json::{self, JsonError};
 use super::quote::{contains, quoted, quoted_at};
 use crate::mcp::fault::NO_CODE;
 
@@ -16,7 +16,7 @@ use crate::mcp::fault::NO_CODE;
 #[derive(Debug)]
 pub(in crate::mcp) enum Incoming {
     /// A message, with its parts that are not JSON values and were read as `null`.
-    Message(Box<ServerJsonRpcMessage>, Vec<Flaw>),
+    Message(Box<ServerJsonRpcMessage>, Vec<JsonError>),
     /// An ambiguous answer.
     Unreadable {
         /// The request that it names, if it names one.
@@ -47,7 +47,7 @@ pub(in crate::mcp) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bo
         }
         Err(_) => return vec![Incoming::Noise],
     };
-    let known = Known { text, is_in_flight: &is_in_flight };
+    let known = ParseContext { text, is_in_flight: &is_in_flight };
     match value {
         Value::Object(message) => vec![known.message(message, flaws)],
         Value::Array(batch) if !batch.is_empty() && batch.iter().all(Value::is_object) => {
@@ -73,17 +73,17 @@ fn loosely(error: &Value) -> (i32, String) {
 }
 
 /// The context of parsing.
-struct Known<'a> {
+struct ParseContext<'a> {
     text: &'a [u8],
     is_in_flight: &'a dyn Fn(&RequestId) -> bool,
 }
 
-impl Known<'_> {
-    fn message(&self, mut message: Map<String, Value>, flaws: Vec<Flaw>) -> Incoming {
+impl ParseContext<'_> {
+    fn message(&self, mut message: Map<String, Value>, flaws: Vec<JsonError>) -> Incoming {
         let has_version = message.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
         if message.contains_key("method") {
             // The receiver judges a request or notification with `null` in place of a number.
-            return asked(message).filter(|_| has_version).unwrap_or(Incoming::Noise);
+            return read_request(message).filter(|_| has_version).unwrap_or(Incoming::Noise);
         }
         let id = message.get("id").and_then(request_id);
         if !has_version && !id.as_ref().is_some_and(self.is_in_flight) {
@@ -131,7 +131,7 @@ impl Known<'_> {
 
 /// A request or a notification. Parameters that the SDK cannot read are dropped from a request, so that it gets a
 /// reply.
-fn asked(mut message: Map<String, Value>) -> Option<Incoming> {
+fn read_request(mut message: Map<String, Value>) -> Option<Incoming> {
     let is_request = message.get("id").is_some_and(|id| request_id(id).is_some());
     typed(message.clone(), Vec::new()).or_else(|| {
         message.remove("params").filter(|_| is_request)?;
@@ -139,7 +139,7 @@ fn asked(mut message: Map<String, Value>) -> Option<Incoming> {
     })
 }
 
-fn typed(message: Map<String, Value>, flaws: Vec<Flaw>) -> Option<Incoming> {
+fn typed(message: Map<String, Value>, flaws: Vec<JsonError>) -> Option<Incoming> {
     let message = serde_json::from_value(Value::Object(message)).ok()?;
     let within = flaws.iter().filter_map(|flaw| flaw.within("result")).collect();
     Some(Incoming::Message(message, within))

@@ -16,9 +16,9 @@ mod outbox;
 mod quote;
 mod requests;
 
-pub(super) use json::Flaw;
-pub(super) use lines::{LineTransport, MAX_TEXT, Taps};
+pub(super) use json::JsonError;
+pub(super) use lines::{LineTransport, MAX_TEXT, StreamObservers};
 pub(super) use message::{Incoming, read};
-pub(super) use outbox::Cut;
+pub(super) use outbox::Disconnection;
 pub(super) use quote::{contains, quoted};
-pub(super) use requests::{Admitted, Remark, Requests, Stream};
+pub(super) use requests::{Disposition, Requests, ResponseFinding, Stream};

@@ -25,15 +25,15 @@ const GOODBYE: Duration = Duration::from_millis(500);
 
 /// A disconnection by the transport, with its reason. Clones share the same state.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct Cut(Arc<Ending>);
+pub(in crate::mcp) struct Disconnection(Arc<DisconnectionState>);
 
 #[derive(Debug, Default)]
-struct Ending {
+struct DisconnectionState {
     reason: OnceLock<String>,
     happened: CancellationToken,
 }
 
-impl Cut {
+impl Disconnection {
     /// The reason, for a sentence "the server broke off the connection: ...".
     pub(in crate::mcp) fn reason(&self) -> Option<&str> {
         self.0.reason.get().map(String::as_str)
@@ -59,18 +59,18 @@ impl Cut {
 pub(super) struct Outbox<W> {
     stream: Arc<tokio::sync::Mutex<Option<W>>>,
     queue: Arc<Queue>,
-    cut: Cut,
+    cut: Disconnection,
 }
 
 #[derive(Debug)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueState>,
     /// Notified whenever bytes were taken.
     taken: Notify,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct QueueState {
     messages: usize,
     replies: usize,
     bytes: usize,
@@ -97,8 +97,8 @@ struct QueueSlot {
 
 impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
     /// An empty outbox for this stream.
-    pub(super) fn to(stream: W, cut: Cut) -> Self {
-        let waiting = Waiting { messages: 0, replies: 0, bytes: 0, moved: Instant::now() };
+    pub(super) fn to(stream: W, cut: Disconnection) -> Self {
+        let waiting = QueueState { messages: 0, replies: 0, bytes: 0, moved: Instant::now() };
         let queue = Arc::new(Queue { waiting: Mutex::new(waiting), taken: Notify::new() });
         Self { stream: Arc::new(tokio::sync::Mutex::new(Some(stream))), queue, cut }
     }
@@ -192,7 +192,7 @@ impl Queue {
         self.taken.notify_waiters();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -217,9 +217,9 @@ mod tests {
     use super::*;
 
     /// An outbox, and the server's side of its stream, with a buffer of 8 bytes.
-    fn outbox() -> (Outbox<DuplexStream>, DuplexStream, Cut) {
+    fn outbox() -> (Outbox<DuplexStream>, DuplexStream, Disconnection) {
         let (writing, reading) = tokio::io::duplex(8);
-        let cut = Cut::default();
+        let cut = Disconnection::default();
         (Outbox::to(writing, cut.clone()), reading, cut)
     }
 

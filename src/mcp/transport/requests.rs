@@ -26,7 +26,7 @@ use rmcp::model::{
 };
 use tokio::time::Instant;
 
-use super::json::Flaw;
+use super::json::JsonError;
 use super::message::Incoming;
 use crate::mcp::fault::NO_CODE;
 
@@ -42,7 +42,7 @@ pub(in crate::mcp) struct Requests(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     in_flight: HashMap<RequestId, Request>,
-    remarks: VecDeque<(RequestId, Remark)>,
+    remarks: VecDeque<(RequestId, ResponseFinding)>,
     /// The numeric ids that were used, as ranges. The SDK counts, and so does the handshake.
     used: Vec<RangeInclusive<i64>>,
     /// How many messages were sent.
@@ -108,11 +108,11 @@ enum Kind {
 
 /// A finding of the transport about an answer, besides the SDK's result.
 #[derive(Debug, PartialEq)]
-pub(in crate::mcp) enum Remark {
+pub(in crate::mcp) enum ResponseFinding {
     /// The answer could not be read, for this reason.
     Unreadable(String),
     /// Parts of the answer are not JSON values.
-    Flaws(Vec<Flaw>),
+    Flaws(Vec<JsonError>),
 }
 
 /// The stream that carries a message.
@@ -126,7 +126,7 @@ pub(in crate::mcp) enum Stream {
 
 /// The disposition of an incoming item.
 #[derive(Debug)]
-pub(in crate::mcp) enum Admitted {
+pub(in crate::mcp) enum Disposition {
     /// It is passed to the SDK.
     Message(Box<ServerJsonRpcMessage>),
     /// It has no effect.
@@ -172,11 +172,11 @@ impl Requests {
     }
 
     /// Decides whether an incoming item is passed to the SDK, and in which form.
-    pub(in crate::mcp) fn admit(&self, incoming: Incoming, stream: &Stream) -> Admitted {
+    pub(in crate::mcp) fn admit(&self, incoming: Incoming, stream: &Stream) -> Disposition {
         match incoming {
-            Incoming::Noise => Admitted::Noise,
+            Incoming::Noise => Disposition::Noise,
             Incoming::Unreadable { id, why } => match self.address(id.as_ref(), stream) {
-                Address::Request(id) | Address::Response(id) => Admitted::Message(Box::new(self.fail(id, why))),
+                Address::Request(id) | Address::Response(id) => Disposition::Message(Box::new(self.fail(id, why))),
                 Address::Stranger(id) => self.ignored(&id),
                 Address::Anonymous => self.anonymous(Failure::Unreadable(why)),
             },
@@ -186,17 +186,17 @@ impl Requests {
                         Address::Request(id) => id,
                         Address::Response(id) => {
                             let why = format!("it answered under the id `{}`, which no request has", response.id);
-                            return Admitted::Message(Box::new(self.fail(id, why)));
+                            return Disposition::Message(Box::new(self.fail(id, why)));
                         }
                         Address::Stranger(id) => return self.ignored(&id),
-                        Address::Anonymous => return Admitted::Noise,
+                        Address::Anonymous => return Disposition::Noise,
                     };
                     if !flaws.is_empty() {
-                        self.remark(id.clone(), Remark::Flaws(flaws));
+                        self.remark(id.clone(), ResponseFinding::Flaws(flaws));
                     }
                     self.over(&id);
                     response.id = id;
-                    Admitted::Message(Box::new(JsonRpcMessage::Response(response)))
+                    Disposition::Message(Box::new(JsonRpcMessage::Response(response)))
                 }
                 JsonRpcMessage::Error(mut error) => {
                     let id = error.id.as_ref().filter(|id| matches!(canonical(id), RequestId::Number(_)));
@@ -207,13 +207,13 @@ impl Requests {
                     };
                     self.over(&id);
                     error.id = Some(id);
-                    Admitted::Message(Box::new(JsonRpcMessage::Error(error)))
+                    Disposition::Message(Box::new(JsonRpcMessage::Error(error)))
                 }
                 JsonRpcMessage::Notification(notification) if !is_of_use(&notification.notification) => {
-                    Admitted::Ignored
+                    Disposition::Ignored
                 }
                 other @ (JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_)) => {
-                    Admitted::Message(Box::new(other))
+                    Disposition::Message(Box::new(other))
                 }
             },
         }
@@ -222,13 +222,13 @@ impl Requests {
     /// Fails a request with this reason.
     pub(in crate::mcp) fn fail(&self, id: RequestId, why: String) -> ServerJsonRpcMessage {
         let words = format!("its answer cannot be read: {why}");
-        self.remark(id.clone(), Remark::Unreadable(why));
+        self.remark(id.clone(), ResponseFinding::Unreadable(why));
         self.over(&id);
         JsonRpcMessage::error(ErrorData::new(ErrorCode(NO_CODE), words, None), Some(id))
     }
 
     /// Takes the finding about the answer to a request.
-    pub(in crate::mcp) fn take_remark(&self, id: &RequestId) -> Option<Remark> {
+    pub(in crate::mcp) fn take_remark(&self, id: &RequestId) -> Option<ResponseFinding> {
         let mut state = self.lock();
         let place = state.remarks.iter().position(|(request, _)| request == id)?;
         state.remarks.remove(place).map(|(_, remark)| remark)
@@ -258,28 +258,28 @@ impl Requests {
         }
     }
 
-    fn anonymous(&self, failure: Failure) -> Admitted {
+    fn anonymous(&self, failure: Failure) -> Disposition {
         let mut state = self.lock();
         match state.only_one_in_flight() {
             Some((request, Kind::Handshake)) => {
                 drop(state);
-                return Admitted::Message(Box::new(self.failed(request, failure)));
+                return Disposition::Message(Box::new(self.failed(request, failure)));
             }
             Some((request, kind)) if kind != Kind::Call || state.unasked <= state.settled => {
                 let due = Instant::now() + GRACE;
                 state.anonymous.get_or_insert(Anonymous { request, failure, due });
-                return Admitted::Ignored;
+                return Disposition::Ignored;
             }
             Some(_) | None => {}
         }
         drop(state);
         self.warn(&format!("it names no request: {failure}"));
-        Admitted::Noise
+        Disposition::Noise
     }
 
-    fn ignored(&self, id: &RequestId) -> Admitted {
+    fn ignored(&self, id: &RequestId) -> Disposition {
         self.warn(&format!("its id is `{id}`, which no request had"));
-        Admitted::Noise
+        Disposition::Noise
     }
 
     /// Logs an ignored answer, at `warn` only once a connection: a server may send any number of them.
@@ -300,7 +300,7 @@ impl Requests {
         }
     }
 
-    fn remark(&self, id: RequestId, remark: Remark) {
+    fn remark(&self, id: RequestId, remark: ResponseFinding) {
         let mut state = self.lock();
         if state.remarks.len() == MAX_REMARKS {
             state.remarks.pop_front();

@@ -12,7 +12,7 @@ const KNOWN: [&str; 5] = ["text", "thinking", "redacted_thinking", "tool_use", "
 
 /// A block that may be incomplete.
 #[derive(Debug)]
-pub(super) struct Growing {
+pub(super) struct PartialBlock {
     block: Map<String, Value>,
     /// Streamed arguments, which are valid JSON only when complete.
     arguments: String,
@@ -20,42 +20,42 @@ pub(super) struct Growing {
 
 /// A fragment for live output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum LiveFragment {
     /// A fragment of the answer.
     Text(String),
     /// A fragment of the reasoning.
     Reasoning(String),
 }
 
-impl Growing {
+impl PartialBlock {
     /// A block with this start, or a complete block.
     pub(super) fn new(block: Map<String, Value>) -> Self {
         Self { block, arguments: String::new() }
     }
 
     /// Its text so far.
-    pub(super) fn said(&self) -> Option<Said> {
+    pub(super) fn fragment(&self) -> Option<LiveFragment> {
         let text = |field: &str| Some(string(&self.block, field)).filter(|text| !text.is_empty());
         match self.kind() {
-            "text" => text("text").map(|text| Said::Text(text.to_owned())),
-            "thinking" => text("thinking").map(|text| Said::Reasoning(text.to_owned())),
+            "text" => text("text").map(|text| LiveFragment::Text(text.to_owned())),
+            "thinking" => text("thinking").map(|text| LiveFragment::Reasoning(text.to_owned())),
             _ => None,
         }
     }
 
     /// Adds a delta.
-    pub(super) fn grow(&mut self, mut delta: Map<String, Value>) -> Option<Said> {
+    pub(super) fn grow(&mut self, mut delta: Map<String, Value>) -> Option<LiveFragment> {
         let text = |field: &str| Some(string(&delta, field).to_owned()).filter(|text| !text.is_empty());
         match string(&delta, "type") {
             "text_delta" => {
                 let text = text("text")?;
                 self.append("text", &text);
-                return Some(Said::Text(text));
+                return Some(LiveFragment::Text(text));
             }
             "thinking_delta" => {
                 let text = text("thinking")?;
                 self.append("thinking", &text);
-                return Some(Said::Reasoning(text));
+                return Some(LiveFragment::Reasoning(text));
             }
             "input_json_delta" => self.arguments.push_str(string(&delta, "partial_json")),
             "signature_delta" => {
@@ -92,10 +92,10 @@ impl Growing {
             let input = serde_json::from_str::<Map<String, Value>>(&self.arguments).unwrap_or_default();
             self.block.insert("input".into(), Value::Object(input));
         }
-        let part = match (self.kind(), self.said()) {
+        let part = match (self.kind(), self.fragment()) {
             ("tool_use", _) => Some(self.call(is_cut)),
-            (_, Some(Said::Text(text))) => Some(Part::Text { text }),
-            (_, Some(Said::Reasoning(text))) => Some(Part::Reasoning { text }),
+            (_, Some(LiveFragment::Text(text))) => Some(Part::Text { text }),
+            (_, Some(LiveFragment::Reasoning(text))) => Some(Part::Reasoning { text }),
             (_, None) => None,
         };
         if let Some(Part::ToolUse { input: Arguments::Malformed(_), .. }) = part {
@@ -157,7 +157,7 @@ mod tests {
     /// The block that results from these deltas.
     fn grown(begin: Value, pieces: &[Value]) -> (Option<Part>, Value) {
         let object = |value: &Value| value.as_object().unwrap().clone();
-        let mut block = Growing::new(object(&begin));
+        let mut block = PartialBlock::new(object(&begin));
         for piece in pieces {
             block.grow(object(piece));
         }

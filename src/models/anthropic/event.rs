@@ -20,7 +20,7 @@ pub(super) enum Event {
     },
     MessageDelta {
         #[serde(default)]
-        delta: Ending,
+        delta: MessageEnd,
         #[serde(default)]
         usage: Option<Value>,
     },
@@ -46,6 +46,6 @@ pub(super) struct Answer {
 /// The end of a streamed answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Ending {
+pub(super) struct MessageEnd {
     pub(super) stop_reason: Option<String>,
 }

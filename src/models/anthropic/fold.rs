@@ -1,14 +1,14 @@
 //! Answer fold: folds the events of an answer into a reply. A complete answer starts and ends in one step, so streamed
 //! and unstreamed replies follow the same rules.
 
-use super::block::{Growing, Said, can_be_kept};
-use super::event::{Answer, Ending, Event};
+use super::block::{LiveFragment, PartialBlock, can_be_kept};
+use super::event::{Answer, Event, MessageEnd};
 use super::replay::WIRE;
-use super::usage::Tally;
+use super::usage::UsageCounts;
 use crate::core::chat::{ProviderState, Reply, Stop, Usage};
 use crate::core::lifecycle::Delta;
-use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::models::truncation::is_cut;
 
 /// The most blocks of a reply; a reply with more is treated as broken.
 const MAX_BLOCKS: usize = 4096;
@@ -18,11 +18,11 @@ const MAX_BLOCKS: usize = 4096;
 pub(super) struct MessageFold {
     asked: String,
     /// Each block with the index that its deltas name.
-    blocks: Vec<(u64, Growing)>,
+    blocks: Vec<(u64, PartialBlock)>,
     has_message: bool,
     is_whole: bool,
     stop_reason: Option<String>,
-    tally: Tally,
+    tally: UsageCounts,
     model: Option<String>,
     response_id: Option<String>,
 }
@@ -42,15 +42,15 @@ impl Fold for MessageFold {
                 self.begin(message, deltas)
             }
             Event::ContentBlockStart { index, content_block } => {
-                self.begin_block(index, Growing::new(content_block), deltas)
+                self.begin_block(index, PartialBlock::new(content_block), deltas)
             }
             Event::ContentBlockDelta { index, delta } => {
                 let growing = self.blocks.iter_mut().rfind(|(at, _)| *at == index);
                 let (_, block) = growing.ok_or_else(|| Fault::Unreadable("a piece belongs to no block".into()))?;
-                tell(block.grow(delta), deltas);
+                emit(block.grow(delta), deltas);
                 Ok(())
             }
-            Event::MessageDelta { delta: Ending { stop_reason }, usage } => {
+            Event::MessageDelta { delta: MessageEnd { stop_reason }, usage } => {
                 self.stop_reason = stop_reason.or(self.stop_reason.take());
                 self.tally.note(usage);
                 Ok(())
@@ -122,24 +122,24 @@ impl MessageFold {
         self.model = model;
         self.stop_reason = stop_reason;
         self.tally.note(usage);
-        let blocks = content.unwrap_or_default().into_iter().map(Growing::new);
+        let blocks = content.unwrap_or_default().into_iter().map(PartialBlock::new);
         (0..).zip(blocks).try_for_each(|(index, block)| self.begin_block(index, block, deltas))
     }
 
-    fn begin_block(&mut self, index: u64, block: Growing, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+    fn begin_block(&mut self, index: u64, block: PartialBlock, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         if self.blocks.len() >= MAX_BLOCKS {
             return Err(Fault::Unreadable(format!("it has more than {MAX_BLOCKS} blocks")));
         }
-        tell(block.said(), deltas);
+        emit(block.fragment(), deltas);
         self.blocks.push((index, block));
         Ok(())
     }
 }
 
-fn tell(said: Option<Said>, deltas: &mut dyn FnMut(Delta)) {
+fn emit(said: Option<LiveFragment>, deltas: &mut dyn FnMut(Delta)) {
     match said {
-        Some(Said::Text(text)) => deltas(Delta::Text { text }),
-        Some(Said::Reasoning(text)) => deltas(Delta::Reasoning { text }),
+        Some(LiveFragment::Text(text)) => deltas(Delta::Text { text }),
+        Some(LiveFragment::Reasoning(text)) => deltas(Delta::Reasoning { text }),
         None => {}
     }
 }

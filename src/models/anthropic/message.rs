@@ -97,7 +97,7 @@ fn block<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> Option<Block<'a>> {
     match native(part, media) {
         Ok(Some(block)) => Some(block),
         Ok(None) => text_block(as_text(part)),
-        Err(why) => text_block(told(part, Some(why))),
+        Err(why) => text_block(part_text(part, Some(why))),
     }
 }
 
@@ -147,9 +147,11 @@ fn text_block(text: Cow<'_, str>) -> Option<Block<'_>> {
 
 /// Any part as text, at least as a note that it exists.
 fn as_text(part: &Part) -> Cow<'_, str> {
-    told(part, None)
+    part_text(part, None)
 }
 
-fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
-    attachment::told(part, why, |content, _| Cow::Owned(content.iter().map(as_text).collect::<Vec<_>>().join("\n")))
+fn part_text(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
+    attachment::part_text(part, why, |content, _| {
+        Cow::Owned(content.iter().map(as_text).collect::<Vec<_>>().join("\n"))
+    })
 }

@@ -6,9 +6,9 @@ use crate::core::chat::Usage;
 
 /// The counts received so far. Each is cumulative, so the latest value counts, and an omitted count keeps its value.
 #[derive(Debug, Default)]
-pub(super) struct Tally(Map<String, Value>);
+pub(super) struct UsageCounts(Map<String, Value>);
 
-impl Tally {
+impl UsageCounts {
     /// Adds a `usage` object.
     pub(super) fn note(&mut self, usage: Option<Value>) {
         if let Some(Value::Object(figures)) = usage {
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn output_usage_is_unknown_at_the_start_of_a_stream() {
-        let mut tally = Tally::default();
+        let mut tally = UsageCounts::default();
         tally.note_beginning(Some(json!({"input_tokens": 5, "output_tokens": 1})));
         assert_eq!(tally.usage(), Usage { input_tokens: Some(5), ..Usage::default() });
         tally.note(Some(json!({"output_tokens": 9})));
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_latest_count_wins_and_missing_counts_stay_unknown() {
-        let mut tally = Tally::default();
+        let mut tally = UsageCounts::default();
         tally.note(Some(json!({"input_tokens": 5, "output_tokens": 1, "cache_read_input_tokens": 2})));
         tally.note(Some(
             json!({"output_tokens": 9, "input_tokens": null, "output_tokens_details": {"thinking_tokens": 4}}),
@@ -70,6 +70,6 @@ mod tests {
             ..Usage::default()
         };
         assert_eq!(tally.usage(), expected);
-        assert_eq!(Tally::default().usage(), Usage::default());
+        assert_eq!(UsageCounts::default().usage(), Usage::default());
     }
 }

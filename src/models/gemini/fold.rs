@@ -9,8 +9,8 @@ use super::replay;
 use crate::core::chat::{Media, Part, Reply, Stop, Usage};
 use crate::core::lifecycle::Delta;
 use crate::core::tool::{Arguments, ToolCall};
-use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::models::truncation::is_cut;
 
 const NO_MESSAGE: Fault = Fault::NoMessage("`candidates` is empty");
 const MAX_MESSAGE_CHARS: usize = 200;
@@ -133,7 +133,7 @@ impl GeminiFold {
         self.finish_message = finish_message.or(self.finish_message.take());
         self.continuation_token = continuation_token.or(self.continuation_token.take());
         for part in content.and_then(|content| content.parts).unwrap_or_default() {
-            self.say(&part, deltas);
+            self.emit(&part, deltas);
             if !is_nothing(&part) {
                 self.parts.push(part);
             }
@@ -142,7 +142,7 @@ impl GeminiFold {
 
     /// Reads the neutral content of a part. Other content (such as code that ran on the server) exists only in the
     /// replay.
-    fn say(&mut self, part: &Value, deltas: &mut dyn FnMut(Delta)) {
+    fn emit(&mut self, part: &Value, deltas: &mut dyn FnMut(Delta)) {
         let is_thought = part.get("thought") == Some(&Value::Bool(true));
         if let Some(call) = part.get("functionCall") {
             let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default();

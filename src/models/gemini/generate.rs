@@ -12,8 +12,8 @@ use crate::core::json::{MAX_DEPTH, is_deeper_than};
 use crate::core::run::ToolAccess;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, Members, Object, Opening, ProviderProtocol, Rendered, Settings, SettingsError,
-    ToolChoice,
+    Declared, ErrorBody, Fold, Members, Object, ProviderProtocol, RenderedParts, RequestPrefix, Settings,
+    SettingsError, ToolChoice,
 };
 use crate::ports::ModelRequest;
 
@@ -23,7 +23,7 @@ const OUTPUT_FORM: [&str; 4] = ["responseMimeType", "responseSchema", "responseJ
 /// The `generateContent` wire format, for one model.
 #[derive(Debug)]
 pub(super) struct Generate {
-    opening: Opening,
+    opening: RequestPrefix,
     streaming: bool,
     generation: Map<String, Value>,
     structured_output: Option<bool>,
@@ -39,7 +39,7 @@ impl Generate {
         let generation = settings::generation(settings);
         let has_form = OUTPUT_FORM.iter().any(|field| generation.contains_key(*field));
         Ok(Self {
-            opening: Opening::new(settings::beside(settings)),
+            opening: RequestPrefix::new(settings::beside(settings)),
             streaming: settings.stream,
             structured_output: if has_form { Some(false) } else { settings.structured_output },
             generation,
@@ -97,7 +97,7 @@ impl ProviderProtocol for Generate {
         }
     }
 
-    fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
         let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
         if !request.system.is_empty() {
@@ -151,7 +151,7 @@ impl Generate {
     }
 
     /// Models before Gemini 3 reject a response format together with tools.
-    fn sends_schema(&self, rendered: &Rendered<'_>) -> bool {
+    fn sends_schema(&self, rendered: &RenderedParts<'_>) -> bool {
         self.structured_output.unwrap_or(rendered.tools.is_none() || self.turns.is_gemini_3)
     }
 }

@@ -22,7 +22,7 @@ const LIMITS: Limits = Limits {
 pub(super) struct Media(BTreeSet<MediaKind>);
 
 /// Data of a type that the API supports.
-struct Known<'a> {
+struct SupportedMedia<'a> {
     mime_type: &'static str,
     kind: MediaKind,
     data: Option<&'a str>,
@@ -38,8 +38,8 @@ impl Media {
 
     /// The part as media if its kind is enabled and its data valid; else as text, at least as a note.
     pub(super) fn part<'a>(&self, part: &'a Part) -> Result<WirePart<'a>, Cow<'a, str>> {
-        let known = self.known(part).map_err(|why| told(part, Some(why)))?;
-        let Known { mime_type, kind, data, url } = known.ok_or_else(|| note(part))?;
+        let known = self.known(part).map_err(|why| part_text(part, Some(why)))?;
+        let SupportedMedia { mime_type, kind, data, url } = known.ok_or_else(|| note(part))?;
         match (data, url) {
             (Some(data), _) => Ok(WirePart::InlineData { mime_type, data }),
             // The API fetches documents and images by URL, but not audio.
@@ -58,7 +58,7 @@ impl Media {
         Some(WirePart::InlineData { mime_type: known.mime_type, data })
     }
 
-    fn known<'a>(&self, part: &'a Part) -> Result<Option<Known<'a>>, Unfit> {
+    fn known<'a>(&self, part: &'a Part) -> Result<Option<SupportedMedia<'a>>, Unfit> {
         let (media_type, data, url) = match part {
             Part::Image(media) | Part::Audio(media) => (&media.media_type, media.data.as_deref(), media.url.as_deref()),
             // The URI of a resource is valid only for its own server.
@@ -72,7 +72,7 @@ impl Media {
         let is_image = matches!(part, Part::Image(_)) || is_image(media_type);
         if let Some(bytes) = data.filter(|_| is_image) {
             // The type of an image follows from its bytes, not from its claimed type.
-            let known = |mime_type| Known { mime_type, kind: MediaKind::Images, data, url };
+            let known = |mime_type| SupportedMedia { mime_type, kind: MediaKind::Images, data, url };
             let is_sent = self.0.contains(&MediaKind::Images);
             return is_sent.then(|| LIMITS.image(bytes).map(known)).transpose();
         }
@@ -83,7 +83,7 @@ impl Media {
             (Some(bytes), MediaKind::Audio) => LIMITS.recording(bytes)?,
             (Some(_), MediaKind::Images) | (None, _) => {}
         }
-        Ok(Some(Known { mime_type, kind, data, url }))
+        Ok(Some(SupportedMedia { mime_type, kind, data, url }))
     }
 }
 
@@ -110,11 +110,11 @@ fn known_type(media_type: &str) -> Option<(&'static str, MediaKind)> {
 
 /// Any part as text, at least as a note that it exists.
 pub(super) fn note(part: &Part) -> Cow<'_, str> {
-    told(part, None)
+    part_text(part, None)
 }
 
-fn told(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
-    attachment::told(part, why, |content, _| {
+fn part_text(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
+    attachment::part_text(part, why, |content, _| {
         let said: Vec<Cow<'_, str>> = content.iter().map(note).collect();
         Cow::Owned(format!("[result of a call]\n{}", said.join("\n")))
     })

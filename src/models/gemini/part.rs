@@ -55,14 +55,14 @@ pub(super) struct Call<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Response<'a> {
-    Output(Said<'a>),
-    Error(Said<'a>),
+    Output(FunctionOutput<'a>),
+    Error(FunctionOutput<'a>),
 }
 
 /// The output of a tool.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Said<'a> {
+pub(super) enum FunctionOutput<'a> {
     Text(Cow<'a, str>),
     Object(Map<String, Value>),
 }

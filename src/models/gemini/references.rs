@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 const ROOT: &str = "#";
 
 /// For each place that references can target, the places it requires.
-type Needs = BTreeMap<String, BTreeSet<String>>;
+type RequiredTargets = BTreeMap<String, BTreeSet<String>>;
 
 /// Called with a reference, the place that contains it (the root or a definition), and whether a value of that place
 /// requires it.
-type Visit<'a> = &'a mut dyn FnMut(&str, &mut Map<String, Value>, bool);
+type ReferenceVisitor<'a> = &'a mut dyn FnMut(&str, &mut Map<String, Value>, bool);
 
 /// Rewrites every reference to one that Gemini follows; one that cannot be rewritten becomes any value and adds a
 /// sentence to `lost`.
 pub(super) fn settle(schema: &mut Value, lost: &mut Vec<String>) {
     let moved = move_into_definitions(schema);
-    let mut needs = Needs::new();
+    let mut needs = RequiredTargets::new();
     each_reference(schema, &mut |place, reference, is_needed| {
         let Some(target) = target(reference) else { return };
         match moved.get(&target) {
@@ -74,7 +74,7 @@ fn define(schema: &mut Value, definition: Value) -> Option<String> {
     Some(target)
 }
 
-fn leads_to(needs: &Needs, from: &str, to: &str) -> bool {
+fn leads_to(needs: &RequiredTargets, from: &str, to: &str) -> bool {
     let (mut seen, mut ahead) = (BTreeSet::new(), vec![from]);
     while let Some(place) = ahead.pop() {
         if place == to {
@@ -91,7 +91,7 @@ fn target(reference: &Map<String, Value>) -> Option<String> {
     reference.get("$ref")?.as_str().map(str::to_owned)
 }
 
-fn each_reference(schema: &mut Value, visit: Visit<'_>) {
+fn each_reference(schema: &mut Value, visit: ReferenceVisitor<'_>) {
     let definitions = schema.as_object_mut().and_then(|root| root.shift_remove("$defs"));
     within(schema, ROOT, true, visit);
     let Some(mut definitions) = definitions else { return };
@@ -104,7 +104,7 @@ fn each_reference(schema: &mut Value, visit: Visit<'_>) {
     }
 }
 
-fn within(schema: &mut Value, place: &str, is_needed: bool, visit: Visit<'_>) {
+fn within(schema: &mut Value, place: &str, is_needed: bool, visit: ReferenceVisitor<'_>) {
     let Value::Object(fields) = schema else { return };
     if fields.contains_key("$ref") {
         visit(place, fields, is_needed);

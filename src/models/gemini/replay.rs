@@ -54,14 +54,14 @@ pub(super) fn parts<'a>(message: &'a Message, model: &str) -> Option<Vec<Cow<'a,
 }
 
 /// The calls of a turn. Only a call that came with an id is sent with one.
-pub(super) fn asked<'a>(message: &'a Message, model: &str) -> Vec<ReplayedCalls<'a>> {
+pub(super) fn replayed_calls<'a>(message: &'a Message, model: &str) -> Vec<ReplayedCalls<'a>> {
     let mut written = own(message, model).unwrap_or_default().iter().filter(|part| part.get("functionCall").is_some());
-    let asked = |(id, name): (&'a CallId, &'a str)| ReplayedCalls {
+    let replayed = |(id, name): (&'a CallId, &'a str)| ReplayedCalls {
         id,
         name: accepted_name(name),
         wire_id: written.next().and_then(written_id).map(|_| id.as_str()),
     };
-    calls(&message.content).map(asked).collect()
+    calls(&message.content).map(replayed).collect()
 }
 
 fn own<'a>(message: &'a Message, model: &str) -> Option<&'a [Value]> {

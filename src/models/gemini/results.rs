@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::media::Media;
-use super::part::{Response, Said, WirePart};
+use super::part::{FunctionOutput, Response, WirePart};
 use super::replay::ReplayedCalls;
 use crate::core::chat::Part;
 use crate::core::json::is_deeper_than;
@@ -36,7 +36,7 @@ pub(super) fn answer<'a>(
                     let said = read(content, media, is_gemini_3, &mut shown, &mut attached);
                     (if is_error { Response::Error(said) } else { Response::Output(said) }, shown)
                 }
-                None => (Response::Error(Said::Text(Cow::Borrowed(NO_RESULT))), Vec::new()),
+                None => (Response::Error(FunctionOutput::Text(Cow::Borrowed(NO_RESULT))), Vec::new()),
             };
             WirePart::FunctionResponse { id: call.wire_id, name: call.name.clone(), response, parts }
         })
@@ -59,14 +59,14 @@ fn result_of<'a>(call: &ReplayedCalls<'_>, said: &'a [Part]) -> Option<(&'a [Par
     })
 }
 
-/// The text of a result. Its media goes to `shown`, within the response, or to `attached`, after all responses.
+/// The text of a result. Its media goes to `sampling_settings`, within the response, or to `attached`, after all responses.
 fn read<'a>(
     content: &'a [Part],
     media: &Media,
     is_gemini_3: bool,
     shown: &mut Vec<WirePart<'a>>,
     attached: &mut Vec<WirePart<'a>>,
-) -> Said<'a> {
+) -> FunctionOutput<'a> {
     let mut texts = Vec::new();
     for part in content {
         if let Some(within) = media.within_response(part).filter(|_| is_gemini_3) {
@@ -82,11 +82,11 @@ fn read<'a>(
         });
     }
     match (texts.pop(), texts.is_empty()) {
-        (None, _) => Said::Text(Cow::Borrowed("")),
-        (Some(only), true) => object(&only).map_or(Said::Text(only), Said::Object),
+        (None, _) => FunctionOutput::Text(Cow::Borrowed("")),
+        (Some(only), true) => object(&only).map_or(FunctionOutput::Text(only), FunctionOutput::Object),
         (Some(last), false) => {
             texts.push(last);
-            Said::Text(Cow::Owned(texts.join("\n")))
+            FunctionOutput::Text(Cow::Owned(texts.join("\n")))
         }
     }
 }

@@ -26,13 +26,13 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 pub struct Head {
     server: String,
     status: u16,
-    form: Form,
+    form: BodyForm,
     is_page: bool,
     hints: RetryHints,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum BodyForm {
     Error,
     Whole,
     Events,
@@ -75,10 +75,10 @@ impl Head {
     ) -> Self {
         let content_type = header("content-type").unwrap_or_default().to_ascii_lowercase();
         let form = match status {
-            200..300 if content_type.contains("event-stream") => Form::Events,
-            200..300 if content_type.contains("json") || content_type.contains("html") || !streaming => Form::Whole,
-            200..300 => Form::Events,
-            _ => Form::Error,
+            200..300 if content_type.contains("event-stream") => BodyForm::Events,
+            200..300 if content_type.contains("json") || content_type.contains("html") || !streaming => BodyForm::Whole,
+            200..300 => BodyForm::Events,
+            _ => BodyForm::Error,
         };
         let is_page = content_type.contains("html");
         Self { server: server.to_owned(), status, form, is_page, hints: RetryHints::read(header, now) }
@@ -89,9 +89,9 @@ impl Answer {
     /// An answer with this head and no body yet.
     pub(super) fn new(head: Head, wire: &Arc<dyn ProviderProtocol>) -> Self {
         let body = match head.form {
-            Form::Error => Body::Error(Vec::new()),
-            Form::Whole => Body::Whole(Vec::new()),
-            Form::Events => Body::Events(Box::default(), wire.fold()),
+            BodyForm::Error => Body::Error(Vec::new()),
+            BodyForm::Whole => Body::Whole(Vec::new()),
+            BodyForm::Events => Body::Events(Box::default(), wire.fold()),
         };
         Self { head, body, seen: 0, wire: Arc::clone(wire) }
     }

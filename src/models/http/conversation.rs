@@ -12,9 +12,9 @@ use tokio::time::{Instant, timeout};
 
 use super::answer::{Answer, Head, Progress};
 use super::author::Author;
-use super::deadlines::{Awaited, Deadlines};
+use super::deadlines::{AwaitedEvent, Deadlines};
 use super::endpoint::Endpoint;
-use super::protocol::{ProviderProtocol, Rendered};
+use super::protocol::{ProviderProtocol, RenderedParts};
 use super::tool_block::ToolBlock;
 use super::transcript::Transcript;
 use crate::core::chat::Reply;
@@ -45,7 +45,7 @@ impl HttpConversation {
         self.tools.update(self.wire.as_ref(), request.tools)?;
         let request = ModelRequest { messages: self.transcript.messages(), ..request.clone() };
         let (tools, names) = (self.tools.json(), self.tools.names());
-        self.wire.body(&request, &Rendered { messages: self.transcript.json(), tools, names })
+        self.wire.body(&request, &RenderedParts { messages: self.transcript.json(), tools, names })
     }
 }
 
@@ -126,8 +126,8 @@ impl HttpConversation {
                 settled = Some(Instant::now());
             }
             let awaited = match (settled, answer.has_begun()) {
-                (Some(settled), _) => Awaited::Rest(settled),
-                (None, true) => Awaited::NextPiece,
+                (Some(settled), _) => AwaitedEvent::Rest(settled),
+                (None, true) => AwaitedEvent::NextPiece,
                 (None, false) => self.first_awaited(),
             };
             let piece = match deadlines.wait(awaited, response.chunk()).await {
@@ -149,8 +149,8 @@ impl HttpConversation {
         }
     }
 
-    fn first_awaited(&self) -> Awaited {
-        if self.wire.streams() { Awaited::FirstToken } else { Awaited::WholeReply }
+    fn first_awaited(&self) -> AwaitedEvent {
+        if self.wire.streams() { AwaitedEvent::FirstToken } else { AwaitedEvent::WholeReply }
     }
 
     fn head(&self, response: &Response) -> Head {

@@ -14,7 +14,7 @@ const REST: Duration = Duration::from_secs(2);
 
 /// The event that the request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Awaited {
+pub(super) enum AwaitedEvent {
     /// The first token of a streamed reply.
     FirstToken,
     /// The next bytes of an answer that has started.
@@ -44,14 +44,14 @@ impl Deadlines {
     }
 
     /// Waits for an event within its own deadline and the total one.
-    pub(super) async fn wait<T>(&self, awaited: Awaited, future: impl Future<Output = T>) -> Result<T, Failure> {
+    pub(super) async fn wait<T>(&self, awaited: AwaitedEvent, future: impl Future<Output = T>) -> Result<T, Failure> {
         let Timeouts { first_token, idle, total, connect: _ } = self.timeouts;
         let whole = (after(self.sent, total), "no complete reply", total);
         let next = match awaited {
-            Awaited::FirstToken => (after(self.sent, first_token), "no token", first_token),
-            Awaited::NextPiece => (after(Instant::now(), idle), "no further piece of the reply", idle),
-            Awaited::Rest(settled) => (after(settled, idle.min(REST)), "no end of the reply", idle.min(REST)),
-            Awaited::WholeReply => whole,
+            AwaitedEvent::FirstToken => (after(self.sent, first_token), "no token", first_token),
+            AwaitedEvent::NextPiece => (after(Instant::now(), idle), "no further piece of the reply", idle),
+            AwaitedEvent::Rest(settled) => (after(settled, idle.min(REST)), "no end of the reply", idle.min(REST)),
+            AwaitedEvent::WholeReply => whole,
         };
         let (until, what, limit) = if next.0 < whole.0 { next } else { whole };
         timeout_at(until, future).await.map_err(|_| timed_out(what, limit))
@@ -77,7 +77,7 @@ mod tests {
     async fn a_chatty_server_does_not_delay_a_settled_answer() {
         let deadlines = Deadlines::start(Timeouts::default());
         let settled = Instant::now();
-        let comment = || deadlines.wait(Awaited::Rest(settled), sleep(Duration::from_millis(600)));
+        let comment = || deadlines.wait(AwaitedEvent::Rest(settled), sleep(Duration::from_millis(600)));
         for _ in 0..3 {
             assert_eq!(comment().await, Ok(()));
         }

@@ -36,6 +36,6 @@ pub(in crate::models) use endpoint::{Address, KeyHeader};
 pub(in crate::models) use error_body::ErrorBody;
 pub(in crate::models) use fault::{Fault, read};
 pub(in crate::models) use members::Members;
-pub(in crate::models) use object::{Object, Opening};
-pub(in crate::models) use protocol::{Fold, ProviderProtocol, Rendered};
+pub(in crate::models) use object::{Object, RequestPrefix};
+pub(in crate::models) use protocol::{Fold, ProviderProtocol, RenderedParts};
 pub(in crate::models) use tool_block::keep_first;

@@ -11,7 +11,7 @@ use super::endpoint::{Address, Endpoint};
 use super::protocol::ProviderProtocol;
 use super::{Settings, SettingsError};
 use crate::core::tool::Tool;
-use crate::ports::{Conversation, Fit, Model, ModelIdentity, ModelRequest};
+use crate::ports::{Conversation, Model, ModelIdentity, ModelRequest, ToolFit};
 
 /// A model on a server that is reached over HTTP.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ impl HttpModel {
             system: system.to_owned(),
             provider: endpoint.provider().to_owned(),
             model: settings.model.clone(),
-            settings: settings.shown(),
+            settings: settings.sampling_settings(),
         };
         let author = Author { wire: wire.name(), model: settings.model.clone(), origin: endpoint.origin().to_owned() };
         Ok(Self {
@@ -68,11 +68,11 @@ impl Model for HttpModel {
         &self.identity
     }
 
-    fn fit(&self, tool: &Tool) -> Fit {
+    fn fit(&self, tool: &Tool) -> ToolFit {
         match self.wire.declare(tool) {
-            Declared::As { lost, .. } if lost.is_empty() => Fit::Whole,
-            Declared::As { lost, .. } => Fit::Lossy(lost),
-            Declared::Refused(why) => Fit::Refused(why),
+            Declared::As { lost, .. } if lost.is_empty() => ToolFit::Whole,
+            Declared::As { lost, .. } => ToolFit::Lossy(lost),
+            Declared::Refused(why) => ToolFit::Refused(why),
         }
     }
 

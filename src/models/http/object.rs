@@ -9,9 +9,9 @@ pub(in crate::models) struct Object(Vec<u8>);
 
 /// The fields that are the same in every request, rendered once.
 #[derive(Clone, Debug)]
-pub(in crate::models) struct Opening(Vec<u8>);
+pub(in crate::models) struct RequestPrefix(Vec<u8>);
 
-impl Opening {
+impl RequestPrefix {
     /// Renders these fields.
     pub(in crate::models) fn new(fields: Map<String, Value>) -> Self {
         let json = Value::Object(fields).to_string();
@@ -21,7 +21,7 @@ impl Opening {
 
 impl Object {
     /// An object that starts with `opening` and reserves about `room` more bytes.
-    pub(in crate::models) fn new(opening: &Opening, room: usize) -> Self {
+    pub(in crate::models) fn new(opening: &RequestPrefix, room: usize) -> Self {
         let mut json = Vec::with_capacity(opening.0.len() + room + 1024);
         json.extend_from_slice(&opening.0);
         Self(json)

@@ -42,7 +42,7 @@ pub(in crate::models) trait ProviderProtocol: fmt::Debug + Send + Sync {
     fn bound(&self, _declarations: &mut Vec<Declaration>) {}
 
     /// The complete body around the rendered parts.
-    fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error>;
+    fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
     /// The start of an answer.
     fn fold(&self) -> Box<dyn Fold>;
@@ -59,7 +59,7 @@ pub(in crate::models) trait ProviderProtocol: fmt::Debug + Send + Sync {
 }
 
 /// The parts that are rendered once and kept from turn to turn.
-pub(in crate::models) struct Rendered<'a> {
+pub(in crate::models) struct RenderedParts<'a> {
     /// The members of the array of messages, separated by commas.
     pub(in crate::models) messages: &'a [u8],
     /// The declared tools as a JSON array; `None` if there are no tools.
@@ -68,7 +68,7 @@ pub(in crate::models) struct Rendered<'a> {
     pub(in crate::models) names: &'a Names,
 }
 
-impl Rendered<'_> {
+impl RenderedParts<'_> {
     /// The tool choice for these tools: one that names an undeclared tool becomes `auto`.
     pub(in crate::models) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
         self.names.sendable(choice)

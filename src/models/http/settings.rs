@@ -200,7 +200,7 @@ impl Settings {
     }
 
     /// The settings that spans and listings show: only sampling, no address, header or extra field.
-    pub(super) fn shown(&self) -> Value {
+    pub(super) fn sampling_settings(&self) -> Value {
         let mut shown = Map::new();
         let mut show = |name: &str, value: Option<Value>| {
             if let Some(value) = value {

@@ -18,7 +18,7 @@ static GO_ON: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::user("
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     members: Members,
-    rendered: Vec<Rendered>,
+    rendered: Vec<RenderedMessage>,
     /// The messages as the wire reads them, one for each rendered message.
     read: Vec<Arc<Message>>,
     ids: CallIds,
@@ -26,7 +26,7 @@ pub(super) struct Transcript {
 
 /// A message and the offset of its bytes.
 #[derive(Debug)]
-struct Rendered {
+struct RenderedMessage {
     message: Arc<Message>,
     begins: usize,
 }
@@ -43,7 +43,7 @@ impl Transcript {
     ) -> Result<usize, serde_json::Error> {
         let unfinished = messages.last().filter(|last| last.role == Role::Assistant && !author.wrote(last));
         let messages = messages.iter().chain(unfinished.map(|_| &*GO_ON));
-        let same = |(known, message): &(&Rendered, &Arc<Message>)| Arc::ptr_eq(&known.message, message);
+        let same = |(known, message): &(&RenderedMessage, &Arc<Message>)| Arc::ptr_eq(&known.message, message);
         let unchanged = self.rendered.iter().zip(messages.clone()).take_while(same).count();
         self.forget_from(unchanged);
         for message in messages.skip(unchanged) {
@@ -83,7 +83,7 @@ impl Transcript {
     ) -> Result<(), serde_json::Error> {
         let before = self.read.last().map(Arc::clone);
         let read = as_read(message, author);
-        self.rendered.push(Rendered { message: Arc::clone(message), begins: self.members.len() });
+        self.rendered.push(RenderedMessage { message: Arc::clone(message), begins: self.members.len() });
         self.read.push(Arc::clone(&read));
         self.ids.add(message);
         wire.message(&read, before.as_deref(), &mut self.members)

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::wire_types::{CallPiece, FunctionPiece};
+use super::api_types::{CallPiece, FunctionPiece};
 use crate::core::chat::Part;
 use crate::core::tool::Arguments;
 use crate::models::http::Fault;
@@ -13,11 +13,11 @@ const MAX_CALLS: usize = 1024;
 
 /// The calls of one reply, in the order in which they started.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Draft>);
+pub(super) struct CallDrafts(Vec<CallDraft>);
 
 /// A call that may be incomplete.
 #[derive(Debug, Default)]
-struct Draft {
+struct CallDraft {
     index: u64,
     id: String,
     name: String,
@@ -27,14 +27,14 @@ struct Draft {
 
 /// Whether the reply reached its own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum Truncation {
     /// It is complete.
     No,
     /// It hit a limit or was stopped, possibly inside the last call.
     Early,
 }
 
-impl Calls {
+impl CallDrafts {
     /// Adds a piece of a streamed call; `position` is its position within the chunk.
     pub(super) fn push_piece(&mut self, position: usize, piece: CallPiece) -> Result<(), Fault> {
         let named = piece.index;
@@ -46,7 +46,7 @@ impl Calls {
         let is_fresh = !name.is_empty() && (named.is_none() || !arguments.trim().is_empty());
         let place = match self.growing(named, index, &id, is_fresh) {
             Some(place) => place,
-            None => self.begin(Draft { index, ..Draft::default() })?,
+            None => self.begin(CallDraft { index, ..CallDraft::default() })?,
         };
         let Some(draft) = self.0.get_mut(place) else { return Ok(()) };
         if draft.id.is_empty() {
@@ -63,7 +63,7 @@ impl Calls {
     /// Adds a complete call.
     pub(super) fn push_whole(&mut self, piece: CallPiece) -> Result<(), Fault> {
         let FunctionPiece { name, arguments } = piece.function.unwrap_or_default();
-        self.begin(Draft {
+        self.begin(CallDraft {
             index: self.0.len() as u64,
             id: piece.id.unwrap_or_default(),
             name: name.unwrap_or_default(),
@@ -84,18 +84,18 @@ impl Calls {
     }
 
     /// The calls as parts of a reply. An id may still be empty.
-    pub(super) fn into_parts(self, cut: Cut) -> impl Iterator<Item = Part> {
+    pub(super) fn into_parts(self, cut: Truncation) -> impl Iterator<Item = Part> {
         let last = self.0.len().saturating_sub(1);
         self.0.into_iter().enumerate().map(move |(position, draft)| {
             // Missing text means empty arguments, unless the reply was cut before them.
-            let is_cut = cut == Cut::Early && position == last && !is_whole_object(draft.arguments.trim());
-            let Draft { id, name, arguments, .. } = draft;
+            let is_cut = cut == Truncation::Early && position == last && !is_whole_object(draft.arguments.trim());
+            let CallDraft { id, name, arguments, .. } = draft;
             let input = if is_cut { Arguments::Malformed(arguments) } else { Arguments::parse(&arguments) };
             Part::ToolUse { id: id.into(), name, input }
         })
     }
 
-    fn begin(&mut self, draft: Draft) -> Result<usize, Fault> {
+    fn begin(&mut self, draft: CallDraft) -> Result<usize, Fault> {
         let place = self.0.len();
         if place >= MAX_CALLS {
             return Err(Fault::Unreadable(format!("it calls more than {MAX_CALLS} tools at once")));
@@ -108,7 +108,7 @@ impl Calls {
     /// give all calls one id), or the latest one at its index that it does not replace.
     fn growing(&self, named: Option<u64>, index: u64, id: &str, is_fresh: bool) -> Option<usize> {
         let same_id =
-            |draft: &Draft| !id.is_empty() && draft.id == id && named.is_none_or(|named| draft.index == named);
+            |draft: &CallDraft| !id.is_empty() && draft.id == id && named.is_none_or(|named| draft.index == named);
         let known = self.0.iter().position(same_id);
         let at_index = || {
             let latest = self.0.iter().rposition(|draft| draft.index == index)?;
@@ -118,7 +118,7 @@ impl Calls {
     }
 }
 
-impl Draft {
+impl CallDraft {
     /// Whether the piece starts another call. A new id starts one even at a used index (Ollama). Among calls without
     /// ids, a piece that looks like a start is one if the arguments so far are complete. An empty id or name (vLLM)
     /// continues the call.
@@ -150,8 +150,8 @@ mod tests {
     use serde_json::json;
 
     /// The calls that result from these pieces, one chunk each, as id, name and arguments.
-    fn calls(pieces: &[Value], cut: Cut) -> Vec<(String, String, Value)> {
-        let mut calls = Calls::default();
+    fn calls(pieces: &[Value], cut: Truncation) -> Vec<(String, String, Value)> {
+        let mut calls = CallDrafts::default();
         for piece in pieces {
             calls.push_piece(0, serde_json::from_value(piece.clone()).unwrap()).unwrap();
         }
@@ -170,14 +170,14 @@ mod tests {
             json!({"index": 0, "function": {"name": "look"}}),
             json!({"index": 0, "id": "a", "function": {"arguments": "{\"x\":1}"}}),
         ];
-        assert_eq!(calls(&pieces, Cut::No), [call("a", "look", json!({"x": 1}))]);
+        assert_eq!(calls(&pieces, Truncation::No), [call("a", "look", json!({"x": 1}))]);
     }
 
     #[test]
     fn another_id_at_a_used_index_is_another_call() {
         let piece = |id: &str| json!({"index": 0, "id": id, "function": {"name": "ping", "arguments": ""}});
         assert_eq!(
-            calls(&[piece("a"), piece("b")], Cut::No),
+            calls(&[piece("a"), piece("b")], Truncation::No),
             [call("a", "ping", json!({})), call("b", "ping", json!({}))]
         );
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn an_id_in_every_piece_is_one_call() {
         let piece = |text: &str| json!({"id": "a", "function": {"name": "look", "arguments": text}});
-        assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Cut::No), [call("a", "look", json!({"x": 1}))]);
+        assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Truncation::No), [call("a", "look", json!({"x": 1}))]);
     }
 
     #[test]
@@ -194,13 +194,13 @@ mod tests {
             json!({"function": {"name": "look", "arguments": "{}"}}),
             json!({"function": {"name": "look", "arguments": {"x": 1}}}),
         ];
-        assert_eq!(calls(&pieces, Cut::No), [call("", "look", json!({})), call("", "look", json!({"x": 1}))]);
+        assert_eq!(calls(&pieces, Truncation::No), [call("", "look", json!({})), call("", "look", json!({"x": 1}))]);
     }
 
     #[test]
     fn a_name_repeated_during_the_arguments_is_not_a_new_call() {
         let piece = |text: &str| json!({"index": 0, "function": {"name": "look", "arguments": text}});
-        assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Cut::No), [call("", "look", json!({"x": 1}))]);
+        assert_eq!(calls(&[piece("{\"x\""), piece(":1}")], Truncation::No), [call("", "look", json!({"x": 1}))]);
     }
 
     #[test]
@@ -211,25 +211,25 @@ mod tests {
             json!({"index": 0, "id": "", "function": {"name": "pay"}}),
             json!({"function": {"name": "pay"}}),
         ] {
-            assert_eq!(calls(&[first.clone(), repeated], Cut::No), [call("a", "pay", json!({"x": 1}))]);
+            assert_eq!(calls(&[first.clone(), repeated], Truncation::No), [call("a", "pay", json!({"x": 1}))]);
         }
         let first = json!({"index": 0, "function": {"name": "pay", "arguments": "{\"x\":1}"}});
         let late = json!({"index": 0, "id": "a", "function": {"name": "pay", "arguments": " "}});
-        assert_eq!(calls(&[first, late], Cut::No), [call("a", "pay", json!({"x": 1}))]);
+        assert_eq!(calls(&[first, late], Truncation::No), [call("a", "pay", json!({"x": 1}))]);
     }
 
     #[test]
     fn arguments_cut_before_their_start_are_not_empty() {
         for text in ["", " \n", "null"] {
             let pieces = [json!({"index": 0, "id": "a", "function": {"name": "wipe", "arguments": text}})];
-            assert_eq!(calls(&pieces, Cut::No), [call("a", "wipe", json!({}))]);
-            assert_eq!(calls(&pieces, Cut::Early), [call("a", "wipe", json!(text))]);
+            assert_eq!(calls(&pieces, Truncation::No), [call("a", "wipe", json!({}))]);
+            assert_eq!(calls(&pieces, Truncation::Early), [call("a", "wipe", json!(text))]);
         }
     }
 
     #[test]
     fn a_reply_with_too_many_calls_is_rejected() {
-        let mut calls = Calls::default();
+        let mut calls = CallDrafts::default();
         let piece = |index| CallPiece { index: Some(index), ..CallPiece::default() };
         let pushed: Result<Vec<()>, _> = (0..2_000).map(|index| calls.push_piece(0, piece(index))).collect();
         assert!(matches!(pushed, Err(Fault::Unreadable(_))));

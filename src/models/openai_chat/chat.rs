@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::fold::ChatFold;
-use super::message::Manner;
+use super::message::MessageFormat;
 use super::{WIRE, tools};
 use crate::core::chat::Message;
 use crate::core::run::ToolAccess;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declaration, Declared, Fold, MediaKind, Members, Object, Opening, PromptCache, ProviderProtocol, Reasoning,
-    Rendered, Settings, SettingsError, ToolChoice,
+    Declaration, Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts,
+    RequestPrefix, Settings, SettingsError, ToolChoice,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::ports::ModelRequest;
@@ -23,8 +23,8 @@ const RESERVED: [&str; 7] = ["model", "messages", "stream", "tools", "tool_choic
 /// The Chat Completions wire format, for one model.
 #[derive(Debug)]
 pub(in crate::models) struct Chat {
-    opening: Opening,
-    manner: Manner,
+    opening: RequestPrefix,
+    manner: MessageFormat,
     strict_tools: bool,
     streaming: bool,
     tool_choice: ToolChoice,
@@ -48,7 +48,7 @@ impl Chat {
             return unsupported("prompt_cache");
         }
         Ok(Self {
-            opening: Opening::new(fields(settings, provider)),
+            opening: RequestPrefix::new(fields(settings, provider)),
             manner: manner(settings, provider),
             strict_tools: settings.strict_tools,
             streaming: settings.stream,
@@ -86,7 +86,7 @@ impl ProviderProtocol for Chat {
         self.manner.reader.bound(declarations);
     }
 
-    fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
         let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
         let system = match request.system {
@@ -132,7 +132,7 @@ fn takes_schemas(provider: &str) -> bool {
 }
 
 /// The capabilities and requirements of this provider's server.
-fn manner(settings: &Settings, provider: &str) -> Manner {
+fn manner(settings: &Settings, provider: &str) -> MessageFormat {
     use MediaKind::{Files, Images};
     // Images are sent to every server: one without vision reports an error. Results hold only text, so their images
     // need a message of their own, which some servers reject after a result.
@@ -144,7 +144,7 @@ fn manner(settings: &Settings, provider: &str) -> Manner {
     let within =
         |domain: &str| provider == domain || provider.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
     let is_demanding = ["deepseek.com", "moonshot.ai", "moonshot.cn"].iter().any(|domain| within(domain));
-    Manner {
+    MessageFormat {
         reader: Reader::new(settings, provider, said, results),
         // In thinking mode they reject a conversation with tools and without reasoning; elsewhere it is ignored.
         wants_reasoning: is_demanding || (provider == OPENROUTER && settings.model.starts_with("deepseek/deepseek-v4")),

@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 
-use super::calls::{Calls, Cut};
-use super::wire_types::{CallPiece, Choice, Chunk, Content, Said};
+use super::api_types::{CallPiece, Choice, Chunk, Content, MessageDelta};
+use super::calls::{CallDrafts, Truncation};
 use super::{usage, vendor_fields};
 use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::core::lifecycle::Delta;
-use crate::models::cut::is_cut;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::models::truncation::is_cut;
 
 /// The end mark of a stream.
 const DONE: &str = "[DONE]";
@@ -23,8 +23,8 @@ const NO_MESSAGE: Fault = Fault::NoMessage("`choices` is empty");
 #[derive(Debug, Default)]
 pub(super) struct ChatFold {
     asked: String,
-    spoken: Vec<Spoken>,
-    calls: Calls,
+    spoken: Vec<TextRun>,
+    calls: CallDrafts,
     details: Vec<Value>,
     refused: bool,
     has_message: bool,
@@ -37,7 +37,7 @@ pub(super) struct ChatFold {
 
 /// A sequence of text or reasoning.
 #[derive(Debug)]
-enum Spoken {
+enum TextRun {
     Text(String),
     Reasoning(String),
 }
@@ -81,10 +81,10 @@ impl Fold for ChatFold {
             return Err(NO_MESSAGE);
         }
         let (stop, usage) = (self.stop(), self.usage());
-        let cut = if is_cut(stop) { Cut::Early } else { Cut::No };
+        let cut = if is_cut(stop) { Truncation::Early } else { Truncation::No };
         let spoken = self.spoken.into_iter().map(|spoken| match spoken {
-            Spoken::Text(text) => Part::Text { text },
-            Spoken::Reasoning(text) => Part::Reasoning { text },
+            TextRun::Text(text) => Part::Text { text },
+            TextRun::Reasoning(text) => Part::Reasoning { text },
         });
         let provider_state = vendor_fields::state(&self.asked, self.details, self.calls.extra_contents());
         let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
@@ -143,12 +143,12 @@ impl ChatFold {
         let Choice { index: _, message, delta, finish_reason, error } = choice;
         self.has_message |= message.is_some() || delta.is_some();
         if let Some(message) = message {
-            for call in self.say(message, deltas) {
+            for call in self.emit(message, deltas) {
                 self.calls.push_whole(call)?;
             }
         }
         if let Some(delta) = delta {
-            for (position, call) in self.say(delta, deltas).into_iter().enumerate() {
+            for (position, call) in self.emit(delta, deltas).into_iter().enumerate() {
                 self.calls.push_piece(position, call)?;
             }
         }
@@ -158,12 +158,12 @@ impl ChatFold {
     }
 
     /// Adds text and reasoning; returns the call pieces.
-    fn say(&mut self, said: Said, deltas: &mut dyn FnMut(Delta)) -> Vec<CallPiece> {
+    fn emit(&mut self, said: MessageDelta, deltas: &mut dyn FnMut(Delta)) -> Vec<CallPiece> {
         if let Some(text) = said.reasoning().filter(|text| !text.is_empty()) {
             deltas(Delta::Reasoning { text: text.to_string() });
             match self.spoken.last_mut() {
-                Some(Spoken::Reasoning(so_far)) => so_far.push_str(&text),
-                Some(Spoken::Text(_)) | None => self.spoken.push(Spoken::Reasoning(text.into_owned())),
+                Some(TextRun::Reasoning(so_far)) => so_far.push_str(&text),
+                Some(TextRun::Text(_)) | None => self.spoken.push(TextRun::Reasoning(text.into_owned())),
             }
         }
         vendor_fields::add_details(&mut self.details, said.reasoning_details);
@@ -177,8 +177,8 @@ impl ChatFold {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         deltas(Delta::Text { text: text.clone() });
         match self.spoken.last_mut() {
-            Some(Spoken::Text(so_far)) => so_far.push_str(&text),
-            Some(Spoken::Reasoning(_)) | None => self.spoken.push(Spoken::Text(text)),
+            Some(TextRun::Text(so_far)) => so_far.push_str(&text),
+            Some(TextRun::Reasoning(_)) | None => self.spoken.push(TextRun::Text(text)),
         }
     }
 }

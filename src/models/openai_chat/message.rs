@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::vendor_fields;
 use crate::core::chat::{Message, Part, Role};
-use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
+use crate::models::openai_content::{ContentForm, Reader, accepted_name, as_text, content_form, joined, marked};
 
 /// The note for an empty turn, such as one of only reasoning: some servers reject empty ones, and would reject the
 /// conversation from then on.
@@ -18,7 +18,7 @@ const NOTHING: &str = "[nothing was said]";
 
 /// The message format of one server.
 #[derive(Clone, Debug)]
-pub(super) struct Manner {
+pub(super) struct MessageFormat {
     /// The media it accepts.
     pub(super) reader: Reader,
     /// Whether it rejects a conversation without the reasoning that led to it.
@@ -102,7 +102,7 @@ pub(super) struct WireFunction<'a> {
     arguments: Cow<'a, str>,
 }
 
-impl Manner {
+impl MessageFormat {
     /// Translates a message; a user message becomes one message per result and one for the rest.
     pub(super) fn translate<'a>(&self, message: &'a Message) -> Result<Vec<WireMessage<'a>>, serde_json::Error> {
         match message.role {
@@ -126,7 +126,7 @@ impl Manner {
                 | Part::Audio(_)
                 | Part::Resource { .. }
                 | Part::Reasoning { .. }
-                | Part::ToolUse { .. } => said.push(WirePart::of(shown(part, &self.reader.said))),
+                | Part::ToolUse { .. } => said.push(WirePart::of(content_form(part, &self.reader.said))),
             }
         }
         if !said.is_empty() || messages.is_empty() {
@@ -140,9 +140,9 @@ impl Manner {
         let mut texts = Vec::new();
         let mut media = Vec::new();
         for part in content {
-            match shown(part, &self.reader.results) {
-                Shown::Text(text) => texts.push(text),
-                carried @ (Shown::Image(_) | Shown::File { .. } | Shown::Audio { .. }) => {
+            match content_form(part, &self.reader.results) {
+                ContentForm::Text(text) => texts.push(text),
+                carried @ (ContentForm::Image(_) | ContentForm::File { .. } | ContentForm::Audio { .. }) => {
                     texts.push(Cow::Borrowed("[shown in the next message]"));
                     media.push(WirePart::of(carried));
                 }
@@ -203,12 +203,12 @@ impl<'a> UserContent<'a> {
 }
 
 impl<'a> WirePart<'a> {
-    fn of(shown: Shown<'a>) -> Self {
+    fn of(shown: ContentForm<'a>) -> Self {
         match shown {
-            Shown::Text(text) => Self::Text { text },
-            Shown::Image(url) => Self::ImageUrl { image_url: ImageUrl { url } },
-            Shown::File { name, data } => Self::File { file: File { filename: name, file_data: data } },
-            Shown::Audio { data, format } => Self::InputAudio { input_audio: InputAudio { data, format } },
+            ContentForm::Text(text) => Self::Text { text },
+            ContentForm::Image(url) => Self::ImageUrl { image_url: ImageUrl { url } },
+            ContentForm::File { name, data } => Self::File { file: File { filename: name, file_data: data } },
+            ContentForm::Audio { data, format } => Self::InputAudio { input_audio: InputAudio { data, format } },
         }
     }
 }

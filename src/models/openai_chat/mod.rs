@@ -1,5 +1,6 @@
 //! Models behind the OpenAI Chat Completions API: OpenAI itself and every server with the same API.
 
+mod api_types;
 mod calls;
 mod chat;
 mod fold;
@@ -7,7 +8,6 @@ mod message;
 mod tools;
 mod usage;
 mod vendor_fields;
-mod wire_types;
 
 pub(in crate::models) use chat::Chat;
 

@@ -8,8 +8,8 @@ use crate::core::chat::Message;
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declared, ErrorBody, Fold, Members, Object, Opening, PromptCache, ProviderProtocol, Reasoning, Rendered, Settings,
-    SettingsError, ToolChoice,
+    Declared, ErrorBody, Fold, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts, RequestPrefix,
+    Settings, SettingsError, ToolChoice,
 };
 use crate::ports::ModelRequest;
 
@@ -25,7 +25,7 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// The wire format of the Images API, for one model.
 #[derive(Debug)]
 pub(super) struct Images {
-    opening: Opening,
+    opening: RequestPrefix,
     output_format: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Images {
             return Err(SettingsError::Unsupported { wire: "the Images API", setting });
         }
         let output_format = settings.extra.get("output_format").and_then(Value::as_str).map(str::to_owned);
-        Ok(Self { opening: Opening::new(fields(settings, provider)), output_format })
+        Ok(Self { opening: RequestPrefix::new(fields(settings, provider)), output_format })
     }
 }
 
@@ -63,7 +63,7 @@ impl ProviderProtocol for Images {
         Declared::Refused("an image model does not call tools".into())
     }
 
-    fn body(&self, request: &ModelRequest<'_>, _: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn body(&self, request: &ModelRequest<'_>, _: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         // `check` rejects a request without a prompt.
         let prompt = prompt(request).unwrap_or_default();
         let mut body = Object::new(&self.opening, prompt.len());

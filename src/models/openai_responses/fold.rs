@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::output::{self, End, Output};
-use super::wire_types::{Event, Response};
+use super::api_types::{Event, Response};
+use super::output::{self, Output, ResponseEnd};
 use crate::core::chat::{Part, Reply, Stop, Usage};
 use crate::core::lifecycle::Delta;
 use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
@@ -37,11 +37,11 @@ impl Fold for ResponseFold {
         match event.r#type.as_str() {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.said.push_str(event.delta.as_ref().and_then(Value::as_str).unwrap_or_default());
-                self.say(event.delta, deltas, |text| Delta::Text { text });
+                self.emit(event.delta, deltas, |text| Delta::Text { text });
             }
             // The last is its name in the Open Responses specification.
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" | "response.reasoning.delta" => {
-                self.say(event.delta, deltas, |text| Delta::Reasoning { text });
+                self.emit(event.delta, deltas, |text| Delta::Reasoning { text });
             }
             "response.reasoning_summary_part.added" if event.is_further_summary() => {
                 deltas(Delta::Reasoning { text: "\n\n".into() });
@@ -104,7 +104,7 @@ impl Fold for ResponseFold {
         }
 
         let is_complete = status.as_deref() != Some("incomplete");
-        let mut said = Output::of(&items, if is_complete { End::Own } else { End::Early });
+        let mut said = Output::of(&items, if is_complete { ResponseEnd::Own } else { ResponseEnd::Early });
         // Some servers send the text only in fragments.
         if items.is_empty() && !spoken.is_empty() {
             said.content.push(Part::Text { text: spoken });
@@ -136,7 +136,7 @@ impl ResponseFold {
         Self { asked, ..Self::default() }
     }
 
-    fn say(&mut self, delta: Option<Value>, deltas: &mut dyn FnMut(Delta), of: fn(String) -> Delta) {
+    fn emit(&mut self, delta: Option<Value>, deltas: &mut dyn FnMut(Delta), of: fn(String) -> Delta) {
         if let Some(Value::String(text)) = delta
             && !text.is_empty()
         {

@@ -11,7 +11,7 @@ use super::output::kind;
 use crate::core::chat::{Message, Part, ProviderState, Role};
 use crate::core::tool::Arguments;
 use crate::models::http::Members;
-use crate::models::openai_content::{Reader, Shown, accepted_name, as_text, joined, marked, shown};
+use crate::models::openai_content::{ContentForm, Reader, accepted_name, as_text, content_form, joined, marked};
 
 /// Writes a conversation for one model.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Items {
                 | Part::Audio(_)
                 | Part::Resource { .. }
                 | Part::Reasoning { .. }
-                | Part::ToolUse { .. } => said.push(Input::of(shown(part, &self.reader.said), part)),
+                | Part::ToolUse { .. } => said.push(Input::of(content_form(part, &self.reader.said), part)),
             }
         }
         if said.is_empty() {
@@ -84,7 +84,7 @@ impl Items {
     }
 
     fn output<'a>(&self, content: &'a [Part], is_error: bool) -> Content<'a> {
-        let read = |part: &'a Part| Input::of(shown(part, &self.reader.results), part);
+        let read = |part: &'a Part| Input::of(content_form(part, &self.reader.results), part);
         let mut parts: Vec<Input<'a>> = content.iter().map(read).collect();
         if parts.iter().all(|part| matches!(part, Input::Text { .. })) {
             let texts = parts.into_iter().filter_map(Input::into_text).collect();
@@ -156,13 +156,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn of(shown: Shown<'a>, part: &'a Part) -> Self {
+    fn of(shown: ContentForm<'a>, part: &'a Part) -> Self {
         match shown {
-            Shown::Text(text) => Self::Text { text },
-            Shown::Image(url) => Self::Image { detail: "auto", image_url: url },
-            Shown::File { name, data } => Self::File { filename: name, file_data: data },
+            ContentForm::Text(text) => Self::Text { text },
+            ContentForm::Image(url) => Self::Image { detail: "auto", image_url: url },
+            ContentForm::File { name, data } => Self::File { filename: name, file_data: data },
             // The API has no part for audio, and the settings reject it.
-            Shown::Audio { .. } => Self::Text { text: as_text(part) },
+            ContentForm::Audio { .. } => Self::Text { text: as_text(part) },
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Models behind the OpenAI Responses API: OpenAI itself, Azure, and servers with the same API. Stateless: the server
 //! stores no conversation, and each request carries all of it, including encrypted reasoning.
 
+mod api_types;
 mod fold;
 mod items;
 mod output;
 mod responses;
-mod wire_types;
 
 use responses::Responses;
 

@@ -10,7 +10,7 @@ pub const WIRE: &str = "openai_responses";
 
 /// The end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ResponseEnd {
     /// It is complete.
     Own,
     /// It was cut off.
@@ -28,9 +28,9 @@ pub(super) struct Output {
 
 impl Output {
     /// Reads the items; items of unknown types have no content.
-    pub(super) fn of(items: &[Value], end: End) -> Self {
+    pub(super) fn of(items: &[Value], end: ResponseEnd) -> Self {
         let is_refused = items.iter().any(|item| kind(item) == "message" && refusals(item).next().is_some());
-        let is_stopped = end == End::Early || is_refused;
+        let is_stopped = end == ResponseEnd::Early || is_refused;
         let last_call = items.iter().rposition(|item| kind(item) == "function_call");
         let mut output = Self { is_refusal: is_refused, ..Self::default() };
         for (index, item) in items.iter().enumerate() {

@@ -10,8 +10,8 @@ use crate::core::error::ErrorCode;
 use crate::core::run::ToolAccess;
 use crate::core::tool::Tool;
 use crate::models::http::{
-    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, Opening, PromptCache, ProviderProtocol,
-    Rendered, Settings, SettingsError, ToolChoice,
+    Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, RenderedParts,
+    RequestPrefix, Settings, SettingsError, ToolChoice,
 };
 use crate::models::openai_content::{Reader, answer_format};
 use crate::models::openai_schema::{is_strict, project};
@@ -39,7 +39,7 @@ const FLAGGED: [&str; 4] =
 /// The Responses wire format, for one model.
 #[derive(Debug)]
 pub(super) struct Responses {
-    opening: Opening,
+    opening: RequestPrefix,
     items: Items,
     text: Map<String, Value>,
     streaming: bool,
@@ -72,7 +72,7 @@ impl Responses {
             if is_openai { (&[Images, Files], &[Images, Files]) } else { (&[Images], &[]) };
         let text = settings.extra.get("text").and_then(Value::as_object).cloned().unwrap_or_default();
         Ok(Self {
-            opening: Opening::new(fields(settings)),
+            opening: RequestPrefix::new(fields(settings)),
             items: Items { reader: Reader::new(settings, provider, said, results), model: settings.model.clone() },
             streaming: settings.stream,
             tool_choice: settings.tool_choice.clone(),
@@ -119,7 +119,7 @@ impl ProviderProtocol for Responses {
         self.items.reader.bound(declarations);
     }
 
-    fn body(&self, request: &ModelRequest<'_>, rendered: &Rendered<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
         let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
         if !request.system.is_empty() {

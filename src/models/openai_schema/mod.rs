@@ -14,7 +14,7 @@ pub(in crate::models) use strict::why_not_strict;
 
 /// A schema in the form in which it is sent.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::models) struct Projected {
+pub(in crate::models) struct ProjectedSchema {
     /// The schema; its root is an object.
     pub(in crate::models) schema: Value,
     /// The dropped rules, each a sentence.
@@ -22,7 +22,7 @@ pub(in crate::models) struct Projected {
 }
 
 /// The supported form of an object's schema, or why there is none.
-pub(in crate::models) fn project(schema: &Value) -> Result<Projected, String> {
+pub(in crate::models) fn project(schema: &Value) -> Result<ProjectedSchema, String> {
     let object = match schema {
         Value::Object(object) => object.clone(),
         Value::Bool(true) => Map::new(),
@@ -41,14 +41,14 @@ pub(in crate::models) fn project(schema: &Value) -> Result<Projected, String> {
     // "object schema missing properties" is an error.
     object.entry("properties").or_insert_with(|| json!({}));
     let mut schema = Value::Object(object);
-    nested::mend(&mut schema);
+    nested::normalize(&mut schema);
     nested::drop_dangling(&mut schema, &mut lost);
-    Ok(Projected { schema, lost })
+    Ok(ProjectedSchema { schema, lost })
 }
 
 /// Whether the schema is sent as strict, which binds the model. If strict is wanted but impossible, `lost` gets the
 /// reason.
-pub(in crate::models) fn is_strict(projected: &mut Projected, wanted: bool) -> bool {
+pub(in crate::models) fn is_strict(projected: &mut ProjectedSchema, wanted: bool) -> bool {
     match why_not_strict(&projected.schema) {
         _ if !wanted => false,
         None => true,

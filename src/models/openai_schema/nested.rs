@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// Fixes this schema and those in it.
-pub(super) fn mend(schema: &mut Value) {
+pub(super) fn normalize(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     if let Some(Value::Array(tuple)) = object.get_mut("items") {
         let prefix = std::mem::take(tuple);
@@ -15,7 +15,7 @@ pub(super) fn mend(schema: &mut Value) {
     if is_array(object) && !object.contains_key("items") {
         object.insert("items".into(), json!({}));
     }
-    each_in(object, &mut mend);
+    each_in(object, &mut normalize);
 }
 
 /// Drops dangling references, whether or not the rewritten root caused them; reports each once.

@@ -46,18 +46,18 @@ pub(in crate::models) fn why_not_strict(schema: &Value) -> Option<String> {
     if schema.get("anyOf").is_some() {
         return Some("`anyOf` is at its root".into());
     }
-    let mut seen = Seen::default();
+    let mut seen = SchemaTotals::default();
     seen.schema(schema, "the root", 0).err().or_else(|| seen.excess())
 }
 
 #[derive(Default)]
-struct Seen {
+struct SchemaTotals {
     properties: usize,
     enum_values: usize,
     name_chars: usize,
 }
 
-impl Seen {
+impl SchemaTotals {
     fn excess(&self) -> Option<String> {
         let bounds = [
             ("properties", self.properties, MAX_PROPERTIES),

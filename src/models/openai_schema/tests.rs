@@ -2,7 +2,7 @@ use super::*;
 use crate::core::json::MAX_DEPTH;
 
 fn projected(schema: Value) -> (Value, Vec<String>) {
-    let Projected { schema, lost } = project(&schema).unwrap();
+    let ProjectedSchema { schema, lost } = project(&schema).unwrap();
     (schema, lost)
 }
 
@@ -252,7 +252,7 @@ mod laws {
     proptest! {
         #[test]
         fn every_sent_schema_has_a_supported_root(schema in schemas()) {
-            if let Ok(Projected { schema, .. }) = project(&schema) {
+            if let Ok(ProjectedSchema { schema, .. }) = project(&schema) {
                 prop_assert_eq!(&schema["type"], "object");
                 prop_assert!(schema["properties"].is_object());
                 for word in ["$ref", "allOf", "anyOf", "oneOf", "enum", "const", "not"] {
@@ -264,7 +264,7 @@ mod laws {
 
         #[test]
         fn without_alternatives_allowed_values_stay_allowed(schema in conjunctions(), given in arguments()) {
-            if let Ok(Projected { schema: sent, .. }) = project(&schema) {
+            if let Ok(ProjectedSchema { schema: sent, .. }) = project(&schema) {
                 let (was, is) = (jsonschema::is_valid(&schema, &given), jsonschema::is_valid(&sent, &given));
                 prop_assert!(!was || is, "{} was allowed, but is not by {}", given, sent);
             }
@@ -274,7 +274,7 @@ mod laws {
         fn projection_is_idempotent(schema in schemas()) {
             if let Ok(first) = project(&schema) {
                 let again = project(&first.schema);
-                prop_assert_eq!(again, Ok(Projected { lost: vec![], ..first }));
+                prop_assert_eq!(again, Ok(ProjectedSchema { lost: vec![], ..first }));
             }
         }
     }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::core::chat::{Part, Price, Reply};
 use crate::core::tool::Tool;
-use crate::ports::{Conversation, DeltaSink, Fit, Model, ModelFailure, ModelIdentity, ModelRequest};
+use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest, ToolFit};
 
 /// A model decorator that adds the cost to replies and failed attempts that report tokens without a cost. It replaces
 /// the model everywhere: a method added to [`Model`] must be forwarded here.
@@ -27,7 +27,7 @@ impl Model for Priced {
         self.model.identity()
     }
 
-    fn fit(&self, tool: &Tool) -> Fit {
+    fn fit(&self, tool: &Tool) -> ToolFit {
         self.model.fit(tool)
     }
 

@@ -16,19 +16,19 @@ use crate::ports::Blob;
 pub(super) struct Content {
     pub(super) journal: Vec<JournalEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    blobs: Vec<Carried>,
+    blobs: Vec<BlobJson>,
 }
 
 /// A blob as JSON.
 #[derive(Serialize, Deserialize)]
-struct Carried {
+struct BlobJson {
     media_type: String,
     data: String,
 }
 
 impl Content {
     pub(super) fn new(journal: Vec<JournalEntry>, blobs: Vec<Blob>) -> Self {
-        let carried = |blob: Blob| Carried { media_type: blob.media_type, data: STANDARD_NO_PAD.encode(blob.bytes) };
+        let carried = |blob: Blob| BlobJson { media_type: blob.media_type, data: STANDARD_NO_PAD.encode(blob.bytes) };
         Self { journal, blobs: blobs.into_iter().map(carried).collect() }
     }
 
@@ -45,7 +45,7 @@ impl Content {
     }
 
     pub(super) fn blobs(&self) -> Result<Vec<Blob>, EnvelopeError> {
-        let blob = |carried: &Carried| match STANDARD_NO_PAD.decode(&carried.data) {
+        let blob = |carried: &BlobJson| match STANDARD_NO_PAD.decode(&carried.data) {
             Ok(bytes) => Ok(Blob { media_type: carried.media_type.clone(), bytes }),
             Err(_) => Err(EnvelopeError::Unreadable),
         };

@@ -9,7 +9,7 @@ use crate::core::id::RunId;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// The runner has no keys.
-    #[error("this runner has no keys for envelopes; configure `envelope.keys`")]
+    #[error("envelopes are not configured; set `envelope.keys`")]
     NotConfigured,
     /// Only a pending run can be handed over.
     #[error("run `{run}` is {status}; only a pending run can be exported as an envelope")]
@@ -30,31 +30,33 @@ pub enum EnvelopeError {
         most: usize,
     },
     /// The system's cryptography fails: no random numbers, or no signature.
-    #[error("the envelope could not be sealed; the system's cryptography does not work")]
+    #[error("failed to encrypt the envelope: the system's cryptography does not work")]
     Sealing,
     /// The input is larger than any envelope.
-    #[error("the envelope is larger than any that is accepted ({most} bytes)")]
+    #[error("the envelope is larger than the limit of {most} bytes")]
     Oversized {
         /// The limit.
         most: usize,
     },
     /// Not an envelope: truncated, or of another format.
-    #[error("this is no envelope, or only a part of one; give it back as it was exported")]
+    #[error("malformed or incomplete envelope; pass it as it was exported")]
     Malformed,
     /// This node does not have the key of the signature.
-    #[error("the envelope is signed with a key that is not accepted here; the run has to be exported again")]
+    #[error("the envelope is signed with an unknown key; export the run again")]
     UnknownKey,
     /// The algorithm of the signature is not that of its key.
-    #[error("the envelope is not signed the way its key signs")]
+    #[error("the signature algorithm of the envelope is not that of its key")]
     WrongAlgorithm,
     /// The signature is invalid.
-    #[error("the signature of the envelope does not fit")]
+    #[error("the signature of the envelope is invalid")]
     Forged,
     /// The token was made for another run.
     #[error("the token of this envelope belongs to another run")]
     AnotherRun,
     /// A part of the envelope outside the token was changed.
-    #[error("the envelope is not as it was exported; give messages and pending back unchanged, answers go beside them")]
+    #[error(
+        "the envelope was changed after the export; pass `messages` and `pending` unchanged, and add answers beside them"
+    )]
     Altered,
     /// The envelope has expired.
     #[error("the envelope expired at {at}")]
@@ -68,13 +70,13 @@ pub enum EnvelopeError {
     )]
     Unreadable,
     /// The envelope was used before, or the run continued without it.
-    #[error("the envelope is spent: run `{run}` has moved on since it was exported; look at the run as it is now")]
+    #[error("the envelope is outdated: run `{run}` has changed since the export; read the current state of the run")]
     Spent {
         /// The run.
         run: RunId,
     },
     /// The store has a different history of the run.
-    #[error("the store knows run `{run}` with another past than the envelope's; nothing was taken")]
+    #[error("the store holds another history of run `{run}` than the envelope; the input was not accepted")]
     Diverged {
         /// The run.
         run: RunId,

@@ -55,23 +55,23 @@ enum Signing {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The id cannot be part of a token.
-    #[error("a key's id is 1 to {LONGEST_ID} of the letters, digits, `-` and `_`; `{0}` is not")]
+    #[error("invalid key id `{0}`: use 1 to {LONGEST_ID} letters, digits, `-` or `_`")]
     Id(String),
     /// Two keys have one id.
-    #[error("two keys have the id `{0}`; give each its own")]
+    #[error("duplicate key id `{0}`")]
     Twice(String),
     /// The signing key is not among the keys.
-    #[error("envelopes are to be signed with `{0}`, which is not among the keys")]
+    #[error("unknown signing key `{0}`")]
     Missing(String),
     /// The signing key is a public key.
-    #[error("envelopes are to be signed with `{0}`, which is a public key; it can only verify")]
+    #[error("signing key `{0}` is a public key, which can only verify")]
     Public(String),
     /// The secret is too short.
     #[error("a secret needs at least {LEAST_SECRET_BYTES} bytes, as `openssl rand -base64 48` prints them")]
     Short,
     /// Not an Ed25519 key.
     #[error(
-        "this is no Ed25519 key; give it as `openssl genpkey -algorithm ed25519` prints it, or its public half as \
+        "not an Ed25519 key; write it as `openssl genpkey -algorithm ed25519` prints it, or its public half as \
          `openssl pkey -pubout` does"
     )]
     NotEd25519,

@@ -5,9 +5,9 @@
 mod content;
 mod error;
 mod keys;
-mod once;
-mod passing;
 mod token;
+mod transfer;
+mod unique_members;
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub use error::EnvelopeError;
 pub use keys::{DEFAULT_LIFETIME, EnvelopeKey, EnvelopeKeys, KeyError, LEAST_SECRET_BYTES};
 pub use token::{Claims, MOST_TOKEN_BYTES};
 
-use once::Once;
+use unique_members::UniqueMembers;
 
 use crate::core::chat::Message;
 use crate::core::id::RunId;
@@ -31,7 +31,7 @@ pub const MOST_ENVELOPE_BYTES: usize = 2 * MOST_TOKEN_BYTES;
 
 /// A pending run that the caller keeps. The caller sends it back unchanged, with the answers next to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Once")]
+#[serde(try_from = "UniqueMembers")]
 pub struct Envelope {
     /// The run.
     pub run_id: RunId,
@@ -53,12 +53,12 @@ impl Envelope {
         if text.len() > MOST_ENVELOPE_BYTES {
             return Err(EnvelopeError::Oversized { most: MOST_ENVELOPE_BYTES });
         }
-        let value: Once = serde_json::from_slice(text).map_err(|_| EnvelopeError::Malformed)?;
+        let value: UniqueMembers = serde_json::from_slice(text).map_err(|_| EnvelopeError::Malformed)?;
         Self::try_from(value)
     }
 
     /// The hash of everything but the token.
-    fn shown(&self) -> String {
+    fn content_hash(&self) -> String {
         json::hash(&json!({
             "run_id": self.run_id,
             "messages": self.messages,
@@ -75,13 +75,17 @@ impl EnvelopeKeys {
         self.verified(envelope, now).map(|verified| verified.claims)
     }
 
-    fn verified<'a>(&'a self, envelope: &'a Envelope, now: Timestamp) -> Result<token::Verified<'a>, EnvelopeError> {
+    fn verified<'a>(
+        &'a self,
+        envelope: &'a Envelope,
+        now: Timestamp,
+    ) -> Result<token::VerifiedToken<'a>, EnvelopeError> {
         let verified = token::verify(self, &envelope.token)?;
         let claims = &verified.claims;
         if claims.run != envelope.run_id {
             return Err(EnvelopeError::AnotherRun);
         }
-        if claims.shown != envelope.shown() {
+        if claims.shown != envelope.content_hash() {
             return Err(EnvelopeError::Altered);
         }
         match claims.expires_at {
@@ -104,10 +108,10 @@ struct Members {
 }
 
 /// An unknown member is an error, because a user may have seen it.
-impl TryFrom<Once> for Envelope {
+impl TryFrom<UniqueMembers> for Envelope {
     type Error = EnvelopeError;
 
-    fn try_from(Once(value): Once) -> Result<Self, EnvelopeError> {
+    fn try_from(UniqueMembers(value): UniqueMembers) -> Result<Self, EnvelopeError> {
         let members = Members::deserialize(&value).map_err(|_| EnvelopeError::Malformed)?;
         let Members { run_id, messages, pending, tool_interactions, token, expires_at } = members;
         let envelope = Self { run_id, messages, pending, tool_interactions, token, expires_at };

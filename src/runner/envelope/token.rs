@@ -45,7 +45,7 @@ pub struct Claims {
 }
 
 /// A token with a valid signature.
-pub(super) struct Verified<'a> {
+pub(super) struct VerifiedToken<'a> {
     pub(super) claims: Claims,
     key: &'a EnvelopeKey,
     said: &'a str,
@@ -74,7 +74,7 @@ pub(super) fn mint(
 }
 
 /// Verifies a token without opening it.
-pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<Verified<'a>, EnvelopeError> {
+pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<VerifiedToken<'a>, EnvelopeError> {
     if token.len() > MOST_TOKEN_BYTES {
         return Err(EnvelopeError::Oversized { most: MOST_TOKEN_BYTES });
     }
@@ -90,10 +90,10 @@ pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<Verif
     let key = keys.get(id).ok_or(EnvelopeError::UnknownKey)?;
     key.verify(text.as_bytes(), &decode(signature)?)?;
     let claims = serde_json::from_slice(&decode(claims)?).map_err(|_| EnvelopeError::Unreadable)?;
-    Ok(Verified { claims, key, said, sealed })
+    Ok(VerifiedToken { claims, key, said, sealed })
 }
 
-impl Verified<'_> {
+impl VerifiedToken<'_> {
     /// Decrypts the sealed content.
     pub(super) fn open(&self) -> Result<Vec<u8>, EnvelopeError> {
         let mut bytes = decode(self.sealed)?;

@@ -22,7 +22,7 @@ pub(super) struct Poller {
 }
 
 /// The pauses between the polls of one process.
-struct Pace {
+struct PollPace {
     node: NodeId,
     interval: Duration,
     polls: u64,
@@ -46,11 +46,16 @@ pub(super) fn start(
         return;
     }
     while task.tasks.try_join_next().is_some() {}
-    let pace = Pace { node: broadcaster.poller.node.clone(), interval, polls: 0 };
+    let pace = PollPace { node: broadcaster.poller.node.clone(), interval, polls: 0 };
     task.tasks.spawn(poll(Arc::downgrade(broadcaster), runs.clone(), active_runs.clone(), pace));
 }
 
-async fn poll(broadcaster: Weak<Broadcaster>, runs: Arc<dyn RunStore>, active_runs: Arc<ActiveRuns>, mut pace: Pace) {
+async fn poll(
+    broadcaster: Weak<Broadcaster>,
+    runs: Arc<dyn RunStore>,
+    active_runs: Arc<ActiveRuns>,
+    mut pace: PollPace,
+) {
     let mut known: BTreeMap<RunId, RunPosition> = BTreeMap::new();
     let mut is_failing = false;
     loop {
@@ -92,7 +97,7 @@ impl Broadcaster {
     }
 }
 
-impl Pace {
+impl PollPace {
     /// The next pause: the interval, plus or minus a fifth. It depends on the node and the number of the poll and not
     /// on random numbers, so that it is reproducible.
     fn pause(&mut self) -> Duration {
@@ -119,7 +124,7 @@ mod tests {
     use super::*;
 
     fn pauses(node: &str) -> Vec<Duration> {
-        let mut pace = Pace { node: node.into(), interval: Duration::from_secs(1), polls: 0 };
+        let mut pace = PollPace { node: node.into(), interval: Duration::from_secs(1), polls: 0 };
         (0..100).map(|_| pace.pause()).collect()
     }
 

@@ -50,7 +50,7 @@ impl EventEncoder {
     }
 
     /// The events of the next entry that the client does not have. An earlier entry has no such events.
-    pub(super) fn tell(&mut self, recorded: &JournalEntry) -> VecDeque<RunEvent> {
+    pub(super) fn project(&mut self, recorded: &JournalEntry) -> VecDeque<RunEvent> {
         if recorded.seq != self.next {
             return VecDeque::new();
         }

@@ -100,7 +100,7 @@ impl Tail {
         while self.events.is_empty()
             && let Some(fact) = self.facts.pop_front()
         {
-            self.events = self.encoder.tell(&fact);
+            self.events = self.encoder.project(&fact);
         }
         let rests = self.until == Until::Idle && status == Status::Pending;
         Ok(self.events.is_empty() && (self.encoder.has_ended() || rests))
@@ -118,14 +118,14 @@ impl Tail {
             // Entries that were read are sent before the stream closes, so that a client does not reconnect for each
             // single one.
             if let Some(fact) = self.facts.pop_front() {
-                self.events = self.encoder.tell(&fact);
+                self.events = self.encoder.project(&fact);
                 continue;
             }
             if self.stopping.is_cancelled() {
                 self.state = State::Over;
                 return Ok(Some(StreamItem::Draining));
             }
-            self.hear();
+            self.receive_updates();
             if let Some(fact) = self.ahead.take() {
                 self.fill_up_to(fact).await?;
             } else if self.events.is_empty() {
@@ -139,7 +139,7 @@ impl Tail {
     }
 
     /// Takes the updates that have arrived, before anything is read: fragments are stored nowhere else.
-    fn hear(&mut self) {
+    fn receive_updates(&mut self) {
         let mut told = 0;
         while self.ahead.is_none()
             && let Poll::Ready(update) = self.watch.try_next()
@@ -165,7 +165,7 @@ impl Tail {
             Update::Delta(delta) => self.events.extend(self.encoder.fragment(delta)),
             Update::JournalEntry(fact) if fact.seq > self.encoder.next() => self.ahead = Some(fact),
             Update::JournalEntry(fact) => {
-                self.events.extend(self.encoder.tell(&fact));
+                self.events.extend(self.encoder.project(&fact));
                 // Later updates arrive as well, so nothing has to be read.
                 self.state = State::Listening;
             }

@@ -58,18 +58,18 @@ impl TenantRunner {
         told(of, &run, &journal, place.event).ok_or_else(missing)
     }
 
-    /// Decides an approval, and resumes the run in the background. `seen`: the digest of the call that the approver saw.
+    /// Decides an approval, and resumes the run in the background. `digest`: the digest of the call that the approver saw.
     /// Repeating the same decision has no further effect.
     pub async fn decide(
         &self,
         id: &str,
         decision: Decision,
-        seen: Option<&str>,
+        digest: Option<&str>,
         trace: Option<Trace>,
     ) -> Result<Approval, ServiceError> {
         let approval = self.approval(id).await?;
-        if seen.is_some_and(|seen| approval.digest().as_deref() != Some(seen)) {
-            let detail = "this is not the call that you saw (`seen`); read the approval again and decide again";
+        if digest.is_some_and(|digest| approval.digest().as_deref() != Some(digest)) {
+            let detail = "this is not the call that you saw (`digest`); read the approval again and decide again";
             return Err(ServiceError::lasting_conflict(detail));
         }
         if approval.is_open_for(&decision)?
@@ -184,7 +184,7 @@ impl Approval {
     /// Records a decision, and resumes the run.
     async fn decide(&self, decision: Decision, trace: Option<Trace>) -> Result<(), ServiceError> {
         let call = self.call().clone();
-        let answer = Answer::Decision { decision: Box::new(decision), seen: self.digest() };
+        let answer = Answer::Decision { decision: Box::new(decision), digest: self.digest() };
         let resume = Resume::default().with(call, answer).partial();
         // The run resumes in the background; the request does not wait for it.
         let place = |refusal: &ResumeError| {

@@ -21,9 +21,9 @@ pub struct InboxItem {
     pub session_id: SessionId,
     /// The length of the run's journal.
     pub version: u64,
-    /// The digest of the pending call. A decision with `--seen` is rejected once the pending call differs.
+    /// The digest of the pending call. A decision with `--digest` is rejected once the pending call differs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub seen: Option<String>,
+    pub digest: Option<String>,
     /// The context of the call.
     #[serde(flatten)]
     pub context: CallContext,
@@ -106,7 +106,7 @@ pub async fn inbox_of(runner: &AgentRunner, id: &RunId) -> Result<Vec<InboxItem>
         agent: started.spec.agent.clone(),
         session_id: started.session.clone(),
         version: run.length(),
-        seen: item.binding().map(|binding| binding.digest(id, item.call_id())),
+        digest: item.binding().map(|binding| binding.digest(id, item.call_id())),
         context: CallContext::of(&run, item.call_id()),
         item,
     });

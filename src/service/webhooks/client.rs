@@ -82,12 +82,12 @@ impl WebhookClient {
             .body(delivery.body.clone());
         match request.send().await {
             Ok(response) => AttemptOutcome::by(response).await,
-            Err(error) => AttemptOutcome::Nothing { error: self.said(error) },
+            Err(error) => AttemptOutcome::Nothing { error: self.without_address(error) },
         }
     }
 
     /// The error, without the address: it may hold a token, and readers of the error know it.
-    fn said(&self, error: reqwest::Error) -> String {
+    fn without_address(&self, error: reqwest::Error) -> String {
         if let Some(refused) = egress::refusal(&error) {
             return refused.to_string();
         }

@@ -47,13 +47,13 @@ pub struct Dispatcher {
 
 /// The open queues.
 #[derive(Default)]
-struct Lanes {
+struct EndpointQueues {
     tasks: JoinSet<()>,
-    open: HashMap<Id, Open>,
+    open: HashMap<Id, OpenEndpoint>,
 }
 
 /// An endpoint with an open queue.
-struct Open {
+struct OpenEndpoint {
     due: DueEndpoint,
     host: Option<String>,
 }
@@ -70,13 +70,13 @@ impl Service {
 
 impl Dispatcher {
     fn new(service: Service, outbound: WebhookConfig) -> Result<Self, String> {
-        let post = Arc::new(WebhookClient::new(outbound.egress, outbound.patience)?);
+        let post = Arc::new(WebhookClient::new(outbound.egress, outbound.timeout)?);
         Ok(Self { service, outbound, post })
     }
 
     /// Creates and sends deliveries until `stop` is cancelled; then waits for attempts in progress.
     pub async fn run(self, stop: CancellationToken) {
-        let mut lanes = Lanes::default();
+        let mut lanes = EndpointQueues::default();
         let mut swept: Option<Timestamp> = None;
         while !stop.is_cancelled() {
             let now = self.outbound.clock.now();
@@ -84,7 +84,7 @@ impl Dispatcher {
                 swept = Some(now);
                 self.forget(now).await;
             }
-            let has_more = self.tell_some().await.unwrap_or_else(|error| {
+            let has_more = self.announce_batch().await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "failed to read unannounced runs; retrying");
                 false
             });
@@ -107,8 +107,8 @@ impl Dispatcher {
     }
 
     /// Announces a few runs; returns whether there are more.
-    async fn tell_some(&self) -> Result<bool, StoreError> {
-        let untold = self.outbound.store.untold(TOGETHER).await?;
+    async fn announce_batch(&self) -> Result<bool, StoreError> {
+        let untold = self.outbound.store.unannounced(TOGETHER).await?;
         if untold.is_empty() {
             return Ok(false);
         }
@@ -158,7 +158,7 @@ impl Dispatcher {
         listening.flat_map(|endpoint| news.items.iter().filter_map(move |item| item.to(endpoint, run, now))).collect()
     }
 
-    async fn open_lanes(&self, lanes: &mut Lanes, stop: &CancellationToken) -> Result<(), StoreError> {
+    async fn open_lanes(&self, lanes: &mut EndpointQueues, stop: &CancellationToken) -> Result<(), StoreError> {
         let due = self.outbound.store.due(self.outbound.clock.now()).await?;
         if due.is_empty() {
             return Ok(());
@@ -172,7 +172,7 @@ impl Dispatcher {
                 let (outbound, post, stop) = (self.outbound.clone(), self.post.clone(), stop.clone());
                 let lane = EndpointQueue { outbound, post, endpoint: due.id.clone(), stop };
                 let task = lanes.tasks.spawn(lane.run());
-                lanes.open.insert(task.id(), Open { due, host });
+                lanes.open.insert(task.id(), OpenEndpoint { due, host });
             }
         }
         Ok(())
@@ -186,7 +186,7 @@ impl Dispatcher {
     }
 }
 
-impl Lanes {
+impl EndpointQueues {
     /// Whether another queue may open: one per endpoint, and bounded numbers per tenant and per host.
     fn have_room_for(&self, due: &DueEndpoint, host: Option<&str>) -> bool {
         let of_tenant = self.open.values().filter(|open| open.due.tenant == due.tenant).count();
@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_tenant_has_all_lanes_and_no_endpoint_has_two() {
-        let mut lanes = Lanes::default();
+        let mut lanes = EndpointQueues::default();
         let due = |tenant: &str, number: usize| DueEndpoint {
             id: format!("we_{tenant}_{number}").into(),
             tenant: tenant.into(),
@@ -231,7 +231,7 @@ mod tests {
             let due = due("acme", number);
             if lanes.have_room_for(&due, None) {
                 opened += 1;
-                lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), Open { due, host: None });
+                lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), OpenEndpoint { due, host: None });
             }
         }
         assert_eq!(opened, LANES_OF_ONE);
@@ -241,14 +241,14 @@ mod tests {
 
     #[tokio::test]
     async fn no_host_is_sent_to_over_more_than_a_few_lanes() {
-        let mut lanes = Lanes::default();
+        let mut lanes = EndpointQueues::default();
         let due =
             |number: usize| DueEndpoint { id: format!("we_{number}").into(), tenant: format!("t{number}").into() };
         let example = host("https://EXAMPLE.com:8443/a");
         assert_eq!(example, host("https://example.com/b"));
         for number in 0..LANES_TO_ONE_HOST {
             assert!(lanes.have_room_for(&due(number), example.as_deref()));
-            let open = Open { due: due(number), host: example.clone() };
+            let open = OpenEndpoint { due: due(number), host: example.clone() };
             lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), open);
         }
         assert!(!lanes.have_room_for(&due(LANES), example.as_deref()));

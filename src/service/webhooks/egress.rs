@@ -27,13 +27,13 @@ pub struct WebhookEgress {
 /// A destination that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Refused(String);
+pub(super) struct DestinationRejection(String);
 
 impl WebhookEgress {
     /// The URL, if it is allowed as far as its text shows, without resolving its name.
-    pub(super) fn check(&self, url: &str) -> Result<Url, Refused> {
-        let url = Url::parse(url).map_err(|error| Refused(format!("this is not a URL: {error}")))?;
-        let host = url.host_str().map(plain).ok_or_else(|| Refused("the URL has no host".to_owned()))?;
+    pub(super) fn check(&self, url: &str) -> Result<Url, DestinationRejection> {
+        let url = Url::parse(url).map_err(|error| DestinationRejection(format!("this is not a URL: {error}")))?;
+        let host = url.host_str().map(plain).ok_or_else(|| DestinationRejection("the URL has no host".to_owned()))?;
         let literal: Option<IpAddr> = host.parse().ok();
         let is_here = host == "localhost"
             || host.ends_with(".localhost")
@@ -41,10 +41,12 @@ impl WebhookEgress {
         match url.scheme() {
             "https" => {}
             "http" if self.http || (self.loopback && is_here) => {}
-            _ => return Err(Refused("webhook URLs must begin with `https://`".to_owned())),
+            _ => return Err(DestinationRejection("webhook URLs must begin with `https://`".to_owned())),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refused("leave name and password out of the URL; messages are signed instead".to_owned()));
+            return Err(DestinationRejection(
+                "leave name and password out of the URL; messages are signed instead".to_owned(),
+            ));
         }
         match literal {
             Some(address) => self.admit(&host, vec![address]).map(|_| url),
@@ -53,7 +55,7 @@ impl WebhookEgress {
     }
 
     /// The allowed addresses of a host; at least one.
-    fn admit(&self, host: &str, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, Refused> {
+    fn admit(&self, host: &str, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, DestinationRejection> {
         let first = addresses.first().copied();
         addresses.retain(|address| match place(*address) {
             AddressClass::Public => true,
@@ -64,9 +66,9 @@ impl WebhookEgress {
         match (addresses.is_empty(), first) {
             (false, _) | (true, None) => Ok(addresses),
             // The error does not contain the address: a tenant must not learn the addresses of the operator's network.
-            (true, Some(_)) => {
-                Err(Refused(format!("`{host}` is not on the public internet; webhooks are not sent there")))
-            }
+            (true, Some(_)) => Err(DestinationRejection(format!(
+                "`{host}` is not on the public internet; webhooks are not sent there"
+            ))),
         }
     }
 }
@@ -109,10 +111,10 @@ impl Resolve for System {
 }
 
 /// The refusal that caused an error of the HTTP client, if it was one.
-pub(super) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
+pub(super) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e DestinationRejection> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if let Some(refused) = error.downcast_ref::<Refused>() {
+        if let Some(refused) = error.downcast_ref::<DestinationRejection>() {
             return Some(refused);
         }
         cause = error.source();

@@ -68,7 +68,7 @@ impl EndpointQueue {
         }
         let WebhookConfig { store, clock, .. } = &self.outbound;
         let now = clock.now();
-        let until = now.saturating_add(self.outbound.patience.saturating_add(MARGIN)).unwrap_or(now);
+        let until = now.saturating_add(self.outbound.timeout.saturating_add(MARGIN)).unwrap_or(now);
         let taken = store.take(&self.endpoint, now, until, room).await?;
         if taken.is_empty() {
             return Ok(Vec::new());

@@ -36,7 +36,8 @@ impl RunNotifications {
     pub(super) fn of(id: &RunId, journal: &[JournalEntry], told: u64) -> Result<Self, InvalidEvent> {
         let Some(first) = journal.first() else { return Ok(Self::default()) };
         let Some(mut run) = Run::replay_recorded([first])? else { return Ok(Self::default()) };
-        let mut story = Story { id, news: Self { items: Vec::new(), up_to: told }, told, asked: told, waits: None };
+        let mut story =
+            JournalScan { id, news: Self { items: Vec::new(), up_to: told }, told, asked: told, waits: None };
         // Facts that a fork copied happened to the original run.
         let copied = match &run.started().trigger {
             Trigger::Manual => 0,
@@ -62,7 +63,7 @@ impl RunNotifications {
 }
 
 /// The state while a journal is read.
-struct Story<'a> {
+struct JournalScan<'a> {
     id: &'a RunId,
     news: RunNotifications,
     /// Up to where pending states were announced.
@@ -73,7 +74,7 @@ struct Story<'a> {
     waits: Option<u64>,
 }
 
-impl Story<'_> {
+impl JournalScan<'_> {
     /// The run is pending here, for items requested from `since` on.
     fn rests(&mut self, run: &Run, since: u64) {
         let at = run.clock().unwrap_or(Timestamp::UNIX_EPOCH);
@@ -128,7 +129,7 @@ impl Item {
     /// The delivery of the event to an endpoint, due at once; `None` if the endpoint did not exist yet or does not
     /// receive such events.
     pub(super) fn to(&self, endpoint: &WebhookEndpoint, run: &RunId, now: Timestamp) -> Option<WebhookDelivery> {
-        if !endpoint.hears(self.kind) || self.at < endpoint.created_at {
+        if !endpoint.subscribes_to(self.kind) || self.at < endpoint.created_at {
             return None;
         }
         let name = format!("{}\n{run}\n{}\n{}", endpoint.id, self.position, self.kind.as_str());

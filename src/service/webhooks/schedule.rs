@@ -7,7 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::client::AttemptOutcome;
 use crate::core::id::MessageId;
-use crate::ports::{Attempt, DeliveryState, Disabled, EndpointHealth, Settled, WebhookDelivery, WebhookEndpoint};
+use crate::ports::{
+    Attempt, DeliveryResult, DeliveryState, Disabled, EndpointHealth, WebhookDelivery, WebhookEndpoint,
+};
 
 const SECOND: u64 = 1;
 const MINUTE: u64 = 60 * SECOND;
@@ -32,7 +34,7 @@ pub(super) fn settled(
     began: Timestamp,
     took: Duration,
     answered: AttemptOutcome,
-) -> Settled {
+) -> DeliveryResult {
     let taken_until = delivery.due_at().unwrap_or(began);
     let now = later(began, took);
     delivery.tries += 1;
@@ -65,7 +67,7 @@ pub(super) fn settled(
             }
         },
     };
-    Settled { delivery, taken_until, standing }
+    DeliveryResult { delivery, taken_until, standing }
 }
 
 /// The pause after that many attempts; `None` after the last. A jitter of a fifth spreads retries of messages that

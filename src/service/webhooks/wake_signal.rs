@@ -28,7 +28,7 @@ impl WebhookWakeSignal {
 impl EventSink for WebhookWakeSignal {
     fn observe(&self, _run: &RunId, _update: &Update) {}
 
-    fn wrote_at_rest(&self, _run: &RunId, _history: &[JournalEntry], _facts: &[JournalEntry]) {
+    fn wrote_idle(&self, _run: &RunId, _history: &[JournalEntry], _facts: &[JournalEntry]) {
         self.wake();
     }
 
@@ -49,7 +49,7 @@ mod tests {
         assert_eq!(wake.woken().now_or_never(), None);
         wake.released(&run, Timestamp::UNIX_EPOCH);
         assert_eq!(wake.woken().now_or_never(), Some(()));
-        wake.wrote_at_rest(&run, &[], &[]);
+        wake.wrote_idle(&run, &[], &[]);
         assert_eq!(wake.woken().now_or_never(), Some(()));
     }
 }

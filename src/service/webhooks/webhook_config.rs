@@ -24,7 +24,7 @@ pub struct WebhookConfig {
     pub(super) wake: WebhookWakeSignal,
     pub(super) egress: WebhookEgress,
     pub(super) look_every: Duration,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// A webhook endpoint of the operator's configuration. Its address may be anywhere.
@@ -79,7 +79,7 @@ impl WebhookConfig {
             wake: WebhookWakeSignal::default(),
             egress: WebhookEgress::default(),
             look_every: Duration::from_secs(2),
-            patience: PATIENCE,
+            timeout: PATIENCE,
         }
     }
 
@@ -109,8 +109,8 @@ impl WebhookConfig {
 
     /// Sets the timeout of an attempt, from the name lookup to the end of the response. Default: 15 seconds.
     #[must_use]
-    pub fn patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Replaces the endpoints of the previous configuration with those of this one. Messages in progress still go to

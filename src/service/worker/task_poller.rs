@@ -13,7 +13,7 @@ use super::pause;
 use crate::core::id::RunId;
 use crate::core::run::Status;
 use crate::ports::{PendingKind, RunFilter};
-use crate::runner::{Polled, RunnerError};
+use crate::runner::{PollOutcome, RunnerError};
 use crate::service::every_run::every_run;
 use crate::service::shared::Service;
 
@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const LATER: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(service: Service) {
-    let mut rounds = Rounds::default();
+    let mut rounds = PollSchedule::default();
     loop {
         match waiting(&service).await {
             Ok(runs) => rounds.look_at(runs),
@@ -50,7 +50,7 @@ pub(super) async fn run(service: Service) {
 
 /// The polls that are due, and those in progress.
 #[derive(Default)]
-struct Rounds {
+struct PollSchedule {
     /// When each run that was polled is due again. An unknown run is due at once; after a restart that is each of them.
     due: BTreeMap<RunId, Instant>,
     /// Runs to poll as soon as there is room.
@@ -60,7 +60,7 @@ struct Rounds {
     under_way: FuturesUnordered<BoxFuture<'static, (RunId, Option<Instant>)>>,
 }
 
-impl Rounds {
+impl PollSchedule {
     /// Schedules all runs that wait for tasks.
     fn look_at(&mut self, runs: Vec<RunId>) {
         let now = Instant::now();
@@ -109,8 +109,10 @@ impl Rounds {
 /// Polls the servers of a run, and returns when to poll it again.
 async fn poll(service: Service, run: RunId) -> (RunId, Option<Instant>) {
     let again = match service.runner().poll_tasks(&run).await {
-        Ok(Polled::StillWaits { again_in, .. }) => Some(Instant::now() + again_in),
-        Ok(Polled::GoesOn(_) | Polled::NoTasks(_)) | Err(RunnerError::NoSuchRun(_) | RunnerError::Closed) => None,
+        Ok(PollOutcome::StillWaits { again_in, .. }) => Some(Instant::now() + again_in),
+        Ok(PollOutcome::GoesOn(_) | PollOutcome::NoTasks(_)) | Err(RunnerError::NoSuchRun(_) | RunnerError::Closed) => {
+            None
+        }
         Err(error) => {
             service.runner().report_undriven(&run, &error).await;
             Some(Instant::now() + LATER)

@@ -12,23 +12,23 @@ use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreErro
 #[async_trait]
 impl AccessKeys for MemoryStore {
     async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
-        self.kept().keys.insert(*hash, key.clone());
+        self.contents().keys.insert(*hash, key.clone());
         Ok(())
     }
 
     async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError> {
-        Ok(self.kept().keys.get(hash).cloned())
+        Ok(self.contents().keys.get(hash).cloned())
     }
 
     async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
-        let kept = self.kept();
+        let kept = self.contents();
         let after = filter.after.as_ref().map(|after| kept.keys.values().find(|key| key.id == *after));
         let admitted = kept.keys.values().filter(|key| filter.admits(key));
         Ok(page(admitted, after, filter.limit, |key| Reverse((key.created_at, &key.id))))
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         Ok(kept.keys.values_mut().find(|known| known.id == *key).map(|known| {
             known.revoked.get_or_insert_with(|| revoked.clone());
             known.clone()
@@ -36,7 +36,7 @@ impl AccessKeys for MemoryStore {
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         if let Some(known) = kept.keys.values_mut().find(|known| known.id == *key) {
             known.used_at = known.used_at.max(Some(at));
         }

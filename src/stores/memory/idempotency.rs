@@ -12,12 +12,12 @@ pub(super) type RequestKey = (Tenant, String, String);
 
 /// A request and the time its record expires.
 #[derive(Debug)]
-pub(super) struct Noted {
+pub(super) struct StoredRequest {
     begun: IdempotencyRecord,
     expires_at: Timestamp,
 }
 
-impl Noted {
+impl StoredRequest {
     /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
     pub(super) fn forget_answer(&mut self, run: &RunId) {
         if matches!(&self.begun.fate, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
@@ -33,19 +33,19 @@ fn place(asked: &IdempotentRequest) -> RequestKey {
 #[async_trait]
 impl IdempotencyStore for MemoryStore {
     async fn begin(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         kept.replies.retain(|_, noted| now < noted.expires_at);
         if let Some(noted) = kept.replies.get(&place(asked)) {
             return Ok(Some(noted.begun.clone()));
         }
         let fate = RequestState::UnderWay { held_until: asked.held_until };
         let begun = IdempotencyRecord { fingerprint: asked.fingerprint.clone(), run: asked.run.clone(), fate };
-        kept.replies.insert(place(asked), Noted { begun, expires_at: asked.expires_at });
+        kept.replies.insert(place(asked), StoredRequest { begun, expires_at: asked.expires_at });
         Ok(None)
     }
 
     async fn prolong(&self, asked: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
-        if let Some(noted) = self.kept().replies.get_mut(&place(asked))
+        if let Some(noted) = self.contents().replies.get_mut(&place(asked))
             && let RequestState::UnderWay { held_until } = &mut noted.begun.fate
         {
             *held_until = until.max(*held_until);
@@ -54,7 +54,7 @@ impl IdempotencyStore for MemoryStore {
     }
 
     async fn take_over(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         let fate = kept.replies.get_mut(&place(asked)).map(|noted| &mut noted.begun.fate);
         let Some(RequestState::UnderWay { held_until }) = fate else { return Ok(false) };
         let is_free = *held_until <= now;
@@ -65,14 +65,14 @@ impl IdempotencyStore for MemoryStore {
     }
 
     async fn settle(&self, asked: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
-        if let Some(noted) = self.kept().replies.get_mut(&place(asked)) {
+        if let Some(noted) = self.contents().replies.get_mut(&place(asked)) {
             noted.begun.fate = fate.clone();
         }
         Ok(())
     }
 
     async fn forget(&self, asked: &IdempotentRequest) -> Result<(), StoreError> {
-        self.kept().replies.remove(&place(asked));
+        self.contents().replies.remove(&place(asked));
         Ok(())
     }
 }

@@ -9,9 +9,9 @@ use super::{MemoryStore, page};
 use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
 use crate::core::run::Status;
 use crate::ports::{
-    Announcement, DeliveryFilter, DeliveryState, DueEndpoint, EndpointFilter, EndpointHealth, EndpointSaved, RunRow,
-    Settled, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints,
-    WebhookOutbox,
+    Announcement, DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointFilter, EndpointHealth,
+    EndpointSaved, RunRow, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint,
+    WebhookEndpoints, WebhookOutbox,
 };
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct WebhookContents {
 #[async_trait]
 impl WebhookEndpoints for MemoryStore {
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<EndpointSaved, StoreError> {
-        let mut kept = self.kept();
+        let mut kept = self.contents();
         let known = kept.webhooks.endpoints.get(&endpoint.id);
         let revision = known.map_or(0, |known| known.revision);
         if revision != endpoint.revision {
@@ -49,18 +49,18 @@ impl WebhookEndpoints for MemoryStore {
     }
 
     async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError> {
-        let endpoints = &self.kept().webhooks.endpoints;
+        let endpoints = &self.contents().webhooks.endpoints;
         let after = filter.after.as_ref().map(|after| endpoints.get(after));
         let admitted = endpoints.values().filter(|endpoint| filter.admits(endpoint));
         Ok(page(admitted, after, filter.limit, |endpoint| (endpoint.created_at, &endpoint.id)))
     }
 
     async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError> {
-        Ok(self.kept().webhooks.remove(endpoint))
+        Ok(self.contents().webhooks.remove(endpoint))
     }
 
     async fn configure(&self, endpoints: &[WebhookEndpoint]) -> Result<(), StoreError> {
-        let kept = &mut self.kept().webhooks;
+        let kept = &mut self.contents().webhooks;
         let named: BTreeSet<&EndpointId> = endpoints.iter().map(|endpoint| &endpoint.id).collect();
         let configured = kept.endpoints.values().filter(|known| known.configured && !named.contains(&known.id));
         for gone in configured.map(|known| known.id.clone()).collect::<Vec<_>>() {
@@ -79,8 +79,8 @@ impl WebhookEndpoints for MemoryStore {
 
 #[async_trait]
 impl WebhookOutbox for MemoryStore {
-    async fn untold(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
-        let mut kept = self.kept();
+    async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
+        let mut kept = self.contents();
         let super::Contents { runs, webhooks, .. } = &mut *kept;
         let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
         let (mut untold, mut settled) = (Vec::new(), Vec::new());
@@ -102,7 +102,7 @@ impl WebhookOutbox for MemoryStore {
     }
 
     async fn announce(&self, told: Announcement) -> Result<(), StoreError> {
-        let kept = &mut self.kept().webhooks;
+        let kept = &mut self.contents().webhooks;
         for delivery in told.deliveries {
             if kept.endpoints.contains_key(&delivery.endpoint) {
                 kept.deliveries.entry(delivery.id.clone()).or_insert(delivery);
@@ -114,7 +114,7 @@ impl WebhookOutbox for MemoryStore {
     }
 
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let kept = &mut self.kept().webhooks;
+        let kept = &mut self.contents().webhooks;
         let there = kept.deliveries.len();
         kept.deliveries.retain(|_, delivery| delivery.created_at >= before);
         Ok(there.saturating_sub(kept.deliveries.len()) as u64)
@@ -124,7 +124,7 @@ impl WebhookOutbox for MemoryStore {
 #[async_trait]
 impl WebhookDeliveries for MemoryStore {
     async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError> {
-        let kept = &mut self.kept().webhooks;
+        let kept = &mut self.contents().webhooks;
         if !kept.endpoints.contains_key(&delivery.endpoint) {
             return Ok(false);
         }
@@ -133,7 +133,7 @@ impl WebhookDeliveries for MemoryStore {
     }
 
     async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
-        let kept = &self.kept().webhooks;
+        let kept = &self.contents().webhooks;
         let mut longest: BTreeMap<&EndpointId, Timestamp> = BTreeMap::new();
         for delivery in kept.deliveries.values() {
             if let Some(due_at) = delivery.due_at().filter(|due_at| *due_at <= now) {
@@ -155,7 +155,7 @@ impl WebhookDeliveries for MemoryStore {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<WebhookDelivery>, StoreError> {
-        let kept = &mut self.kept().webhooks;
+        let kept = &mut self.contents().webhooks;
         if kept.endpoints.get(endpoint).is_none_or(|known| known.disabled.is_some()) {
             return Ok(Vec::new());
         }
@@ -169,9 +169,9 @@ impl WebhookDeliveries for MemoryStore {
         Ok(taken.collect())
     }
 
-    async fn settle(&self, settled: &Settled) -> Result<(), StoreError> {
-        let kept = &mut self.kept().webhooks;
-        let Settled { delivery, taken_until, standing } = settled;
+    async fn settle(&self, settled: &DeliveryResult) -> Result<(), StoreError> {
+        let kept = &mut self.contents().webhooks;
+        let DeliveryResult { delivery, taken_until, standing } = settled;
         match kept.deliveries.get_mut(&delivery.id) {
             Some(known) if known.due_at() == Some(*taken_until) => *known = delivery.clone(),
             Some(_) | None => return Ok(()),
@@ -195,7 +195,7 @@ impl WebhookDeliveries for MemoryStore {
     }
 
     async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<WebhookDelivery>, StoreError> {
-        let kept = &self.kept().webhooks;
+        let kept = &self.contents().webhooks;
         let place = |delivery: &WebhookDelivery| (delivery.created_at, delivery.id.clone());
         let after = match &filter.after {
             None => None,

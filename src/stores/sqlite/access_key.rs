@@ -23,7 +23,7 @@ type Row = (String, Option<String>, Option<String>);
 #[async_trait]
 impl AccessKeys for SqliteStore {
     async fn put_key(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
-        self.writer.make(Putting { hash: *hash, key: key.clone() }).await
+        self.writer.make(PutKey { hash: *hash, key: key.clone() }).await
     }
 
     async fn by_hash(&self, hash: &KeyHash) -> Result<Option<AccessKey>, StoreError> {
@@ -38,11 +38,11 @@ impl AccessKeys for SqliteStore {
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
-        self.writer.make(Revoking { key: key.clone(), revoked: revoked.clone() }).await?.map(read).transpose()
+        self.writer.make(RevokeKey { key: key.clone(), revoked: revoked.clone() }).await?.map(read).transpose()
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
-        self.writer.make(Touching { key: key.clone(), at }).await
+        self.writer.make(TouchKey { key: key.clone(), at }).await
     }
 }
 
@@ -75,13 +75,13 @@ fn read((body, used_at, revoked): Row) -> Result<AccessKey, StoreError> {
     Ok(AccessKey { used_at, revoked: revoked.map_err(|error| unreadable(error.to_string()))?, ..key })
 }
 
-struct Putting {
+struct PutKey {
     hash: KeyHash,
     key: AccessKey,
 }
 
 #[async_trait]
-impl Write for Putting {
+impl Write for PutKey {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
@@ -93,13 +93,13 @@ impl Write for Putting {
     }
 }
 
-struct Revoking {
+struct RevokeKey {
     key: KeyId,
     revoked: Revoked,
 }
 
 #[async_trait]
-impl Write for Revoking {
+impl Write for RevokeKey {
     type Answer = Option<Row>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
@@ -108,13 +108,13 @@ impl Write for Revoking {
     }
 }
 
-struct Touching {
+struct TouchKey {
     key: KeyId,
     at: Timestamp,
 }
 
 #[async_trait]
-impl Write for Touching {
+impl Write for TouchKey {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {

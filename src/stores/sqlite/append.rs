@@ -36,13 +36,13 @@ const ADVANCE: &str = concat!(
 const RECORD: &str = "INSERT INTO journal (run, seq, at, commit_id, event) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 /// An append with its events as JSON, and an id that identifies a second attempt at the same append.
-pub(super) struct Appending {
+pub(super) struct AppendEvents {
     append: Append,
     events: Vec<String>,
     commit: Uuid,
 }
 
-impl Appending {
+impl AppendEvents {
     /// Serializes the events. The caller does this, because the writing task is the bottleneck.
     pub(super) fn new(append: Append) -> Result<Self, StoreError> {
         let json = append.events.iter().map(|recorded| serde_json::to_string(&recorded.event));
@@ -142,7 +142,7 @@ impl Appending {
 }
 
 #[async_trait]
-impl Write for Appending {
+impl Write for AppendEvents {
     type Answer = Result<(), AppendError>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Self::Answer, sqlx::Error> {

@@ -24,14 +24,14 @@ pub(super) const GET: &str = "SELECT media_type, bytes FROM blob WHERE sha256 = 
 pub(super) const DESCRIBE: &str = "SELECT media_type, length(bytes) FROM blob WHERE sha256 = ?1";
 
 /// A blob that a run adds.
-pub(super) struct Putting {
+pub(super) struct PutBlob {
     pub(super) run: RunId,
     pub(super) handle: BlobHandle,
     pub(super) blob: Blob,
 }
 
 #[async_trait]
-impl Write for Putting {
+impl Write for PutBlob {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
@@ -47,13 +47,13 @@ impl Write for Putting {
 }
 
 /// Existing blobs that another run starts to use.
-pub(super) struct Sharing {
+pub(super) struct ShareBlobs {
     pub(super) run: RunId,
     pub(super) handles: Vec<BlobHandle>,
 }
 
 #[async_trait]
-impl Write for Sharing {
+impl Write for ShareBlobs {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
@@ -65,12 +65,12 @@ impl Write for Sharing {
 }
 
 /// A run that releases all its blobs.
-pub(super) struct Forgetting {
+pub(super) struct ReleaseBlobs {
     pub(super) run: RunId,
 }
 
 #[async_trait]
-impl Write for Forgetting {
+impl Write for ReleaseBlobs {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {

@@ -8,7 +8,7 @@ use sqlx::sqlite::{Sqlite, SqliteConnection, SqlitePool};
 use super::page::{self, Order};
 use super::writer::Write;
 use crate::core::id::GrantId;
-use crate::ports::{Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
+use crate::ports::{Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
 
 const GRANT: &str =
     "INSERT INTO standing_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
@@ -26,13 +26,17 @@ pub(super) const NAMED: &str =
 pub(super) type Row = (String, Option<String>);
 
 /// The revocation of a grant.
-pub(super) struct Revoking {
+pub(super) struct RevokeGrant {
     pub(super) grant: GrantId,
     pub(super) revoked: Revoked,
 }
 
 /// The active grants of a tenant for any of these definitions, in this conversation or in all.
-pub(super) async fn covering(db: &SqlitePool, asker: &Asker, tools: &[Guarded]) -> Result<Vec<Row>, sqlx::Error> {
+pub(super) async fn covering(
+    db: &SqlitePool,
+    asker: &GrantContext,
+    tools: &[GuardedTool],
+) -> Result<Vec<Row>, sqlx::Error> {
     let mut asked: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
     asked.sort_unstable();
     asked.dedup();
@@ -109,7 +113,7 @@ impl Write for Grant {
 }
 
 #[async_trait]
-impl Write for Revoking {
+impl Write for RevokeGrant {
     type Answer = Vec<Row>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Vec<Row>, sqlx::Error> {

@@ -31,7 +31,7 @@ type Row = (String, Option<String>, Option<i64>, Option<String>, Option<Vec<u8>>
 #[async_trait]
 impl IdempotencyStore for SqliteStore {
     async fn begin(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<Option<IdempotencyRecord>, StoreError> {
-        self.writer.make(Beginning { asked: asked.clone(), now }).await?.map(read).transpose()
+        self.writer.make(BeginRequest { asked: asked.clone(), now }).await?.map(read).transpose()
     }
 
     async fn prolong(&self, asked: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
@@ -54,17 +54,17 @@ impl IdempotencyStore for SqliteStore {
 impl SqliteStore {
     /// Whether the record existed.
     async fn change(&self, asked: &IdempotentRequest, change: Change) -> Result<bool, StoreError> {
-        self.writer.make(Changing { asked: asked.clone(), change }).await
+        self.writer.make(UpdateRequest { asked: asked.clone(), change }).await
     }
 }
 
-struct Beginning {
+struct BeginRequest {
     asked: IdempotentRequest,
     now: Timestamp,
 }
 
 #[async_trait]
-impl Write for Beginning {
+impl Write for BeginRequest {
     type Answer = Option<Row>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
@@ -81,7 +81,7 @@ impl Write for Beginning {
     }
 }
 
-struct Changing {
+struct UpdateRequest {
     asked: IdempotentRequest,
     change: Change,
 }
@@ -94,7 +94,7 @@ enum Change {
 }
 
 #[async_trait]
-impl Write for Changing {
+impl Write for UpdateRequest {
     type Answer = bool;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {

@@ -34,21 +34,21 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
-use self::append::Appending;
-use self::blob::{Forgetting, Putting, Sharing};
+use self::append::AppendEvents;
+use self::blob::{PutBlob, ReleaseBlobs, ShareBlobs};
 use self::claim::Renewal;
 use self::fault::fault;
-use self::grant::Revoking;
+use self::grant::RevokeGrant;
 use self::health::WriteHealth;
-use self::purge::Purging;
+use self::purge::PurgeRun;
 use self::writer::Writer;
 use super::wellformed;
 use crate::core::blob::BlobHandle;
 use crate::core::id::{GrantId, NodeId, RunId};
-use crate::core::run::{Granted, JournalEntry};
+use crate::core::run::{JournalEntry, ToolGrant};
 use crate::ports::{
-    Append, AppendError, ApprovalCache, Asker, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantFilter,
-    Guarded, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
+    GuardedTool, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
 };
 
 /// Journals, grants and blobs in one SQLite file.
@@ -105,7 +105,7 @@ impl SqliteStore {
 impl RunStore for SqliteStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         wellformed::check(&append)?;
-        self.writer.make(Appending::new(append)?).await?
+        self.writer.make(AppendEvents::new(append)?).await?
     }
 
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
@@ -132,7 +132,7 @@ impl RunStore for SqliteStore {
     }
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
-        match self.writer.make(Purging { run: run.clone(), at, now }).await? {
+        match self.writer.make(PurgeRun { run: run.clone(), at, now }).await? {
             Some(since) => Ok(Purged::Since(read::time(run, &since)?)),
             None => Ok(Purged::No),
         }
@@ -160,16 +160,16 @@ impl RunStore for SqliteStore {
 impl BlobStore for SqliteStore {
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
         let handle = blob.handle()?;
-        self.writer.make(Putting { run: run.clone(), handle, blob }).await?;
+        self.writer.make(PutBlob { run: run.clone(), handle, blob }).await?;
         Ok(handle)
     }
 
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
-        self.writer.make(Sharing { run: run.clone(), handles: handles.to_vec() }).await
+        self.writer.make(ShareBlobs { run: run.clone(), handles: handles.to_vec() }).await
     }
 
     async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
-        self.writer.make(Forgetting { run: run.clone() }).await
+        self.writer.make(ReleaseBlobs { run: run.clone() }).await
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
@@ -183,7 +183,12 @@ impl BlobStore for SqliteStore {
 
 #[async_trait]
 impl ApprovalCache for SqliteStore {
-    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+    async fn granted(
+        &self,
+        asker: &GrantContext,
+        tools: &[GuardedTool],
+        now: Timestamp,
+    ) -> Result<Vec<ToolGrant>, StoreError> {
         let found = grant::covering(&self.lookups, asker, tools).await.map_err(|error| self.fault(error))?;
         let mut granted = Vec::new();
         for grant in grant::read(found)?.iter().filter(|grant| grant.holds(now) && grant.is_of(asker)) {
@@ -210,7 +215,7 @@ impl ApprovalCache for SqliteStore {
     }
 
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
-        let row = self.writer.make(Revoking { grant: grant.clone(), revoked: revoked.clone() }).await?;
+        let row = self.writer.make(RevokeGrant { grant: grant.clone(), revoked: revoked.clone() }).await?;
         Ok(grant::read(row)?.pop())
     }
 }

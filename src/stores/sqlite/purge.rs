@@ -18,14 +18,14 @@ pub(super) const UNQUOTE: &str = "UPDATE reply SET head = NULL, body = NULL WHER
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
 /// A run whose content is deleted if the run has ended and its journal has exactly this length.
-pub(super) struct Purging {
+pub(super) struct PurgeRun {
     pub(super) run: RunId,
     pub(super) at: u64,
     pub(super) now: Timestamp,
 }
 
 #[async_trait]
-impl Write for Purging {
+impl Write for PurgeRun {
     /// The time of the deletion.
     type Answer = Option<String>;
 

@@ -153,8 +153,8 @@ async fn a_second_attempt_at_a_committed_append_changes_nothing() {
     let directory = TempDir::new().unwrap();
     let mut db = open::connect_and_migrate(&impatient(&directory)).await.unwrap();
     for at in 0..2 {
-        let this = Appending::new(append("run_a", at, 10)).unwrap();
-        let rival = Appending::new(append("run_a", at, 10)).unwrap();
+        let this = AppendEvents::new(append("run_a", at, 10)).unwrap();
+        let rival = AppendEvents::new(append("run_a", at, 10)).unwrap();
         assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
         assert_eq!(this.apply(&mut db).await.unwrap(), Ok(()));
         assert_eq!(rival.apply(&mut db).await.unwrap(), Err(AppendError::Conflict { length: at + 1 }));

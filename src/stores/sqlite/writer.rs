@@ -117,7 +117,7 @@ struct Session {
 }
 
 /// The point at which a transaction failed.
-enum Halt {
+enum TransactionError {
     /// It could not begin.
     AtTheDoor(sqlx::Error),
     /// One of its changes, or the commit, failed.
@@ -128,9 +128,11 @@ impl Session {
     async fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
         match self.commit(&mut batch).await {
             // An append that does not fit must not fail the others.
-            Err(Halt::Inside(_)) if batch.len() > 1 => self.write_one_by_one(batch).await,
+            Err(TransactionError::Inside(_)) if batch.len() > 1 => self.write_one_by_one(batch).await,
             Ok(()) => settle(batch, Ok(())),
-            Err(Halt::AtTheDoor(error) | Halt::Inside(error)) => settle(batch, Err(self.fault(&error))),
+            Err(TransactionError::AtTheDoor(error) | TransactionError::Inside(error)) => {
+                settle(batch, Err(self.fault(&error)))
+            }
         }
     }
 
@@ -139,8 +141,8 @@ impl Session {
         while let Some(mut job) = batch.next() {
             match self.commit(slice::from_mut(&mut job)).await {
                 Ok(()) => job.settle(Ok(())),
-                Err(Halt::Inside(error)) => job.settle(Err(self.fault(&error))),
-                Err(Halt::AtTheDoor(error)) => {
+                Err(TransactionError::Inside(error)) => job.settle(Err(self.fault(&error))),
+                Err(TransactionError::AtTheDoor(error)) => {
                     // The remaining jobs would wait as long and fail the same way.
                     let fault = self.fault(&error);
                     job.settle(Err(fault.clone()));
@@ -150,10 +152,10 @@ impl Session {
         }
     }
 
-    async fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Halt> {
+    async fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), TransactionError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.options.connect().await.map_err(|error| self.halted(Halt::AtTheDoor(error)))?,
+            None => self.options.connect().await.map_err(|error| self.halted(TransactionError::AtTheDoor(error)))?,
         };
         match transact(&mut connection, batch).await {
             Ok(()) => {
@@ -169,8 +171,8 @@ impl Session {
     }
 
     /// Records a failure of the file: the next write fails as well.
-    fn halted(&self, halt: Halt) -> Halt {
-        let (Halt::AtTheDoor(error) | Halt::Inside(error)) = &halt;
+    fn halted(&self, halt: TransactionError) -> TransactionError {
+        let (TransactionError::AtTheDoor(error) | TransactionError::Inside(error)) = &halt;
         if is_of_the_file(error) {
             self.health.failed(&self.fault(error));
         }
@@ -188,13 +190,13 @@ impl Session {
     }
 }
 
-async fn transact(connection: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), Halt> {
+async fn transact(connection: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), TransactionError> {
     // A deferred transaction that reads before it writes fails under contention, whatever the busy timeout.
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(Halt::AtTheDoor)?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(TransactionError::AtTheDoor)?;
     for job in batch {
-        job.apply(&mut transaction).await.map_err(Halt::Inside)?;
+        job.apply(&mut transaction).await.map_err(TransactionError::Inside)?;
     }
-    transaction.commit().await.map_err(Halt::Inside)
+    transaction.commit().await.map_err(TransactionError::Inside)
 }
 
 fn settle(batch: impl IntoIterator<Item = Box<dyn Job>>, fate: Result<(), StoreError>) {

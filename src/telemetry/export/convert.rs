@@ -9,12 +9,12 @@ use opentelemetry::trace::{
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value as SdkValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
-use super::limits::LeftOut;
+use super::limits::DroppedCounts;
 use crate::core::trace::{SpanId, TraceId};
 use crate::telemetry::spans::{Attribute, Kind, Link, Span, SpanEvent, Status, Value};
 
 /// A span in the SDK's form, with the counts that the limits removed.
-pub(super) fn span_data(span: Span, left_out: LeftOut, scope: &InstrumentationScope) -> SpanData {
+pub(super) fn span_data(span: Span, left_out: DroppedCounts, scope: &InstrumentationScope) -> SpanData {
     let state = span.state.as_deref().and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
     let mut events = SpanEvents::default();
     let dropped = left_out.event_attributes.into_iter().chain(std::iter::repeat(0));

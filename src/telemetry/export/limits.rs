@@ -21,7 +21,7 @@ pub(super) struct Limits {
 
 /// The counts of what the limits removed from a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct DroppedCounts {
     pub(super) attributes: u32,
     pub(super) events: u32,
     pub(super) links: u32,
@@ -46,8 +46,8 @@ impl Limits {
     }
 
     /// Cuts a span down to the limits.
-    pub(super) fn apply(&self, span: &mut Span) -> LeftOut {
-        let left_out = LeftOut {
+    pub(super) fn apply(&self, span: &mut Span) -> DroppedCounts {
+        let left_out = DroppedCounts {
             attributes: keep(&mut span.attributes, self.attributes),
             events: keep(&mut span.events, self.events),
             links: keep(&mut span.links, self.links),
@@ -130,13 +130,16 @@ mod tests {
 
     #[test]
     fn each_limit_keeps_the_first_and_counts_the_rest() {
-        let usual = LeftOut { event_attributes: vec![0; 3], ..LeftOut::default() };
+        let usual = DroppedCounts { event_attributes: vec![0; 3], ..DroppedCounts::default() };
         for (name, expected) in [
-            ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", LeftOut { attributes: 198, ..usual.clone() }),
-            ("OTEL_ATTRIBUTE_COUNT_LIMIT", LeftOut { attributes: 198, event_attributes: vec![1; 3], ..usual.clone() }),
-            ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", LeftOut { event_attributes: vec![1; 3], ..usual.clone() }),
-            ("OTEL_SPAN_EVENT_COUNT_LIMIT", LeftOut { events: 1, event_attributes: vec![0; 2], ..usual.clone() }),
-            ("OTEL_SPAN_LINK_COUNT_LIMIT", LeftOut { links: 1, ..usual.clone() }),
+            ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", DroppedCounts { attributes: 198, ..usual.clone() }),
+            (
+                "OTEL_ATTRIBUTE_COUNT_LIMIT",
+                DroppedCounts { attributes: 198, event_attributes: vec![1; 3], ..usual.clone() },
+            ),
+            ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", DroppedCounts { event_attributes: vec![1; 3], ..usual.clone() }),
+            ("OTEL_SPAN_EVENT_COUNT_LIMIT", DroppedCounts { events: 1, event_attributes: vec![0; 2], ..usual.clone() }),
+            ("OTEL_SPAN_LINK_COUNT_LIMIT", DroppedCounts { links: 1, ..usual.clone() }),
         ] {
             let mut cut = span();
             assert_eq!(limits(&[(name, "2")]).expect("sound").apply(&mut cut), expected, "{name}");

@@ -25,7 +25,7 @@ pub(in crate::telemetry) mod variables;
 
 pub use content_flags::misspelt;
 pub use error::{ExportError, SettingsError};
-pub use queue::Tally;
+pub use queue::SpanCounts;
 pub use runtime::ExportRuntime;
 pub use sampler::Sampler;
 pub use settings::{Export, ExportSettings};

@@ -16,7 +16,7 @@ use super::size::size_of;
 
 /// The outcomes of the spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct SpanCounts {
     /// Spans that wait or are in flight.
     pub queued: u64,
     /// Their size in bytes, approximately.
@@ -29,7 +29,7 @@ pub struct Tally {
     pub failed: u64,
 }
 
-impl Tally {
+impl SpanCounts {
     /// Spans that no receiver will get.
     pub fn lost(&self) -> u64 {
         self.dropped + self.failed
@@ -39,16 +39,16 @@ impl Tally {
 /// The queue between the threads that produce spans and the sender.
 #[derive(Debug)]
 pub(super) struct SpanQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueState>,
     bounds: Batching,
     wake: Notify,
     closed: watch::Sender<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueueState {
     spans: VecDeque<(SpanData, usize)>,
-    tally: Tally,
+    tally: SpanCounts,
 }
 
 /// The spans of one request.
@@ -155,11 +155,11 @@ impl SpanQueue {
         since.unwrap_or_else(Instant::now) // `self` owns the channel, so it is open
     }
 
-    pub(super) fn tally(&self) -> Tally {
+    pub(super) fn tally(&self) -> SpanCounts {
         self.waiting().tally
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

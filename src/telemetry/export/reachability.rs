@@ -58,7 +58,7 @@ impl Reachability {
     }
 
     /// The reachability of a receiver whose attempts are not reported: an ending process probes it.
-    pub(super) fn knocking(url: &Url) -> Self {
+    pub(super) fn probing(url: &Url) -> Self {
         let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
         Self { door: host.zip(url.port_or_known_default()), ..Self::noted(url) }
     }
@@ -86,7 +86,7 @@ impl Reachability {
     pub(super) async fn hopeless(&self, ending: Instant) {
         tokio::select! {
             () = self.refused_beyond_grace(ending) => self.past.given_up.store(true, Ordering::Relaxed),
-            () = self.knock() => {}
+            () = self.probe() => {}
         }
     }
 
@@ -108,7 +108,7 @@ impl Reachability {
     }
 
     /// Probes the address. Never completes.
-    async fn knock(&self) {
+    async fn probe(&self) {
         let Some((host, port)) = &self.door else { return pending().await };
         loop {
             let knocked = TcpStream::connect((host.as_str(), *port)).await;

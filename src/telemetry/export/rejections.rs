@@ -35,7 +35,7 @@ impl Rejections {
     pub(super) fn listen() -> Self {
         let heard = Arc::default();
         let others = tracing::dispatcher::get_default(Dispatch::clone);
-        Self { dispatch: Dispatch::new(Ear { heard: Arc::clone(&heard), others }), heard }
+        Self { dispatch: Dispatch::new(RejectionSubscriber { heard: Arc::clone(&heard), others }), heard }
     }
 
     /// Runs an export; returns its result and its rejections.
@@ -46,7 +46,7 @@ impl Rejections {
 }
 
 /// Captures rejection records and passes all others on.
-struct Ear {
+struct RejectionSubscriber {
     heard: Arc<Mutex<Option<Rejected>>>,
     others: Dispatch,
 }
@@ -55,7 +55,7 @@ fn tells_of_rejections(metadata: &Metadata<'_>) -> bool {
     metadata.target() == "opentelemetry-otlp" && metadata.name().ends_with(".PartialSuccess")
 }
 
-impl Subscriber for Ear {
+impl Subscriber for RejectionSubscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if tells_of_rejections(metadata) { Interest::always() } else { self.others.register_callsite(metadata) }
     }
@@ -119,7 +119,7 @@ impl Visit for Rejected {
 
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "error_message" {
-            self.message = shown(value);
+            self.message = one_line(value);
         }
     }
 
@@ -127,7 +127,7 @@ impl Visit for Rejected {
 }
 
 /// The message as one line of bounded length, without terminal escapes.
-fn shown(message: &str) -> String {
+fn one_line(message: &str) -> String {
     let mut cut: String = message.chars().take(LONGEST).map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     if cut.len() < message.len() {
         cut.push('…');
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn a_message_becomes_one_line_of_bounded_length_without_escapes() {
-        assert_eq!(shown("quota\r\nreached"), "quota  reached");
-        assert_eq!(shown("\u{1b}[2Jgone"), "\\u{1b}[2Jgone");
-        assert_eq!(shown(&"ä".repeat(1_000)).chars().count(), LONGEST + 1);
+        assert_eq!(one_line("quota\r\nreached"), "quota  reached");
+        assert_eq!(one_line("\u{1b}[2Jgone"), "\\u{1b}[2Jgone");
+        assert_eq!(one_line(&"ä".repeat(1_000)).chars().count(), LONGEST + 1);
     }
 }

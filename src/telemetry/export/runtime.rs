@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 #[derive(Clone, Debug)]
 pub struct ExportRuntime {
     handle: Handle,
-    _owned: Arc<Owned>,
+    _owned: Arc<OwnedRuntime>,
 }
 
 impl ExportRuntime {
@@ -17,7 +17,7 @@ impl ExportRuntime {
     pub fn start() -> std::io::Result<Self> {
         let runtime =
             Builder::new_multi_thread().worker_threads(1).thread_name("toolgate-export").enable_all().build()?;
-        Ok(Self { handle: runtime.handle().clone(), _owned: Arc::new(Owned(Some(runtime))) })
+        Ok(Self { handle: runtime.handle().clone(), _owned: Arc::new(OwnedRuntime(Some(runtime))) })
     }
 
     /// Makes it the current runtime of this thread, which gRPC channels need.
@@ -37,9 +37,9 @@ impl ExportRuntime {
 }
 
 #[derive(Debug)]
-struct Owned(Option<Runtime>);
+struct OwnedRuntime(Option<Runtime>);
 
-impl Drop for Owned {
+impl Drop for OwnedRuntime {
     /// Never waits: a runtime that is dropped within another one would panic otherwise.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::ExportError;
 use super::batching::Batching;
-use super::queue::{Batch, Delivery, SpanQueue, Tally};
+use super::queue::{Batch, Delivery, SpanCounts, SpanQueue};
 use super::reachability::Reachability;
 use super::rejections::{Rejected, Rejections};
 use super::runtime::ExportRuntime;
@@ -48,7 +48,7 @@ impl SpanSender {
         let queue = Arc::new(SpanQueue::new(batching));
         let reason = Arc::new(Mutex::new(None));
         let (end, ended) = channel();
-        let round = Round {
+        let round = SendLoop {
             exporter,
             reachability,
             rejections: Rejections::listen(),
@@ -68,7 +68,7 @@ impl SpanSender {
         self.queue.offer(span);
     }
 
-    pub(super) fn tally(&self) -> Tally {
+    pub(super) fn tally(&self) -> SpanCounts {
         self.queue.tally()
     }
 
@@ -88,7 +88,7 @@ impl SpanSender {
     }
 }
 
-struct Round<E> {
+struct SendLoop<E> {
     exporter: E,
     reachability: Reachability,
     rejections: Rejections,
@@ -100,7 +100,7 @@ struct Round<E> {
     has_complained: bool,
 }
 
-impl<E: SpanExporter> Round<E> {
+impl<E: SpanExporter> SendLoop<E> {
     async fn carry(mut self, end: Sender<()>) {
         loop {
             self.queue.ready(self.batching.delay).await;
@@ -126,8 +126,8 @@ impl<E: SpanExporter> Round<E> {
                     Delivery::TakenInPart(spans)
                 })
             }
-            Err(Undelivered::GivenUp) => Delivery::Failed,
-            Err(Undelivered::Because(reason)) => {
+            Err(SendError::GivenUp) => Delivery::Failed,
+            Err(SendError::Because(reason)) => {
                 self.lost(size.spans, reason);
                 Delivery::Failed
             }
@@ -143,34 +143,34 @@ impl<E: SpanExporter> Round<E> {
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }
 
-    async fn export(&mut self, spans: Vec<SpanData>) -> Result<Option<Rejected>, Undelivered> {
+    async fn export(&mut self, spans: Vec<SpanData>) -> Result<Option<Rejected>, SendError> {
         if self.given_up {
-            return Err(Undelivered::GivenUp);
+            return Err(SendError::GivenUp);
         }
         let export = self.rejections.during(self.exporter.export(spans));
         let exported = tokio::select! {
             exported = timeout(self.batching.timeout, export) => exported,
-            reason = out_of_patience(&self.queue, &self.reachability, self.last_taken) => {
+            reason = give_up_reason(&self.queue, &self.reachability, self.last_taken) => {
                 self.given_up = true;
-                return Err(Undelivered::because(reason));
+                return Err(SendError::because(reason));
             }
         };
         match exported {
             Ok((Ok(()), rejected)) => Ok(rejected),
-            Ok((Err(error), _)) => Err(Undelivered::because(&error.to_string())),
-            Err(_) => Err(Undelivered::because("an export took longer than OTEL_BSP_EXPORT_TIMEOUT allows")),
+            Ok((Err(error), _)) => Err(SendError::because(&error.to_string())),
+            Err(_) => Err(SendError::because("an export took longer than OTEL_BSP_EXPORT_TIMEOUT allows")),
         }
     }
 }
 
 /// Why a batch was not accepted.
-enum Undelivered {
+enum SendError {
     /// The receiver was given up.
     GivenUp,
     Because(String),
 }
 
-impl Undelivered {
+impl SendError {
     fn because(reason: &str) -> Self {
         Self::Because(reason.to_owned())
     }
@@ -178,7 +178,7 @@ impl Undelivered {
 
 /// Completes when an ending process has waited long enough, with the reason. `last_taken` is the time at which the
 /// receiver last accepted spans.
-async fn out_of_patience(queue: &SpanQueue, reachability: &Reachability, last_taken: Instant) -> &'static str {
+async fn give_up_reason(queue: &SpanQueue, reachability: &Reachability, last_taken: Instant) -> &'static str {
     let closed = queue.closed().await;
     tokio::select! {
         () = sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)) => {

@@ -9,7 +9,7 @@ use super::limits::Limits;
 use super::resource::resource;
 use super::runtime::ExportRuntime;
 use super::sender::SpanSender;
-use super::{Export, ExportError, Tally, console};
+use super::{Export, ExportError, SpanCounts, console};
 use crate::core::id::RunId;
 use crate::core::run::{Event, JournalEntry};
 use crate::ports::{EventSink, Update};
@@ -52,14 +52,14 @@ impl SpanSink {
     /// Sends all spans of a run, from its journal. They have the ids of the original export, so a receiver that has
     /// them recognizes them. Returns the number of spans.
     pub fn send_again(&self, run: &RunId, journal: &[JournalEntry]) -> usize {
-        let spans = self.projector(run).tell_all(journal);
+        let spans = self.projector(run).project_all(journal);
         let count = spans.len();
         self.send(spans);
         count
     }
 
     /// The outcomes of the spans so far.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> SpanCounts {
         self.sender.as_ref().map(SpanSender::tally).unwrap_or_default()
     }
 
@@ -103,7 +103,7 @@ impl EventSink for SpanSink {
         self.send(spans);
     }
 
-    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
+    fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
         let spans = self.runs.with_new(run, || self.projector(run), |projector| projector.catch_up(history));
         self.send(spans);
     }

@@ -52,7 +52,7 @@ impl EventSink for LogSink {
         placed.iter().for_each(|(place, event)| record(place, event));
     }
 
-    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
+    fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
         let mut lifecycle = Lifecycle::new(run.clone(), Content::Omit);
         for recorded in history {
             lifecycle.observe(recorded);

@@ -69,10 +69,10 @@ pub fn flush() {
 
 /// The line queue. Clones share it.
 #[derive(Clone, Debug)]
-struct LineQueue(Arc<Shared>);
+struct LineQueue(Arc<QueueShared>);
 
 #[derive(Debug)]
-struct Shared {
+struct QueueShared {
     state: Mutex<State>,
     filled: Condvar,
     written: Condvar,
@@ -92,7 +92,12 @@ struct State {
 
 impl LineQueue {
     fn new(capacity: usize) -> Self {
-        Self(Arc::new(Shared { state: Mutex::default(), filled: Condvar::new(), written: Condvar::new(), capacity }))
+        Self(Arc::new(QueueShared {
+            state: Mutex::default(),
+            filled: Condvar::new(),
+            written: Condvar::new(),
+            capacity,
+        }))
     }
 
     /// Starts the writer thread. `report` gets the number of lines dropped since its last call.

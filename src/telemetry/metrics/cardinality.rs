@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use opentelemetry::{KeyValue, Value};
 
-use super::measurement::{OTHER, Word};
+use super::measurement::{AttributeValue, OTHER};
 
 /// The most names of one attribute. Later names are recorded as `_other`.
 pub(super) const MOST_NAMES: usize = 500;
@@ -21,15 +21,15 @@ pub(super) struct CardinalityLimit(RwLock<HashMap<&'static str, HashSet<Arc<str>
 
 impl CardinalityLimit {
     /// The attribute as recorded.
-    pub(super) fn attribute(&self, key: &'static str, word: &Word) -> KeyValue {
+    pub(super) fn attribute(&self, key: &'static str, word: &AttributeValue) -> KeyValue {
         match word {
-            Word::Fixed(word) => KeyValue::new(key, *word),
-            Word::Name(name) => KeyValue::new(key, self.known(key, name)),
+            AttributeValue::Fixed(word) => KeyValue::new(key, *word),
+            AttributeValue::Name(name) => KeyValue::new(key, self.known(key, name)),
         }
     }
 
     fn known(&self, key: &'static str, name: &Arc<str>) -> Value {
-        if let Some(known) = self.seen(key, name) {
+        if let Some(known) = self.limited(key, name) {
             return known.into();
         }
         let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -41,7 +41,7 @@ impl CardinalityLimit {
         name.clone().into()
     }
 
-    fn seen(&self, key: &'static str, name: &Arc<str>) -> Option<Arc<str>> {
+    fn limited(&self, key: &'static str, name: &Arc<str>) -> Option<Arc<str>> {
         let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
         names.get(key)?.get(name).cloned()
     }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn said(cardinality: &CardinalityLimit, key: &'static str, name: &str) -> String {
-        cardinality.attribute(key, &Word::Name(name.into())).value.to_string()
+        cardinality.attribute(key, &AttributeValue::Name(name.into())).value.to_string()
     }
 
     #[test]

@@ -13,12 +13,12 @@ pub struct Measurement {
     /// The value, in the unit of the metric.
     pub value: f64,
     /// The attributes by key.
-    pub attributes: Vec<(&'static str, Word)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
 }
 
 /// The value of an attribute. The source decides the variant: our own words are few, names from others are unbounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum AttributeValue {
     /// A word of a fixed list.
     Fixed(&'static str),
     /// A name chosen by a user, a client, a server or a provider.
@@ -26,7 +26,7 @@ pub enum Word {
 }
 
 /// The attribute value for names that are not recorded: names that a model made up, and names beyond the limit.
-pub(super) const OTHER: Word = Word::Fixed("_other");
+pub(super) const OTHER: AttributeValue = AttributeValue::Fixed("_other");
 
 impl Measurement {
     /// A measurement of 1.
@@ -41,7 +41,7 @@ impl Measurement {
 
     /// Adds a fixed word.
     pub(super) fn fixed(mut self, key: &'static str, word: &'static str) -> Self {
-        self.attributes.push((key, Word::Fixed(word)));
+        self.attributes.push((key, AttributeValue::Fixed(word)));
         self
     }
 
@@ -55,17 +55,17 @@ impl Measurement {
 
     /// Adds a name.
     pub(super) fn name(self, key: &'static str, name: &str) -> Self {
-        self.word(key, Word::Name(name.into()))
+        self.word(key, AttributeValue::Name(name.into()))
     }
 
     /// Adds a word.
-    pub(super) fn word(mut self, key: &'static str, word: Word) -> Self {
+    pub(super) fn word(mut self, key: &'static str, word: AttributeValue) -> Self {
         self.attributes.push((key, word));
         self
     }
 }
 
-impl Word {
+impl AttributeValue {
     /// The word as text.
     pub fn as_str(&self) -> &str {
         match self {

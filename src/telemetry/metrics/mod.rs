@@ -20,7 +20,7 @@ mod sink;
 mod store_gauges;
 
 pub use endpoint::MetricsEndpoint;
-pub use measurement::{Measurement, Word};
+pub use measurement::{AttributeValue, Measurement};
 pub use names::{Definition, Metric, Shape};
 pub use pipeline::{McpOperation, Metrics, MetricsBuilder, MetricsError, PROMETHEUS_TEXT};
 pub use settings::{Listen, MetricsPlan, MetricsSettings, MetricsSettingsError};

@@ -34,11 +34,11 @@ pub struct Metrics {
     store_gauges: Arc<StoreGauges>,
     registry: Option<Registry>,
     exports: Exports,
-    hurry: Option<Hurry>,
+    hurry: Option<ExitSignal>,
 }
 
 /// Signals an exporter that the process ends.
-type Hurry = Box<dyn Fn() + Send + Sync>;
+type ExitSignal = Box<dyn Fn() + Send + Sync>;
 
 /// Builder of [`Metrics`].
 pub struct MetricsBuilder {
@@ -46,7 +46,7 @@ pub struct MetricsBuilder {
     registry: Option<Registry>,
     interval: Duration,
     exports: Exports,
-    hurry: Option<Hurry>,
+    hurry: Option<ExitSignal>,
 }
 
 /// Why metrics could not be set up, or why the last ones may be lost.
@@ -99,7 +99,7 @@ impl MetricsBuilder {
         Ok(Self { provider, registry, interval, exports, hurry: None })
     }
 
-    /// Adds an exporter that sends metrics, and `hurry`, which is called when the process ends.
+    /// Adds an exporter that sends metrics, and `exit_signal`, which is called when the process ends.
     pub fn push(mut self, exporter: impl PushMetricExporter, hurry: impl Fn() + Send + Sync + 'static) -> Self {
         self.hurry = Some(Box::new(hurry));
         let reader = PeriodicReader::builder(self.exports.of(exporter)).with_interval(self.interval).build();

@@ -53,13 +53,13 @@ impl EventSink for MetricSink {
         self.record_all(&measured.unwrap_or_default());
     }
 
-    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
+    fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
         if let Some(meter) = Meter::after(history) {
             self.runs.put(run, meter);
         }
     }
 
-    fn wrote_at_rest(&self, _run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
+    fn wrote_idle(&self, _run: &RunId, history: &[JournalEntry], facts: &[JournalEntry]) {
         let Some(mut meter) = Meter::after(history) else { return };
         for recorded in facts {
             self.record_all(&meter.measure(recorded, &self.identity_of));

@@ -16,10 +16,10 @@ const PAGE: usize = 500;
 
 /// The counts of the last refresh.
 #[derive(Debug, Default)]
-pub struct StoreGauges(Mutex<Option<Waiting>>);
+pub struct StoreGauges(Mutex<Option<PendingTotals>>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
+struct PendingTotals {
     runs: u64,
     approvals: u64,
     oldest: Option<Timestamp>,
@@ -29,7 +29,7 @@ impl StoreGauges {
     /// Reads the counts from the store. Until the store answers, the previous counts stay.
     pub async fn refresh(&self, store: &dyn RunStore) -> Result<(), StoreError> {
         let mut filter = RunFilter { status: Some(Status::Pending), limit: PAGE, ..RunFilter::default() };
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingTotals::default();
         loop {
             let rows = store.list(&filter).await?;
             for row in &rows {
@@ -47,7 +47,7 @@ impl StoreGauges {
     }
 
     pub(super) fn observed_by(self: &Arc<Self>, meter: &Meter) {
-        let look_up = |metric, of: fn(Waiting) -> u64| {
+        let look_up = |metric, of: fn(PendingTotals) -> u64| {
             let store_gauges = self.clone();
             observe(meter, metric, move || store_gauges.waiting().map(of));
         };
@@ -56,7 +56,7 @@ impl StoreGauges {
         look_up(Metric::OldestApproval, |waiting| waiting.oldest.map_or(0, age));
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Option<Waiting>> {
+    fn waiting(&self) -> MutexGuard<'_, Option<PendingTotals>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn outcome(finish: Finish<'_>, owed: &[PendingItem], content: SpanCon
     to.text_if(names::ERROR_TYPE, finish.failure(content).map(|(word, _)| word));
     let output = match finish {
         Finish::Ended(ending) => ending.output().map(answer_text),
-        Finish::Paused => Some(owed_text(owed)),
+        Finish::Paused => Some(pending_text(owed)),
         Finish::Interrupted => None,
     };
     to.output(&output.unwrap_or_else(|| no_answer_text(finish, content)), content.hide_outputs);
@@ -107,7 +107,7 @@ fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
 }
 
 /// The pending items of a run.
-fn owed_text(items: &[PendingItem]) -> String {
+fn pending_text(items: &[PendingItem]) -> String {
     let owed = |item: &PendingItem| {
         let arguments = arguments_text(&item.arguments());
         json!({ "kind": item.kind(), "call_id": item.call_id(), "tool": item.name(), "arguments": arguments })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::attributes::{Attribute, Attributes, json_text};
-use super::messages::Said;
+use super::messages::TraceMessage;
 use super::{Redaction, SpanContent, names};
 use crate::core::chat::{Message, Part};
 use crate::core::id::CallId;
@@ -15,7 +15,7 @@ use crate::core::id::CallId;
 pub(super) struct Conversation {
     /// The secrets removed from all messages.
     redaction: Redaction,
-    rendered: Vec<Rendered>,
+    rendered: Vec<RenderedMessage>,
     has_system: bool,
     /// The number of messages that readers see.
     length: usize,
@@ -25,7 +25,7 @@ pub(super) struct Conversation {
 
 /// One of our messages. A reader may see it as several.
 #[derive(Clone, Debug)]
-struct Rendered {
+struct RenderedMessage {
     /// `None` for the instructions.
     message: Option<Arc<Message>>,
     length: usize,
@@ -46,10 +46,10 @@ impl Conversation {
     pub(super) fn update(&mut self, system: &str, messages: &[Arc<Message>], content: SpanContent) {
         if self.rendered.is_empty() && !system.is_empty() {
             self.has_system = true;
-            self.push(None, &[Said::system(system)], content);
+            self.push(None, &[TraceMessage::system(system)], content);
         }
         let spoken = usize::from(self.has_system);
-        let is_same = |(rendered, message): &(&Rendered, &Arc<Message>)| {
+        let is_same = |(rendered, message): &(&RenderedMessage, &Arc<Message>)| {
             rendered.message.as_ref().is_some_and(|known| Arc::ptr_eq(known, message))
         };
         let same = self.rendered.iter().skip(spoken).zip(messages).take_while(is_same).count();
@@ -59,12 +59,12 @@ impl Conversation {
         for message in messages.iter().skip(same) {
             self.tools.extend(message.content.iter().filter_map(called));
             let tool_of = |call: &CallId| self.tools.get(call).cloned();
-            let said = Said::from_message(message, &tool_of, content.mask.image_chars);
+            let said = TraceMessage::from_message(message, &tool_of, content.mask.image_chars);
             self.push(Some(message.clone()), &said, content);
         }
     }
 
-    fn push(&mut self, message: Option<Arc<Message>>, said: &[Said], content: SpanContent) {
+    fn push(&mut self, message: Option<Arc<Message>>, said: &[TraceMessage], content: SpanContent) {
         let mut attributes = Attributes::default();
         for (index, said) in said.iter().enumerate() {
             said.attributes(&format!("{}.{}", names::LLM_INPUT_MESSAGES, self.length + index), &mut attributes);
@@ -75,7 +75,7 @@ impl Conversation {
         let parts = said.iter().filter(|_| content.gen_ai_inputs()).map(|said| told(said.parts())).collect();
         let chats = said.iter().map(|said| told(said.chat())).collect();
         self.length += said.len();
-        self.rendered.push(Rendered { message, length: said.len(), attributes, chats, parts });
+        self.rendered.push(RenderedMessage { message, length: said.len(), attributes, chats, parts });
     }
 
     /// All messages under their OpenInference names.

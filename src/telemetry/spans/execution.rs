@@ -138,7 +138,7 @@ impl Execution {
     }
 
     /// Whether this driver reports the spans of the execution.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_reported(&self) -> bool {
         self.trace.sampled && !self.is_anothers
     }
 
@@ -148,7 +148,7 @@ impl Execution {
         let start = child.start.max(self.started);
         let end = child.end.max(start);
         self.last = self.last.max(end);
-        if !self.is_told() {
+        if !self.is_reported() {
             return None;
         }
         let mut events = child.events;
@@ -181,7 +181,7 @@ impl Execution {
         failure: Option<(&str, &str)>,
         build: impl FnOnce(&mut Attributes),
     ) -> Option<Span> {
-        if !self.is_told() {
+        if !self.is_reported() {
             return None;
         }
         let end = end.max(self.last);

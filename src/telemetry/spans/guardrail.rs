@@ -43,7 +43,7 @@ pub(super) fn output_rejected(verdict: &OutputVerdict, at: Timestamp, content: S
 
 /// An approver's decision on a call, with the call as it was at the request.
 pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, to: &mut Attributes) {
-    asked(call, "approval", content, to);
+    call_attributes(call, "approval", content, to);
     to.text(names::DECIDED, word(&decision.answer));
     to.text(names::DECIDED_BY, &decision.by);
     to.text(names::DECIDED_VIA, word(&decision.via));
@@ -58,21 +58,21 @@ pub(super) fn approval(call: &Call, decision: &Decision, content: SpanContent, t
 
 /// An approval that expired without a decision.
 pub(super) fn expired(call: &Call, content: SpanContent, to: &mut Attributes) {
-    asked(call, "approval", content, to);
+    call_attributes(call, "approval", content, to);
     to.text(names::DECIDED, "expired");
     to.output(&json!({ "answer": "expired" }).to_string(), content.hide_outputs);
 }
 
 /// A call denied by the policy. It has no other span, because it never ran.
 pub(super) fn denied(call: &Call, message: &str, content: SpanContent, to: &mut Attributes) {
-    asked(call, "policy", content, to);
+    call_attributes(call, "policy", content, to);
     to.text(names::DECIDED, "deny");
     to.output(&json!({ "answer": "deny", "reason": message }).to_string(), content.hide_outputs);
 }
 
 /// A call that differs from the one approved. The differences quote definitions and arguments.
 pub(super) fn drift(call: &Call, differences: &[Difference], content: SpanContent, to: &mut Attributes) {
-    asked(call, "drift", content, to);
+    call_attributes(call, "drift", content, to);
     to.texts(names::DIFFERS, differences.iter().map(|difference| difference.what.clone()));
     to.output(&json!({ "differences": differences }).to_string(), content.hide_inputs || content.hide_outputs);
 }
@@ -90,7 +90,7 @@ pub(super) fn input_given(call: &Call, given: &ElicitationAnswer, content: SpanC
 }
 
 /// Attributes of every span about a call, and the call as input.
-fn asked(call: &Call, guardrail: &str, content: SpanContent, to: &mut Attributes) {
+fn call_attributes(call: &Call, guardrail: &str, content: SpanContent, to: &mut Attributes) {
     common(guardrail, to);
     to.text(names::TOOL_NAME, &call.asked.name);
     let (rule, why) = match &call.state {

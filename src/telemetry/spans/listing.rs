@@ -20,14 +20,14 @@ const NAMED: usize = 200;
 
 /// The result of tool discovery.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Listed<'a> {
+pub(super) enum DiscoveryResult<'a> {
     /// The tools found.
     Found(&'a Toolset),
     /// The execution ended first.
     CutShort(CutShort),
 }
 
-impl Listed<'_> {
+impl DiscoveryResult<'_> {
     /// The value of `error.type` and a sentence, if it failed.
     fn failure(self, servers: &[ServerId], content: SpanContent) -> Option<(&'static str, String)> {
         match self {
@@ -49,13 +49,13 @@ impl Listed<'_> {
 }
 
 /// All attributes except the ones common to all spans of an execution.
-pub(super) fn attributes(servers: &[ServerId], listed: Listed<'_>, content: SpanContent, to: &mut Attributes) {
+pub(super) fn attributes(servers: &[ServerId], listed: DiscoveryResult<'_>, content: SpanContent, to: &mut Attributes) {
     to.text(names::SPAN_KIND, "CHAIN");
     to.text(names::MCP_METHOD, "tools/list");
     to.text_if(names::ERROR_TYPE, listed.failure(servers, content).map(|(word, _)| word));
     to.texts(names::LISTED_SERVERS, servers.iter().map(ToString::to_string));
     to.input(&json!({ "servers": servers }).to_string(), content.hide_inputs);
-    let Listed::Found(toolset) = listed else { return };
+    let DiscoveryResult::Found(toolset) = listed else { return };
     let offered = || toolset.iter().filter(|tool| matches!(tool.origin, Origin::Mcp { .. }));
     let left_out = || toolset.left_out().iter().filter(|left| left.server.is_some());
     to.int(names::LISTED_TOOLS, offered().count() as u64);
@@ -68,7 +68,7 @@ pub(super) fn attributes(servers: &[ServerId], listed: Listed<'_>, content: Span
 /// The status and, for a failure, the exception event.
 pub(super) fn status(
     servers: &[ServerId],
-    listed: Listed<'_>,
+    listed: DiscoveryResult<'_>,
     at: Timestamp,
     content: SpanContent,
 ) -> (Status, Option<SpanEvent>) {

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::attributes::{Attributes, Value, json_text};
 use super::conversation::Conversation;
-use super::messages::{Said, answer_text};
-use super::offered::Offered;
+use super::messages::{TraceMessage, answer_text};
+use super::toolset::RenderedToolset;
 use super::{SpanContent, names};
 use crate::core::chat::{Reply, Stop, Usage};
 use crate::core::run::{Output, ToolAccess};
@@ -21,7 +21,7 @@ pub(super) struct ModelCall<'a> {
     pub(super) conversation: &'a Conversation,
     /// The number of messages at the start that are not shown.
     pub(super) left_out: usize,
-    pub(super) offered: &'a Offered,
+    pub(super) offered: &'a RenderedToolset,
     pub(super) tool_access: ToolAccess,
     /// `None` if every attempt failed.
     pub(super) reply: Option<&'a Reply>,
@@ -124,7 +124,8 @@ impl ModelCall<'_> {
 
     fn outputs(&self, to: &mut Attributes) {
         let Some(reply) = self.reply else { return };
-        let said = Said::assistant(&reply.content, reply.provider_state.as_ref(), self.content.mask.image_chars);
+        let said =
+            TraceMessage::assistant(&reply.content, reply.provider_state.as_ref(), self.content.mask.image_chars);
         let text = match reply.calls().next() {
             None => answer_text(&Output::of(&reply.content)),
             Some(_) => json_text(&json!({ "messages": [said.chat()] })),

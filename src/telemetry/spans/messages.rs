@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::attributes::{Attributes, REDACTED, json_text};
 use super::names;
-use super::reasoning::{ReasoningPart, Sealed};
+use super::reasoning::{ReasoningPart, SealedReasoning};
 use crate::core::chat::{Media, Message, Part, ProviderState, Role};
 use crate::core::id::CallId;
 use crate::core::run::Output;
@@ -17,19 +17,19 @@ use crate::core::tool::Arguments;
 
 /// One message of a trace.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct TraceMessage {
     role: &'static str,
     /// All of its text, for readers of the simple form.
     text: Option<String>,
-    contents: Vec<Shown>,
-    calls: Vec<SaidCall>,
+    contents: Vec<TracePart>,
+    calls: Vec<TraceToolCall>,
     answers: Option<CallId>,
     name: Option<String>,
 }
 
 /// A piece of a message, in order.
 #[derive(Clone, Debug)]
-enum Shown {
+enum TracePart {
     Text(String),
     ReasoningPart(ReasoningPart),
     Image(String),
@@ -43,7 +43,7 @@ enum Shown {
 
 /// The form of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum MessageForm {
     /// Text and calls.
     Simple,
     /// Text, and the rest as contents.
@@ -54,14 +54,14 @@ enum Form {
 
 /// A tool call requested by a model.
 #[derive(Clone, Debug)]
-struct SaidCall {
+struct TraceToolCall {
     id: CallId,
     name: String,
     arguments: String,
     signature: Option<String>,
 }
 
-impl Said {
+impl TraceMessage {
     /// The system prompt.
     pub(super) fn system(text: &str) -> Self {
         Self { role: "system", text: Some(text.to_owned()), ..Self::default() }
@@ -70,11 +70,11 @@ impl Said {
     /// The assistant's message of one turn; `state` adds the provider's own form of its reasoning.
     pub(super) fn assistant(parts: &[Part], state: Option<&ProviderState>, image_chars: usize) -> Self {
         let mut said = Self { role: "assistant", ..Self::default() };
-        let mut sealed = Sealed::of(state);
+        let mut sealed = SealedReasoning::of(state);
         for part in parts {
-            said.contents.extend(std::iter::from_fn(|| sealed.wordless()).map(Shown::ReasoningPart));
+            said.contents.extend(std::iter::from_fn(|| sealed.wordless()).map(TracePart::ReasoningPart));
             match part {
-                Part::Reasoning { text } => said.contents.push(Shown::ReasoningPart(sealed.with_text(text))),
+                Part::Reasoning { text } => said.contents.push(TracePart::ReasoningPart(sealed.with_text(text))),
                 Part::Text { .. }
                 | Part::Image(_)
                 | Part::Audio(_)
@@ -141,8 +141,8 @@ impl Said {
             text.insert_str(0, MARK);
         }
         match self.contents.first_mut() {
-            Some(Shown::Text(text)) => text.insert_str(0, MARK),
-            Some(_) | None => self.contents.insert(0, Shown::Text(MARK.to_owned())),
+            Some(TracePart::Text(text)) => text.insert_str(0, MARK),
+            Some(_) | None => self.contents.insert(0, TracePart::Text(MARK.to_owned())),
         }
     }
 
@@ -150,7 +150,7 @@ impl Said {
     pub(super) fn attributes(&self, prefix: &str, to: &mut Attributes) {
         to.text(format!("{prefix}.{}", names::MESSAGE_ROLE), self.role);
         let form = self.form();
-        if let Some(text) = self.text.as_ref().filter(|_| form != Form::Contents) {
+        if let Some(text) = self.text.as_ref().filter(|_| form != MessageForm::Contents) {
             to.text(format!("{prefix}.{}", names::MESSAGE_CONTENT), text);
         }
         if let Some(call) = &self.answers {
@@ -162,34 +162,34 @@ impl Said {
         for (index, call) in self.calls.iter().enumerate() {
             call.attributes(&format!("{prefix}.{}.{index}", names::MESSAGE_TOOL_CALLS), to);
         }
-        let is_told = |shown: &&Shown| match form {
-            Form::Simple => false,
-            Form::Apart => !matches!(shown, Shown::Text(_)),
-            Form::Contents => true,
+        let is_told = |shown: &&TracePart| match form {
+            MessageForm::Simple => false,
+            MessageForm::Apart => !matches!(shown, TracePart::Text(_)),
+            MessageForm::Contents => true,
         };
         for (index, shown) in self.contents.iter().filter(is_told).enumerate() {
             self.content(shown, &format!("{prefix}.{}.{index}", names::MESSAGE_CONTENTS), to);
         }
     }
 
-    fn content(&self, shown: &Shown, prefix: &str, to: &mut Attributes) {
+    fn content(&self, shown: &TracePart, prefix: &str, to: &mut Attributes) {
         let kind = match shown {
-            Shown::Text(_) => "text",
-            Shown::ReasoningPart(_) => "reasoning",
-            Shown::Image(_) => "image",
-            Shown::Audio { .. } => "audio",
-            Shown::Call(_) => "tool_use",
+            TracePart::Text(_) => "text",
+            TracePart::ReasoningPart(_) => "reasoning",
+            TracePart::Image(_) => "image",
+            TracePart::Audio { .. } => "audio",
+            TracePart::Call(_) => "tool_use",
         };
         to.text(format!("{prefix}.{}", names::CONTENT_TYPE), kind);
         match shown {
-            Shown::Text(text) => to.text(format!("{prefix}.{}", names::CONTENT_TEXT), text),
-            Shown::ReasoningPart(thought) => thought.attributes(prefix, to),
-            Shown::Image(url) => to.text(format!("{prefix}.{}", names::CONTENT_IMAGE_URL), url),
-            Shown::Audio { url, media_type } => {
+            TracePart::Text(text) => to.text(format!("{prefix}.{}", names::CONTENT_TEXT), text),
+            TracePart::ReasoningPart(thought) => thought.attributes(prefix, to),
+            TracePart::Image(url) => to.text(format!("{prefix}.{}", names::CONTENT_IMAGE_URL), url),
+            TracePart::Audio { url, media_type } => {
                 to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_URL), url);
                 to.text(format!("{prefix}.{}", names::CONTENT_AUDIO_MIME), media_type);
             }
-            Shown::Call(number) => {
+            TracePart::Call(number) => {
                 if let Some(call) = self.calls.get(*number) {
                     call.attributes(prefix, to);
                 }
@@ -208,7 +208,7 @@ impl Said {
                 fields.insert("name".into(), json!(name));
             }
             if !self.calls.is_empty() {
-                let calls = self.calls.iter().map(|SaidCall { id, name, arguments, .. }| {
+                let calls = self.calls.iter().map(|TraceToolCall { id, name, arguments, .. }| {
                     json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
                 });
                 fields.insert("tool_calls".into(), calls.collect());
@@ -223,13 +223,15 @@ impl Said {
         let mut parts: Vec<Json> = Vec::new();
         for shown in &self.contents {
             match shown {
-                Shown::ReasoningPart(thought) if thought.text.is_empty() => {}
-                Shown::ReasoningPart(thought) => parts.push(json!({ "type": "reasoning", "content": thought.text })),
-                Shown::Image(url) => parts.push(json!({ "type": "uri", "modality": "image", "uri": url })),
-                Shown::Audio { url, media_type } => {
+                TracePart::ReasoningPart(thought) if thought.text.is_empty() => {}
+                TracePart::ReasoningPart(thought) => {
+                    parts.push(json!({ "type": "reasoning", "content": thought.text }))
+                }
+                TracePart::Image(url) => parts.push(json!({ "type": "uri", "modality": "image", "uri": url })),
+                TracePart::Audio { url, media_type } => {
                     parts.push(json!({ "type": "uri", "modality": "audio", "mime_type": media_type, "uri": url }));
                 }
-                Shown::Text(_) | Shown::Call(_) => {}
+                TracePart::Text(_) | TracePart::Call(_) => {}
             }
         }
         if let Some(call) = &self.answers {
@@ -237,7 +239,7 @@ impl Said {
         } else if self.text.is_some() {
             parts.push(json!({ "type": "text", "content": text }));
         }
-        for SaidCall { id, name, arguments, .. } in &self.calls {
+        for TraceToolCall { id, name, arguments, .. } in &self.calls {
             let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Json::from(arguments.as_str()));
             parts.push(json!({ "type": "tool_call", "id": id, "name": name, "arguments": arguments }));
         }
@@ -246,40 +248,40 @@ impl Said {
 
     fn push(&mut self, part: &Part, image_chars: usize) {
         match part {
-            Part::Text { .. } | Part::Resource { .. } => self.say(part_text(part).unwrap_or_default()),
-            Part::Image(media) => self.contents.push(Shown::Image(url(media, image_chars))),
+            Part::Text { .. } | Part::Resource { .. } => self.push_text(part_text(part).unwrap_or_default()),
+            Part::Image(media) => self.contents.push(TracePart::Image(url(media, image_chars))),
             Part::Audio(media) => {
                 let media_type = media.media_type.clone();
-                self.contents.push(Shown::Audio { url: url(media, image_chars), media_type });
+                self.contents.push(TracePart::Audio { url: url(media, image_chars), media_type });
             }
-            Part::Reasoning { text } => self.contents.push(Shown::ReasoningPart(ReasoningPart::said(text))),
+            Part::Reasoning { text } => self.contents.push(TracePart::ReasoningPart(ReasoningPart::text_only(text))),
             Part::ToolUse { id, name, input } => {
                 let (id, name, arguments) = (id.clone(), name.clone(), arguments_text(input));
-                self.contents.push(Shown::Call(self.calls.len()));
-                self.calls.push(SaidCall { id, name, arguments, signature: None });
+                self.contents.push(TracePart::Call(self.calls.len()));
+                self.calls.push(TraceToolCall { id, name, arguments, signature: None });
             }
             Part::ToolResult { .. } => {} // results are never nested; each top-level result is a message of its own
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         self.text.get_or_insert_default().push_str(text);
-        self.contents.push(Shown::Text(text.to_owned()));
+        self.contents.push(TracePart::Text(text.to_owned()));
     }
 
-    fn form(&self) -> Form {
-        if self.contents.iter().any(|shown| matches!(shown, Shown::ReasoningPart(_))) {
-            return Form::Apart;
+    fn form(&self) -> MessageForm {
+        if self.contents.iter().any(|shown| matches!(shown, TracePart::ReasoningPart(_))) {
+            return MessageForm::Apart;
         }
-        let calls = self.contents.iter().rev().take_while(|shown| matches!(shown, Shown::Call(_))).count();
-        match self.contents.iter().rev().skip(calls).all(|shown| matches!(shown, Shown::Text(_))) {
-            true => Form::Simple,
-            false => Form::Contents,
+        let calls = self.contents.iter().rev().take_while(|shown| matches!(shown, TracePart::Call(_))).count();
+        match self.contents.iter().rev().skip(calls).all(|shown| matches!(shown, TracePart::Text(_))) {
+            true => MessageForm::Simple,
+            false => MessageForm::Contents,
         }
     }
 
     fn never_empty(mut self) -> Self {
-        let has_more = self.contents.iter().any(|shown| !matches!(shown, Shown::Text(_) | Shown::Call(_)));
+        let has_more = self.contents.iter().any(|shown| !matches!(shown, TracePart::Text(_) | TracePart::Call(_)));
         if self.text.is_none() && (self.calls.is_empty() || has_more) {
             self.text = Some(String::new());
         }
@@ -287,7 +289,7 @@ impl Said {
     }
 }
 
-impl SaidCall {
+impl TraceToolCall {
     fn attributes(&self, prefix: &str, to: &mut Attributes) {
         to.text(format!("{prefix}.{}", names::TOOL_CALL_ID), self.id.as_str());
         to.text(format!("{prefix}.{}", names::TOOL_CALL_NAME), &self.name);

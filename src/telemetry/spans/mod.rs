@@ -20,12 +20,12 @@ mod llm;
 mod mask;
 mod messages;
 pub(crate) mod names;
-mod offered;
 mod projector;
 mod reasoning;
 mod redact;
 mod span;
 mod tool;
+mod toolset;
 
 pub use attributes::{Attribute, Value};
 pub use content::SpanContent;

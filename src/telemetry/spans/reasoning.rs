@@ -25,7 +25,7 @@ pub(super) struct ReasoningPart {
 
 /// The reasoning of one turn in its provider's form, in order.
 #[derive(Debug, Default)]
-pub(super) struct Sealed {
+pub(super) struct SealedReasoning {
     /// Each piece, and whether it has text.
     thoughts: VecDeque<(ReasoningPart, bool)>,
     /// The signatures of its calls, in the order of the calls.
@@ -33,7 +33,7 @@ pub(super) struct Sealed {
 }
 
 impl ReasoningPart {
-    pub(super) fn said(text: &str) -> Self {
+    pub(super) fn text_only(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
@@ -52,7 +52,7 @@ impl ReasoningPart {
     }
 }
 
-impl Sealed {
+impl SealedReasoning {
     /// Reads the provider formats that sign reasoning; empty for any other.
     pub(super) fn of(state: Option<&ProviderState>) -> Self {
         let mut sealed = Self::default();
@@ -112,12 +112,12 @@ mod tests {
             json!({"type": "tool_use", "id": "a"}),
         ];
         let state = ProviderState { wire: "anthropic".into(), model: "m".into(), origin: None, items };
-        let mut sealed = Sealed::of(Some(&state));
+        let mut sealed = SealedReasoning::of(Some(&state));
         let hidden = ReasoningPart { data: Some("hidden".into()), ..ReasoningPart::default() };
         assert_eq!((sealed.wordless(), sealed.wordless()), (Some(hidden), None));
-        let signed = ReasoningPart { signature: Some("sig".into()), ..ReasoningPart::said("Let me see.") };
+        let signed = ReasoningPart { signature: Some("sig".into()), ..ReasoningPart::text_only("Let me see.") };
         assert_eq!(sealed.with_text("Let me see."), signed);
-        assert_eq!(sealed.with_text("More."), ReasoningPart::said("More."), "no further metadata is known");
+        assert_eq!(sealed.with_text("More."), ReasoningPart::text_only("More."), "no further metadata is known");
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
             json!({"functionCall": {"name": "f"}, "thoughtSignature": "s"}),
         ];
         let state = ProviderState { wire: "any".into(), model: "m".into(), origin: None, items };
-        let mut sealed = Sealed::of(Some(&state));
+        let mut sealed = SealedReasoning::of(Some(&state));
         let thought =
             ReasoningPart { id: Some("rs_1".into()), encrypted: Some("x".into()), ..ReasoningPart::default() };
         assert_eq!(sealed.wordless(), Some(thought));

@@ -79,7 +79,7 @@ fn json_shows_a_pending_item_with_its_digest() {
     assert_eq!(listed["arguments"], json!({"customer_id": "C-1001", "text": "late"}));
     assert_eq!((&listed["trusted"], &listed["policy"]["name"]), (&json!(true), &json!("accept-edits")));
     assert!(listed["run_id"].is_string() && listed["session_id"].is_string() && listed["version"].is_u64());
-    assert!(listed["seen"].as_str().unwrap().starts_with("sha256:"), "{listed}");
+    assert!(listed["digest"].as_str().unwrap().starts_with("sha256:"), "{listed}");
     let shown: Value =
         serde_json::from_str(&approvals(&desk, &["show", "last", "note", "--json"]).expect(0).out).unwrap();
     assert_eq!(shown, *listed);
@@ -103,7 +103,7 @@ fn show_prints_a_whole_call_and_escapes_hidden_characters() {
         assert!(shown.contains(told), "{told}: {shown}");
     }
     let offered = |verb: &str| shown.lines().find(|line| line.contains(verb)).unwrap().trim();
-    assert!(offered("approvals deny").contains(" --seen sha256:"), "a no is bound like a yes: {shown}");
+    assert!(offered("approvals deny").contains(" --digest sha256:"), "a no is bound like a yes: {shown}");
     desk.paste(offered("approvals approve")).expect(0);
 }
 
@@ -190,19 +190,19 @@ fn edited_arguments_are_checked_and_then_sent() {
 #[test]
 fn a_decision_about_a_changed_call_is_rejected_and_shows_it() {
     let desk = pending(NOTE);
-    let seen = waiting(&desk)[0]["seen"].as_str().unwrap().to_owned();
+    let seen = waiting(&desk)[0]["digest"].as_str().unwrap().to_owned();
     let other = format!("{}0", &seen[..seen.len() - 1]);
     let other = if other == seen { format!("{}1", &seen[..seen.len() - 1]) } else { other };
-    let refused = approvals(&desk, &["approve", "last", "note", "--seen", &other]).expect(8);
+    let refused = approvals(&desk, &["approve", "last", "note", "--digest", &other]).expect(8);
     assert!(refused.err.contains("changed since it was shown"), "{}", refused.err);
     assert!(refused.out.contains("requires approval") && refused.out.contains(&seen), "{}", refused.out);
-    let machine = approvals(&desk, &["approve", "last", "note", "--seen", &other, "--json"]).expect(8);
+    let machine = approvals(&desk, &["approve", "last", "note", "--digest", &other, "--json"]).expect(8);
     assert_eq!(
         (machine.result()["error"]["code"].as_str(), machine.result()["status"].as_str()),
         (Some("conflict"), Some("pending"))
     );
     assert_eq!(facts(&desk, "approval.decided"), [] as [Value; 0]);
-    approvals(&desk, &["approve", "last", "note", "--seen", &seen]).expect(0);
+    approvals(&desk, &["approve", "last", "note", "--digest", &seen]).expect(0);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_stored_answer_is_used_by_the_next_process() {
 fn an_approval_with_a_scope_creates_a_revocable_grant() {
     let desk = pending(NOTE_AFTER_NOTE);
     let scope =
-        ["approve", "last", "one", "--scope", "always", "--covers", "tool", "--expires", "8h", "--reason", "harmless"];
+        ["approve", "last", "one", "--scope", "always", "--match", "tool", "--expires", "8h", "--reason", "harmless"];
     approvals(&desk, &scope).expect(0);
     let listed = approvals(&desk, &["grants"]).expect(0);
     for told in
@@ -250,7 +250,7 @@ fn an_approval_with_a_scope_creates_a_revocable_grant() {
     }
     let [grant] = &approvals(&desk, &["grants", "--json"]).expect(0).json_lines()[..] else { panic!("one grant") };
     assert_eq!(
-        (&grant["holds"], &grant["call"], &grant["tool"]),
+        (&grant["active"], &grant["call"], &grant["tool"]),
         (&json!(true), &json!("one"), &json!("mcp_shop_add_note"))
     );
     let id = grant["id"].as_str().unwrap();
@@ -258,7 +258,7 @@ fn an_approval_with_a_scope_creates_a_revocable_grant() {
     assert!(revoked.out.contains("revoked by ann"), "{}", revoked.out);
     assert!(approvals(&desk, &["grants", "--json"]).expect(0).json_lines().is_empty());
     let ended = approvals(&desk, &["grants", "--ended", "--json"]).expect(0).json_lines();
-    assert_eq!((&ended[0]["holds"], &ended[0]["revoked"]["by"]), (&json!(false), &json!("ann")));
+    assert_eq!((&ended[0]["active"], &ended[0]["revoked"]["by"]), (&json!(false), &json!("ann")));
     desk.toolgate(&["run", "Again"]).expect(10);
     let unknown = approvals(&desk, &["revoke", "grant_nope"]).expect(2);
     assert!(unknown.err.contains("grants --ended"), "{}", unknown.err);
@@ -278,17 +278,17 @@ fn invalid_flags_are_rejected_before_the_store_is_opened() {
     let desk = Desk::empty();
     for (words, told) in [
         (&["approve", "last"][..], "name them (`toolgate approvals list` lists pending calls)"),
-        (&["approve", "last", "a", "--expires", "8h"], "--covers and --expires go with --scope session"),
-        (&["approve", "last", "a", "--covers", "arguments"], "--covers and --expires go with --scope session"),
+        (&["approve", "last", "a", "--expires", "8h"], "--match and --expires go with --scope session"),
+        (&["approve", "last", "a", "--match", "arguments"], "--match and --expires go with --scope session"),
         (&["approve", "last", "a", "--scope", "always", "--expires", "soon"], "write how long (90s, 30m, 8h, 2d)"),
         (
             &["approve", "last", "a", "--scope", "always", "--expires", "2020-01-01T00:00:00Z"],
             "give a time in the future",
         ),
-        (&["approve", "last", "a", "b", "--seen", "sha256:0123456789ab"], "decide about one call at a time"),
+        (&["approve", "last", "a", "b", "--digest", "sha256:0123456789ab"], "decide about one call at a time"),
         (&["approve", "last", "--all", "--edit", "{}"], "name that one call"),
         (&["extend", "last", "a"], "set it with --for 8h or --until"),
-        (&["approve", "last", "a", "--seen", "9f86"], "at least the first 12 hexadecimal digits"),
+        (&["approve", "last", "a", "--digest", "9f86"], "at least the first 12 hexadecimal digits"),
     ] {
         let refused = approvals(&desk, words).expect(2);
         assert!(refused.err.contains(told), "{words:?}: {}", refused.err);
@@ -362,7 +362,7 @@ fn past_approvals_suggest_the_narrowest_rule_that_covers_them() {
     let desk = pending(TWO);
     approvals(&desk, &["approve", "last", "--all"]).expect(0);
     let [suggested] = &approvals(&desk, &["suggest", "--json"]).expect(0).json_lines()[..] else { panic!("one rule") };
-    assert_eq!((&suggested["covers"], &suggested["rule"]["verdict"]), (&json!(2), &json!("allow")));
+    assert_eq!((&suggested["covered"], &suggested["rule"]["verdict"]), (&json!(2), &json!("allow")));
     let when =
         r#"principal == null && args in [{"customer_id":"C-1001","text":"a"}, {"customer_id":"C-1001","text":"b"}]"#;
     assert_eq!(suggested["rule"]["when"], when);
@@ -410,7 +410,7 @@ fn suggested_rules_pass_a_strict_check_for_any_approval() {
 #[test]
 fn explain_shows_for_each_call_why_it_ran_and_who_approved() {
     let desk = pending(NOTE_AFTER_NOTE);
-    approvals(&desk, &["approve", "last", "one", "--scope", "session", "--covers", "tool", "--by", "ann"]).expect(0);
+    approvals(&desk, &["approve", "last", "one", "--scope", "session", "--match", "tool", "--by", "ann"]).expect(0);
     let told = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
     for line in [
         "turn 1  1 call",

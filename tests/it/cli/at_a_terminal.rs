@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
-use super::put_aside::fault_server;
+use super::suspended_calls::fault_server;
 
 const NOTE: &str = "
 turns:

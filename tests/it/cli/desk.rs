@@ -167,7 +167,7 @@ pub(crate) fn steady(text: &str) -> String {
     without_digests(&without_versions(&told.replace("N s", "N ms").replace("N min", "N ms")))
 }
 
-/// The text with placeholders for the digests after `--seen`, which depend on the run.
+/// The text with placeholders for the digests after `--digest`, which depend on the run.
 fn without_digests(text: &str) -> String {
     let is_digest = |word: &str| word.len() >= 12 && word.chars().all(|c| c.is_ascii_hexdigit());
     let words = text.split_inclusive([' ', '\n', '=', ')']).map(|word| {

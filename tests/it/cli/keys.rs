@@ -64,7 +64,7 @@ fn a_key_is_created_listed_without_its_secret_and_revoked() {
     let id = key["id"].as_str().unwrap();
     let revoked = desk.toolgate(&["keys", "revoke", &id[..id.len() - 1]]).expect(0);
     assert!(revoked.out.contains("revoked by kim"), "{}", revoked.out);
-    assert_eq!(desk.toolgate(&["keys", "list", "--json"]).expect(0).json_lines()[0]["holds"], false);
+    assert_eq!(desk.toolgate(&["keys", "list", "--json"]).expect(0).json_lines()[0]["active"], false);
     assert!(desk.toolgate(&["keys", "list"]).expect(0).out.contains("revoked by kim"));
     assert_eq!(desk.toolgate(&["keys", "revoke", "key_of_unknown"]).code, 2);
 }

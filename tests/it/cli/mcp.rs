@@ -60,7 +60,7 @@ fn a_list_as_json_has_everything_the_server_said() {
     let server = &listed["server"];
     assert_eq!((&server["id"], &server["state"]), (&json!("shop"), &json!("ready")));
     assert_eq!(server["name"], "toolgate-demo-shop");
-    assert!(server["ready_ms"].is_u64() && server["era"].is_string(), "{server}");
+    assert!(server["ready_ms"].is_u64() && server["protocol_version"].is_string(), "{server}");
     let invoice = listed["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "get_invoice").unwrap();
     assert_eq!(invoice["model_sees"], "mcp_shop_get_invoice");
     assert_eq!(invoice["input_schema"]["properties"]["order_id"]["pattern"], "^A-[0-9]{4}$");
@@ -208,7 +208,7 @@ fn disconnects_refusals_and_timeouts_have_their_own_codes() {
 
 #[test]
 fn a_late_server_is_reported_with_the_flag_for_more_time() {
-    let program = super::put_aside::fault_server();
+    let program = super::suspended_calls::fault_server();
     for (words, fault, told) in [
         (&["list"][..], "hang-at-start", "did not answer the handshake within 0.5 s; does it speak MCP on its stdin"),
         (&["list"], "hang-at-list", "raise its `start_timeout_s`, which this is a part of, if it needs longer"),
@@ -287,7 +287,7 @@ fn ctrl_c_ends_a_call_and_the_server_with_it() {
 
 #[test]
 fn a_server_that_logs_to_stdout_gets_a_warning_and_works() {
-    let program = super::put_aside::fault_server();
+    let program = super::suspended_calls::fault_server();
     let server = ["mcp", "list", "--", program.to_str().unwrap(), "--stdio", "--fault", "stdout-garbage"];
     let ended = Desk::empty().toolgate(&server).expect(0);
     assert!(ended.err.contains("warning: it writes log lines to stdout ("), "{}", ended.err);
@@ -296,15 +296,25 @@ fn a_server_that_logs_to_stdout_gets_a_warning_and_works() {
 
 #[test]
 fn an_era_can_be_asked_for() {
-    let program = super::put_aside::fault_server();
-    let listed = |era: &str| {
-        let words =
-            ["mcp", "list", "--json", "--era", era, "--", program.to_str().unwrap(), "--stdio", "--era", "dual"];
-        parsed(&Desk::empty().toolgate(&words).expect(0))["server"]["era"].clone()
+    let program = super::suspended_calls::fault_server();
+    let listed = |version: &str| {
+        let words = [
+            "mcp",
+            "list",
+            "--json",
+            "--protocol-version",
+            version,
+            "--",
+            program.to_str().unwrap(),
+            "--stdio",
+            "--era",
+            "dual",
+        ];
+        parsed(&Desk::empty().toolgate(&words).expect(0))["server"]["protocol_version"].clone()
     };
     assert_eq!(
-        (listed("legacy"), listed("modern"), listed("auto")),
-        (json!("legacy"), json!("modern"), json!("modern"))
+        (listed("2025-11-25"), listed("2026-07-28"), listed("auto")),
+        (json!("2025-11-25"), json!("2026-07-28"), json!("2026-07-28"))
     );
 }
 

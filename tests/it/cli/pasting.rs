@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use super::desk::Desk;
-use super::put_aside::fault_server;
 use super::shell::{Shell, pasted};
+use super::suspended_calls::fault_server;
 
 const DECIDE: &str = "[q] leave it pending: ";
 const RESULT: &str = "empty leaves it pending): ";

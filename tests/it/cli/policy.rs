@@ -12,14 +12,14 @@ rules:
     match: { named: \"*note\", server: shop }
     when: size(args.text) < 40
     verdict: allow
-    justification: A short note is no matter.
+    reason: A short note is no matter.
     examples:
       match: [{ server: shop, tool: add_note, arguments: { text: hello } }]
       no_match: [{ server: shop, tool: find_customer }]
   - id: nothing-for-guests
     match: { principal: \"guest-*\" }
     verdict: deny
-    justification: Guests only look.
+    reason: Guests only look.
 ";
 
 const TURNS: &str = "
@@ -52,7 +52,7 @@ fn policy_check_says_of_each_file_what_was_checked_or_what_is_wrong() {
 
     let all = json_of(&desk.toolgate(&["policy", "check", "good.yaml", "bad.yaml", "--json"]).expect(2).out);
     assert_eq!((&all["policies"][0]["ok"], &all["policies"][0]["examples"]), (&json!(true), &json!(2)));
-    assert_eq!((&all["policies"][1]["ok"], &all["policies"][1]["faults"][0]["line"]), (&json!(false), &json!(7)));
+    assert_eq!((&all["policies"][1]["ok"], &all["policies"][1]["errors"][0]["line"]), (&json!(false), &json!(7)));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn accept_edits_allows_file_tools_of_trusted_servers_only() {
 fn a_name_without_a_server_allows_no_untrusted_tool() {
     let desk = Desk::empty();
     let policy = |matches: &str| {
-        let rule = format!("{{ id: r, match: {{ {matches} }}, verdict: allow, justification: Because. }}");
+        let rule = format!("{{ id: r, match: {{ {matches} }}, verdict: allow, reason: Because. }}");
         desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules: [{rule}]\n"));
     };
     let explain = |more: &[&str]| {
@@ -185,7 +185,7 @@ fn a_name_without_a_server_allows_no_untrusted_tool() {
         assert!(told.contains("write `server: disk` into the rule"), "{told}");
         assert!(explain(&["--server-trusted"]).contains("allow, by rule r"), "{by_name}");
     }
-    for chosen in ["server: disk, named: write_file", "tool: mcp_disk_write_file", "tool: \"*\"", "origin: mcp"] {
+    for chosen in ["server: disk, tool_name: write_file", "tool: mcp_disk_write_file", "tool: \"*\"", "origin: mcp"] {
         policy(chosen);
         assert!(explain(&[]).contains("allow, by rule r"), "{chosen}");
     }
@@ -202,9 +202,9 @@ name: git
 default: ask
 rules:
   - id: read-git
-    match: { server: shell, named: run, command: [git, [diff, status, log]] }
+    match: { server: shell, tool_name: run, command: [git, [diff, status, log]] }
     verdict: allow
-    justification: Looking at the repository changes nothing.
+    reason: Looking at the repository changes nothing.
     examples:
       match:
         - { server: shell, tool: run, arguments: { command: git diff HEAD } }
@@ -215,7 +215,7 @@ rules:
   - id: never-remove
     match: { command: [rm] }
     verdict: deny
-    justification: Files are removed by people.
+    reason: Files are removed by people.
     examples:
       match: [{ server: shell, tool: run, arguments: { command: ls; rm x } }]
       no_match: [{ server: shell, tool: run, arguments: { command: ls rm } }]
@@ -256,9 +256,8 @@ fn policy_check_refuses_a_command_that_cannot_be_meant_at_its_line() {
         ("{ words: [ls], options: [l] }", "allow", "is no option"),
         ("{ word: [ls] }", "allow", "word"),
     ] {
-        let rule = format!(
-            "  - id: r\n    match:\n      command: {command}\n    verdict: {verdict}\n    justification: Because.\n"
-        );
+        let rule =
+            format!("  - id: r\n    match:\n      command: {command}\n    verdict: {verdict}\n    reason: Because.\n");
         desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{rule}"));
         let told = desk.toolgate(&["policy", "check", "p.yaml"]).expect(2).err;
         assert!(told.contains(expected) && told.contains("p.yaml:6:"), "{command}: {told}");
@@ -274,13 +273,13 @@ fn warnings(rules: &str) -> Vec<Value> {
 }
 
 fn rule(id: &str, body: &str, verdict: &str) -> String {
-    format!("  - {{ id: {id}, match: {body}, verdict: {verdict}, justification: Because. }}\n")
+    format!("  - {{ id: {id}, match: {body}, verdict: {verdict}, reason: Because. }}\n")
 }
 
 #[test]
 fn policy_check_warns_of_tests_that_a_call_gets_around() {
     let shell = |id: &str, when: &str, verdict: &str| {
-        rule(id, &format!("{{ server: shell, named: run }}, when: \"{when}\""), verdict)
+        rule(id, &format!("{{ server: shell, tool_name: run }}, when: \"{when}\""), verdict)
     };
     let evaded = [
         (
@@ -367,7 +366,7 @@ fn policy_check_warns_of_tests_that_a_call_gets_around() {
 #[test]
 fn an_example_does_not_prove_a_prefix_test_and_strict_counts_the_warning() {
     let desk = Desk::empty();
-    let policy = "name: weak\ndefault: ask\nrules:\n  - id: git-diff\n    match: { server: shell, named: run }\n    when: args.command.startsWith('git diff')\n    verdict: allow\n    justification: Looking.\n    examples: { match: [{ server: shell, tool: run, arguments: { command: git diff HEAD } }] }\n";
+    let policy = "name: weak\ndefault: ask\nrules:\n  - id: git-diff\n    match: { server: shell, tool_name: run }\n    when: args.command.startsWith('git diff')\n    verdict: allow\n    reason: Looking.\n    examples: { match: [{ server: shell, tool: run, arguments: { command: git diff HEAD } }] }\n";
     desk.write("weak.yaml", policy);
     let told = desk.toolgate(&["policy", "check", "weak.yaml"]).expect(0).err;
     assert!(told.contains("`git diff; rm -rf /` passes it") && told.contains("[line 6, column 11]"), "{told}");
@@ -385,9 +384,9 @@ fn an_example_does_not_prove_a_prefix_test_and_strict_counts_the_warning() {
 #[test]
 fn policy_check_warns_of_allowances_by_names_alone() {
     let warned = [
-        ("tool", "{ named: write_file }", "matches only tools of trusted servers"),
+        ("tool", "{ tool_name: write_file }", "matches only tools of trusted servers"),
         ("part", "{ tool: \"mcp_*_read\" }", "matches only tools of trusted servers"),
-        ("server", "{ server: git, named: git_status }", "a server chooses what its tools do"),
+        ("server", "{ server: git, tool_name: git_status }", "a server chooses what its tools do"),
         ("all-of-it", "{ server: hub }", "a server chooses what its tools do"),
         ("full", "{ tool: mcp_git_git_log }", "a server chooses what its tools do"),
         ("any-server", "{ command: [ls] }", "any server that has a tool with these arguments"),
@@ -395,11 +394,11 @@ fn policy_check_warns_of_allowances_by_names_alone() {
         ("any-git", "{ server: shell, command: [git] }", "every subcommand"),
     ];
     let meant = [
-        ("trusted", "{ named: write_file, trusted: true }"),
+        ("trusted", "{ tool_name: write_file, trusted: true }"),
         ("hint", "{ server: git, read_only: true }"),
-        ("external", "{ origin: external, named: pay }"),
+        ("external", "{ origin: external, tool_name: pay }"),
         ("words", "{ server: shell, command: [git, [diff, log]] }"),
-        ("when", "{ server: shop, named: pay }, when: args.amount < 10"),
+        ("when", "{ server: shop, tool_name: pay }, when: args.amount < 10"),
         ("own", "{ tool: ask_human }"),
     ];
     let rules = warned.iter().map(|(id, body, _)| rule(id, body, "allow"));
@@ -422,20 +421,20 @@ fn policy_check_warns_of_rules_that_never_decide() {
         ("untrusted", "{ trusted: false, read_only: true }", "allow", "a hint allows only tools of trusted servers"),
         ("prefix", "{ origin: mcp, tool: \"ext_*\" }", "deny", "never hold together"),
         ("other-server", "{ server: shop, tool: mcp_git_log }", "deny", "is no tool of the server `shop`"),
-        ("no-builtin", "{ origin: builtin, named: pay }", "deny", "no builtin tool fits"),
+        ("no-builtin", "{ origin: builtin, tool_name: pay }", "deny", "no builtin tool fits"),
         ("false", "{ server: shop }, when: \"1 > 2\"", "allow", "it is false for every call"),
         ("both", "{ server: shop }, when: \"args.a == 'x' && args.a == 'y'\"", "allow", "two different values"),
-        ("same", "{ server: a, named: pay }", "deny", "it duplicates rule `first`"),
-        ("milder", "{ server: a, named: pay }, when: args.amount < 5", "allow", "rule `first`, which is stricter"),
-        ("later", "{ server: a, named: pay, agent: desk }", "deny", "rule `first`, which comes before it"),
+        ("same", "{ server: a, tool_name: pay }", "deny", "it duplicates rule `first`"),
+        ("milder", "{ server: a, tool_name: pay }, when: args.amount < 5", "allow", "rule `first`, which is stricter"),
+        ("later", "{ server: a, tool_name: pay, agent: desk }", "deny", "rule `first`, which comes before it"),
     ];
     let alive = [
         ("wide", "{ server: a }", "ask"),
         ("guest", "{ principal: \"guest-*\" }", "deny"),
-        ("other", "{ server: b, named: pay }", "deny"),
+        ("other", "{ server: b, tool_name: pay }", "deny"),
         ("either", "{ server: c }, when: \"args.a == 'x' || args.a == 'y'\"", "deny"),
     ];
-    let first = rule("first", "{ server: a, named: pay }", "deny");
+    let first = rule("first", "{ server: a, tool_name: pay }", "deny");
     let dead_rules = dead.iter().map(|(id, body, verdict, _)| rule(id, body, verdict));
     let alive = alive.iter().map(|(id, body, verdict)| rule(id, body, verdict));
     let warnings = warnings(&[first].into_iter().chain(dead_rules).chain(alive).collect::<String>());
@@ -450,7 +449,7 @@ fn policy_check_warns_of_rules_that_never_decide() {
 fn policy_check_names_rules_that_allow_across_servers() {
     let desk = Desk::empty();
     let rule = |id: &str, matches: &str, verdict: &str| {
-        format!("  - {{ id: {id}, match: {{ {matches} }}, verdict: {verdict}, justification: Because. }}\n")
+        format!("  - {{ id: {id}, match: {{ {matches} }}, verdict: {verdict}, reason: Because. }}\n")
     };
     let rules = [
         rule("shop", "tool: \"mcp_shop_*\"", "allow"),
@@ -469,16 +468,15 @@ fn policy_check_names_rules_that_allow_across_servers() {
 #[test]
 fn policy_check_warns_of_rules_that_can_hardly_be_meant() {
     let desk = Desk::empty();
-    let rule =
-        |id: &str, body: &str| format!("  - {{ id: {id}, match: {body}, verdict: deny, justification: Because. }}\n");
+    let rule = |id: &str, body: &str| format!("  - {{ id: {id}, match: {body}, verdict: deny, reason: Because. }}\n");
     let doubtful = [
-        ("regex", r#"{ named: "^read_.*$" }"#, "patterns are globs and compare the whole name: write `read_*`"),
+        ("regex", r#"{ tool_name: "^read_.*$" }"#, "patterns are globs and compare the whole name: write `read_*`"),
         ("classes", r#"{ server: "(a|b)\\d" }"#, "`*` is any text"),
-        ("half", "{ tool: read_file }", "write `named: read_file`, or `tool: mcp_SERVER_read_file`"),
+        ("half", "{ tool: read_file }", "write `tool_name: read_file`, or `tool: mcp_SERVER_read_file`"),
         ("half-pattern", r#"{ tool: "read_*" }"#, "`tool: read_*` is not a full name"),
         ("never", "{ origin: external, server: shop }", "remove one of the two"),
-        ("any", "{ named: a }, when: args.path", "compare it (`args.path == …`)"),
-        ("same", "{ named: a }, when: \"true\"", "is the same for every call"),
+        ("any", "{ tool_name: a }, when: args.path", "compare it (`args.path == …`)"),
+        ("same", "{ tool_name: a }, when: \"true\"", "is the same for every call"),
     ];
     let meant = [
         ("prefix", r#"{ tool: "mcp_shop_*" }"#),
@@ -486,12 +484,12 @@ fn policy_check_warns_of_rules_that_can_hardly_be_meant() {
         ("own", "{ tool: ask_human }"),
         ("own-pattern", r#"{ tool: "ask_*" }"#),
         ("either", r#"{ tool: "{mcp,ext}_x" }"#),
-        ("dots", "{ named: a.b }"),
-        ("flag", "{ named: a }, when: has(args.force) && args.force"),
-        ("proven", r#"{ named: "admin.*" }, examples: { match: [{ tool: admin.x }] }"#),
+        ("dots", "{ tool_name: a.b }"),
+        ("flag", "{ tool_name: a }, when: has(args.force) && args.force"),
+        ("proven", r#"{ tool_name: "admin.*" }, examples: { match: [{ tool: admin.x }] }"#),
         (
             "proven-flag",
-            "{ named: a }, when: args.force, examples: { match: [{ tool: a, arguments: { force: true } }] }",
+            "{ tool_name: a }, when: args.force, examples: { match: [{ tool: a, arguments: { force: true } }] }",
         ),
     ];
     let rules =

@@ -29,10 +29,10 @@ agents: {{ desk: {{ servers: [shop], policy: notes.yaml }} }}
 default: ask
 rules:
   - id: in-data
-    match: {{ server: shop, named: add_note }}
+    match: {{ server: shop, tool_name: add_note }}
     when: args.text.{function}('{root}/data')
     verdict: allow
-    justification: It stays in the folder.
+    reason: It stays in the folder.
     examples:
       match: [{{ server: shop, tool: add_note, arguments: {{ text: {root}/data/x }} }}]
       no_match: [{{ server: shop, tool: add_note, arguments: {{ text: {root}/data/../x }} }}]
@@ -127,14 +127,13 @@ fn a_condition_names_an_absolute_folder() {
         ("args.path.within('/a', '/b')", "compares one path with one folder"),
         ("path.within('/srv')", "there is no `path`"),
     ] {
-        let rule = format!(
-            "{{ id: r, match: {{ server: disk }}, when: \"{when}\", verdict: allow, justification: Because. }}"
-        );
+        let rule =
+            format!("{{ id: r, match: {{ server: disk }}, when: \"{when}\", verdict: allow, reason: Because. }}");
         desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules: [{rule}]\n"));
         let told = desk.toolgate(&["policy", "check", "p.yaml"]).expect(2).err;
         assert!(told.contains(expected), "{when}: {told}");
     }
-    let rule = "{ id: r, match: { server: disk }, when: \"args.paths.all(path, path.within('/srv'))\", verdict: allow, justification: Because. }";
+    let rule = "{ id: r, match: { server: disk }, when: \"args.paths.all(path, path.within('/srv'))\", verdict: allow, reason: Because. }";
     desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules: [{rule}]\n"));
     let checked = desk.toolgate(&["policy", "check", "--strict", "p.yaml"]).expect(0);
     assert!(!checked.err.contains("warning"), "{}", checked.err);

@@ -71,9 +71,9 @@ fn an_approval_for_the_session_covers_the_same_arguments() {
 #[test]
 fn an_approval_covers_other_arguments_only_if_the_user_says_so() {
     for flag in ["--approve-session", "--approve-always"] {
-        two_notes("b").toolgate(&["resume", "last", flag, "one", "--covers", "tool"]).expect(0);
+        two_notes("b").toolgate(&["resume", "last", flag, "one", "--match", "tool"]).expect(0);
     }
-    let refused = two_notes("b").toolgate(&["resume", "last", "--approve", "one", "--covers", "tool"]).expect(2);
+    let refused = two_notes("b").toolgate(&["resume", "last", "--approve", "one", "--match", "tool"]).expect(2);
     assert!(refused.err.contains("covers nothing else"), "{}", refused.err);
 }
 

@@ -63,7 +63,7 @@ fn the_presets_say_what_their_names_say() {
 fn every_judgement_of_a_preset_can_be_read_by_a_person() {
     let settings = load("").expect("good");
     for rule in settings.policies.values().flat_map(|policy| &policy.rules) {
-        assert!(rule.justification.ends_with('.') && rule.justification.len() > 20, "{}", rule.id);
+        assert!(rule.reason.ends_with('.') && rule.reason.len() > 20, "{}", rule.id);
     }
 }
 
@@ -80,7 +80,7 @@ fn the_version_of_a_policy_is_the_hash_of_its_text() {
 #[test]
 fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
     let head = "name: p\ndefault: ask\nrules:\n";
-    let rule = |rest: &str| format!("{head}  - id: r\n    verdict: allow\n    justification: Because.\n{rest}");
+    let rule = |rest: &str| format!("{head}  - id: r\n    verdict: allow\n    reason: Because.\n{rest}");
     let cases = [
         rule(
             "    match: { tool: \"mcp_git_*\" }\n    examples:\n      match:\n        - { server: git, tool: log, trusted: true }\n        - { server: svn, tool: log, trusted: true }\n      no_match:\n        - { server: git, tool: push, trusted: true }\n",
@@ -93,20 +93,20 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
         rule("    match: { named: \"{a,b\" }\n"),
         rule("    match: { origin: remote }\n"),
         rule("    match: {}\n"),
-        rule("    match: { named: pay }\n    when: arg.amount > 100\n"),
-        rule("    match: { named: pay }\n    when: args.amount = 100\n"),
-        rule("    match: { named: pay }\n    when: \"\"\n"),
-        rule("    match: { named: pay }\n    when:\n"),
-        rule("    match: { named: pay }\n    when: args.items.all(i, i.tags.all(t, t != 'x'))\n"),
+        rule("    match: { tool_name: pay }\n    when: arg.amount > 100\n"),
+        rule("    match: { tool_name: pay }\n    when: args.amount = 100\n"),
+        rule("    match: { tool_name: pay }\n    when: \"\"\n"),
+        rule("    match: { tool_name: pay }\n    when:\n"),
+        rule("    match: { tool_name: pay }\n    when: args.items.all(i, i.tags.all(t, t != 'x'))\n"),
         rule(
-            "    match: { named: pay }\n    when: args.amount < 100\n    examples:\n      match:\n        - { server: shop, tool: pay }\n        - { server: shop, tool: pay, arguments: { amount: 100 } }\n        - { server: shop, tool: pay, arguments: {} }\n      no_match:\n        - { server: shop, tool: refund }\n",
+            "    match: { tool_name: pay }\n    when: args.amount < 100\n    examples:\n      match:\n        - { server: shop, tool: pay }\n        - { server: shop, tool: pay, arguments: { amount: 100 } }\n        - { server: shop, tool: pay, arguments: {} }\n      no_match:\n        - { server: shop, tool: refund }\n",
         ),
         rule("    match: { principal: \"guest-*\" }\n    examples:\n      match: [{ tool: a, principal: kim }]\n"),
         rule("    match: { tool: a }\n    answer_timeout_s: 0\n"),
         rule("    match: { tols: x }\n"),
-        format!("{head}  - {{ id: r, match: {{ tool: a }}, verdict: alow, justification: x }}\n"),
+        format!("{head}  - {{ id: r, match: {{ tool: a }}, verdict: alow, reason: x }}\n"),
         format!(
-            "{head}  - {{ id: r, match: {{ tool: a }}, verdict: deny, justification: \" \" }}\n  - {{ id: r, match: {{ tool: b }}, verdict: deny, justification: x }}\n"
+            "{head}  - {{ id: r, match: {{ tool: a }}, verdict: deny, reason: \" \" }}\n  - {{ id: r, match: {{ tool: b }}, verdict: deny, reason: x }}\n"
         ),
     ];
     let mut all = String::new();
@@ -122,18 +122,18 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
 #[test]
 fn an_unreadable_policy_is_reported_with_a_remedy() {
     let rule = |rest: &str| {
-        format!("name: p\ndefault: ask\nrules:\n  - {{ id: r, verdict: ask, justification: Because., {rest} }}\n")
+        format!("name: p\ndefault: ask\nrules:\n  - {{ id: r, verdict: ask, reason: Because., {rest} }}\n")
     };
     for (text, told) in [
         (String::new(), "p.yaml: the file is empty (a policy has `name`, `default` and `rules`)"),
         ("# soon\n---\n".to_owned(), "p.yaml: the file is empty (a policy has `name`, `default` and `rules`)"),
         (
-            rule("match: { named: a }, answer_timeout_s: \"1 day\""),
+            rule("match: { tool_name: a }, answer_timeout_s: \"1 day\""),
             "expected a whole number, 0 or more (write digits alone, for example `60`, without a unit and without quotes)",
         ),
         (rule("match: { read_only: \"yes\" }"), "expected `true` or `false` (write `true` or `false`, without quotes)"),
         (
-            "name: p\nrules:\n  - { id: r, match: { tool: a }, verdict: ask, justification: x }\n".to_owned(),
+            "name: p\nrules:\n  - { id: r, match: { tool: a }, verdict: ask, reason: x }\n".to_owned(),
             "p.yaml:1:1: the key `default` is missing (add `default: ask`; it applies if no rule matches)",
         ),
     ] {
@@ -151,7 +151,7 @@ fn an_unreadable_policy_is_reported_with_a_remedy() {
 
 #[test]
 fn a_policy_with_several_errors_is_named() {
-    let folder = folder(&[("p.yaml", "rules:\n  - { id: r, match: {}, verdict: ask, justification: x }\n")]);
+    let folder = folder(&[("p.yaml", "rules:\n  - { id: r, match: {}, verdict: ask, reason: x }\n")]);
     let error = config::policy_file(&folder.path().join("p.yaml")).expect_err("three faults").to_string();
     let error = super::without(folder.path(), &error);
     assert_eq!(error, "p.yaml has 3 errors; the first: the key `name` is missing");
@@ -161,7 +161,7 @@ fn a_policy_with_several_errors_is_named() {
 fn a_rule_with_a_key_without_a_value_is_rejected() {
     let policy = |within: &str, matches: &str, rest: &str| {
         format!(
-            "name: p\ndefault: ask\n{within}rules:\n  - id: r\n    match: {{ named: pay, {matches} }}\n    verdict: allow\n    justification: Because.\n{rest}"
+            "name: p\ndefault: ask\n{within}rules:\n  - id: r\n    match: {{ tool_name: pay, {matches} }}\n    verdict: allow\n    reason: Because.\n{rest}"
         )
     };
     let example = |more: &str| format!("    examples: {{ match: [{{ tool: pay, {more} }}] }}\n");
@@ -200,7 +200,7 @@ fn a_rule_with_a_key_without_a_value_is_rejected() {
 fn a_denial_by_a_pattern_hits_what_its_author_plainly_means() {
     for (pattern, name) in [("delete{,_all}", "delete"), ("caf?", "café"), ("[à-ü]pay", "épay"), ("a*c", "a\nc")] {
         let text = format!(
-            "name: p\ndefault: allow\nrules:\n  - {{ id: r, match: {{ named: {pattern:?} }}, verdict: deny, justification: No. }}\n"
+            "name: p\ndefault: allow\nrules:\n  - {{ id: r, match: {{ named: {pattern:?} }}, verdict: deny, reason: No. }}\n"
         );
         let folder = folder(&[("p.yaml", &text)]);
         let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");
@@ -210,7 +210,7 @@ fn a_denial_by_a_pattern_hits_what_its_author_plainly_means() {
 
 #[test]
 fn guests_only_look_where_a_trusted_server_says_that_they_do() {
-    let text = "name: p\ndefault: allow\nrules:\n  - { id: r, match: { read_only: false }, verdict: deny, justification: Guests only look. }\n";
+    let text = "name: p\ndefault: allow\nrules:\n  - { id: r, match: { read_only: false }, verdict: deny, reason: Guests only look. }\n";
     let folder = folder(&[("p.yaml", text)]);
     let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");
     for (read_only, trusted, expected) in [
@@ -241,7 +241,7 @@ fn the_policy_of_the_documentation_does_what_it_says() {
 
 #[test]
 fn arguments_of_an_example_may_be_null() {
-    let text = "name: p\ndefault: ask\nrules:\n  - id: r\n    match: { named: pay }\n    when: args.to == null\n    verdict: deny\n    justification: Because.\n    examples: { match: [{ tool: pay, arguments: { to: } }] }\n";
+    let text = "name: p\ndefault: ask\nrules:\n  - id: r\n    match: { tool_name: pay }\n    when: args.to == null\n    verdict: deny\n    reason: Because.\n    examples: { match: [{ tool: pay, arguments: { to: } }] }\n";
     let folder = folder(&[("p.yaml", text)]);
     config::policy_file(&folder.path().join("p.yaml")).expect("good");
 }
@@ -270,36 +270,36 @@ default: ask
 answer_timeout_s: 3600
 rules:
   - id: small-refunds
-    match: { named: refund, server: shop }
+    match: { tool_name: refund, server: shop }
     when: args.amount <= 100
     verdict: allow
-    justification: Small refunds are no matter.
+    reason: Small refunds are no matter.
     examples:
       match: [{ server: shop, tool: refund, arguments: { amount: 99.5 } }]
       no_match: [{ server: shop, tool: refund, arguments: { amount: 101 } }]
   - id: large-refunds
-    match: { named: refund }
+    match: { tool_name: refund }
     when: args.amount > 1000
     verdict: ask
     answer_timeout_s: 60
-    justification: Large refunds are reviewed at once.
+    reason: Large refunds are reviewed at once.
   - id: never-abroad
-    match: { named: refund }
+    match: { tool_name: refund }
     when: has(args.iban) && !args.iban.startsWith('DE')
     verdict: deny
-    justification: Money leaves the country by another way.
+    reason: Money leaves the country by another way.
   - id: guests
     match: { principal: \"guest-*\" }
     verdict: deny
-    justification: Guests only look.
+    reason: Guests only look.
   - id: applications
     match: { origin: external }
     verdict: allow
-    justification: The application runs it itself.
+    reason: The application runs it itself.
   - id: questions
-    match: { origin: builtin, named: ask_human }
+    match: { origin: builtin, tool_name: ask_human }
     verdict: deny
-    justification: No approver is available.
+    reason: No approver is available.
     examples:
       match: [{ tool: ask_human, builtin: true }]
       no_match: [{ tool: ask_human }]
@@ -340,7 +340,7 @@ fn each_call_gets_the_verdict_that_the_policy_was_written_for() {
 
 #[test]
 fn a_tool_denied_except_under_a_condition_is_available() {
-    let text = "name: p\ndefault: deny\nrules:\n  - { id: r, match: { named: read }, when: \"args.path == '/a'\", verdict: allow, justification: Only this. }\n";
+    let text = "name: p\ndefault: deny\nrules:\n  - { id: r, match: { tool_name: read }, when: \"args.path == '/a'\", verdict: allow, reason: Only this. }\n";
     let folder = folder(&[("p.yaml", text)]);
     let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");
     let tool = mcp_tool("files", "read", None, false);
@@ -364,7 +364,7 @@ fn a_rule_that_cannot_be_evaluated_is_shown_to_the_approver() {
 
 #[test]
 fn policies_are_written_in_the_configuration_or_in_files() {
-    let here = "default: deny\n    rules: [{ id: r, match: { tool: x }, verdict: ask, justification: Because. }]";
+    let here = "default: deny\n    rules: [{ id: r, match: { tool: x }, verdict: ask, reason: Because. }]";
     let text = format!(
         "models: {{ main: {{ scripted: {{ file: c.yaml }} }} }}
 policies:
@@ -401,8 +401,8 @@ agents:
 
 #[test]
 fn an_inline_policys_version_depends_on_its_content_alone() {
-    let version = |around: &str, justification: &str| {
-        let rule = format!("{{ id: r, match: {{ tool: x }}, verdict: ask, justification: {justification} }}");
+    let version = |around: &str, reason: &str| {
+        let rule = format!("{{ id: r, match: {{ tool: x }}, verdict: ask, reason: {reason} }}");
         let settings = load(&format!("{around}policies: {{ p: {{ default: deny, rules: [{rule}] }} }}\n"));
         settings.expect("good").policies["p"].version.clone()
     };
@@ -412,7 +412,7 @@ fn an_inline_policys_version_depends_on_its_content_alone() {
 
 #[test]
 fn an_error_in_an_inline_policy_is_reported_at_its_line() {
-    let error = load("agents:\n  a:\n    policy:\n      default: ask\n      rules:\n        - { id: r, match: { tool: x }, when: foo, verdict: ask, justification: Because. }\n")
+    let error = load("agents:\n  a:\n    policy:\n      default: ask\n      rules:\n        - { id: r, match: { tool: x }, when: foo, verdict: ask, reason: Because. }\n")
         .expect_err("an unknown name");
     assert!(error.plain().contains("toolgate.yaml:6:"), "{}", error.plain());
     assert!(error.plain().contains("there is no `foo`"), "{}", error.plain());

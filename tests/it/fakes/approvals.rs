@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use toolgate::core::id::GrantId;
-use toolgate::core::run::Granted;
-use toolgate::ports::{ApprovalCache, Asker, Grant, GrantFilter, Guarded, Revoked, StoreError};
+use toolgate::core::run::ToolGrant;
+use toolgate::ports::{ApprovalCache, Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
 use toolgate::stores::MemoryStore;
 
 #[derive(Default)]
@@ -48,7 +48,12 @@ impl CountingApprovals {
 
 #[async_trait]
 impl ApprovalCache for CountingApprovals {
-    async fn granted(&self, asker: &Asker, tools: &[Guarded], now: Timestamp) -> Result<Vec<Granted>, StoreError> {
+    async fn granted(
+        &self,
+        asker: &GrantContext,
+        tools: &[GuardedTool],
+        now: Timestamp,
+    ) -> Result<Vec<ToolGrant>, StoreError> {
         self.batches.lock().unwrap().push(tools.iter().map(|guarded| guarded.tool.to_string()).collect());
         self.check()?;
         let found = self.kept.granted(asker, tools, now).await?;

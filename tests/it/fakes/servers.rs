@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::AnsweredElicitation;
 use toolgate::core::tool::{
-    Annotations, CallReply, FailureKind, McpTool, Outcome, Progress, Replied, ServerTools, ToolOutput,
+    Annotations, CallReply, DeliveredReply, FailureKind, McpTool, Outcome, Progress, ServerTools, ToolOutput,
 };
 use toolgate::core::trace::SpanContext;
-use toolgate::ports::{McpCall, McpServers, McpTask, TaskWish};
+use toolgate::ports::{McpCall, McpServers, McpTask, TaskAction};
 
 /// Shared by all runners of a test: the runners are different processes with the same servers.
 #[derive(Default)]
@@ -299,7 +299,7 @@ impl McpServers for FakeServers {
         servers.iter().map(|server| world.servers[server].clone()).collect()
     }
 
-    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
+    async fn call(&self, call: McpCall<'_>, progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         let behaviour = self.arrived(&call);
         let mut in_flight = InFlight { servers: self, call: call.call.clone(), answered: false };
         for step in behaviour.progress {
@@ -333,23 +333,23 @@ impl McpServers for FakeServers {
         world.generation
     }
 
-    async fn task(&self, task: McpTask<'_>) -> Result<Replied, String> {
-        let is_mute = task.wish == TaskWish::News
+    async fn task(&self, task: McpTask<'_>) -> Result<DeliveredReply, String> {
+        let is_mute = task.wish == TaskAction::News
             && self.world().mute_tasks.get_mut(&task.task.id).map(|asked| *asked += 1).is_some();
         if is_mute {
             std::future::pending::<()>().await;
         }
         let mut world = self.world();
         match task.wish {
-            TaskWish::News => {
+            TaskAction::News => {
                 let news = world.tasks.get_mut(&task.task.id).and_then(VecDeque::pop_front);
                 let news = news.unwrap_or_else(|| panic!("the fake server has no answer about {}", task.task.id));
                 if matches!(news, Ok(CallReply::NeedsInput(_))) {
                     world.put_aside.insert((task.run.clone(), task.call.clone()));
                 }
-                news.map(Replied::from)
+                news.map(DeliveredReply::from)
             }
-            TaskWish::Stop => {
+            TaskAction::Stop => {
                 world.stopped_tasks.push(task.task.id.clone());
                 Ok(Outcome::failed(FailureKind::Cancelled, "stopped").into())
             }

@@ -63,7 +63,7 @@ impl RecordingSink {
 }
 
 impl EventSink for RecordingSink {
-    fn took_up(&self, run: &RunId, history: &[JournalEntry]) {
+    fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
         self.keep(Told::TookUp { run: run.clone(), history: history.len() as u64 });
     }
 

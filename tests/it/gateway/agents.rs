@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate::core::policy::Verdict;
 
-use super::people::{self, Person};
+use super::principals::{self, Person};
 use crate::runner::world::{Kept, given_an_agent};
 
 #[tokio::test]
@@ -12,7 +12,7 @@ async fn only_administrators_see_the_instructions_of_agents() {
         .with_tools("files", &["read"])
         .whose_policy_says(Verdict::Ask, "*")
         .that(|agent| agent.instructions = "Be brief.".into());
-    let served = people::served(clerk.kept(Kept::InMemory).await).await;
+    let served = principals::served(clerk.kept(Kept::InMemory).await).await;
     let tim = Person { served: &served, badge: "tim acme tools:read" };
     let root = Person { served: &served, badge: "root acme all" };
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate::core::policy::{Policy, Verdict};
 use toolgate::core::tool::McpTool;
 
-use super::people::{self, Person};
+use super::principals::{self, Person};
 use super::served::{HttpAnswer, Served};
 use crate::fakes::tool;
 use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, say};
@@ -51,7 +51,7 @@ on_every_store! {
         let read = served.get(&format!("/v1/approvals/{}", first["id"].as_str().unwrap())).await;
         assert_eq!(&read.body, first);
 
-        let yes = json!({"decision": "approve", "reason": "it is old", "seen": first["seen"]});
+        let yes = json!({"decision": "approve", "reason": "it is old", "digest": first["digest"]});
         let decided = served.post(&decision_of(first), yes.clone()).await;
         assert_eq!((decided.status.as_u16(), decided.text("status")), (200, "decided"), "{decided:?}");
         assert_eq!((&decided.body["decision"]["decision"], &decided.body["decision"]["by"]), (&json!("approve"), &json!("local")));
@@ -100,7 +100,7 @@ async fn unknown_approvals_and_invalid_decisions_are_refused() {
     assert_eq!(served.get("/v1/approvals?status=decided").await.problem(), "invalid_request");
     assert_eq!(served.get("/v1/approvals?after=x").await.problem(), "validation");
     let first = &inbox(&served).await[0];
-    let seen = served.post(&decision_of(first), json!({"decision": "approve", "seen": "sha256:other"})).await;
+    let seen = served.post(&decision_of(first), json!({"decision": "approve", "digest": "sha256:other"})).await;
     assert_eq!((seen.problem(), &seen.body["retryable"]), ("conflict", &json!(false)));
     let extend = format!("/v1/approvals/{}/extend", first["id"].as_str().unwrap());
     assert_eq!(served.post(&extend, json!({})).await.problem(), "validation");
@@ -163,7 +163,7 @@ async fn a_changed_call_requires_another_approval() {
 
 #[tokio::test]
 async fn an_approval_is_decided_by_its_tenant_with_the_scope_only() {
-    let served = people::served(guarded_once().kept(Kept::InMemory).await).await;
+    let served = principals::served(guarded_once().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme runs:read,runs:write,approvals:read" };
     let eve = Person { served: &served, badge: "eve evil all" };
     ann.post("/v1/runs", json!({"input": "Clean up"})).await;
@@ -185,7 +185,7 @@ async fn an_approval_is_decided_by_its_tenant_with_the_scope_only() {
 
 #[tokio::test]
 async fn with_four_eyes_the_creator_of_a_run_may_only_deny() {
-    let served = people::served_with_four_eyes(guarded_once().kept(Kept::InMemory).await).await;
+    let served = principals::served_with_four_eyes(guarded_once().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme all" };
     let carl = Person { served: &served, badge: "carl acme all" };
     let carls_other_key = Person { served: &served, badge: "key:c acme all user:carl" };

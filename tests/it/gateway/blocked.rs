@@ -10,7 +10,7 @@ use toolgate::runner::{Agent, AgentRunner, DrainTimes, Request};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
-use super::site::{Site, until};
+use super::test_site::{Site, until};
 
 fn process(store: &Arc<MemoryStore>, name: &str, agent: Agent) -> AgentRunner {
     let builder = AgentRunner::builder().store(store.clone()).node(NodeId::from(name));

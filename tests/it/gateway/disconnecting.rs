@@ -14,7 +14,7 @@ use toolgate::ports::{RunFilter, RunRow};
 use toolgate::runner::AgentRunner;
 use toolgate::stores::{Durability, SqliteStore};
 
-use super::site::{Site, until};
+use super::test_site::{Site, until};
 use crate::runner::world::{Given, given_an_agent, names, say};
 
 /// So long that no run resumes because its lease expired.

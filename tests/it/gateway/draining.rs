@@ -12,8 +12,8 @@ use toolgate::runner::{AgentRunner, Capacity, DrainTimes, Request, RunnerError};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
-use super::site::{Site, until};
 use super::streamed::Stream;
+use super::test_site::{Site, until};
 use crate::fakes::Fault;
 use crate::runner::world::{given_an_agent, say};
 

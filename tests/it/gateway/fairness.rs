@@ -20,8 +20,8 @@ use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
 use super::served::HttpAnswer;
-use super::site::until;
 use super::streamed::Stream;
+use super::test_site::until;
 
 /// A store whose lists of the tenant `acme` block until they are released.
 struct Slow {
@@ -93,7 +93,7 @@ impl Shop {
         let store = Arc::new(Slow { inner: MemoryStore::new(), gate: Semaphore::new(0), reading, most });
         let runner = AgentRunner::builder().store(store.clone()).agent(agent(&serde_json::json!([]))).build().unwrap();
         let settings = GatewaySettings { limits, ..GatewaySettings::default() };
-        let gateway = Gateway::builder(runner).settings(settings).door(Arc::new(Named)).build();
+        let gateway = Gateway::builder(runner).settings(settings).authenticator(Arc::new(Named)).build();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, router) = (listener.local_addr().unwrap(), gateway.router());
         let mut serving = JoinSet::new();

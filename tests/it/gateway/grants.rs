@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate::core::policy::Verdict;
 use toolgate::core::tool::McpTool;
 
-use super::people::{self, Person};
+use super::principals::{self, Person};
 use super::served::Served;
 use crate::fakes::tool;
 use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, say};
@@ -22,7 +22,7 @@ async fn outcome(who: &Person<'_>, body: Value) -> String {
 
 on_every_store! {
     async fn a_granted_call_runs_without_approval_until_revocation(kept: Kept) {
-        let served = people::served(guarded().kept(kept).await).await;
+        let served = principals::served(guarded().kept(kept).await).await;
         let ann = Person { served: &served, badge: "ann acme all" };
         let eve = Person { served: &served, badge: "eve evil all" };
         let run = || json!({"input": "Clean up"});
@@ -31,7 +31,7 @@ on_every_store! {
 
         assert_eq!(given.status, 201, "{given:?}");
         assert_eq!((given.text("scope"), given.text("by"), given.text("agent")), ("always", "ann", "clerk"));
-        assert_eq!((&given.body["holds"], given.body.get("call_id")), (&json!(true), None));
+        assert_eq!((&given.body["active"], given.body.get("call_id")), (&json!(true), None));
         assert!(!given.text("expires_at").is_empty(), "it expires after 90 days");
         assert_eq!(outcome(&ann, run()).await, "completed");
         assert_eq!(outcome(&eve, run()).await, "pending", "the grant belongs to another tenant");
@@ -41,7 +41,7 @@ on_every_store! {
         assert_eq!(outcome(&ann, run()).await, "completed", "another tenant did not revoke it");
 
         let revoked = ann.delete(&path).await;
-        assert_eq!((&revoked.body["holds"], &revoked.body["revoked"]["by"]), (&json!(false), &json!("ann")), "{revoked:?}");
+        assert_eq!((&revoked.body["active"], &revoked.body["revoked"]["by"]), (&json!(false), &json!("ann")), "{revoked:?}");
         assert_eq!(ann.delete(&path).await.body, revoked.body, "a second revocation has no further effect");
         assert_eq!(outcome(&ann, run()).await, "pending");
         assert_eq!(ann.get("/v1/approval-grants").await.body["data"], json!([]));
@@ -51,7 +51,7 @@ on_every_store! {
 
 #[tokio::test]
 async fn a_grant_covers_no_other_calls() {
-    let served = people::served(guarded().kept(Kept::InMemory).await).await;
+    let served = principals::served(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme all" };
     let grant = async |body: Value| {
         let given = ann.post("/v1/approval-grants", body).await;
@@ -93,7 +93,7 @@ async fn an_invalid_grant_is_refused() {
     assert_eq!(refused(json!({"tool": "mcp_files_delete", "arguments": {}})).await, "validation");
     assert_eq!(refused(json!({"tool": "mcp_files_delete", "scope": "always"})).await, "invalid_request");
     assert_eq!(served.get("/v1/approval-grants").await.body["data"], json!([]));
-    let people = people::served(guarded().kept(Kept::InMemory).await).await;
+    let people = principals::served(guarded().kept(Kept::InMemory).await).await;
     let tim = Person { served: &people, badge: "tim acme approvals:read" };
     assert_eq!(tim.post("/v1/approval-grants", json!({"tool": "mcp_files_delete"})).await.problem(), "forbidden");
     assert_eq!(tim.delete("/v1/approval-grants/x").await.problem(), "forbidden");

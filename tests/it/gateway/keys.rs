@@ -17,7 +17,7 @@ use toolgate::service::{Scope, Scopes};
 use toolgate::stores::MemoryStore;
 
 use super::served::{HttpAnswer, Served};
-use super::site::until;
+use super::test_site::until;
 use crate::runner::world::{Kept, given_an_agent, say};
 
 /// A gateway with API keys, and their store.
@@ -153,7 +153,7 @@ async fn a_revocation_takes_effect_here_at_once_and_soon_elsewhere() {
     let by_another_process = Revoked { at: Timestamp::now(), by: "bob".to_owned() };
     locked.store.revoke_key(&of_elsewhere.id, &by_another_process).await.unwrap();
 
-    assert_eq!((taken.status.as_u16(), taken.body["holds"].as_bool()), (200, Some(false)));
+    assert_eq!((taken.status.as_u16(), taken.body["active"].as_bool()), (200, Some(false)));
     assert_eq!(taken.body["revoked"]["by"], "key:ci");
     assert_eq!(locked.get("/v1/runs", &here).await.problem(), "unauthorized");
     assert_eq!(

@@ -72,8 +72,8 @@ async fn an_invalid_resume_is_refused_with_a_pointer() {
     let state = json!({"results": [result(&lookup, json!({"state": 5}))], "partial": true});
     assert_eq!(refused(state).await, "/results/0/output/state");
     assert_eq!(refused(json!({"results": [result(&lookup, json!({}))]})).await, "", "an action is missing");
-    let seen = json!({"decisions": [{"call_id": delete, "decision": "approve", "seen": "old"}], "partial": true});
-    assert_eq!(refused(seen).await, "/decisions/0/seen");
+    let seen = json!({"decisions": [{"call_id": delete, "decision": "approve", "digest": "old"}], "partial": true});
+    assert_eq!(refused(seen).await, "/decisions/0/digest");
     let stale = json!({"results": [result(&lookup, json!({}))], "partial": true, "expected_version": 1});
     assert_eq!(refused(stale).await, "/expected_version");
 }

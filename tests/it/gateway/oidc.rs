@@ -25,7 +25,7 @@ use toolgate::gateway::{Authenticator as _, Claims, OidcAuthenticator, OidcSetti
 use toolgate::service::{Scope, Scopes};
 
 use super::served::{HttpAnswer, Served};
-use super::site::until;
+use super::test_site::until;
 use crate::runner::world::{Kept, given_an_agent, say};
 
 const AUDIENCE: &str = "toolgate";
@@ -167,7 +167,7 @@ impl Issuer {
 
 async fn served(settings: OidcSettings) -> Served {
     let world = given_an_agent().whose_model_says(json!([say("Hello.")])).kept(Kept::InMemory).await;
-    Served::with(world, |builder| builder.door(Arc::new(OidcAuthenticator::new(settings).unwrap()))).await
+    Served::with(world, |builder| builder.authenticator(Arc::new(OidcAuthenticator::new(settings).unwrap()))).await
 }
 
 async fn shown(served: &Served, token: &str) -> HttpAnswer {

@@ -13,7 +13,7 @@ use toolgate::runner::{Activity, Agent, AgentRunner, Answer, Capacity, Execution
 use toolgate::stores::MemoryStore;
 
 use super::served::HttpAnswer;
-use super::site::{Site, until};
+use super::test_site::{Site, until};
 
 pub(super) fn agent(turns: &Value) -> Agent {
     let script = Script::from_json(&json!({"turns": turns}).to_string()).unwrap();

@@ -9,7 +9,7 @@ use toolgate::runner::{Agent, AgentRunner, DrainTimes, Request};
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
-use super::site::{Site, until};
+use super::test_site::{Site, until};
 use crate::fakes::FakeServers;
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use toolgate::runner::AgentRunner;
 use toolgate::stores::MemoryStore;
 
 use super::queueing::agent;
-use super::site::{Site, until};
+use super::test_site::{Site, until};
 
 const PIECE: usize = 64 * 1024;
 /// More than the socket buffers of a connection can hold.

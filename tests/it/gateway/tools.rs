@@ -8,9 +8,9 @@ use toolgate::core::policy::{Condition, Match, Rule, Verdict};
 use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::{Agent, Resume};
 
-use super::people::{self, Person};
+use super::principals::{self, Person};
 use super::served::{HttpAnswer, Served};
-use super::site::until;
+use super::test_site::until;
 use crate::fakes::tool;
 use crate::runner::world::{Given, Kept, given_an_agent, on_every_store, yes};
 
@@ -123,7 +123,7 @@ async fn a_call_that_is_not_made_has_a_reason() {
 
 #[tokio::test]
 async fn calls_need_their_scope_and_belong_to_the_tenant() {
-    let served = people::served(clerk().kept(Kept::InMemory).await).await;
+    let served = principals::served(clerk().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "ann acme tools:call,runs:read" };
     let made = ann.post("/v1/tools/mcp_files_read/call", json!({})).await;
     assert_eq!(made.status, 200, "{made:?}");

@@ -1,12 +1,12 @@
 //! Webhooks as their receivers see them: real HTTP, signatures checked by independent code, endpoints that misbehave.
 
+mod announcements;
 mod endpoints;
-mod lost;
+mod failing_endpoints;
 mod peers;
 mod process;
+mod process_crash;
 mod receiver;
-mod telling;
-mod unwilling;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -89,7 +89,7 @@ impl Hooked {
 
     async fn quiet_with_patience(world: World, egress: WebhookEgress, patience: Duration) -> Self {
         let clock = Arc::new(Ahead { clock: world.clock.clone(), seconds: AtomicI64::new(0) });
-        let outbound = WebhookConfig::new(world.webhooks()).clock(clock.clone()).egress(egress).patience(patience);
+        let outbound = WebhookConfig::new(world.webhooks()).clock(clock.clone()).egress(egress).timeout(patience);
         let service = Service::new(world.runner.clone()).webhooks(outbound.clone());
         let served = Served::over(service, world, |builder| builder.anonymous(Caller::local())).await;
         Self { served, clock, outbound, stop: CancellationToken::new(), dispatching: JoinSet::new() }
@@ -137,7 +137,7 @@ impl Hooked {
     async fn has_nothing_to_send(&self) -> bool {
         let store = self.served.world.webhooks();
         let ever = self.clock.now() + Duration::from_secs(100 * 24 * 60 * 60);
-        store.untold(1).await.unwrap().is_empty() && store.due(ever).await.unwrap().is_empty()
+        store.unannounced(1).await.unwrap().is_empty() && store.due(ever).await.unwrap().is_empty()
     }
 
     async fn endpoint(&self, endpoint: &str) -> HttpAnswer {

@@ -1,13 +1,13 @@
 //! OAuth of HTTP servers, against a strict authorization server.
 
 mod authority;
-mod itself;
+mod browser_user;
+mod client_credentials;
 mod login;
-mod person;
 mod program;
 mod renewal;
 mod secrecy;
-mod stepping_up;
+mod step_up;
 mod vault;
 
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ use toolgate::mcp::auth::{CredentialFile, Headless, Login, LoginError};
 
 use super::support::servers;
 use authority::Manner;
-use person::{access, http};
+use browser_user::{access, http};
 use vault::Vault;
 
 /// A server, and a credential file for it.

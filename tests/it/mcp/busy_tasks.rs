@@ -3,7 +3,7 @@
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::tool::{CallReply, FailureKind, TaskHandle};
 use toolgate::mcp::Servers;
-use toolgate::ports::{McpServers as _, McpTask, TaskWish};
+use toolgate::ports::{McpServers as _, McpTask, TaskAction};
 
 use super::elicitation::{answered, asked, ended, name, send};
 use super::support::*;
@@ -17,7 +17,7 @@ fn task(reply: CallReply) -> TaskHandle {
 
 async fn news(servers: &Servers, task: &TaskHandle) -> Result<CallReply, String> {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("clerk"));
-    let (trace, wish) = (trace(), TaskWish::News);
+    let (trace, wish) = (trace(), TaskAction::News);
     let told =
         servers.task(McpTask { run: &run, call: &call, server: &server, tool: "act", task, trace: &trace, wish }).await;
     told.map(|replied| replied.reply)

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use toolgate::core::id::ServerId;
 use toolgate::core::trace::{Propagation, Trace};
 use toolgate::mcp::{EraChoice, ServerSettings};
-use toolgate::ports::{McpServers as _, TaskWish};
+use toolgate::ports::{McpServers as _, TaskAction};
 
 use super::elicitation::{answered, asked, name, send};
 use super::faults::{Endpoint, watched};
@@ -109,7 +109,7 @@ async fn every_request_about_a_task_carries_the_callers_context() {
         let needed = asked(news(&servers, id, &started).await);
         task(send(&servers, id, "echo", Some(&answered(needed, &name("Ada")))).await);
         let unwanted = task(send(&servers, id, "echo", None).await);
-        ask(&servers, id, &unwanted, TaskWish::Stop).await.expect("the server answers");
+        ask(&servers, id, &unwanted, TaskAction::Stop).await.expect("the server answers");
     }
     servers.close().await;
     let context = trace();

@@ -3,14 +3,14 @@
 
 mod call;
 mod changes;
-mod eras;
 mod floods;
-mod held;
+mod held_calls;
 mod http;
 mod http_status;
+mod isolation;
 mod list;
 mod modern_http;
-mod neighbours;
+mod negotiation;
 mod process;
 mod questions;
 mod runs;

@@ -50,7 +50,7 @@ async fn noise_on_stdout_is_harmless_and_reported() {
     let once = ["Listening on port 3000", r#"{"level":"info","msg":"hello"}"#, "[]", "{"];
     assert_eq!((&noise.first[..4], noise.first.len()), (&once.map(str::to_owned)[..], 5));
     assert_eq!(noise.lines % 4, 0, "it prints them before each message it reads: {noise:?}");
-    let told = noise.told().expect("there is noise");
+    let told = noise.describe().expect("there is noise");
     assert!(told.contains("the first: `Listening on port 3000`); they belong on stderr"), "{told}");
     servers.close().await;
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::tool::{CallReply, FailureKind, TaskHandle};
 use toolgate::mcp::{ServerSettings, Servers};
-use toolgate::ports::{McpServers as _, McpTask, TaskWish};
+use toolgate::ports::{McpServers as _, McpTask, TaskAction};
 
 use super::elicitation::{answered, asked, ended, name, send, who_is_asking};
 use super::faults::{Endpoint, executed, fault};
@@ -18,7 +18,7 @@ pub(super) fn task(reply: CallReply) -> TaskHandle {
     }
 }
 
-pub(super) async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: TaskWish) -> Result<CallReply, String> {
+pub(super) async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: TaskAction) -> Result<CallReply, String> {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
     let trace = trace();
     let told = servers
@@ -28,7 +28,7 @@ pub(super) async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: Ta
 }
 
 pub(super) async fn news(servers: &Servers, id: &str, task: &TaskHandle) -> CallReply {
-    ask(servers, id, task, TaskWish::News).await.expect("the server answers")
+    ask(servers, id, task, TaskAction::News).await.expect("the server answers")
 }
 
 fn modern(faulty: &str) -> ServerSettings {
@@ -82,7 +82,7 @@ async fn a_task_that_fails_is_forgotten_or_is_stopped_ends_its_call_with_the_rea
     assert!(message.contains("does not know the task `task-1` any more") && message.contains("600 s"), "{message}");
 
     let started = task(send(&servers, "works", "echo", None).await);
-    let stopped = ask(&servers, "works", &started, TaskWish::Stop).await.expect("the server answers");
+    let stopped = ask(&servers, "works", &started, TaskAction::Stop).await.expect("the server answers");
     assert_eq!(failed(ended(stopped)).0, FailureKind::Cancelled);
     assert_eq!(failed(ended(news(&servers, "works", &started).await)).0, FailureKind::Cancelled);
     servers.close().await;
@@ -94,8 +94,8 @@ async fn a_server_that_cannot_be_asked_now_says_nothing_about_its_task() {
     let servers = servers([("gone", endpoint.settings())]);
     let started = task(send(&servers, "gone", "echo", None).await);
     drop(endpoint);
-    eventually("it is gone", async || ask(&servers, "gone", &started, TaskWish::News).await.is_err()).await;
-    let why = ask(&servers, "gone", &started, TaskWish::News).await.expect_err("the server is gone");
+    eventually("it is gone", async || ask(&servers, "gone", &started, TaskAction::News).await.is_err()).await;
+    let why = ask(&servers, "gone", &started, TaskAction::News).await.expect_err("the server is gone");
     assert!(why.starts_with("the MCP server `gone` "), "{why}");
     assert_eq!(json!(started)["id"], "task-1");
     servers.close().await;

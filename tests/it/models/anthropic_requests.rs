@@ -9,7 +9,7 @@ use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRu
 use toolgate::models::{
     HttpModel, MediaKind, PromptCache, Reasoning, Settings, SettingsError, ToolChoice, anthropic, openai_chat,
 };
-use toolgate::ports::{Fit, Model};
+use toolgate::ports::{Model, ToolFit};
 
 use super::asking::{Ask, ask, calls, result, results, says, user};
 use super::fixtures::of;
@@ -480,9 +480,11 @@ fn the_fit_of_a_tool_is_known_before_a_request() {
         let tools = declared(schema);
         model(Settings::new("http://h", "m")).fit(tools.iter().next().unwrap())
     };
-    assert_eq!(fit(json!({"type": "object"})), Fit::Whole);
-    assert!(matches!(fit(json!({"anyOf": [{"required": ["a"]}]})), Fit::Lossy(lost) if lost.len() == 1));
-    assert!(matches!(fit(json!({"properties": {"filter[id]": {}}})), Fit::Refused(why) if why.contains("filter[id]")));
+    assert_eq!(fit(json!({"type": "object"})), ToolFit::Whole);
+    assert!(matches!(fit(json!({"anyOf": [{"required": ["a"]}]})), ToolFit::Lossy(lost) if lost.len() == 1));
+    assert!(
+        matches!(fit(json!({"properties": {"filter[id]": {}}})), ToolFit::Refused(why) if why.contains("filter[id]"))
+    );
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use toolgate::core::error::ErrorCode;
 use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::models::{MediaKind, PromptCache, Reasoning, Settings, SettingsError, ToolChoice, gemini};
-use toolgate::ports::{Fit, Model};
+use toolgate::ports::{Model, ToolFit};
 
 use super::asking::{Ask, ask, calls, result, results, says, user};
 use super::model_server::{Asked, ModelServer, Prepared};
@@ -500,10 +500,10 @@ fn a_tool_is_adapted_to_gemini_in_a_copy() {
         assert_eq!(*tool.input_schema, input_schema);
         model.fit(&tool)
     };
-    assert_eq!(fit(json!({"$schema": "x", "type": "object", "properties": {"a": {"type": "string"}}})), Fit::Whole);
+    assert_eq!(fit(json!({"$schema": "x", "type": "object", "properties": {"a": {"type": "string"}}})), ToolFit::Whole);
     let lossy = fit(json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^a"}}}));
     let lost = "#/properties/a/pattern is left out: Gemini does not support it";
-    assert_eq!(lossy, Fit::Lossy(vec![lost.into()]));
+    assert_eq!(lossy, ToolFit::Lossy(vec![lost.into()]));
 }
 
 #[test]

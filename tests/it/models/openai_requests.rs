@@ -9,7 +9,7 @@ use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ExternalTool, ToolCall, Toolset, ToolsetRules};
 use toolgate::core::trace::Propagation;
 use toolgate::models::{MediaKind, Proxy, Reasoning, Settings, SettingsError, ToolChoice, openai_chat};
-use toolgate::ports::{Fit, Model};
+use toolgate::ports::{Model, ToolFit};
 
 use super::asking::{Ask, ask, calls, result, results, tools, user};
 use super::model_server::{Asked, ModelServer, Prepared};
@@ -517,15 +517,15 @@ fn dropped_rules_are_reported_and_bad_tools_rejected() {
         let tools = toolset([schema]);
         openai_chat::model(&settings).unwrap().fit(tools.iter().next().unwrap())
     };
-    assert_eq!(fit(closed(), true), Fit::Whole);
-    assert_eq!(fit(json!({"type": "object"}), false), Fit::Whole);
+    assert_eq!(fit(closed(), true), ToolFit::Whole);
+    assert_eq!(fit(json!({"type": "object"}), false), ToolFit::Whole);
     let not_strict = "It is not declared strict: the root has no `additionalProperties: false`.";
-    assert_eq!(fit(json!({"type": "object"}), true), Fit::Lossy(vec![not_strict.into()]));
+    assert_eq!(fit(json!({"type": "object"}), true), ToolFit::Lossy(vec![not_strict.into()]));
     let merged = "`oneOf` at the root is merged: the rules on which arguments go together are lost.";
     let alternatives = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
-    assert_eq!(fit(alternatives, false), Fit::Lossy(vec![merged.into()]));
+    assert_eq!(fit(alternatives, false), ToolFit::Lossy(vec![merged.into()]));
     let refused = fit(json!({"type": "string"}), false);
-    assert_eq!(refused, Fit::Refused("its schema is not that of an object: its type is \"string\"".into()));
+    assert_eq!(refused, ToolFit::Refused("its schema is not that of an object: its type is \"string\"".into()));
 }
 
 #[tokio::test]

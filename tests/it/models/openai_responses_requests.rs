@@ -8,7 +8,7 @@ use toolgate::core::error::{ErrorCode, Failure};
 use toolgate::core::run::ToolAccess;
 use toolgate::core::tool::{Arguments, ToolCall};
 use toolgate::models::{MediaKind, PromptCache, Reasoning, Settings, SettingsError, ToolChoice, openai_responses};
-use toolgate::ports::{Fit, Model};
+use toolgate::ports::{Model, ToolFit};
 
 use super::asking::{Ask, ask, calls, result, results, user};
 use super::fixtures::of;
@@ -215,9 +215,10 @@ async fn a_tool_declares_whether_it_is_strict() {
 #[test]
 fn an_invalid_tool_is_rejected_alone() {
     let model = openai_responses::model(&Settings::new("http://h", "m")).unwrap();
-    let fits: Vec<Fit> = toolset([json!({"type": "string"}), closed()]).iter().map(|tool| model.fit(tool)).collect();
+    let fits: Vec<ToolFit> =
+        toolset([json!({"type": "string"}), closed()]).iter().map(|tool| model.fit(tool)).collect();
     let why = "its schema is not that of an object: its type is \"string\"";
-    assert_eq!(fits, [Fit::Refused(why.into()), Fit::Whole]);
+    assert_eq!(fits, [ToolFit::Refused(why.into()), ToolFit::Whole]);
 }
 
 #[test]

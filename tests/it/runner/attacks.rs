@@ -37,8 +37,8 @@ async fn shown(world: &World, report: &Report, call: &str) -> String {
     run.binding(&call.into(), None).unwrap().digest(&report.run_id, &call.into())
 }
 
-fn seen(call: &str, digest: String) -> Resume {
-    Resume::default().with(call, Answer::from(yes()).seen(digest))
+fn with_digest(call: &str, digest: String) -> Resume {
+    Resume::default().with(call, Answer::from(yes()).with_digest(digest))
 }
 
 fn refusals(error: RunnerError) -> Vec<ResumeError> {
@@ -56,15 +56,15 @@ async fn changed_arguments_an_approval_of_other_arguments_is_rejected() {
     let world = guarded(json!([deletion_of("a"), deletion_of("b"), say("Done.")])).ready().await;
     let first = world.run().await;
     let of_a = shown(&world, &first, "call_1_1").await;
-    let second = world.resume(&first.run_id, seen("call_1_1", of_a.clone())).await.unwrap();
+    let second = world.resume(&first.run_id, with_digest("call_1_1", of_a.clone())).await.unwrap();
     assert_eq!(world.servers.calls(), ["call_1_1"]);
 
-    let refused = world.resume(&first.run_id, seen("call_2_1", of_a)).await.unwrap_err();
+    let refused = world.resume(&first.run_id, with_digest("call_2_1", of_a)).await.unwrap_err();
 
     assert_eq!(refusals(refused), [ResumeError::Drifted { call_id: "call_2_1".into() }]);
     assert_eq!((second.status, world.servers.calls()), (Status::Pending, vec!["call_1_1".to_owned()]));
     let of_b = shown(&world, &second, "call_2_1").await;
-    let done = world.resume(&first.run_id, seen("call_2_1", of_b)).await.unwrap();
+    let done = world.resume(&first.run_id, with_digest("call_2_1", of_b)).await.unwrap();
     assert_eq!(done.status, Status::Completed);
 }
 
@@ -83,7 +83,7 @@ async fn changed_definition_the_call_requires_a_new_approval() {
     let repeated = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
     assert_eq!((repeated.status, world.servers.calls()), (Status::Pending, vec![]));
     let digest = shown(&world, &again, "call_1_1").await;
-    let done = world.resume(&waiting.run_id, seen("call_1_1", digest)).await.unwrap();
+    let done = world.resume(&waiting.run_id, with_digest("call_1_1", digest)).await.unwrap();
     assert_eq!((done.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
 }
 
@@ -105,17 +105,17 @@ async fn another_run_an_approval_is_valid_for_its_own_run_only() {
     assert_eq!(one.pending[0].call_id(), other.pending[0].call_id());
     let digest = shown(&world, &one, "call_1_1").await;
 
-    let refused = world.resume(&other.run_id, seen("call_1_1", digest.clone())).await.unwrap_err();
+    let refused = world.resume(&other.run_id, with_digest("call_1_1", digest.clone())).await.unwrap_err();
 
     assert_eq!(refusals(refused), [ResumeError::Drifted { call_id: "call_1_1".into() }]);
-    let done = world.resume(&one.run_id, seen("call_1_1", digest)).await.unwrap();
+    let done = world.resume(&one.run_id, with_digest("call_1_1", digest)).await.unwrap();
     assert_eq!(done.status, Status::Completed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn replay_a_spent_approval_runs_nothing() {
     let (world, waiting) = waiting_for_a_yes().await;
-    let resume = seen("call_1_1", shown(&world, &waiting, "call_1_1").await);
+    let resume = with_digest("call_1_1", shown(&world, &waiting, "call_1_1").await);
     let done = world.resume(&waiting.run_id, resume.clone()).await.unwrap();
 
     let again = world.resume(&waiting.run_id, resume).await.unwrap();
@@ -250,7 +250,7 @@ async fn look_alikes_a_homoglyph_name_gets_no_rights_of_the_original() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_of_exact_arguments_covers_no_others() {
     let world = guarded(json!([deletion_of("a"), deletion_of("b"), say("Done.")])).ready().await;
-    let same = Decision { covers: Coverage::Arguments, scope: Scope::Always, ..yes() };
+    let same = Decision { coverage: Coverage::Arguments, scope: Scope::Always, ..yes() };
     let first = world.run().await;
     let second = world.resume(&first.run_id, decisions([("call_1_1", same)])).await.unwrap();
     assert_eq!(second.pending[0].call_id().as_str(), "call_2_1");
@@ -265,7 +265,7 @@ async fn an_approval_of_exact_arguments_covers_no_others() {
 async fn an_approval_is_bound_to_the_edited_arguments() {
     let (world, waiting) = waiting_for_a_yes().await;
     let shown = shown(&world, &waiting, "call_1_1").await;
-    let answer = Answer::from(yes_but_with(json!({"path": "b"}))).seen(shown);
+    let answer = Answer::from(yes_but_with(json!({"path": "b"}))).with_digest(shown);
     let done = world.resume(&waiting.run_id, Resume::default().with("call_1_1", answer).partial()).await.unwrap();
     assert_eq!(done.status, Status::Completed);
 

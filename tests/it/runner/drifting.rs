@@ -107,7 +107,7 @@ async fn a_server_that_lost_trust_requires_approval() {
         })
         .that(|agent| {
             agent.policy = policy.into();
-            agent.tiers = TierMode::Drain;
+            agent.tiers = TierMode::Sequential;
             agent.priorities = vec![("mcp_mail_*".into(), 5)];
         })
         .whose_model_says(json!([{"calls": [{"name": "mcp_mail_send"}, {"name": "mcp_files_low"}]}, say("Done.")]))
@@ -163,7 +163,10 @@ async fn an_external_call_is_handed_over_as_it_was_approved() {
     assert_eq!((handed.status, handed.pending[0].kind()), (Status::Pending, "external_result"));
     let journal = world.runner.journal(&waiting.run_id).await.unwrap();
     let last = journal.last().unwrap();
-    assert!(matches!(&last.event, Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::Person }, .. }));
+    assert!(matches!(
+        &last.event,
+        Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. }
+    ));
     let done = world.resume(&waiting.run_id, results([("call_1_1", json!("paid"))])).await.unwrap();
     assert_eq!(done.status, Status::Completed);
 }
@@ -299,7 +302,7 @@ async fn a_call_in_doubt_of_a_removed_tool_is_not_reported_unsent() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idempotent_call_denied_meanwhile_is_not_sent_again() {
-    for doubt in [InDoubt::Tell, InDoubt::Ask] {
+    for doubt in [InDoubt::Report, InDoubt::Ask] {
         let given = given_an_agent().with_a_harmless_tool("files", "read").that(|agent| agent.in_doubt = doubt);
         let denies = Policy { rules: vec![rule(Verdict::Deny, "*")], ..Policy::ask_always() };
 

@@ -1,7 +1,7 @@
 //! Envelopes of pending runs: any node accepts one as it was exported, and rejects every other one.
 
+mod accepted;
 mod forged;
 mod laws;
 mod nodes;
-mod passed;
-mod put_aside;
+mod suspended_calls;

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use toolgate::core::id::{RunId, ServerId};
 use toolgate::core::run::Status;
-use toolgate::core::tool::{Outcome, Progress, Replied, ServerTools, ToolOutput};
+use toolgate::core::tool::{DeliveredReply, Outcome, Progress, ServerTools, ToolOutput};
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, RunFilter};
 use toolgate::runner::{AgentRunner, Request};
@@ -42,7 +42,7 @@ impl McpServers for Ledger {
         servers.iter().map(tool_access).collect()
     }
 
-    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> Replied {
+    async fn call(&self, call: McpCall<'_>, _progress: &(dyn Fn(Progress) + Send + Sync)) -> DeliveredReply {
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&self.0).unwrap();
         file.write_all(format!("{}/{}\n", call.run, call.call).as_bytes()).unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;

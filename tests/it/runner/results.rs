@@ -10,7 +10,7 @@ use toolgate::core::lifecycle::{Content, Lifecycle, LifecycleKind};
 use toolgate::core::policy::Verdict;
 use toolgate::core::run::{Event, Limits, ResumeError, Status};
 use toolgate::core::tool::{
-    CallFailure, FailureKind, Kept as Noted, KeptForm, McpTool, Outcome, Tool, ToolFilter, ToolOutput,
+    CallFailure, FailureKind, McpTool, Outcome, StoredContent as Noted, StoredForm, Tool, ToolFilter, ToolOutput,
 };
 use toolgate::runner::{AgentRunner, Fork, Report, Request, ResultCheck, Resume, RunnerError, ServerResults};
 use toolgate::stores::MemoryStore;
@@ -55,7 +55,7 @@ async fn kept(runner: &AgentRunner, handle: &BlobHandle) -> Option<Vec<u8>> {
 async fn kept_of(world: &World, run: &RunId) -> Vec<Noted> {
     let journal = world.runner.journal(run).await.unwrap();
     let of = |event: &Event| match event {
-        Event::CallCompleted { outcome, .. } => outcome.kept().to_vec(),
+        Event::CallCompleted { outcome, .. } => outcome.stored().to_vec(),
         _ => Vec::new(),
     };
     journal.iter().flat_map(|recorded| of(&recorded.event)).collect()
@@ -89,7 +89,7 @@ on_every_store! {
         assert!(shown.contains(&format!("The whole is kept as {}; `result_read` reads", handle_of(&log()))));
         assert_eq!(kept(&world.runner, &handle_of(&log())).await, Some(log().into_bytes()));
         let bytes = log().len() as u64;
-        let noted = Noted { handle: handle_of(&log()), media_type: "text/plain".into(), bytes, form: KeptForm::Text };
+        let noted = Noted { handle: handle_of(&log()), media_type: "text/plain".into(), bytes, form: StoredForm::Text };
         assert_eq!(kept_of(&world, &report.run_id).await, [noted]);
         assert!(!journal(&world, &report.run_id).await.contains("10000: nothing"), "the middle is in the journal");
     }
@@ -255,7 +255,7 @@ async fn twenty_megabytes_that_came_twice_are_kept_once_and_read_to_the_end() {
     let report = world.run().await;
 
     let noted = kept_of(&world, &report.run_id).await;
-    assert_eq!((noted.len(), noted[0].bytes, noted[0].form), (1, 20_000_000, KeptForm::Wrapped));
+    assert_eq!((noted.len(), noted[0].bytes, noted[0].form), (1, 20_000_000, StoredForm::Wrapped));
     assert!(journal(&world, &report.run_id).await.len() < 200_000);
     let said = report.output.unwrap().text;
     assert!(said.contains("This is the end.") && said.ends_with("0000000000000999999\n"), "{said}");
@@ -348,7 +348,7 @@ async fn a_large_result_of_the_caller_is_kept_and_the_same_resume_is_known_again
     let report = world.resume(&run, results([("call_1_1", rows.clone())])).await.unwrap();
 
     let noted = kept_of(&world, &run).await;
-    assert_eq!((report.status, noted.len(), noted[0].form), (Status::Completed, 1, KeptForm::Both));
+    assert_eq!((report.status, noted.len(), noted[0].form), (Status::Completed, 1, StoredForm::Both));
     assert_eq!(kept(&world.runner, &noted[0].handle).await, Some(rows.to_string().into_bytes()));
     assert!(!journal(&world, &run).await.contains(r#"{\"row\":5000}"#));
     let other = world.another_process().await;

@@ -1,8 +1,8 @@
 //! Helpers for runner scenarios: configure an agent, script its model, and inspect the outcome.
 
-mod given;
-mod kept;
-mod seen;
+mod inspection;
+mod setup;
+mod stores;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use toolgate::core::tool::{Arguments, ExternalTool};
 use toolgate::ports::{RunStore, Webhooks};
 use toolgate::runner::{Agent, AgentRunner, Answer, Execution, Report, Request, Resume, RunnerError};
 
-pub(crate) use given::{Given, given_an_agent};
-pub(crate) use kept::{Kept, on_every_store};
-pub(crate) use seen::{answer_to, names, said, say};
+pub(crate) use inspection::{answer_to, names, said, say};
+pub(crate) use setup::{Given, given_an_agent};
+pub(crate) use stores::{Kept, on_every_store};
 
 use crate::fakes::{CountingApprovals, FailingStore, FakeClock, FakeIds, FakeServers, RecordingSink};
 
@@ -33,9 +33,9 @@ pub(crate) struct World {
     pub(crate) runner: AgentRunner,
     pub(crate) external: Vec<ExternalTool>,
     agent: Agent,
-    given: given::Ports,
+    given: setup::Ports,
     ids: Arc<FakeIds>,
-    kept: Arc<kept::Place>,
+    kept: Arc<stores::Place>,
     processes: std::cell::Cell<u32>,
 }
 

@@ -1,14 +1,14 @@
 //! Conformance suite for stores. `conforms!` runs it with a factory; a new store needs one line.
 
-mod admitting;
+mod access_keys;
 mod appending;
+mod blobs;
 mod granting;
-mod keeping;
+mod idempotency;
 mod listing;
-mod owning;
+mod ownership;
 mod purging;
-mod replying;
-mod telling;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use tempfile::TempDir;
 use toolgate::ports::{AccessKeys, ApprovalCache, BlobStore, IdempotencyStore, RunStore, Webhooks};
 
 pub(crate) use self::{
-    admitting::*, appending::*, granting::*, keeping::*, listing::*, owning::*, purging::*, replying::*, telling::*,
+    access_keys::*, appending::*, blobs::*, granting::*, idempotency::*, listing::*, ownership::*, purging::*,
+    webhooks::*,
 };
 
 /// A fresh store, and the resources that must outlive it.

@@ -1,8 +1,8 @@
 //! Metrics: the measurements of each fact, that each is counted once, and how readers get them.
 
 mod counted;
+mod measurements;
 mod read;
-mod worth;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

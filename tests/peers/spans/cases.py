@@ -34,7 +34,7 @@ CASES = {
         outcomes=["completed"],
     ),
     "two tiers, the lower one elided": dict(
-        agent={"priorities": {"mcp_shop_find_customer": 10}, "tiers": "elide"},
+        agent={"priorities": {"mcp_shop_find_customer": 10}, "tiers": "drop"},
         turns=[{"calls": [CUSTOMER, ("call_early", *ORDERS[1:])]}, {"say": "Done."}],
         steps=[(0, "run", "What did Ada order?")],
         expect=dict(traces=1, agents=1, llm=2, tool=1, errors=0, chain=1, spans=5, pending=1),

@@ -12,18 +12,18 @@ use crate::ports::Grant;
 
 /// Past approvals, and the tools that must never be suggested.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct DecisionHistory {
     /// The approvals, one per call.
     pub(super) approvals: BTreeMap<(RunId, CallId), Approval>,
     /// The tools that are never suggested, each with the first reason found.
-    pub(super) barred: BTreeMap<Origin, Bar>,
+    pub(super) barred: BTreeMap<Origin, ExclusionReason>,
     /// The runs whose journals cannot be read, with the error.
     pub(super) unread: Vec<String>,
 }
 
 /// The reason why a tool is never suggested, even if calls of it were approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Bar {
+pub(super) enum ExclusionReason {
     /// A person denied a call of the tool.
     Refused { by: String, run: RunId },
     /// A policy denied a call of the tool.
@@ -51,13 +51,13 @@ pub(super) struct Approval {
 
 /// State while a journal is read.
 #[derive(Default)]
-struct Reading {
+struct JournalReader {
     tools: Option<Arc<Toolset>>,
     calls: BTreeMap<CallId, ToolCall>,
     rules: BTreeMap<CallId, Option<String>>,
 }
 
-impl Past {
+impl DecisionHistory {
     /// Adds the decisions of a run.
     pub(super) fn read(&mut self, run: &RunId, journal: &[JournalEntry]) {
         let Some(Event::Started(started)) = journal.first().map(|first| &first.event) else { return };
@@ -66,7 +66,7 @@ impl Past {
             Trigger::Manual => 0,
             Trigger::Fork { at, .. } => *at,
         };
-        let mut reading = Reading::default();
+        let mut reading = JournalReader::default();
         for recorded in journal {
             reading.note(&recorded.event);
             if let Some((origin, why)) = reading.spoils(&recorded.event, run) {
@@ -74,7 +74,7 @@ impl Past {
             }
             if let Event::ToolsListed { toolset } = &recorded.event {
                 let changed = toolset.iter().filter(|tool| tool.changed);
-                changed.for_each(|tool| self.bar(&tool.origin, Bar::Changed { run: run.clone() }));
+                changed.for_each(|tool| self.bar(&tool.origin, ExclusionReason::Changed { run: run.clone() }));
             }
             if let Event::ApprovalDecided { call, decision } = &recorded.event
                 && decision.answer == DecisionKind::Approve
@@ -89,16 +89,16 @@ impl Past {
     /// Adds a current or former grant. The journals contain the calls that it covered.
     pub(super) fn granted(&mut self, grant: &Grant) {
         if grant.revoked.is_some() {
-            self.bar(&grant.origin, Bar::Revoked);
+            self.bar(&grant.origin, ExclusionReason::Revoked);
         }
     }
 
-    pub(super) fn bar(&mut self, origin: &Origin, why: Bar) {
+    pub(super) fn bar(&mut self, origin: &Origin, why: ExclusionReason) {
         self.barred.entry(origin.clone()).or_insert(why);
     }
 }
 
-impl Reading {
+impl JournalReader {
     fn note(&mut self, event: &Event) {
         if let Event::ToolsListed { toolset } = event {
             self.tools = Some(toolset.clone());
@@ -112,19 +112,22 @@ impl Reading {
     }
 
     /// The tool that this event excludes from suggestions, with the reason.
-    fn spoils(&self, event: &Event, run: &RunId) -> Option<(Origin, Bar)> {
+    fn spoils(&self, event: &Event, run: &RunId) -> Option<(Origin, ExclusionReason)> {
         let run = run.clone();
         if let Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. } } = event {
-            return Some((self.origin(call)?, Bar::Denied { run }));
+            return Some((self.origin(call)?, ExclusionReason::Denied { run }));
         }
         if let Event::ApprovalDecided { call, decision } = event
             && decision.answer == DecisionKind::Deny
         {
             let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
-            return Some((bound.or_else(|| self.origin(call))?, Bar::Refused { by: decision.by.clone(), run }));
+            return Some((
+                bound.or_else(|| self.origin(call))?,
+                ExclusionReason::Refused { by: decision.by.clone(), run },
+            ));
         }
         if let Event::CallDrifted { tool: Some(tool), .. } = event {
-            return Some((tool.origin.clone(), Bar::Changed { run }));
+            return Some((tool.origin.clone(), ExclusionReason::Changed { run }));
         }
         None
     }

@@ -5,8 +5,8 @@ mod rule;
 
 use clap::Args;
 
-use decision_history::Past;
-use rule::{LeftOut, Suggestion, suggestions};
+use decision_history::DecisionHistory;
+use rule::{SkippedTool, Suggestion, suggestions};
 
 use crate::app::App;
 use crate::cli::error::CliError;
@@ -58,7 +58,7 @@ impl Suggest {
         }
         let agent = self.agent.as_deref().map(AgentName::from);
         let (suggested, left_out) = suggestions(&past, agent.as_ref(), self.at_least as usize);
-        for LeftOut { what, approvals, why } in &left_out {
+        for SkippedTool { what, approvals, why } in &left_out {
             out.note(format!("not suggested: {what}, approved {}: {why}", count(*approvals, "time")));
         }
         match (self.json, suggested.is_empty()) {
@@ -77,8 +77,8 @@ impl Suggest {
     }
 
     /// The decisions about the calls of all agents: a denial counts for every agent.
-    async fn past(&self, app: &App) -> Result<Past, CliError> {
-        let mut past = Past::default();
+    async fn past(&self, app: &App) -> Result<DecisionHistory, CliError> {
+        let mut past = DecisionHistory::default();
         let mut filter = RunFilter { limit: PAGE, ..RunFilter::default() };
         loop {
             let page: Vec<RunRow> = app.runner.list(&filter).await?;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::decision_history::{Approval, Bar, Past};
+use super::decision_history::{Approval, DecisionHistory, ExclusionReason};
 use crate::cli::text::{count, list};
 use crate::core::id::{AgentName, Principal};
 use crate::core::pattern::Pattern;
@@ -17,9 +17,9 @@ use crate::core::tool::{Origin, escape_untrusted, external_name, mcp_name};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Suggestion {
     /// The rule as written in a policy file.
-    pub(super) rule: Suggested,
+    pub(super) rule: SuggestedRule,
     /// The number of past approvals that the rule would have avoided.
-    pub(super) covers: usize,
+    pub(super) covered: usize,
     /// The rules that required approval. They take precedence over an `allow` rule: while they match, approval is still
     /// required.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -28,18 +28,18 @@ pub(super) struct Suggestion {
 
 /// A rule of a policy file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Suggested {
+pub(super) struct SuggestedRule {
     id: String,
     r#match: Value,
     when: String,
     verdict: &'static str,
-    justification: String,
+    reason: String,
     examples: Value,
 }
 
 /// An approved tool without a suggestion.
 #[derive(Debug, PartialEq)]
-pub(super) struct LeftOut {
+pub(super) struct SkippedTool {
     /// The tool, its agent and the principal.
     pub(super) what: String,
     pub(super) approvals: usize,
@@ -48,7 +48,11 @@ pub(super) struct LeftOut {
 
 /// One rule for each tool of each agent (or of `agent`) that was approved at least `at_least` times, never denied and
 /// never changed; and the tools left out. A denial counts for all agents.
-pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usize) -> (Vec<Suggestion>, Vec<LeftOut>) {
+pub(super) fn suggestions(
+    past: &DecisionHistory,
+    agent: Option<&AgentName>,
+    at_least: usize,
+) -> (Vec<Suggestion>, Vec<SkippedTool>) {
     let mut groups: BTreeMap<(&Origin, &AgentName, Option<&Principal>), Vec<&Approval>> = BTreeMap::new();
     let mut definitions: BTreeMap<&Origin, BTreeSet<&str>> = BTreeMap::new();
     for approval in past.approvals.values() {
@@ -72,16 +76,16 @@ pub(super) fn suggestions(past: &Past, agent: Option<&AgentName>, at_least: usiz
         match found {
             Ok(suggestion) => suggested.push(suggestion),
             Err(why) => {
-                left_out.push(LeftOut { what: who_calls(origin, of, principal), approvals: approvals.len(), why })
+                left_out.push(SkippedTool { what: who_calls(origin, of, principal), approvals: approvals.len(), why })
             }
         }
     }
-    tell_apart(&mut suggested);
+    make_ids_unique(&mut suggested);
     (suggested, left_out)
 }
 
 /// Makes the rule names unique.
-fn tell_apart(suggested: &mut [Suggestion]) {
+fn make_ids_unique(suggested: &mut [Suggestion]) {
     let mut taken = BTreeMap::<String, usize>::new();
     for suggestion in suggested {
         let times = taken.entry(suggestion.rule.id.clone()).or_default();
@@ -103,7 +107,7 @@ fn who_calls(origin: &Origin, agent: &AgentName, principal: Option<&Principal>) 
     format!("{tool}, agent {agent}{of_principal}")
 }
 
-impl Bar {
+impl ExclusionReason {
     fn in_words(&self) -> String {
         match self {
             Self::Refused { by, run } => format!("denied by {} in run {run}", escape_untrusted(by)),
@@ -122,11 +126,11 @@ fn suggestion(
 ) -> Option<Suggestion> {
     let (mut conditions, tool, name) = match origin {
         Origin::Mcp { server, tool } => {
-            let conditions = json!({"server": Pattern::exactly(server.as_str()), "named": Pattern::exactly(tool)});
+            let conditions = json!({"server": Pattern::exactly(server.as_str()), "tool_name": Pattern::exactly(tool)});
             (conditions, json!({"server": server, "tool": tool}), mcp_name(server, tool))
         }
         Origin::External { tool } => {
-            let conditions = json!({"origin": "external", "named": Pattern::exactly(tool)});
+            let conditions = json!({"origin": "external", "tool_name": Pattern::exactly(tool)});
             (conditions, json!({"tool": tool}), external_name(tool))
         }
         Origin::Builtin { .. } => return None,
@@ -153,15 +157,15 @@ fn suggestion(
     let by: BTreeSet<String> = approvals.iter().map(|approval| escape_untrusted(&approval.by)).collect();
     let times = count(approvals.len(), "time");
     Some(Suggestion {
-        rule: Suggested {
+        rule: SuggestedRule {
             id: format!("approved-{}", name.as_str().to_ascii_lowercase().replace('_', "-")),
             r#match: conditions,
             when,
             verdict: "allow",
-            justification: format!("Approved {times} by {} and never denied.", list(by)),
+            reason: format!("Approved {times} by {} and never denied.", list(by)),
             examples: json!({"match": examples?}),
         },
-        covers: approvals.len(),
+        covered: approvals.len(),
         asked_by: approvals.iter().filter_map(|approval| approval.rule.clone()).collect(),
     })
 }
@@ -180,8 +184,8 @@ fn condition<'a>(principal: Option<&Principal>, seen: impl Iterator<Item = &'a S
 impl Suggestion {
     /// The rule as lines of a policy file. JSON is valid YAML, so no name or value can break out of its position.
     pub(super) fn yaml(&self) -> Vec<String> {
-        let Suggested { id, r#match, when, verdict, justification, examples } = &self.rule;
-        let mut lines = vec![format!("  # would have covered {}", count(self.covers, "past approval"))];
+        let SuggestedRule { id, r#match, when, verdict, reason, examples } = &self.rule;
+        let mut lines = vec![format!("  # would have covered {}", count(self.covered, "past approval"))];
         lines.extend((!self.asked_by.is_empty()).then(|| {
             let rules = list(self.asked_by.iter().map(|rule| escape_untrusted(rule)));
             format!(
@@ -192,7 +196,7 @@ impl Suggestion {
         lines.push(format!("    match: {conditions}", conditions = r#match));
         lines.push(format!("    when: {}", json!(when)));
         lines.push(format!("    verdict: {verdict}"));
-        lines.push(format!("    justification: {}", json!(justification)));
+        lines.push(format!("    reason: {}", json!(reason)));
         lines.push(format!("    examples: {examples}"));
         lines
     }

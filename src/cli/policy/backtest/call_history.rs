@@ -21,13 +21,13 @@ pub(super) struct PastCall {
     pub(super) agent: AgentName,
     principal: Option<Principal>,
     arguments: Map<String, Value>,
-    pub(super) became: Became,
+    pub(super) became: PastOutcome,
 }
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Became {
+pub(super) enum PastOutcome {
     /// The policy allowed it.
     Allowed,
     /// A grant covered it.
@@ -42,7 +42,7 @@ pub(super) enum Became {
     Denied,
 }
 
-impl Became {
+impl PastOutcome {
     /// The policy's verdict at the time.
     pub(super) fn verdict(self) -> Verdict {
         match self {
@@ -102,8 +102,8 @@ pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall
             && asked.became.verdict() == Verdict::Ask
         {
             asked.became = match decision.answer {
-                DecisionKind::Approve => Became::Approved,
-                DecisionKind::Deny => Became::Refused,
+                DecisionKind::Approve => PastOutcome::Approved,
+                DecisionKind::Deny => PastOutcome::Refused,
             };
         }
         known.apply_at(&recorded.event, recorded.at)?;
@@ -114,14 +114,14 @@ pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall
 /// The call, if a policy judged it: a call with invalid arguments or beyond the budget was never judged.
 fn checked(id: &RunId, run: &Run, call: &CallId, verdict: &CallVerdict, at: Timestamp) -> Option<PastCall> {
     let became = match verdict {
-        CallVerdict::Run { by: Authorization::Policy { .. } } => Became::Allowed,
-        CallVerdict::Run { by: Authorization::Grant { .. } } => Became::Granted,
+        CallVerdict::Run { by: Authorization::Policy { .. } } => PastOutcome::Allowed,
+        CallVerdict::Run { by: Authorization::Grant { .. } } => PastOutcome::Granted,
         // The decision event records the outcome.
-        CallVerdict::Run { by: Authorization::Person } => return None,
-        CallVerdict::Ask { policy: Some(_), .. } => Became::Unanswered,
+        CallVerdict::Run { by: Authorization::HumanApproval } => return None,
+        CallVerdict::Ask { policy: Some(_), .. } => PastOutcome::Unanswered,
         // Approval was required for another reason: the outcome of an earlier attempt was unknown.
         CallVerdict::Ask { policy: None, .. } => return None,
-        CallVerdict::Rejected { reason: Rejection::Denied, .. } => Became::Denied,
+        CallVerdict::Rejected { reason: Rejection::Denied, .. } => PastOutcome::Denied,
         CallVerdict::Rejected { .. } => return None,
     };
     let asked = run.call(call)?;

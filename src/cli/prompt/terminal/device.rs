@@ -166,13 +166,13 @@ struct Shared {
     /// The former mode, while the terminal is in line mode.
     former: Option<Termios>,
     /// The open prompt.
-    prompt: Option<Opened>,
+    prompt: Option<OpenPrompt>,
     last: u64,
     /// Whether the program ends: no further prompt is opened.
     is_over: bool,
 }
 
-struct Opened {
+struct OpenPrompt {
     id: PromptId,
     /// A byte on this pipe makes the prompt redraw; closing the pipe withdraws the prompt.
     commands: PipeWriter,
@@ -219,7 +219,7 @@ pub(super) fn open() -> Option<(PromptId, Arc<Device>, PipeReader)> {
     let (heard, commands) = io::pipe().ok()?;
     shared.last += 1;
     let id = PromptId(shared.last);
-    shared.prompt = Some(Opened { id, commands });
+    shared.prompt = Some(OpenPrompt { id, commands });
     Some((id, device, heard))
 }
 

@@ -76,14 +76,14 @@ impl Line {
     }
 
     /// The displayed text before and after the cursor. A long answer is shown as an excerpt with the cursor after it.
-    pub(super) fn shown(&self) -> (String, String) {
+    pub(super) fn display(&self) -> (String, String) {
         let lines = self.text.iter().filter(|c| **c == '\n').count() + 1;
         if self.text.len() > SHOWN_CHARACTERS || lines > SHOWN_LINES {
             let excerpt: String = self.text.iter().take(EXCERPT).map(|c| if *c == '\n' { ' ' } else { *c }).collect();
             let bytes = self.text.iter().map(|c| c.len_utf8() as u64).sum();
-            return (format!("{}… ({}, {})", shown(&excerpt), count(lines, "line"), size(bytes)), String::new());
+            return (format!("{}… ({}, {})", display_text(&excerpt), count(lines, "line"), size(bytes)), String::new());
         }
-        let part = |range: &[char]| shown(&range.iter().collect::<String>());
+        let part = |range: &[char]| display_text(&range.iter().collect::<String>());
         let (before, after) = self.text.split_at(self.cursor);
         (part(before), part(after))
     }
@@ -91,8 +91,8 @@ impl Line {
 
 /// The displayed form of a text: control characters as codes, and each further line with a mark, so that no line looks
 /// like output of the program.
-fn shown(text: &str) -> String {
-    terminal_escape::shown(text, Paint::Plain).replace('\t', "    ").replace('\n', "\n  | ")
+fn display_text(text: &str) -> String {
+    terminal_escape::escape(text, Paint::Plain).replace('\t', "    ").replace('\n', "\n  | ")
 }
 
 /// The cursor position after a text that begins at the left margin: the row, the column, and whether the last character
@@ -159,14 +159,14 @@ mod tests {
 
     #[test]
     fn pasted_control_characters_are_shown_by_their_codes() {
-        let (before, after) = line([Key::Paste("a\u{1b}[2J\nb\u{202e}".into()), Key::Left]).shown();
+        let (before, after) = line([Key::Paste("a\u{1b}[2J\nb\u{202e}".into()), Key::Left]).display();
         assert_eq!((before.as_str(), after.as_str()), ("a\\u{1b}[2J\n  | b", "\\u{202e}"));
     }
 
     #[test]
     fn a_long_answer_is_shown_as_an_excerpt_and_taken_in_full() {
         let line = line([Key::Paste("{\"a\": 1}\n".repeat(1_000))]);
-        let (shown, _) = line.shown();
+        let (shown, _) = line.display();
         assert!(shown.len() < 500 && shown.ends_with("… (1001 lines, 9 kB)"), "{shown}");
         assert_eq!(line.text().len(), 9_000);
     }

@@ -45,10 +45,10 @@ struct Keyboard {
 pub(in crate::cli) struct Withdrawal(PromptId);
 
 /// A guard for the end of the program: when dropped, it restores the terminal and discards input typed for the program.
-pub(in crate::cli) struct Restored;
+pub(in crate::cli) struct TerminalGuard;
 
 /// An event of an open prompt.
-enum Heard {
+enum PromptEvent {
     Keys(Vec<Key>),
     /// No event within the wait.
     Quiet,
@@ -78,45 +78,45 @@ impl Terminal {
         self.keyboard.as_mut().ok_or_else(device::withdrawn)
     }
 
-    fn hear(&mut self, within: Option<Duration>) -> io::Result<Heard> {
+    fn next_event(&mut self, within: Option<Duration>) -> io::Result<PromptEvent> {
         self.keyboard()?;
         let (is_readable, is_commanded) = self.device.wait(&self.commands, within)?;
         if is_commanded {
             let mut command = [0];
             return match self.commands.read(&mut command)? {
                 0 => Err(device::withdrawn()),
-                _ => Ok(Heard::Resumed),
+                _ => Ok(PromptEvent::Resumed),
             };
         }
         if !is_readable {
-            return Ok(Heard::Quiet);
+            return Ok(PromptEvent::Quiet);
         }
         let mut bytes = [0; 4096];
         let count = match device::read(self.id, &mut bytes)? {
-            None => return Ok(Heard::Keys(Vec::new())),
+            None => return Ok(PromptEvent::Keys(Vec::new())),
             Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Some(count) => count,
         };
-        Ok(Heard::Keys(self.keyboard()?.decoder.decode(bytes.get(..count).unwrap_or_default())))
+        Ok(PromptEvent::Keys(self.keyboard()?.decoder.decode(bytes.get(..count).unwrap_or_default())))
     }
 
     /// Handles Ctrl-C. The signal reaches the part of the program that decides its effect, which withdraws this prompt.
     /// Without a handler the signal ends the program, so the terminal is restored before it is sent.
     fn interrupted(&mut self) -> io::Error {
-        while matches!(self.hear(Some(BURST)), Ok(Heard::Keys(_))) {}
+        while matches!(self.next_event(Some(BURST)), Ok(PromptEvent::Keys(_))) {}
         let shown = self.device.write("^C\n");
         device::suspend();
         let sent = shown.and_then(|()| send(Signal::INT));
         let until = Instant::now() + WITHDRAWAL;
         while sent.is_ok()
             && let Some(rest) = until.checked_duration_since(Instant::now())
-            && self.hear(Some(rest)).is_ok()
+            && self.next_event(Some(rest)).is_ok()
         {}
         device::withdrawn()
     }
 
     /// Applies a key that acts everywhere.
-    fn obey(&mut self, key: &Key) -> io::Result<()> {
+    fn handle_key(&mut self, key: &Key) -> io::Result<()> {
         match key {
             Key::Interrupt => Err(self.interrupted()),
             Key::Quit => send(Signal::QUIT),
@@ -143,14 +143,14 @@ impl Terminal {
         let mut obeyed = 0;
         loop {
             for key in rest.get(obeyed..).unwrap_or_default().to_vec() {
-                self.obey(&key)?;
+                self.handle_key(&key)?;
             }
             obeyed = rest.len();
             let within = if self.keyboard()?.decoder.is_in_paste() { REST_OF_PASTE } else { BURST };
-            match self.hear(Some(within))? {
-                Heard::Keys(keys) => rest.extend(keys),
-                Heard::Resumed => {}
-                Heard::Quiet => return Ok(rest),
+            match self.next_event(Some(within))? {
+                PromptEvent::Keys(keys) => rest.extend(keys),
+                PromptEvent::Resumed => {}
+                PromptEvent::Quiet => return Ok(rest),
             }
         }
     }
@@ -162,14 +162,14 @@ impl Terminal {
 
 impl Console for Terminal {
     fn say(&mut self, text: &str) -> io::Result<()> {
-        self.write(&format!("{}\n", terminal_escape::shown(text, Paint::Plain)))
+        self.write(&format!("{}\n", terminal_escape::escape(text, Paint::Plain)))
     }
 
     /// Keys pressed while the run was executing, or pressed twice, would approve a call that the user has not seen.
     fn discard_typed_ahead(&mut self) -> io::Result<()> {
         let until = Instant::now() + READING;
         while let Some(rest) = until.checked_duration_since(Instant::now()) {
-            if let Heard::Keys(keys) = self.hear(Some(rest))? {
+            if let PromptEvent::Keys(keys) = self.next_event(Some(rest))? {
                 self.rest_of_burst(keys)?;
             }
         }
@@ -178,18 +178,18 @@ impl Console for Terminal {
 
     fn line(&mut self, question: &str, accepts: Accepts) -> io::Result<Option<Entry>> {
         let mut view =
-            View::new(terminal_escape::shown(question, Paint::Plain), self.device.clone(), self.keyboard()?.echoes);
+            View::new(terminal_escape::escape(question, Paint::Plain), self.device.clone(), self.keyboard()?.echoes);
         let mut line = Line::default();
         view.draw(&line)?;
         loop {
-            let keys = match self.hear(None)? {
-                Heard::Keys(keys) => keys,
-                Heard::Resumed => {
+            let keys = match self.next_event(None)? {
+                PromptEvent::Keys(keys) => keys,
+                PromptEvent::Resumed => {
                     view.begin_again();
                     view.draw(&line)?;
                     continue;
                 }
-                Heard::Quiet => continue,
+                PromptEvent::Quiet => continue,
             };
             let mut keys = keys.into_iter();
             while let Some(key) = keys.next() {
@@ -215,7 +215,7 @@ impl Console for Terminal {
                         self.say("  the paste is too large and was dropped; pass a file instead (`--file`)")?;
                         view.begin_again();
                     }
-                    Key::Interrupt | Key::Quit | Key::Suspend => self.obey(&key)?,
+                    Key::Interrupt | Key::Quit | Key::Suspend => self.handle_key(&key)?,
                     Key::Char(_)
                     | Key::Erase
                     | Key::EraseWord
@@ -264,7 +264,7 @@ impl Drop for Withdrawal {
     }
 }
 
-impl Drop for Restored {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         device::end();
     }
@@ -293,7 +293,7 @@ impl View {
 
     /// Draws the line.
     fn draw(&mut self, line: &Line) -> io::Result<()> {
-        let (before, after) = if self.echoes { line.shown() } else { Default::default() };
+        let (before, after) = if self.echoes { line.display() } else { Default::default() };
         let (before, after) = (format!("{}{before}", self.question), after);
         let columns = self.device.columns();
         let text = match before.strip_prefix(&self.before) {

@@ -1,15 +1,15 @@
 //! Text form of an explanation.
 
-use super::step::Stand;
+use super::step::CallStatus;
 use super::{Call, Explanation, Turn};
 use crate::cli::paint::Paint;
 use crate::cli::text::{compact, count, list};
-use crate::cli::view::{Look, left_out_line};
+use crate::cli::view::{DisplaySettings, left_out_line};
 use crate::core::tool::{Arguments, ToolFilter, escape_untrusted};
 
 impl Explanation {
     /// The lines of the explanation. Tools are listed if they differ from those of the previous turn.
-    pub(in crate::cli) fn draw(&self, look: Look) -> Vec<String> {
+    pub(in crate::cli) fn draw(&self, look: DisplaySettings) -> Vec<String> {
         let paint = look.paint;
         let mut lines = vec![format!("{}  agent {}, {}", paint.bold(&self.run_id), self.agent, self.status.as_str())];
         lines.extend(narrowed(&self.filter));
@@ -47,14 +47,14 @@ fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
 }
 
 impl Call {
-    fn draw(&self, look: Look) -> Vec<String> {
+    fn draw(&self, look: DisplaySettings) -> Vec<String> {
         let paint = look.paint;
         let stand = self.stand.as_str();
         let stand = match self.stand {
-            Stand::Ran => paint.green(stand),
-            Stand::Refused | Stand::Expired => paint.red(stand),
-            Stand::Deferred => paint.dim(stand),
-            Stand::Open | Stand::Pending | Stand::Cleared | Stand::Running => paint.yellow(stand),
+            CallStatus::Ran => paint.green(stand),
+            CallStatus::Refused | CallStatus::Expired => paint.red(stand),
+            CallStatus::Deferred => paint.dim(stand),
+            CallStatus::Open | CallStatus::Pending | CallStatus::Cleared | CallStatus::Running => paint.yellow(stand),
         };
         let head = format!("  {} {} {stand}", paint.bold(&self.call_id), escape_untrusted(&self.tool));
         let steps =

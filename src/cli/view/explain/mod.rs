@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use crate::core::id::{AgentName, CallId, GrantId, RunId};
 use crate::core::policy::Verdict;
-use crate::core::run::{Event, Granted, JournalEntry, Status, ToolAccess};
+use crate::core::run::{Event, JournalEntry, Status, ToolAccess, ToolGrant};
 use crate::core::tool::{Arguments, LeftOut, Tool, ToolCall, ToolFilter, ToolName, Toolset};
 use crate::ports::Grant;
 use crate::runner::Report;
-use step::{Stand, Step};
+use step::{CallStatus, Step};
 
 /// Current and former grants by id.
 pub(in crate::cli) type Grants = BTreeMap<GrantId, Grant>;
@@ -37,7 +37,7 @@ struct Turn {
     turn: usize,
     /// The journal event of the model call.
     event: u64,
-    tools: Vec<Shown>,
+    tools: Vec<ToolState>,
     left_out: Vec<LeftOut>,
     calls: Vec<Call>,
     #[serde(skip)]
@@ -46,7 +46,7 @@ struct Turn {
 
 /// The state of a tool in a turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Shown {
+struct ToolState {
     tool: ToolName,
     offered: bool,
     /// The policy's verdict before the arguments of a call are known.
@@ -69,7 +69,7 @@ struct Call {
     /// The model's original arguments, if a person edited them.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<Arguments>,
-    stand: Stand,
+    stand: CallStatus,
     steps: Vec<Step>,
 }
 
@@ -78,9 +78,9 @@ const ASKS: &str = "the policy requires approval";
 
 /// State while a journal is read.
 #[derive(Default)]
-struct Reading {
+struct JournalReader {
     tools: Option<Arc<Toolset>>,
-    granted: Vec<Granted>,
+    granted: Vec<ToolGrant>,
     turns: Vec<Turn>,
 }
 
@@ -88,11 +88,14 @@ impl Explanation {
     /// Explains a journal; `None` if it does not begin with `Started`.
     pub(in crate::cli) fn of(journal: &[JournalEntry], report: &Report, grants: &Grants) -> Option<Self> {
         let Event::Started(started) = &journal.first()?.event else { return None };
-        let mut reading = Reading::default();
+        let mut reading = JournalReader::default();
         journal.iter().for_each(|recorded| reading.add(recorded, grants));
         reading.look_back();
         for item in &report.pending {
-            reading.calls().filter(|call| call.call_id == *item.call_id()).for_each(|call| call.stand = Stand::Pending);
+            reading
+                .calls()
+                .filter(|call| call.call_id == *item.call_id())
+                .for_each(|call| call.stand = CallStatus::Pending);
         }
         Some(Self {
             run_id: report.run_id.clone(),
@@ -104,7 +107,7 @@ impl Explanation {
     }
 }
 
-impl Reading {
+impl JournalReader {
     fn add(&mut self, recorded: &JournalEntry, grants: &Grants) {
         let event = &recorded.event;
         if let Event::ToolsListed { toolset } = event {
@@ -115,7 +118,7 @@ impl Reading {
             self.granted.clone_from(granted);
         }
         if let Event::ModelCalled { tool_access, .. } = event {
-            self.asked(*tool_access, recorded.seq, grants);
+            self.model_called(*tool_access, recorded.seq, grants);
         }
         if let Event::ModelReplied { reply } = event
             && let Some(turn) = self.turns.last_mut()
@@ -150,11 +153,11 @@ impl Reading {
         }
     }
 
-    fn asked(&mut self, tool_access: ToolAccess, event: u64, grants: &Grants) {
+    fn model_called(&mut self, tool_access: ToolAccess, event: u64, grants: &Grants) {
         // This is another attempt at the same turn.
         self.turns.pop_if(|turn| !turn.is_answered);
         let tools = self.tools.iter().flat_map(|tools| tools.iter());
-        let tools = tools.map(|tool| shown(tool, tool_access, &self.granted, grants)).collect();
+        let tools = tools.map(|tool| tool_state(tool, tool_access, &self.granted, grants)).collect();
         let left_out = self.tools.iter().flat_map(|tools| tools.left_out()).cloned().collect();
         let turn = self.turns.len() + 1;
         self.turns.push(Turn { turn, event, tools, left_out, calls: Vec::new(), is_answered: false });
@@ -168,7 +171,7 @@ impl Reading {
 impl Call {
     fn new(made: ToolCall) -> Self {
         let ToolCall { id, name, arguments } = made;
-        Self { call_id: id, tool: name, arguments, written: None, stand: Stand::Open, steps: Vec::new() }
+        Self { call_id: id, tool: name, arguments, written: None, stand: CallStatus::Open, steps: Vec::new() }
     }
 
     /// Whether the policy itself allowed the call.
@@ -182,8 +185,8 @@ impl Call {
     }
 }
 
-fn shown(tool: &Tool, tool_access: ToolAccess, granted: &[Granted], grants: &Grants) -> Shown {
-    let covering: Vec<&Granted> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
+fn tool_state(tool: &Tool, tool_access: ToolAccess, granted: &[ToolGrant], grants: &Grants) -> ToolState {
+    let covering: Vec<&ToolGrant> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
     let mut why = match (tool_access, tool.verdict) {
         (ToolAccess::BudgetExhausted, _) => "the tool budget is used up".to_owned(),
         (ToolAccess::FinalAnswer, _) => "a hard limit was reached, and the model gave its final answer".to_owned(),
@@ -202,7 +205,7 @@ fn shown(tool: &Tool, tool_access: ToolAccess, granted: &[Granted], grants: &Gra
     if tool.changed {
         why.push_str("; its definition changed during the run");
     }
-    Shown {
+    ToolState {
         tool: tool.name.clone(),
         offered: tool_access == ToolAccess::Enabled,
         verdict: tool.verdict,

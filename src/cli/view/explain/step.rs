@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Grants;
 use crate::cli::text::{list, one_line};
 use crate::cli::view::approval::{because, by_way_of, clock, marked};
-use crate::cli::view::reach::reach;
+use crate::cli::view::approval_scope::reach;
 use crate::core::id::{CallId, GrantId};
 use crate::core::policy::PolicyMark;
 use crate::core::run::{Authorization, CallVerdict, Channel, Decision, DecisionKind, Event, JournalEntry, Rejection};
@@ -18,7 +18,7 @@ const QUOTED: usize = 200;
 /// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Stand {
+pub(super) enum CallStatus {
     /// The call is not decided yet.
     Open,
     /// Calls of higher priority ran first.
@@ -37,7 +37,7 @@ pub(super) enum Stand {
     Ran,
 }
 
-impl Stand {
+impl CallStatus {
     /// The name of the state.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ pub(super) struct Step {
 }
 
 /// The steps that an event adds, with the calls and their new states.
-pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, Stand, Step)> {
+pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallStatus, Step)> {
     let step = |why: String| Step {
         event: recorded.seq,
         at: recorded.at,
@@ -95,7 +95,7 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, Stand
     match &recorded.event {
         Event::TierSelected { priority, deferred, .. } => {
             let why = format!("calls of priority {priority} go first");
-            deferred.iter().map(|call| (call.clone(), Stand::Deferred, step(why.clone()))).collect()
+            deferred.iter().map(|call| (call.clone(), CallStatus::Deferred, step(why.clone()))).collect()
         }
         Event::CallChecked { call, verdict } => {
             let (stand, checked) = checked(verdict, step(String::new()), grants);
@@ -103,8 +103,8 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, Stand
         }
         Event::ApprovalDecided { call, decision } => {
             let stand = match decision.answer {
-                DecisionKind::Approve => Stand::Cleared,
-                DecisionKind::Deny => Stand::Refused,
+                DecisionKind::Approve => CallStatus::Cleared,
+                DecisionKind::Deny => CallStatus::Refused,
             };
             let decided = Step {
                 by: Some(decision.by.clone()),
@@ -125,38 +125,38 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, Stand
                 )
             });
             let why = format!("checked again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
-            one(call, Stand::Open, step(why))
+            one(call, CallStatus::Open, step(why))
         }
         Event::Extended { call, until, by, via } => {
             let why = format!("deadline extended to {} by {}", clock(*until), escape_untrusted(by));
-            one(call, Stand::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
+            one(call, CallStatus::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
         }
-        Event::Expired { call } => one(call, Stand::Expired, step("no answer in time".into())),
+        Event::Expired { call } => one(call, CallStatus::Expired, step("no answer in time".into())),
         Event::QuestionAnswered { call, answer } => {
             let said = one_line(&answer.choice.to_words(), QUOTED);
             let why = format!("answered by {} {}: {said}", escape_untrusted(&answer.by), by_way_of(answer.via));
-            one(call, Stand::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
+            one(call, CallStatus::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
         }
         Event::CallsStarted { calls } => {
-            calls.iter().map(|call| (call.clone(), Stand::Running, step("sent".into()))).collect()
+            calls.iter().map(|call| (call.clone(), CallStatus::Running, step("sent".into()))).collect()
         }
         Event::CallCompleted { call, outcome, .. } => {
             let why = if outcome.is_error() { "ended with an error" } else { "ended" };
-            one(call, Stand::Ran, step(why.into()))
+            one(call, CallStatus::Ran, step(why.into()))
         }
         Event::InputRequested { call, needed, .. } => {
             let asks = list(needed.questions.keys().map(|key| escape_untrusted(key)));
-            one(call, Stand::Running, step(format!("its server asks, and the call is held open: {asks}")))
+            one(call, CallStatus::Running, step(format!("its server asks, and the call is held open: {asks}")))
         }
         Event::InputRequired { call, needed, .. } => {
             let why = format!("its server asks: {}", list(needed.questions.keys().map(|key| escape_untrusted(key))));
-            one(call, Stand::Pending, step(why))
+            one(call, CallStatus::Pending, step(why))
         }
         Event::InputGiven { call, given } => {
             let why = format!("its server was answered by {}", escape_untrusted(&given.by));
-            one(call, Stand::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
+            one(call, CallStatus::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
         }
-        Event::TaskStarted { call, .. } => one(call, Stand::Pending, step("runs at its server as a task".into())),
+        Event::TaskStarted { call, .. } => one(call, CallStatus::Pending, step("runs at its server as a task".into())),
         Event::Started(_)
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
@@ -170,7 +170,7 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, Stand
     }
 }
 
-fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) {
+fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, Step) {
     match verdict {
         CallVerdict::Run { by: Authorization::Policy { rule, policy } } => {
             let source = rule.as_ref().map(|rule| format!("rule {}", escape_untrusted(rule)));
@@ -179,26 +179,26 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (Stand, Step) 
                 true => "may run: no rule requires approval".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
-            (Stand::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
+            (CallStatus::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
         }
         CallVerdict::Run { by: Authorization::Grant { grant: id } } => {
             let why = format!("may run: auto-approved, {}", grant(id, grants));
-            (Stand::Cleared, Step { grant: Some(id.clone()), why, ..step })
+            (CallStatus::Cleared, Step { grant: Some(id.clone()), why, ..step })
         }
-        CallVerdict::Run { by: Authorization::Person } => {
-            (Stand::Cleared, Step { why: "may run: approved".to_owned(), ..step })
+        CallVerdict::Run { by: Authorization::HumanApproval } => {
+            (CallStatus::Cleared, Step { why: "may run: approved".to_owned(), ..step })
         }
         CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
             let within = answer_timeout_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
             let why = format!("requires approval{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
-            (Stand::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
+            (CallStatus::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
         }
         CallVerdict::Rejected { reason, message, .. } => {
             let stand = match reason {
-                Rejection::Deferred => Stand::Deferred,
-                Rejection::Expired => Stand::Expired,
+                Rejection::Deferred => CallStatus::Deferred,
+                Rejection::Expired => CallStatus::Expired,
                 Rejection::Unknown | Rejection::InvalidArguments | Rejection::Denied | Rejection::Budget => {
-                    Stand::Refused
+                    CallStatus::Refused
                 }
             };
             let word = reason.as_str().replace('_', " ");
@@ -212,7 +212,7 @@ fn decided(decision: &Decision) -> String {
         DecisionKind::Approve => "approved",
         DecisionKind::Deny => "denied",
     };
-    let reach = reach(decision.scope, decision.covers, decision.expires_at);
+    let reach = reach(decision.scope, decision.coverage, decision.expires_at);
     let edited = decision
         .edited_arguments
         .as_ref()

@@ -37,12 +37,12 @@ pub struct CommandPattern {
     /// The leading words; each is one of several alternatives.
     pub words: Vec<Vec<String>>,
     /// The words that may follow the leading words.
-    pub rest: Rest,
+    pub rest: FollowingWords,
 }
 
 /// The words that may follow the leading words of a command in a rule that allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum FollowingWords {
     /// Any words, except options that are known to write files or to run programs.
     Any,
     /// Any words, but only these options.
@@ -76,14 +76,14 @@ impl CommandPattern {
             return Some(format!("`{word}` is no word; write one item for each word: `[{}]`", words.join(", ")));
         }
         match &self.rest {
-            Rest::Any => None,
-            Rest::Options(_) | Rest::Nothing if verdict != Verdict::Allow => {
+            FollowingWords::Any => None,
+            FollowingWords::Options(_) | FollowingWords::Nothing if verdict != Verdict::Allow => {
                 Some("`options` and `exact` only narrow what a rule allows; remove them".to_owned())
             }
-            Rest::Options(options) => options.iter().find(|option| !option.starts_with('-')).map(|option| {
+            FollowingWords::Options(options) => options.iter().find(|option| !option.starts_with('-')).map(|option| {
                 format!("`{option}` is no option; `options` lists words that begin with `-`, other words are always accepted")
             }),
-            Rest::Nothing => None,
+            FollowingWords::Nothing => None,
         }
     }
 
@@ -110,14 +110,14 @@ impl CommandPattern {
         }
         let program = leading.first().map(String::as_str).unwrap_or_default();
         match &self.rest {
-            Rest::Nothing => {
+            FollowingWords::Nothing => {
                 rest.first().map(|word| format!("`{word}` follows the words {self}, and nothing may follow"))
             }
-            Rest::Options(options) => {
+            FollowingWords::Options(options) => {
                 let other = rest.iter().find(|word| options::is_option(word) && !options::is_listed(word, options));
                 other.map(|word| format!("the option `{word}` is not listed in `options`"))
             }
-            Rest::Any => {
+            FollowingWords::Any => {
                 let unsafe_option = rest.iter().find(|word| options::may_write_or_run(program, word));
                 unsafe_option.map(|word| {
                     format!("the option `{word}` may write files or run programs; list it in `options` if you mean it")

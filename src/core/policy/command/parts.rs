@@ -60,7 +60,7 @@ fn part_may_run(words: &[Word], wanted: &[Vec<String>]) -> bool {
         |word: &&Word| !word.is_open && word.text.split_once('=').is_some_and(|(name, _)| is_name(name));
     let assignments = words.iter().take_while(is_assignment).count();
     let Some((program, rest)) = words.get(assignments..).and_then(<[Word]>::split_first) else { return false };
-    let is_one_of = |names: &[&str]| names.iter().any(|name| program.is(name, Place::Program));
+    let is_one_of = |names: &[&str]| names.iter().any(|name| program.is(name, WordRole::Program));
     if is_one_of(&SHELLS) {
         return true;
     }
@@ -69,9 +69,9 @@ fn part_may_run(words: &[Word], wanted: &[Vec<String>]) -> bool {
 
 /// Whether a wrapper may run the wanted words: they begin at any of its words, or in a word that is a command itself.
 fn wrapped_may_run(words: &[Word], wanted: &[Vec<String>]) -> bool {
-    let is_shell = |word: &Word| SHELLS.iter().any(|name| word.is(name, Place::Program));
+    let is_shell = |word: &Word| SHELLS.iter().any(|name| word.is(name, WordRole::Program));
     let begins =
-        |word: &Word| wanted.first().is_some_and(|names| names.iter().any(|name| word.is(name, Place::Program)));
+        |word: &Word| wanted.first().is_some_and(|names| names.iter().any(|name| word.is(name, WordRole::Program)));
     // The first possible start covers all later ones.
     let from = words.iter().position(begins).and_then(|from| words.get(from..)?.split_first());
     words.iter().any(is_shell)
@@ -81,35 +81,35 @@ fn wrapped_may_run(words: &[Word], wanted: &[Vec<String>]) -> bool {
 
 fn words_may_be(program: &Word, rest: &[Word], wanted: &[Vec<String>]) -> bool {
     let Some((first, wanted)) = wanted.split_first() else { return true };
-    if !first.iter().any(|name| program.is(name, Place::Program)) {
+    if !first.iter().any(|name| program.is(name, WordRole::Program)) {
         return false;
     }
     let mut rest = rest.iter();
     program.is_open
         || wanted.iter().all(|alternatives| {
             rest.as_slice().iter().any(|word| word.is_open)
-                || rest.any(|word| alternatives.iter().any(|name| word.is(name, Place::Argument)))
+                || rest.any(|word| alternatives.iter().any(|name| word.is(name, WordRole::Argument)))
         })
 }
 
 /// The position of a word in a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WordRole {
     Program,
     Argument,
 }
 
 impl Word {
     /// Whether it may be this word. The name of a program may have a folder, and the case of its letters may not count.
-    fn is(&self, name: &str, place: Place) -> bool {
+    fn is(&self, name: &str, place: WordRole) -> bool {
         if self.is_open {
             return true;
         }
         let text = match place {
-            Place::Program => base_name(&self.text).trim_end_matches(".exe"),
-            Place::Argument => &self.text,
+            WordRole::Program => base_name(&self.text).trim_end_matches(".exe"),
+            WordRole::Argument => &self.text,
         };
-        let wanted = if place == Place::Program { base_name(name) } else { name };
+        let wanted = if place == WordRole::Program { base_name(name) } else { name };
         text.eq_ignore_ascii_case(wanted) || (self.is_glob && glob_may_be(text, wanted))
     }
 }

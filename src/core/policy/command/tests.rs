@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{CommandPattern, Comparison, Rest};
+use super::{CommandPattern, Comparison, FollowingWords};
 use crate::core::policy::Verdict;
 
 fn pattern(words: &[&[&str]]) -> CommandPattern {
     let words = words.iter().map(|word| word.iter().map(|&text| text.to_owned()).collect()).collect();
-    CommandPattern { argument: None, words, rest: Rest::Any }
+    CommandPattern { argument: None, words, rest: FollowingWords::Any }
 }
 
 fn matches(pattern: &CommandPattern, arguments: &Value, verdict: Verdict) -> bool {
@@ -151,19 +151,19 @@ fn a_command_may_be_a_list_or_have_a_list_of_words_beside_it() {
 
 #[test]
 fn words_after_the_pattern_can_be_limited() {
-    let with = |rest: Rest, command: &str| {
+    let with = |rest: FollowingWords, command: &str| {
         let pattern = CommandPattern { rest, ..pattern(&[&["git"], &["log"]]) };
         matches(&pattern, &json!({ "command": command }), Verdict::Allow)
     };
-    let listed = || Rest::Options(vec!["--oneline".into(), "--output".into(), "-p".into()]);
+    let listed = || FollowingWords::Options(vec!["--oneline".into(), "--output".into(), "-p".into()]);
     for command in ["git log", "git log HEAD --oneline", "git log --output=x -p -- a -"] {
         assert!(with(listed(), command), "{command}");
     }
     for command in ["git log --stat", "git log --one", "git log -pO", "git log -- -x"] {
         assert!(!with(listed(), command), "{command}");
     }
-    assert!(with(Rest::Nothing, "git log") && !with(Rest::Nothing, "git log HEAD"));
-    assert!(!with(Rest::Options(Vec::new()), "git log -p"));
+    assert!(with(FollowingWords::Nothing, "git log") && !with(FollowingWords::Nothing, "git log HEAD"));
+    assert!(!with(FollowingWords::Options(Vec::new()), "git log -p"));
     let named = CommandPattern { argument: Some("line".into()), ..pattern(&[&["ls"]]) };
     assert!(matches(&named, &json!({"line": "ls -l"}), Verdict::Allow));
     for other in [json!({"command": "ls"}), json!({"line": "ls", "command": "rm x"})] {
@@ -261,11 +261,11 @@ fn a_denial_finds_a_subcommand_behind_options() {
 #[test]
 fn ambiguous_patterns_are_refused() {
     for (words, verdict, rest, expected) in [
-        (&[][..], Verdict::Allow, Rest::Any, "names no program"),
-        (&[&["git"][..], &[]], Verdict::Allow, Rest::Any, "alternatives in `command` is empty"),
-        (&[&["git diff"]], Verdict::Allow, Rest::Any, "`[git, diff]`"),
-        (&[&["rm"]], Verdict::Deny, Rest::Nothing, "only narrow what a rule allows"),
-        (&[&["ls"]], Verdict::Allow, Rest::Options(vec!["l".into()]), "is no option"),
+        (&[][..], Verdict::Allow, FollowingWords::Any, "names no program"),
+        (&[&["git"][..], &[]], Verdict::Allow, FollowingWords::Any, "alternatives in `command` is empty"),
+        (&[&["git diff"]], Verdict::Allow, FollowingWords::Any, "`[git, diff]`"),
+        (&[&["rm"]], Verdict::Deny, FollowingWords::Nothing, "only narrow what a rule allows"),
+        (&[&["ls"]], Verdict::Allow, FollowingWords::Options(vec!["l".into()]), "is no option"),
     ] {
         let fault = CommandPattern { rest, ..pattern(words) }.fault(verdict).expect("a fault");
         assert!(fault.contains(expected), "{fault}");

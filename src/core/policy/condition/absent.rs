@@ -10,7 +10,7 @@ use crate::core::tool::ToolName;
 pub(super) enum Compiled {}
 
 /// The variables of a condition.
-pub(super) struct World;
+pub(super) struct Variables;
 
 impl Compiled {
     pub(super) fn parse(_: &str) -> Result<Self, ConditionError> {
@@ -34,12 +34,12 @@ impl Compiled {
         match *self {}
     }
 
-    pub(super) fn holds(&self, _: &World) -> Result<bool, ConditionError> {
+    pub(super) fn holds(&self, _: &Variables) -> Result<bool, ConditionError> {
         match *self {}
     }
 }
 
-impl World {
+impl Variables {
     pub(super) fn new(
         _: &Subject<'_>,
         _: &ToolName,

@@ -15,7 +15,7 @@ pub(super) const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 const SCALAR_BYTES: usize = 8;
 
 /// Converted arguments and their size.
-pub(super) struct Converted {
+pub(super) struct CelArguments {
     pub(super) value: Cel,
     /// Bytes of text, names and scalars.
     pub(super) bytes: usize,
@@ -30,10 +30,10 @@ struct Size {
 }
 
 /// Converts the arguments of a call, unless they are too large.
-pub(super) fn convert(arguments: &Map<String, Value>) -> Result<Converted, ConditionError> {
+pub(super) fn convert(arguments: &Map<String, Value>) -> Result<CelArguments, ConditionError> {
     let mut size = Size::default();
     let value = size.object(arguments)?;
-    Ok(Converted { value, bytes: size.bytes, longest: size.longest })
+    Ok(CelArguments { value, bytes: size.bytes, longest: size.longest })
 }
 
 impl Size {

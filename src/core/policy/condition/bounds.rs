@@ -53,7 +53,7 @@ impl Bounds {
     /// Analyses a whole expression.
     pub(super) fn of(expression: &IdedExpr) -> Result<Self, ConditionError> {
         let mut survey = Survey { bounds: Self { growth: 1, ..Self::default() } };
-        survey.visit(expression, &Place::default())?;
+        survey.visit(expression, &NodePosition::default())?;
         Ok(survey.bounds)
     }
 
@@ -83,7 +83,7 @@ impl Bounds {
 
 /// The position of a node in an expression.
 #[derive(Clone, Default)]
-struct Place<'a> {
+struct NodePosition<'a> {
     depth: usize,
     /// The names that the enclosing macro gives to items and to its accumulator.
     own_names: Vec<&'a str>,
@@ -95,12 +95,12 @@ struct Survey {
 }
 
 impl Survey {
-    fn visit<'a>(&mut self, expression: &'a IdedExpr, place: &Place<'a>) -> Result<(), ConditionError> {
+    fn visit<'a>(&mut self, expression: &'a IdedExpr, place: &NodePosition<'a>) -> Result<(), ConditionError> {
         if place.depth > MAX_DEPTH {
             return refused(format!("it is nested deeper than {MAX_DEPTH} levels"));
         }
         self.bounds.nodes += 1;
-        let inner = Place { depth: place.depth + 1, ..place.clone() };
+        let inner = NodePosition { depth: place.depth + 1, ..place.clone() };
         match &expression.expr {
             Expr::Ident(name) => self.name(name, place),
             Expr::Literal(_) => Ok(()),
@@ -119,7 +119,7 @@ impl Survey {
         }
     }
 
-    fn name(&mut self, name: &str, place: &Place<'_>) -> Result<(), ConditionError> {
+    fn name(&mut self, name: &str, place: &NodePosition<'_>) -> Result<(), ConditionError> {
         if place.own_names.contains(&name) || TYPES.contains(&name) {
             return Ok(());
         }
@@ -132,7 +132,7 @@ impl Survey {
         Ok(())
     }
 
-    fn call<'a>(&mut self, call: &'a CallExpr, inner: &Place<'a>) -> Result<(), ConditionError> {
+    fn call<'a>(&mut self, call: &'a CallExpr, inner: &NodePosition<'a>) -> Result<(), ConditionError> {
         let name = call.func_name.as_str();
         let is_operator = name.starts_with(|c: char| !c.is_ascii_alphabetic());
         if !is_operator && !FUNCTIONS.contains(&name) {
@@ -145,14 +145,14 @@ impl Survey {
         call.target.iter().map(AsRef::as_ref).chain(&call.args).try_for_each(|part| self.visit(part, inner))
     }
 
-    fn walk<'a>(&mut self, walk: &'a ComprehensionExpr, inner: &Place<'a>) -> Result<(), ConditionError> {
+    fn walk<'a>(&mut self, walk: &'a ComprehensionExpr, inner: &NodePosition<'a>) -> Result<(), ConditionError> {
         if inner.is_in_macro {
             return refused(
                 "a macro (`all`, `exists`, `map`, `filter`, …) cannot stand in or after another".to_owned(),
             );
         }
         // A macro evaluates its range once, but a macro in the range could make it arbitrarily long.
-        let range = Place { is_in_macro: true, ..inner.clone() };
+        let range = NodePosition { is_in_macro: true, ..inner.clone() };
         let outside_before = self.bounds.looks_outside;
         self.visit(&walk.iter_range, &range)?;
         self.bounds.looks_outside = outside_before;
@@ -163,7 +163,7 @@ impl Survey {
         }
         let own_names = [Some(&walk.iter_var), walk.iter_var2.as_ref(), Some(&walk.accu_var)];
         let own_names = own_names.into_iter().flatten().map(String::as_str).collect();
-        let body = Place { own_names, is_in_macro: true, ..inner.clone() };
+        let body = NodePosition { own_names, is_in_macro: true, ..inner.clone() };
         let parts = [&walk.accu_init, &walk.loop_cond, &walk.loop_step, &walk.result];
         parts.into_iter().try_for_each(|part| self.visit(part, &body))
     }

@@ -11,11 +11,11 @@ use cel::parser::PrattParser;
 use cel::{Context, Env, ExecutionError, Value as Cel};
 use serde_json::{Map, Value};
 
-use super::arguments::{self, Converted};
+use super::arguments::{self, CelArguments};
 use super::bounds::Bounds;
 use super::budget::TOO_LONG;
 use super::folders::{self, Folder, WITHIN};
-use super::patterns::{self, Compared};
+use super::patterns::{self, CompiledPattern};
 use super::{ConditionError, Outlook, TextTest, kind};
 use super::{survey, syntax};
 use crate::core::policy::{Links, Subject};
@@ -34,7 +34,7 @@ static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 pub(super) struct Compiled {
     expression: IdedExpr,
     bounds: Bounds,
-    patterns: Vec<Compared>,
+    patterns: Vec<CompiledPattern>,
     folders: Vec<Folder>,
     outlook: Outlook,
     text_tests: Vec<TextTest>,
@@ -42,7 +42,7 @@ pub(super) struct Compiled {
 }
 
 /// The variables of an expression.
-pub(super) struct World {
+pub(super) struct Variables {
     context: Context<'static, 'static>,
     bytes: usize,
     longest: usize,
@@ -81,7 +81,7 @@ impl Compiled {
         if let Some(argument) = &self.contradiction {
             return Some(format!("`{argument}` would have to equal two different values"));
         }
-        let is_false = self.outlook == Outlook::Constant && self.holds(&World::empty()) == Ok(false);
+        let is_false = self.outlook == Outlook::Constant && self.holds(&Variables::empty()) == Ok(false);
         is_false.then(|| "it is false for every call".to_owned())
     }
 
@@ -89,7 +89,7 @@ impl Compiled {
         self.outlook
     }
 
-    pub(super) fn holds(&self, world: &World) -> Result<bool, ConditionError> {
+    pub(super) fn holds(&self, world: &Variables) -> Result<bool, ConditionError> {
         self.bounds.check(world.bytes, world.longest)?;
         let mut own = world.context.new_inner_scope();
         patterns::provide(&self.patterns, &mut own);
@@ -102,11 +102,11 @@ impl Compiled {
     }
 }
 
-impl World {
+impl Variables {
     /// Variables without a call, for expressions that do not refer to one.
     fn empty() -> Self {
         let mut context = Context::with_env(LANGUAGE.clone());
-        teach(&mut context);
+        register(&mut context);
         Self { context, bytes: 0, longest: 0, links: Arc::new(Links::Ignored) }
     }
 
@@ -116,10 +116,10 @@ impl World {
         arguments: &Map<String, Value>,
         links: &Links,
     ) -> Result<Self, ConditionError> {
-        let Converted { value, bytes, longest } = arguments::convert(arguments)?;
+        let CelArguments { value, bytes, longest } = arguments::convert(arguments)?;
         let text = |text: Option<&str>| text.map_or(Cel::Null, Cel::from);
         let mut context = Context::with_env(LANGUAGE.clone());
-        teach(&mut context);
+        register(&mut context);
         context.add_variable_from_value("args", value);
         context.add_variable_from_value("tool", name.as_str());
         context.add_variable_from_value("server", text(subject.tool.server().map(|server| server.as_str())));
@@ -129,9 +129,9 @@ impl World {
     }
 }
 
-fn teach(context: &mut Context<'_, '_>) {
-    patterns::teach(context);
-    folders::teach(context);
+fn register(context: &mut Context<'_, '_>) {
+    patterns::register(context);
+    folders::register(context);
 }
 
 /// An error that names identifiers but no values. The reader sees the values in the arguments anyway.

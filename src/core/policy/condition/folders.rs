@@ -32,7 +32,7 @@ pub(super) struct Folder {
 
 /// A folder during an evaluation.
 #[derive(Debug)]
-struct Bound {
+struct BoundFolder {
     path: Arc<str>,
     links: Arc<Links>,
 }
@@ -50,7 +50,7 @@ pub(super) fn with_links(folders: &[Folder]) -> impl Iterator<Item = &str> {
 }
 
 /// Registers the path functions.
-pub(super) fn teach(context: &mut Context<'_, '_>) {
+pub(super) fn register(context: &mut Context<'_, '_>) {
     // The name is new, so that it cannot be refused.
     let _ = context.add_function(IS_WITHIN, is_within);
 }
@@ -60,13 +60,13 @@ pub(super) fn provide(folders: &[Folder], links: &Arc<Links>, context: &mut Cont
     let ignored = Arc::new(Links::Ignored);
     for Folder { name, path, resolves_links } in folders {
         let links = if *resolves_links { links.clone() } else { ignored.clone() };
-        let bound: Arc<dyn Opaque> = Arc::new(Bound { path: path.clone(), links });
+        let bound: Arc<dyn Opaque> = Arc::new(BoundFolder { path: path.clone(), links });
         context.add_variable_from_value(name.clone(), Cel::Opaque(bound));
     }
 }
 
 fn is_within(This(text): This<Cel>, folder: Arc<dyn Opaque>) -> Result<bool, ExecutionError> {
-    match (&text, folder.downcast_ref::<Bound>()) {
+    match (&text, folder.downcast_ref::<BoundFolder>()) {
         (Cel::String(text), Some(folder)) => path::is_within(text, &folder.path, &folder.links)
             .map_err(|reason| ExecutionError::function_error(WITHIN, reason)),
         (other, _) => {
@@ -112,15 +112,15 @@ impl Folder {
     }
 }
 
-impl PartialEq for Bound {
+impl PartialEq for BoundFolder {
     fn eq(&self, other: &Self) -> bool {
         self.path == other.path
     }
 }
 
-impl Eq for Bound {}
+impl Eq for BoundFolder {}
 
-impl Opaque for Bound {
+impl Opaque for BoundFolder {
     fn runtime_type_name(&self) -> &str {
         "folder"
     }

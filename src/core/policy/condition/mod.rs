@@ -34,7 +34,7 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
-use language::{Compiled, World};
+use language::{Compiled, Variables};
 
 use super::{Links, Subject};
 use crate::core::tool::ToolName;
@@ -110,7 +110,7 @@ pub(super) struct Facts<'a> {
     /// The name the tool is judged by.
     pub(super) name: &'a ToolName,
     links: &'a Links,
-    world: OnceCell<Result<World, ConditionError>>,
+    world: OnceCell<Result<Variables, ConditionError>>,
 }
 
 impl Condition {
@@ -152,7 +152,7 @@ impl Condition {
     /// Whether it holds; `None` while the arguments are not known.
     pub(super) fn holds(&self, facts: &Facts<'_>) -> Option<Result<bool, ConditionError>> {
         let arguments = facts.subject.arguments?;
-        let world = facts.world.get_or_init(|| World::new(facts.subject, facts.name, arguments, facts.links));
+        let world = facts.world.get_or_init(|| Variables::new(facts.subject, facts.name, arguments, facts.links));
         Some(world.as_ref().map_err(Clone::clone).and_then(|world| self.compiled.holds(world)))
     }
 }

@@ -30,7 +30,7 @@ const BYTES_A_UNIT: u64 = 8;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Compared {
+pub(super) struct CompiledPattern {
     /// The name of its variable.
     name: String,
     regex: Arc<Regex>,
@@ -40,7 +40,7 @@ pub(super) struct Compared {
 
 /// A pattern during an evaluation.
 #[derive(Debug)]
-struct Spending {
+struct MeteredPattern {
     regex: Arc<Regex>,
     weight: u64,
     /// The remaining budget, shared by all patterns of the condition.
@@ -48,30 +48,30 @@ struct Spending {
 }
 
 /// Compiles the patterns of an expression and replaces their texts by variables.
-pub(super) fn compiled(expression: &mut IdedExpr) -> Result<Vec<Compared>, ConditionError> {
+pub(super) fn compiled(expression: &mut IdedExpr) -> Result<Vec<CompiledPattern>, ConditionError> {
     let mut patterns = Vec::new();
     take(expression, &mut patterns)?;
     Ok(patterns)
 }
 
 /// Registers the comparison.
-pub(super) fn teach(context: &mut Context<'_, '_>) {
+pub(super) fn register(context: &mut Context<'_, '_>) {
     // The name is new, so that it cannot be refused.
     let _ = context.add_function(COMPARE, compare);
 }
 
 /// Provides an expression with its patterns and their budget.
-pub(super) fn provide(patterns: &[Compared], context: &mut Context<'_, '_>) {
+pub(super) fn provide(patterns: &[CompiledPattern], context: &mut Context<'_, '_>) {
     let left = Arc::new(AtomicU64::new(BUDGET));
-    for Compared { name, regex, weight } in patterns {
+    for CompiledPattern { name, regex, weight } in patterns {
         let spending: Arc<dyn Opaque> =
-            Arc::new(Spending { regex: regex.clone(), weight: *weight, left: left.clone() });
+            Arc::new(MeteredPattern { regex: regex.clone(), weight: *weight, left: left.clone() });
         context.add_variable_from_value(name.clone(), Cel::Opaque(spending));
     }
 }
 
 fn compare(This(text): This<Cel>, pattern: Arc<dyn Opaque>) -> Result<bool, ExecutionError> {
-    match (&text, pattern.downcast_ref::<Spending>()) {
+    match (&text, pattern.downcast_ref::<MeteredPattern>()) {
         (Cel::String(text), Some(pattern)) => pattern.compare(text),
         (other, _) => {
             let kinds = vec![other.type_of().to_string(), "string".to_owned()];
@@ -80,7 +80,7 @@ fn compare(This(text): This<Cel>, pattern: Arc<dyn Opaque>) -> Result<bool, Exec
     }
 }
 
-impl Spending {
+impl MeteredPattern {
     fn compare(&self, text: &str) -> Result<bool, ExecutionError> {
         let cost = (text.len() as u64).saturating_add(1).saturating_mul(self.weight);
         let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(cost));
@@ -91,26 +91,26 @@ impl Spending {
     }
 }
 
-impl PartialEq for Spending {
+impl PartialEq for MeteredPattern {
     fn eq(&self, other: &Self) -> bool {
         self.regex.as_str() == other.regex.as_str()
     }
 }
 
-impl Eq for Spending {}
+impl Eq for MeteredPattern {}
 
-impl Opaque for Spending {
+impl Opaque for MeteredPattern {
     fn runtime_type_name(&self) -> &str {
         "pattern"
     }
 }
 
 /// Walks an expression, to the depth that was checked before.
-fn take(expression: &mut IdedExpr, patterns: &mut Vec<Compared>) -> Result<(), ConditionError> {
+fn take(expression: &mut IdedExpr, patterns: &mut Vec<CompiledPattern>) -> Result<(), ConditionError> {
     if let Expr::Call(call) = &mut expression.expr
         && call.func_name == MATCHES
     {
-        let pattern = Compared::of(call, patterns.len())?;
+        let pattern = CompiledPattern::of(call, patterns.len())?;
         if let Some(written) = call.args.last_mut() {
             written.expr = Expr::Ident(pattern.name.clone());
         }
@@ -142,7 +142,7 @@ fn entry_parts(entry: &mut EntryExpr) -> Vec<&mut IdedExpr> {
     }
 }
 
-impl Compared {
+impl CompiledPattern {
     fn of(call: &CallExpr, number: usize) -> Result<Self, ConditionError> {
         let Some(Expr::Literal(LiteralValue::String(pattern))) = call.args.last().map(|last| &last.expr) else {
             return refused("the pattern of `matches` has to be written out as text".to_owned());

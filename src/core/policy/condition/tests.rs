@@ -165,7 +165,7 @@ fn comparisons_with_patterns_stop_at_the_budget() {
 
 #[test]
 fn a_rule_explains_why_it_matches_or_not() {
-    let matches = Match { named: Some("pay*".into()), ..Match::default() };
+    let matches = Match { tool_name: Some("pay*".into()), ..Match::default() };
     let when = Condition::parse("args.amount > 100").unwrap();
     let rule = Rule::new("large", Verdict::Deny, "No.", matches, vec![], vec![]).unwrap().with_condition(when);
     let tool = Example { server: Some("shop".into()), tool: "pay_out".into(), ..Example::default() }.tool();

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::cut::{Rest, cut};
 use super::document::{document, media_type, text_mut, text_of, weight};
-use super::{Kept, KeptForm};
+use super::truncation::{OmittedText, cut};
+use super::{StoredContent, StoredForm};
 use crate::core::blob::BlobHandle;
 use crate::core::chat::{Media, Part};
 use crate::core::json;
@@ -22,7 +22,7 @@ const MIN_ROOM: usize = 512;
 
 /// The storage of content that does not fit into the journal.
 #[derive(Clone, Copy, Debug)]
-pub enum Keeping<'a> {
+pub enum OverflowStorage<'a> {
     /// A store is available, for up to so many bytes each.
     UpTo(usize),
     /// No store is available, with the reason. Texts are cut, media stay in place.
@@ -34,7 +34,7 @@ pub enum Keeping<'a> {
 
 /// Content that has to be stored before the result that names it is recorded.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Whole {
+pub struct BlobWrite {
     /// Its handle.
     pub handle: BlobHandle,
     /// Its media type.
@@ -46,10 +46,10 @@ pub struct Whole {
 /// The result with at most `limit` bytes of text in its content, and as many in its structured form, with the content
 /// to store. A structured form that is nested too deep for the journal is always stored. The function is deterministic.
 /// A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
-pub fn bounded(mut output: ToolOutput, limit: usize, keeping: Keeping<'_>) -> (ToolOutput, Vec<Whole>) {
+pub fn bounded(mut output: ToolOutput, limit: usize, keeping: OverflowStorage<'_>) -> (ToolOutput, Vec<BlobWrite>) {
     // Only toolgate may claim that content is stored.
     output.kept.clear();
-    let mut bounding = Bounding { keeping, kept: Vec::new(), wholes: Vec::new() };
+    let mut bounding = ResultLimiter { keeping, kept: Vec::new(), wholes: Vec::new() };
     output.content.iter_mut().for_each(|part| bounding.media(part));
     let limit = limit.max(MIN_RESULT_BYTES / 2);
     let structured = output.structured.take().and_then(|value| match value.to_string() {
@@ -67,25 +67,25 @@ pub fn bounded(mut output: ToolOutput, limit: usize, keeping: Keeping<'_>) -> (T
     (output, bounding.wholes)
 }
 
-struct Bounding<'a> {
-    keeping: Keeping<'a>,
-    kept: Vec<Kept>,
-    wholes: Vec<Whole>,
+struct ResultLimiter<'a> {
+    keeping: OverflowStorage<'a>,
+    kept: Vec<StoredContent>,
+    wholes: Vec<BlobWrite>,
 }
 
-impl<'a> Bounding<'a> {
+impl<'a> ResultLimiter<'a> {
     /// Replaces bytes by a handle.
     fn media(&mut self, part: &mut Part) {
         let most = match self.keeping {
-            Keeping::UpTo(most) => most,
-            Keeping::Failed(_) => usize::MAX,
-            Keeping::Nowhere(_) => return,
+            OverflowStorage::UpTo(most) => most,
+            OverflowStorage::Failed(_) => usize::MAX,
+            OverflowStorage::Nowhere(_) => return,
         };
         let Some((media_type, data)) = part.take_data() else { return };
         let Some(bytes) = Media::decode(&data) else {
-            let note = match self.keep("text/plain".into(), data.into_bytes(), KeptForm::Text) {
-                Rest::Kept(handle) => format!("the original is kept as {handle}"),
-                Rest::Lost(why) => format!("the original is not kept: {why}"),
+            let note = match self.keep("text/plain".into(), data.into_bytes(), StoredForm::Text) {
+                OmittedText::Kept(handle) => format!("the original is kept as {handle}"),
+                OmittedText::Lost(why) => format!("the original is not kept: {why}"),
             };
             *part = Part::text(format!("[toolgate] The data of {media_type} is not base64; {note}."));
             return;
@@ -97,9 +97,9 @@ impl<'a> Bounding<'a> {
             return;
         }
         let size = bytes.len();
-        match self.keep(media_type.clone(), bytes, KeptForm::Media) {
-            Rest::Kept(handle) => part.refer(handle),
-            Rest::Lost(why) => {
+        match self.keep(media_type.clone(), bytes, StoredForm::Media) {
+            OmittedText::Kept(handle) => part.refer(handle),
+            OmittedText::Lost(why) => {
                 *part = Part::text(format!("[toolgate] {media_type} of {size} bytes is not kept: {why}."));
             }
         }
@@ -117,9 +117,9 @@ impl<'a> Bounding<'a> {
             return;
         }
         let bytes = json.len();
-        let note = match self.keep("application/json".into(), json.into_bytes(), KeptForm::Structured) {
-            Rest::Kept(handle) => format!("is kept as {handle}; `result_read` reads any part of it"),
-            Rest::Lost(why) => format!("is not kept: {why}"),
+        let note = match self.keep("application/json".into(), json.into_bytes(), StoredForm::Structured) {
+            OmittedText::Kept(handle) => format!("is kept as {handle}; `result_read` reads any part of it"),
+            OmittedText::Lost(why) => format!("is not kept: {why}"),
         };
         let note = Part::text(format!("[toolgate] The structured form of this result, {bytes} bytes of JSON, {note}."));
         self.content(content, limit - weight(&note));
@@ -140,7 +140,7 @@ impl<'a> Bounding<'a> {
     fn part(&mut self, part: &mut Part, room: usize) {
         let Some(text) = text_of(part).filter(|text| text.len() > room) else { return };
         let (media_type, bytes) = (media_type(part, text), text.as_bytes().to_vec());
-        let rest = self.keep(media_type, bytes, KeptForm::Text);
+        let rest = self.keep(media_type, bytes, StoredForm::Text);
         if let Some(text) = text_mut(part) {
             *text = cut(text, room, rest);
         }
@@ -164,25 +164,27 @@ impl<'a> Bounding<'a> {
         let mut index = 0..;
         self.kept.retain(|kept| {
             let is_of_this = index.next().is_some_and(|index| index >= before);
-            is_of_this || kept.form == KeptForm::Structured || shown.contains(&kept.handle)
+            is_of_this || kept.form == StoredForm::Structured || shown.contains(&kept.handle)
         });
     }
 
     /// Registers content to be stored, if possible.
-    fn keep(&mut self, media_type: String, bytes: Vec<u8>, form: KeptForm) -> Rest<'a> {
+    fn keep(&mut self, media_type: String, bytes: Vec<u8>, form: StoredForm) -> OmittedText<'a> {
         match self.keeping {
-            Keeping::Nowhere(why) | Keeping::Failed(why) => Rest::Lost(why),
-            Keeping::UpTo(most) if bytes.len() > most => Rest::Lost("it is more than a store keeps, which is 64 MiB"),
-            Keeping::UpTo(_) => {
+            OverflowStorage::Nowhere(why) | OverflowStorage::Failed(why) => OmittedText::Lost(why),
+            OverflowStorage::UpTo(most) if bytes.len() > most => {
+                OmittedText::Lost("it is more than a store keeps, which is 64 MiB")
+            }
+            OverflowStorage::UpTo(_) => {
                 let handle = BlobHandle::of(&bytes);
-                let kept = Kept { handle, media_type: media_type.clone(), bytes: bytes.len() as u64, form };
+                let kept = StoredContent { handle, media_type: media_type.clone(), bytes: bytes.len() as u64, form };
                 if !self.kept.contains(&kept) {
                     self.kept.push(kept);
                 }
                 if !self.wholes.iter().any(|whole| whole.handle == handle) {
-                    self.wholes.push(Whole { handle, media_type, bytes });
+                    self.wholes.push(BlobWrite { handle, media_type, bytes });
                 }
-                Rest::Kept(handle)
+                OmittedText::Kept(handle)
             }
         }
     }
@@ -214,25 +216,25 @@ fn room_for_each(content: &[Part], limit: usize) -> Option<usize> {
 }
 
 /// How the structured form equals the text, if it does.
-fn same(text: &str, value: &Value, json: &str) -> Option<KeptForm> {
+fn same(text: &str, value: &Value, json: &str) -> Option<StoredForm> {
     let wrapped = value.as_object().filter(|members| members.len() == 1).and_then(|members| members.get("result"));
     if text == json {
-        return Some(KeptForm::Both);
+        return Some(StoredForm::Both);
     }
     if value.as_str() == Some(text) {
-        return Some(KeptForm::Same);
+        return Some(StoredForm::Same);
     }
     if wrapped.is_some_and(|result| result.as_str() == Some(text)) {
-        return Some(KeptForm::Wrapped);
+        return Some(StoredForm::Wrapped);
     }
     let parsed: Value = serde_json::from_str(text).ok()?;
     if parsed == *value {
-        return Some(KeptForm::Both);
+        return Some(StoredForm::Both);
     }
-    (wrapped == Some(&parsed)).then_some(KeptForm::Wrapped)
+    (wrapped == Some(&parsed)).then_some(StoredForm::Wrapped)
 }
 
-impl std::fmt::Debug for Whole {
+impl std::fmt::Debug for BlobWrite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Whole({}, {}, {} bytes)", self.handle, self.media_type, self.bytes.len())
     }

@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 
-const KEPT: Keeping<'static> = Keeping::UpTo(1 << 20);
+const KEPT: OverflowStorage<'static> = OverflowStorage::UpTo(1 << 20);
 
 fn texts(output: &ToolOutput) -> Vec<&str> {
     output.content.iter().filter_map(Part::as_text).collect()
@@ -44,7 +44,7 @@ fn images_are_stored_and_invalid_ones_are_reported() {
         ]
     );
     assert_eq!(wholes.iter().map(|whole| whole.handle).collect::<Vec<_>>(), [picture_at, broken_at]);
-    let nowhere = bounded(output.clone(), 4096, Keeping::Nowhere("why not"));
+    let nowhere = bounded(output.clone(), 4096, OverflowStorage::Nowhere("why not"));
     assert_eq!(nowhere, (output, Vec::new()), "without a store they stay in place");
 }
 
@@ -53,7 +53,7 @@ fn media_are_dropped_and_reported_if_the_store_failed() {
     let picture = Part::Image(Media::inline("image/png", b"a picture"));
     let broken = Part::Image(Media { media_type: "image/png".into(), data: Some("<html>".into()), url: None });
     let output = ToolOutput { content: vec![picture, broken], ..ToolOutput::default() };
-    let (fit, wholes) = bounded(output, 4096, Keeping::Failed("the store is away"));
+    let (fit, wholes) = bounded(output, 4096, OverflowStorage::Failed("the store is away"));
     assert_eq!(
         texts(&fit),
         [
@@ -74,7 +74,7 @@ fn a_structured_form_nested_too_deep_is_stored() {
     let (fit, wholes) = bound(json::MAX_DEPTH);
     assert_eq!((fit.structured, wholes), (Some(deep(json::MAX_DEPTH)), Vec::new()));
     let (fit, wholes) = bound(json::MAX_DEPTH + 1);
-    assert_eq!((&fit.structured, wholes.len(), fit.kept[0].form), (&None, 1, KeptForm::Structured));
+    assert_eq!((&fit.structured, wholes.len(), fit.kept[0].form), (&None, 1, StoredForm::Structured));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_large_structured_form_beside_a_short_text_is_named_in_the_text() {
 #[test]
 fn without_a_store_the_result_says_so_and_names_no_handle() {
     let output = ToolOutput { structured: Some(json!("x".repeat(9000))), ..ToolOutput::text("y".repeat(9000)) };
-    let (fit, wholes) = bounded(output, 4096, Keeping::Nowhere("there is no place"));
+    let (fit, wholes) = bounded(output, 4096, OverflowStorage::Nowhere("there is no place"));
     let shown = texts(&fit).concat();
     assert!(shown.contains("are left out here, and are not kept: there is no place."), "{shown}");
     assert!(shown.ends_with("9002 bytes of JSON, is not kept: there is no place."), "{shown}");

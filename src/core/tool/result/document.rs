@@ -45,10 +45,10 @@ pub(super) fn text_of(part: &Part) -> Option<&str> {
 
 /// All parts as one text; each takes one line or more.
 pub(super) fn document(parts: &[Part]) -> String {
-    parts.iter().map(told).collect::<Vec<_>>().join("\n")
+    parts.iter().map(describe_part).collect::<Vec<_>>().join("\n")
 }
 
-fn told(part: &Part) -> String {
+fn describe_part(part: &Part) -> String {
     let medium = |kind: &str, media: &Media| {
         let place = media.url.as_deref().unwrap_or("an unknown place");
         format!("[{kind} {} at {place}]", media.media_type)

@@ -3,15 +3,15 @@
 //! returned, and the owner of a store stores it before anything names it.
 
 mod bounded;
-mod cut;
 mod document;
 mod pointer;
 mod reading;
 mod search;
+mod truncation;
 
-pub use bounded::{Keeping, MIN_RESULT_BYTES, Whole, bounded};
-pub use cut::{bounded_message, shortened};
-pub use reading::{Piece, Reading, read};
+pub use bounded::{BlobWrite, MIN_RESULT_BYTES, OverflowStorage, bounded};
+pub use reading::{Piece, ReadRequest, read};
+pub use truncation::{bounded_message, shortened};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use crate::core::blob::BlobHandle;
 /// Content of a result that is stored outside the journal. Only toolgate writes this: any other text in a result that
 /// looks like a handle is untrusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredContent {
     /// Its handle.
     pub handle: BlobHandle,
     /// Its media type.
@@ -28,13 +28,13 @@ pub struct Kept {
     /// The number of bytes.
     pub bytes: u64,
     /// The part of the result.
-    pub form: KeptForm,
+    pub form: StoredForm,
 }
 
 /// The part of a result that is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KeptForm {
+pub enum StoredForm {
     /// A text whose beginning and end are in the content.
     Text,
     /// The structured form, as JSON.
@@ -63,7 +63,7 @@ pub enum ResultCheck {
     Fail,
 }
 
-impl KeptForm {
+impl StoredForm {
     /// Whether the content has an excerpt of it.
     pub fn is_text(self) -> bool {
         match self {

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::cut::{ceil_char, floor_char};
 use super::pointer::{find, kind, outline, shortened};
 use super::search::search;
+use super::truncation::{ceil_char, floor_char};
 use crate::core::blob::BlobHandle;
 use crate::core::chat::Part;
 use crate::core::tool::ToolOutput;
@@ -17,7 +17,7 @@ const MAX_WANTED_BYTES: usize = 256;
 
 /// A read request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReadRequest {
     /// The stored content.
     pub handle: BlobHandle,
     /// A JSON pointer to a value in it; without one, the whole.
@@ -54,7 +54,7 @@ pub enum Piece {
     },
 }
 
-impl Reading {
+impl ReadRequest {
     /// Parses a model's request. The error names a valid request.
     pub fn parse(arguments: &Map<String, Value>) -> Result<Self, String> {
         let text = |name: &str| match arguments.get(name) {
@@ -94,7 +94,7 @@ impl Reading {
 }
 
 /// Reads a piece of a text, in at most `limit` bytes including its description.
-pub fn read(text: &str, reading: &Reading, limit: usize) -> ToolOutput {
+pub fn read(text: &str, reading: &ReadRequest, limit: usize) -> ToolOutput {
     let room = limit.saturating_sub(HEADLINE_BYTES);
     let Some(pointer) = &reading.pointer else { return piece(text, "it", &reading.piece, room) };
     let root: Value = match serde_json::from_str(text) {

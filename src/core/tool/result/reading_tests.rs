@@ -1,10 +1,10 @@
 use super::*;
 use serde_json::json;
 
-fn reading(arguments: Value) -> Result<Reading, String> {
+fn reading(arguments: Value) -> Result<ReadRequest, String> {
     let mut arguments = arguments.as_object().unwrap().clone();
     arguments.entry("handle").or_insert(json!(BlobHandle::of(b"")));
-    Reading::parse(&arguments)
+    ReadRequest::parse(&arguments)
 }
 
 fn answer(text: &str, arguments: Value) -> Vec<String> {

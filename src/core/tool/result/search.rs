@@ -1,6 +1,6 @@
 //! Text search: each place of a text within another, with its context.
 
-use super::cut::{ceil_char, floor_char};
+use super::truncation::{ceil_char, floor_char};
 
 /// The number of characters shown before and after a match, within its line.
 const AROUND: usize = 100;
@@ -8,7 +8,7 @@ const AROUND: usize = 100;
 const PLACES: usize = 100;
 
 /// The result of a search.
-pub(super) struct Found {
+pub(super) struct SearchResult {
     /// One line for each place.
     pub(super) lines: String,
     /// The number of places in `lines`.
@@ -19,8 +19,8 @@ pub(super) struct Found {
 
 /// Searches for `wanted` from the position `from`; the lines have at most `room` bytes. Places within one excerpt count
 /// as one.
-pub(super) fn search(text: &str, wanted: &str, from: usize, room: usize) -> Found {
-    let mut found = Found { lines: String::new(), named: 0, next: None };
+pub(super) fn search(text: &str, wanted: &str, from: usize, room: usize) -> SearchResult {
+    let mut found = SearchResult { lines: String::new(), named: 0, next: None };
     let (mut at, mut line, mut counted) = (from, 1, 0);
     while let Some(place) = text.get(at..).and_then(|rest| rest.find(wanted)).map(|offset| at + offset) {
         line += text.get(counted..place).map_or(0, |passed| passed.matches('\n').count());

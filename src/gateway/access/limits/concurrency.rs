@@ -24,14 +24,14 @@ pub(super) struct ConcurrencyLimiter {
     requests: Option<usize>,
     streams: Option<usize>,
     reads: Option<usize>,
-    taken: Arc<Taken>,
+    taken: Arc<PermitCounts>,
 }
 
-type Taken = Mutex<HashMap<(Who, Kind), usize>>;
+type PermitCounts = Mutex<HashMap<(Who, Kind), usize>>;
 
 /// A permit, held until it is dropped.
 pub(super) struct ConcurrencyPermit {
-    taken: Arc<Taken>,
+    taken: Arc<PermitCounts>,
     place: (Who, Kind),
 }
 

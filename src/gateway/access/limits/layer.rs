@@ -5,7 +5,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-use super::rates::{Left, Rates};
+use super::rates::{RateState, Rates};
 use super::refusal::{SEAT_PAUSE, limited};
 use crate::gateway::access::authenticated::Authenticated;
 use crate::gateway::state::Gateway;
@@ -26,7 +26,7 @@ pub(in crate::gateway) async fn limit_caller(
             return told(refused, limiter.requests.as_ref().map(Rates::used_up));
         }
     };
-    let response = match limiter.seated(&who, request, next).await {
+    let response = match limiter.with_permit(&who, request, next).await {
         Ok(response) => response,
         Err(full) => limited(full, SEAT_PAUSE).into_response(),
     };
@@ -34,9 +34,9 @@ pub(in crate::gateway) async fn limit_caller(
 }
 
 /// Adds the remaining quota to a response (draft-ietf-httpapi-ratelimit-headers).
-fn told(mut response: Response, left: Option<Left>) -> Response {
+fn told(mut response: Response, left: Option<RateState>) -> Response {
     let Some(left) = left else { return response };
-    for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.standing())] {
+    for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.header_value())] {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(HeaderName::from_static(name), value);
         }

@@ -63,7 +63,7 @@ impl Limiter {
 
     /// Handles a request, which holds a permit while it is worked on; a stream holds one of its own for as long as it
     /// is open. The error says which kind of permit is exhausted.
-    async fn seated(&self, who: &Who, request: Request, next: Next) -> Result<Response, &'static str> {
+    async fn with_permit(&self, who: &Who, request: Request, next: Next) -> Result<Response, &'static str> {
         let take_stream = || self.limiter.take(who, Kind::Stream).ok_or("too many open streams with these credentials");
         let permit =
             self.limiter.take(who, Kind::Request).ok_or("too many concurrent requests with these credentials")?;

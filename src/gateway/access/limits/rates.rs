@@ -33,7 +33,7 @@ pub(super) struct Rates<K: Hash + Eq + Clone> {
 
 /// The rest of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct RateState {
     rate: Rate,
     remaining: u32,
 }
@@ -45,30 +45,30 @@ impl<K: Hash + Eq + Clone> Rates<K> {
     }
 
     /// Takes a token from the bucket. The error is how long to wait for one.
-    pub(super) fn check(&self, key: &K) -> Result<Left, Duration> {
+    pub(super) fn check(&self, key: &K) -> Result<RateState, Duration> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS == CHECKS - 1 {
             self.buckets.retain_recent();
         }
         match self.buckets.check_key(key) {
-            Ok(state) => Ok(Left { rate: self.rate, remaining: state.remaining_burst_capacity() }),
+            Ok(state) => Ok(RateState { rate: self.rate, remaining: state.remaining_burst_capacity() }),
             Err(not_yet) => Err(not_yet.wait_time_from(DefaultClock::default().now())),
         }
     }
 
     /// The state of an empty bucket, for a caller that has to wait.
-    pub(super) fn used_up(&self) -> Left {
-        Left { rate: self.rate, remaining: 0 }
+    pub(super) fn used_up(&self) -> RateState {
+        RateState { rate: self.rate, remaining: 0 }
     }
 }
 
-impl Left {
+impl RateState {
     /// `RateLimit-Policy`: the burst, and the seconds in which an empty bucket is full.
     pub(super) fn policy(self) -> String {
         format!(r#""requests";q={};w={}"#, self.rate.burst, self.rate.seconds_for(self.rate.burst.get()))
     }
 
     /// `RateLimit`: the tokens left, and the seconds until the bucket is full.
-    pub(super) fn standing(self) -> String {
+    pub(super) fn header_value(self) -> String {
         let missing = self.rate.burst.get().saturating_sub(self.remaining);
         format!(r#""requests";r={};t={}"#, self.remaining, self.rate.seconds_for(missing))
     }
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_bucket_allows_a_burst_and_then_delays() {
         let rates = Rates::new(rate(6, 3));
-        let left: Vec<String> = (0..3).map(|_| rates.check(&"ann").unwrap().standing()).collect();
+        let left: Vec<String> = (0..3).map(|_| rates.check(&"ann").unwrap().header_value()).collect();
         assert_eq!(left, [r#""requests";r=2;t=10"#, r#""requests";r=1;t=20"#, r#""requests";r=0;t=30"#]);
         let wait = rates.check(&"ann").unwrap_err();
         assert!(wait > Duration::from_secs(9) && wait <= Duration::from_secs(10), "{wait:?}");

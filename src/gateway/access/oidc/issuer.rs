@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout};
 
-use super::Refused;
+use super::TokenRejection;
 use super::key::Key;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ impl Issuer {
     }
 
     /// The key of that id; without an id, the issuer's only key.
-    pub(super) async fn key(self: &Arc<Self>, id: Option<&str>) -> Result<Arc<Key>, Refused> {
+    pub(super) async fn key(self: &Arc<Self>, id: Option<&str>) -> Result<Arc<Key>, TokenRejection> {
         let kept = self.kept.load_full();
         match kept.as_deref().and_then(|kept| Some((kept.since.elapsed() < self.fresh, kept.find(id)?))) {
             Some((true, key)) => return Ok(key),
@@ -78,11 +78,11 @@ impl Issuer {
                 self.refresh(asked, kept.as_ref()).await;
             }
         }
-        let Some(kept) = self.kept.load_full() else { return Err(Refused::NoKeys(WITHOUT_KEYS)) };
-        kept.find(id).ok_or_else(|| Refused::token("the issuer has no such key"))
+        let Some(kept) = self.kept.load_full() else { return Err(TokenRejection::NoKeys(WITHOUT_KEYS)) };
+        kept.find(id).ok_or_else(|| TokenRejection::token("the issuer has no such key"))
     }
 
-    /// Fetches the keys again, unless another request did since `seen` was read, or the last attempt is too recent. The
+    /// Fetches the keys again, unless another request did since `digest` was read, or the last attempt is too recent. The
     /// fetch runs to its end even if the client disconnects: otherwise such a client could keep everyone from fresh
     /// keys.
     async fn refresh(self: &Arc<Self>, mut asked: OwnedMutexGuard<Option<Instant>>, seen: Option<&Arc<CachedKeys>>) {

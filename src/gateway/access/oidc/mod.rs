@@ -74,10 +74,10 @@ impl OidcAuthenticator {
         Ok(Self { settings, issuer: Arc::new(issuer) })
     }
 
-    async fn caller(&self, token: &str) -> Result<Caller, Refused> {
-        let header = decode_header(token).map_err(|error| Refused::token(error.to_string()))?;
+    async fn caller(&self, token: &str) -> Result<Caller, TokenRejection> {
+        let header = decode_header(token).map_err(|error| TokenRejection::token(error.to_string()))?;
         if header.crit.is_some() {
-            return Err(Refused::token("it has a critical header that is not supported"));
+            return Err(TokenRejection::token("it has a critical header that is not supported"));
         }
         let key = self.issuer.key(header.kid.as_deref()).await?;
         let mut validation = Validation::new(key.algorithm);
@@ -87,8 +87,8 @@ impl OidcAuthenticator {
         validation.set_audience(&self.settings.audience);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         let decoded = decode::<Map<String, Value>>(token, &key.decoding, &validation);
-        let decoded = decoded.map_err(|error| Refused::token(error.to_string()))?;
-        self.settings.claims.caller(&decoded.claims).map_err(Refused::token)
+        let decoded = decoded.map_err(|error| TokenRejection::token(error.to_string()))?;
+        self.settings.claims.caller(&decoded.claims).map_err(TokenRejection::token)
     }
 }
 
@@ -99,11 +99,11 @@ impl Authenticator for OidcAuthenticator {
         let Some(token) = bearer(&request.headers).filter(is_jwt) else { return Ok(None) };
         match self.caller(token).await {
             Ok(caller) => Ok(Some(caller)),
-            Err(Refused::Token(why)) => {
+            Err(TokenRejection::Token(why)) => {
                 tracing::info!(issuer = self.settings.issuer, why, "token rejected");
                 Err(unauthorized(true))
             }
-            Err(Refused::NoKeys(retry)) => {
+            Err(TokenRejection::NoKeys(retry)) => {
                 let detail = "the issuer's keys are not available, so its tokens cannot be verified";
                 Err(ServiceError::new(ErrorCode::Unavailable, detail).after(retry).into())
             }
@@ -112,14 +112,14 @@ impl Authenticator for OidcAuthenticator {
 }
 
 /// Why a token is refused.
-pub(super) enum Refused {
+pub(super) enum TokenRejection {
     /// The token is not valid; the reason is for the log.
     Token(String),
     /// The token cannot be verified: the keys were never fetched.
     NoKeys(Duration),
 }
 
-impl Refused {
+impl TokenRejection {
     fn token(why: impl Into<String>) -> Self {
         Self::Token(why.into())
     }

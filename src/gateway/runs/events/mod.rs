@@ -36,7 +36,7 @@ const RETRY: Duration = Duration::from_secs(2);
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct EventParams {
     /// A cursor: events after this one. A `Last-Event-ID` header takes precedence.
     #[param(value_type = Option<String>, pattern = r"^[0-9]{1,19}(\.[1-9][0-9]{0,8})?$")]
     after: Option<EventId>,
@@ -76,7 +76,7 @@ pub(super) enum Include {
     params(
         ("run" = String, Path, description = "The run's id"),
         ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,19}(\.[1-9][0-9]{0,8})?)?$", description = "The id of the last event that you received"),
-        Which,
+        EventParams,
     ),
     responses(
         (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
@@ -89,14 +89,14 @@ pub(super) async fn events(
     Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Path(run): Path<String>,
-    Query(which): Query<Which>,
+    Query(which): Query<EventParams>,
     _permit: StreamPermit,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsRead)?;
     let form = Form::wanted(&headers, &[Form::Stream, Form::Json])?;
     let most = limit(which.limit)?;
     let run = gateway.runner_of(&caller).run(&run).await?;
-    let (content, seen) = (Include::content(which.include), which.seen(&headers)?);
+    let (content, seen) = (Include::content(which.include), which.resume_position(&headers)?);
     if form == Form::Json {
         let events = run.events_so_far(content, seen, most).await?;
         let page = Page::of(events, most, |event| event.id().unwrap_or_default().to_owned(), |event| event);
@@ -151,8 +151,8 @@ fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
     })
 }
 
-impl Which {
-    fn seen(&self, headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
+impl EventParams {
+    fn resume_position(&self, headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
         let Some(last) = headers.get(LAST_EVENT_ID).filter(|last| !last.is_empty()) else { return Ok(self.after) };
         let text = last.to_str().unwrap_or_default();
         let id = text.parse().map_err(|detail: String| Problem::new(ErrorCode::InvalidRequest, detail))?;

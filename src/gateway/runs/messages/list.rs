@@ -17,7 +17,7 @@ use crate::service::Scope;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(in crate::gateway::runs) struct Which {
+pub(in crate::gateway::runs) struct ListParams {
     /// The number of messages to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
@@ -31,7 +31,7 @@ pub(in crate::gateway::runs) struct Which {
 /// Returns messages, oldest first. They include those of the current turn: its calls, and the results so far.
 #[utoipa::path(
     get, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "listMessages",
-    params(("run" = String, Path, description = "The run's id"), Which),
+    params(("run" = String, Path, description = "The run's id"), ListParams),
     responses(
         (status = 200, description = "A page of messages", body = Page<MessageView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -41,7 +41,7 @@ pub(in crate::gateway::runs) async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Path(run): Path<String>,
-    Query(which): Query<Which>,
+    Query(which): Query<ListParams>,
     _permit: ReadPermit,
 ) -> Result<Json<Page<MessageView>>, Problem> {
     caller.require(Scope::RunsRead)?;

@@ -46,6 +46,6 @@ pub(in crate::gateway::runs) async fn say(
         return Err(Problem::invalid("/text", "a message needs text"));
     }
     let run = gateway.runner_of(&caller).run(&run).await?;
-    run.say(&text).await?;
+    run.add_message(&text).await?;
     Ok((StatusCode::ACCEPTED, Json(RunView::read(&run).await?)))
 }

@@ -28,7 +28,7 @@ pub enum Egress {
 
 /// The permitted addresses.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) enum Reach {
+pub(in crate::mcp) enum AllowedAddresses {
     /// All addresses.
     Anywhere,
     /// Public addresses, and the operator's exceptions.
@@ -47,9 +47,9 @@ pub(in crate::mcp) struct Exceptions {
 /// A rejected address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(in crate::mcp) struct Refused(String);
+pub(in crate::mcp) struct AddressRejection(String);
 
-impl Reach {
+impl AllowedAddresses {
     /// The permitted addresses of the server itself.
     pub(in crate::mcp) fn of_server(egress: Egress) -> Self {
         match egress {
@@ -81,7 +81,7 @@ impl Reach {
     }
 
     /// Rejects a literal IP address; a name is checked when it is resolved.
-    pub(in crate::mcp) fn check(&self, url: &Url) -> Result<(), Refused> {
+    pub(in crate::mcp) fn check(&self, url: &Url) -> Result<(), AddressRejection> {
         match (literal(url), url.host_str()) {
             (Some(address), Some(host)) => self.admit(&plain(host), &[address]).map(drop),
             (Some(_) | None, _) => Ok(()),
@@ -97,7 +97,7 @@ impl Reach {
     }
 
     /// The permitted addresses of that host; at least one.
-    fn admit(&self, host: &str, addresses: &[IpAddr]) -> Result<Vec<IpAddr>, Refused> {
+    fn admit(&self, host: &str, addresses: &[IpAddr]) -> Result<Vec<IpAddr>, AddressRejection> {
         let exceptions = match self {
             Self::Anywhere => return Ok(addresses.to_vec()),
             Self::Public(exceptions) if exceptions.hosts.iter().any(|own| own == host) => return Ok(addresses.to_vec()),
@@ -106,7 +106,7 @@ impl Reach {
         let admitted: Vec<_> = addresses.iter().copied().filter(|address| exceptions.admit(*address)).collect();
         match (admitted.is_empty(), addresses.first()) {
             (false, _) | (true, None) => Ok(admitted),
-            (true, Some(first)) => Err(Refused(format!(
+            (true, Some(first)) => Err(AddressRejection(format!(
                 "`{host}` is at the address {first}, which is not on the public internet; an address from there is not dialled"
             ))),
         }
@@ -138,7 +138,7 @@ impl Exceptions {
 
 /// A resolver that returns only permitted addresses.
 pub(in crate::mcp) struct Guard {
-    reach: Reach,
+    reach: AllowedAddresses,
     names: Arc<dyn Resolve>,
 }
 
@@ -167,10 +167,10 @@ impl Resolve for System {
 }
 
 /// The rejection behind an error of the HTTP client, if there is one.
-pub(in crate::mcp) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Refused> {
+pub(in crate::mcp) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e AddressRejection> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if let Some(refused) = error.downcast_ref::<Refused>() {
+        if let Some(refused) = error.downcast_ref::<AddressRejection>() {
             return Some(refused);
         }
         cause = error.source();

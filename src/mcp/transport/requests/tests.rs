@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use tokio::time::advance;
 
 use super::*;
-use crate::mcp::era;
+use crate::mcp::negotiation;
 use crate::mcp::transport::message;
 
 /// A tracker with these requests in flight.
@@ -35,8 +35,8 @@ fn notify(requests: &Requests) {
 fn admitted(requests: &Requests, text: &str, stream: &Stream) -> Value {
     let [incoming] = &mut message::read(text.as_bytes(), |id| requests.is_in_flight(id))[..] else { panic!("{text}") };
     match requests.admit(std::mem::replace(incoming, Incoming::Noise), stream) {
-        Admitted::Message(message) => serde_json::to_value(message).expect("JSON"),
-        Admitted::Ignored | Admitted::Noise => Value::Null,
+        Disposition::Message(message) => serde_json::to_value(message).expect("JSON"),
+        Disposition::Ignored | Disposition::Noise => Value::Null,
     }
 }
 
@@ -109,7 +109,7 @@ async fn the_right_answer_counts_when_it_comes_behind_an_anonymous_one() {
 fn an_anonymous_answer_counts_at_once_in_the_handshake_and_when_the_stream_is_over() {
     for (text, _) in ANONYMOUS {
         let requests = Requests::default();
-        let hello = InitializeRequest::new(era::introduction(era::Era::Legacy, false));
+        let hello = InitializeRequest::new(negotiation::introduction(negotiation::Era::Legacy, false));
         make(&requests, 7, ClientRequest::InitializeRequest(hello));
         assert_eq!(admitted(&requests, text, &Stream::Shared)["id"], 7, "{text}");
 
@@ -133,7 +133,7 @@ fn a_finding_about_an_answer_is_kept_for_its_request_alone() {
     let requests = in_flight(&[7]);
     admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":"#, &Stream::Shared);
     assert_eq!(requests.take_remark(&RequestId::Number(6)), None);
-    assert!(matches!(requests.take_remark(&RequestId::Number(7)), Some(Remark::Unreadable(_))));
+    assert!(matches!(requests.take_remark(&RequestId::Number(7)), Some(ResponseFinding::Unreadable(_))));
     assert_eq!(requests.take_remark(&RequestId::Number(7)), None);
 }
 

@@ -41,14 +41,14 @@ fn journal(turns: &[u8]) -> Vec<JournalEntry> {
 fn checked(turn: &u8) -> Event {
     let call = "call_1".into();
     match turn % 2 {
-        0 => Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::Person } },
+        0 => Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval } },
         _ => Event::MessageAdded { message: crate::core::chat::Message::user("More") },
     }
 }
 
 fn told(journal: &[JournalEntry], seen: Option<EventId>) -> Vec<RunEvent> {
     let mut encoder = EventEncoder::new(RUN.into(), Content::Omit, seen);
-    let told = journal.iter().flat_map(|fact| encoder.tell(fact)).collect();
+    let told = journal.iter().flat_map(|fact| encoder.project(fact)).collect();
     assert!(encoder.has_ended());
     told
 }
@@ -58,7 +58,7 @@ fn told(journal: &[JournalEntry], seen: Option<EventId>) -> Vec<RunEvent> {
 fn told_with_releases(journal: &[JournalEntry]) -> Vec<RunEvent> {
     let mut encoder = EventEncoder::new(RUN.into(), Content::Omit, None);
     let told = (1..=journal.len()).flat_map(|length| {
-        let told: Vec<RunEvent> = journal[..length].iter().flat_map(|fact| encoder.tell(fact)).collect();
+        let told: Vec<RunEvent> = journal[..length].iter().flat_map(|fact| encoder.project(fact)).collect();
         assert!(encoder.has_told(length as u64 - 1) && !encoder.has_told(length as u64));
         encoder.release();
         assert!(encoder.has_told(length as u64 - 1) && !encoder.has_told(length as u64));
@@ -94,8 +94,8 @@ fn the_last_event_of_a_fact_has_its_number_as_id() {
 fn known_facts_are_skipped_and_missing_ones_awaited() {
     let journal = journal(&[0]);
     let mut encoder = EventEncoder::new(RUN.into(), Content::Omit, None);
-    assert_eq!(encoder.tell(&journal[0]).len(), 1);
-    assert!(encoder.tell(&journal[0]).is_empty() && encoder.tell(&journal[2]).is_empty());
+    assert_eq!(encoder.project(&journal[0]).len(), 1);
+    assert!(encoder.project(&journal[0]).is_empty() && encoder.project(&journal[2]).is_empty());
     assert_eq!(encoder.next(), 1);
 }
 
@@ -108,7 +108,7 @@ fn content_is_sent_only_to_clients_that_may_read_it() {
     };
     let encoder = |content| {
         let mut encoder = EventEncoder::new(RUN.into(), content, None);
-        encoder.tell(&journal(&[0])[0]);
+        encoder.project(&journal(&[0])[0]);
         encoder
     };
     assert!(encoder(Content::Omit).fragment(text()).is_none());

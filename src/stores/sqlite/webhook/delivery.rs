@@ -11,7 +11,8 @@ use super::super::writer::Write;
 use super::{json, moment, parsed};
 use crate::core::id::{EndpointId, MessageId};
 use crate::ports::{
-    DeliveryFilter, DeliveryState, DueEndpoint, EndpointHealth, Settled, StoreError, WebhookDeliveries, WebhookDelivery,
+    DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointHealth, StoreError, WebhookDeliveries,
+    WebhookDelivery,
 };
 
 const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
@@ -41,7 +42,7 @@ type Row = (Option<i64>, String);
 #[async_trait]
 impl WebhookDeliveries for SqliteStore {
     async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError> {
-        self.writer.make(Putting(delivery.clone())).await
+        self.writer.make(PutDelivery(delivery.clone())).await
     }
 
     async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
@@ -57,11 +58,11 @@ impl WebhookDeliveries for SqliteStore {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<WebhookDelivery>, StoreError> {
-        let taken = self.writer.make(Taking { endpoint: endpoint.clone(), now, until, limit }).await?;
+        let taken = self.writer.make(ClaimDeliveries { endpoint: endpoint.clone(), now, until, limit }).await?;
         taken.into_iter().map(read).collect()
     }
 
-    async fn settle(&self, settled: &Settled) -> Result<(), StoreError> {
+    async fn settle(&self, settled: &DeliveryResult) -> Result<(), StoreError> {
         self.writer.make(settled.clone()).await
     }
 
@@ -87,10 +88,10 @@ fn read((due_at, body): Row) -> Result<WebhookDelivery, StoreError> {
     }
 }
 
-struct Putting(WebhookDelivery);
+struct PutDelivery(WebhookDelivery);
 
 #[async_trait]
-impl Write for Putting {
+impl Write for PutDelivery {
     type Answer = bool;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
@@ -101,7 +102,7 @@ impl Write for Putting {
     }
 }
 
-struct Taking {
+struct ClaimDeliveries {
     endpoint: EndpointId,
     now: Timestamp,
     until: Timestamp,
@@ -109,7 +110,7 @@ struct Taking {
 }
 
 #[async_trait]
-impl Write for Taking {
+impl Write for ClaimDeliveries {
     type Answer = Vec<Row>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Vec<Row>, sqlx::Error> {
@@ -129,7 +130,7 @@ impl Write for Taking {
 }
 
 #[async_trait]
-impl Write for Settled {
+impl Write for DeliveryResult {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {

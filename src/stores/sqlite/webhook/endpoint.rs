@@ -38,7 +38,7 @@ type Row = (i64, i64, Option<i64>, Option<String>, String);
 #[async_trait]
 impl WebhookEndpoints for SqliteStore {
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<EndpointSaved, StoreError> {
-        self.writer.make(Saving(endpoint.clone())).await?
+        self.writer.make(SaveEndpoint(endpoint.clone())).await?
     }
 
     async fn endpoints(&self, filter: &EndpointFilter) -> Result<Vec<WebhookEndpoint>, StoreError> {
@@ -47,11 +47,11 @@ impl WebhookEndpoints for SqliteStore {
     }
 
     async fn remove(&self, endpoint: &EndpointId) -> Result<bool, StoreError> {
-        self.writer.make(Removing(endpoint.clone())).await
+        self.writer.make(RemoveEndpoint(endpoint.clone())).await
     }
 
     async fn configure(&self, endpoints: &[WebhookEndpoint]) -> Result<(), StoreError> {
-        self.writer.make(Configuring(endpoints.to_vec())).await
+        self.writer.make(ConfigureEndpoints(endpoints.to_vec())).await
     }
 }
 
@@ -82,10 +82,10 @@ fn read((revision, created_at, failing_since, disabled, body): Row) -> Result<We
     })
 }
 
-struct Saving(WebhookEndpoint);
+struct SaveEndpoint(WebhookEndpoint);
 
 #[async_trait]
-impl Write for Saving {
+impl Write for SaveEndpoint {
     type Answer = Result<EndpointSaved, StoreError>;
 
     /// The database has one writer at a time, so no other change happens between these checks and the write.
@@ -120,10 +120,10 @@ impl Write for Saving {
     }
 }
 
-struct Removing(EndpointId);
+struct RemoveEndpoint(EndpointId);
 
 #[async_trait]
-impl Write for Removing {
+impl Write for RemoveEndpoint {
     type Answer = bool;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
@@ -131,10 +131,10 @@ impl Write for Removing {
     }
 }
 
-struct Configuring(Vec<WebhookEndpoint>);
+struct ConfigureEndpoints(Vec<WebhookEndpoint>);
 
 #[async_trait]
-impl Write for Configuring {
+impl Write for ConfigureEndpoints {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {

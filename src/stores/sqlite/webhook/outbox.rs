@@ -27,12 +27,12 @@ const FORGET: &str = "DELETE FROM webhook_delivery WHERE created_at < ?1";
 
 #[async_trait]
 impl WebhookOutbox for SqliteStore {
-    async fn untold(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
+    async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
         let mut found = self.marked(limit).await?;
-        if !found.is_empty() && self.writer.make(Unheard).await? {
+        if !found.is_empty() && self.writer.make(NoListener).await? {
             found = self.marked(limit).await?;
         }
-        found.into_iter().map(Marked::untold).collect()
+        found.into_iter().map(MarkedRow::unannounced).collect()
     }
 
     async fn announce(&self, told: Announcement) -> Result<(), StoreError> {
@@ -40,40 +40,40 @@ impl WebhookOutbox for SqliteStore {
     }
 
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError> {
-        self.writer.make(Forgetting(before)).await
+        self.writer.make(ForgetDeliveries(before)).await
     }
 }
 
 impl SqliteStore {
     /// Idle or ended runs with events past their mark.
-    async fn marked(&self, limit: usize) -> Result<Vec<Marked>, StoreError> {
+    async fn marked(&self, limit: usize) -> Result<Vec<MarkedRow>, StoreError> {
         let found = sqlx::query_as(UNTOLD).bind(integer(limit as u64)).fetch_all(&self.readers).await;
         found.map_err(|error| self.fault(error))
     }
 }
 
 /// An index row and its mark.
-struct Marked {
+struct MarkedRow {
     row: IndexRow,
     told: i64,
 }
 
-impl<'r> FromRow<'r, SqliteRow> for Marked {
+impl<'r> FromRow<'r, SqliteRow> for MarkedRow {
     fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
         Ok(Self { row: IndexRow::from_row(row)?, told: row.try_get("told")? })
     }
 }
 
-impl Marked {
-    fn untold(self) -> Result<UnannouncedRun, StoreError> {
+impl MarkedRow {
+    fn unannounced(self) -> Result<UnannouncedRun, StoreError> {
         Ok(UnannouncedRun { row: read::listed(self.row)?, told: u64::try_from(self.told).unwrap_or_default() })
     }
 }
 
-struct Unheard;
+struct NoListener;
 
 #[async_trait]
-impl Write for Unheard {
+impl Write for NoListener {
     /// Whether any row changed.
     type Answer = bool;
 
@@ -96,10 +96,10 @@ impl Write for Announcement {
     }
 }
 
-struct Forgetting(Timestamp);
+struct ForgetDeliveries(Timestamp);
 
 #[async_trait]
-impl Write for Forgetting {
+impl Write for ForgetDeliveries {
     type Answer = u64;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<u64, sqlx::Error> {

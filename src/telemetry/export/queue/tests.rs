@@ -60,7 +60,7 @@ fn a_span_beyond_the_queue_is_dropped_and_counted() {
     let by_number = queue(bounds(3, 3), &[1, 1, 1, 1, 1]);
     assert_eq!(
         by_number.tally(),
-        Tally { queued: 3, dropped: 2, queued_bytes: by_number.tally().queued_bytes, ..Tally::default() }
+        SpanCounts { queued: 3, dropped: 2, queued_bytes: by_number.tally().queued_bytes, ..SpanCounts::default() }
     );
 
     let by_bytes = queue(Batching { queue_bytes: 5_000, ..bounds(100, 100) }, &[2_000, 2_000, 2_000, 100]);

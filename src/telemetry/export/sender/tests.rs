@@ -29,10 +29,10 @@ fn reachability() -> Reachability {
     Reachability::noted(&reqwest::Url::parse("http://carried.test:4318").unwrap())
 }
 
-fn round(exporter: Receives, batching: Batching, spans: usize) -> Round<Receives> {
+fn round(exporter: Receives, batching: Batching, spans: usize) -> SendLoop<Receives> {
     let queue = Arc::new(SpanQueue::new(batching));
     (0..spans).for_each(|_| queue.offer(span(1)));
-    Round {
+    SendLoop {
         exporter,
         reachability: reachability(),
         rejections: Rejections::listen(),
@@ -46,7 +46,7 @@ fn round(exporter: Receives, batching: Batching, spans: usize) -> Round<Receives
 }
 
 /// Sends until everything is settled, on paused time. Returns the time that took, the tally and the reason of losses.
-async fn carried(round: Round<Receives>) -> (Duration, Tally, Option<String>) {
+async fn carried(round: SendLoop<Receives>) -> (Duration, SpanCounts, Option<String>) {
     let (queue, reason, began) = (round.queue.clone(), round.reason.clone(), Instant::now());
     round.carry(channel().0).await;
     let reason = reason.lock().unwrap().clone();
@@ -58,7 +58,7 @@ async fn all_waiting_spans_are_sent_before_the_end() {
     let round = round(Receives::Everything, bounds(1_000, 10), 95);
     round.queue.close();
     let (took, tally, _) = carried(round).await;
-    assert_eq!((took, tally), (Duration::ZERO, Tally { exported: 95, ..Tally::default() }));
+    assert_eq!((took, tally), (Duration::ZERO, SpanCounts { exported: 95, ..SpanCounts::default() }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::super::ExportError;
 use super::super::reachability::Reachability;
 use super::super::runtime::ExportRuntime;
-use super::client::{Client, Configured};
+use super::client::{Client, HeaderInterceptor};
 use super::{Protocol, Transport};
 
 /// The longest pause between two attempts. It is short, because an ending process has little time.
@@ -64,7 +64,7 @@ impl Transport {
     fn reachability(&self) -> Reachability {
         match self.protocol {
             Protocol::HttpProtobuf | Protocol::HttpJson => Reachability::noted(&self.url),
-            Protocol::Grpc => Reachability::knocking(&self.url),
+            Protocol::Grpc => Reachability::probing(&self.url),
         }
     }
 
@@ -90,7 +90,7 @@ impl Transport {
     fn over_grpc<B: WithExportConfig + WithTonicConfig>(&self, builder: B) -> Result<B, ExportError> {
         let builder = builder
             .with_endpoint(self.url.as_str())
-            .with_interceptor(Configured(self.header_map()))
+            .with_interceptor(HeaderInterceptor(self.header_map()))
             .with_timeout(self.timeout)
             .with_retry_policy(retry());
         let builder = if self.compressed { builder.with_compression(Compression::Gzip) } else { builder };
@@ -127,7 +127,7 @@ pub struct MetricExport {
 
 impl MetricExport {
     /// A signal for the end of the process: after it, an export has little time left, including one in flight.
-    pub fn hurry(&self) -> impl Fn() + Send + Sync + 'static {
+    pub fn exit_signal(&self) -> impl Fn() + Send + Sync + 'static {
         let closing = self.closing.clone();
         move || {
             closing.send_replace(Some(Instant::now()));

@@ -36,9 +36,9 @@ impl HttpClient for Client {
 
 /// The gRPC interceptor, which does not see attempts.
 #[derive(Clone, Debug)]
-pub(super) struct Configured(pub(super) HeaderMap);
+pub(super) struct HeaderInterceptor(pub(super) HeaderMap);
 
-impl Interceptor for Configured {
+impl Interceptor for HeaderInterceptor {
     fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, Status> {
         let mut headers = std::mem::take(request.metadata_mut()).into_headers();
         configure(&mut headers, &self.0);

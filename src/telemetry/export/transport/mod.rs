@@ -84,14 +84,14 @@ pub struct Transport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct TlsFiles {
     /// The certificate authority to trust instead of the system's roots.
-    authority: Option<Named>,
+    authority: Option<NamedFile>,
     /// The client's certificate and key.
-    client: Option<(Named, Named)>,
+    client: Option<(NamedFile, NamedFile)>,
 }
 
 /// A file and the variable that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Named {
+struct NamedFile {
     variable: String,
     path: PathBuf,
 }

@@ -13,7 +13,7 @@ use secrecy::ExposeSecret;
 
 use super::super::SettingsError;
 use super::super::variables::Variables;
-use super::{Destination, Named, Protocol, Signal, TlsFiles, Transport};
+use super::{Destination, NamedFile, Protocol, Signal, TlsFiles, Transport};
 
 /// The OpenTelemetry default for one export, including retries.
 const DEFAULT_TIMEOUT_MS: usize = 10_000;
@@ -139,8 +139,9 @@ fn compressed(signal: Signal, variables: Variables<'_>) -> Result<bool, Settings
 }
 
 fn tls(signal: Signal, variables: Variables<'_>) -> Result<TlsFiles, SettingsError> {
-    let file =
-        |what| of_signal(signal, what, variables).map(|(variable, path)| Named { variable, path: PathBuf::from(path) });
+    let file = |what| {
+        of_signal(signal, what, variables).map(|(variable, path)| NamedFile { variable, path: PathBuf::from(path) })
+    };
     let client = match (file("CLIENT_CERTIFICATE"), file("CLIENT_KEY")) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,

@@ -4,7 +4,7 @@ use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig, I
 use reqwest::ClientBuilder;
 
 use super::super::ExportError;
-use super::{Named, TlsFiles};
+use super::{NamedFile, TlsFiles};
 
 impl TlsFiles {
     /// For HTTP.
@@ -33,12 +33,12 @@ impl TlsFiles {
     }
 }
 
-fn identity(certificate: &Named, key: &Named) -> Result<reqwest::Identity, ExportError> {
+fn identity(certificate: &NamedFile, key: &NamedFile) -> Result<reqwest::Identity, ExportError> {
     let both = [key.read()?, certificate.read()?].join(&b'\n');
     reqwest::Identity::from_pem(&both).map_err(|_| key.unusable("cannot be used with the certificate"))
 }
 
-impl Named {
+impl NamedFile {
     /// PEM with at least one certificate: gRPC accepts any file, and would then trust no certificate.
     fn authority(&self) -> Result<Vec<u8>, ExportError> {
         let pem = self.read()?;

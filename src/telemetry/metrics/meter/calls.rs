@@ -9,14 +9,14 @@ use super::{Meter, seconds};
 use crate::core::id::CallId;
 use crate::core::run::{CallVerdict, Decision, DecisionKind, Rejection};
 use crate::core::tool::{Builtin, CallTransport, Origin, Outcome, Tool};
-use crate::telemetry::metrics::measurement::{Measurement, OTHER, Word};
+use crate::telemetry::metrics::measurement::{AttributeValue, Measurement, OTHER};
 use crate::telemetry::metrics::names::{self, Metric};
 
 /// The state of a call that later facts need.
 #[derive(Clone, Debug)]
-pub(super) struct Metered {
+pub(super) struct MeteredCall {
     /// Its tool; `None` if the model made the tool up.
-    tool: Option<(Word, Origin)>,
+    tool: Option<(AttributeValue, Origin)>,
     /// The time it was sent to its server.
     pub(super) sent: Option<Timestamp>,
     /// The time since which it is held open for an answer to its server.
@@ -25,9 +25,9 @@ pub(super) struct Metered {
     asked: Option<Timestamp>,
 }
 
-impl Metered {
+impl MeteredCall {
     pub(super) fn new(tool: Option<&Tool>) -> Self {
-        let tool = tool.map(|tool| (Word::Name(Arc::from(tool.name.as_str())), tool.origin.clone()));
+        let tool = tool.map(|tool| (AttributeValue::Name(Arc::from(tool.name.as_str())), tool.origin.clone()));
         Self { tool, sent: None, held_since: None, asked: None }
     }
 
@@ -50,7 +50,7 @@ impl Metered {
 impl Meter {
     pub(super) fn checked(&self, id: &CallId, verdict: &CallVerdict) -> Vec<Measurement> {
         match verdict {
-            CallVerdict::Run { .. } => match self.calls.get(id).and_then(Metered::origin) {
+            CallVerdict::Run { .. } => match self.calls.get(id).and_then(MeteredCall::origin) {
                 Some(origin) if Builtin::of(origin) == Some(Builtin::AskHuman) => {
                     vec![self.one(Metric::QuestionsAsked)]
                 }
@@ -76,7 +76,7 @@ impl Meter {
     /// A call that expired before a decision, an answer or a result.
     pub(super) fn expired(&self, id: &CallId, at: Timestamp) -> Vec<Measurement> {
         let call = self.calls.get(id);
-        let kind = match call.and_then(Metered::origin) {
+        let kind = match call.and_then(MeteredCall::origin) {
             _ if call.is_some_and(|call| call.asked.is_some()) => "approval",
             Some(Origin::External { .. }) => "external_result",
             Some(Origin::Builtin { .. }) => "question",

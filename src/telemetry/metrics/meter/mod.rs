@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use self::calls::Metered;
+use self::calls::MeteredCall;
 use self::models::ModelCall;
 use super::measurement::Measurement;
 use super::names::{self, Metric};
@@ -31,7 +31,7 @@ pub(super) struct Meter {
     next: u64,
     toolset: Option<Arc<Toolset>>,
     /// The calls of the open turn.
-    calls: HashMap<CallId, Metered>,
+    calls: HashMap<CallId, MeteredCall>,
     asked: Option<ModelCall>,
     /// The turns of this run, without those that a fork copied.
     turns: u32,
@@ -136,7 +136,7 @@ impl Meter {
                 self.calls.clear();
                 for call in reply.calls() {
                     let tool = self.toolset.as_ref().and_then(|tools| tools.get(&call.name));
-                    self.calls.insert(call.id, Metered::new(tool.map(|tool| &**tool)));
+                    self.calls.insert(call.id, MeteredCall::new(tool.map(|tool| &**tool)));
                 }
             }
             Event::CallChecked { call, verdict } => self.note(call, |call| call.was_checked(verdict, recorded.at)),
@@ -166,7 +166,7 @@ impl Meter {
         }
     }
 
-    fn note(&mut self, call: &CallId, change: impl FnOnce(&mut Metered)) {
+    fn note(&mut self, call: &CallId, change: impl FnOnce(&mut MeteredCall)) {
         if let Some(call) = self.calls.get_mut(call) {
             change(call);
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Projector;
-use super::held::Held;
+use super::external_input::ExternalInput;
 use crate::core::id::CallId;
 use crate::core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict, labels};
 use crate::core::tool::{CallTransport, Difference};
@@ -75,7 +75,7 @@ impl Projector {
     }
 
     /// The end of a call that is answered outside: a point in time, because toolgate did not see it run.
-    pub(super) fn awaited_span(&mut self, held: &Held, result: CallResult<'_>) -> Option<Span> {
+    pub(super) fn awaited_span(&mut self, held: &ExternalInput, result: CallResult<'_>) -> Option<Span> {
         let call = ToolCall { waited_ms: held.waited_ms(), ..self.tool_call(&held.call, result, None) };
         self.tool_span((held.at, held.at), call)
     }
@@ -103,17 +103,17 @@ impl Projector {
         })
     }
 
-    pub(super) fn approval_span(&mut self, held: &Held, decision: &Decision) -> Option<Span> {
+    pub(super) fn approval_span(&mut self, held: &ExternalInput, decision: &Decision) -> Option<Span> {
         let content = self.content;
         self.person_span(held, "approval", |to| guardrail::approval(&held.call, decision, content, to))
     }
 
-    pub(super) fn expired_span(&mut self, held: &Held) -> Option<Span> {
+    pub(super) fn expired_span(&mut self, held: &ExternalInput) -> Option<Span> {
         let content = self.content;
         self.person_span(held, "approval", |to| guardrail::expired(&held.call, content, to))
     }
 
-    pub(super) fn input_span(&mut self, held: &Held, given: &ElicitationAnswer) -> Option<Span> {
+    pub(super) fn input_span(&mut self, held: &ExternalInput, given: &ElicitationAnswer) -> Option<Span> {
         let content = self.content;
         self.person_span(held, "input_required", |to| guardrail::input_given(&held.call, given, content, to))
     }
@@ -135,7 +135,7 @@ impl Projector {
     }
 
     /// The span of a decision or an answer, from its request on; the time before the execution becomes a number.
-    fn person_span(&mut self, held: &Held, name: &str, build: impl FnOnce(&mut Attributes)) -> Option<Span> {
+    fn person_span(&mut self, held: &ExternalInput, name: &str, build: impl FnOnce(&mut Attributes)) -> Option<Span> {
         let start = held.asked.unwrap_or(held.at);
         self.guardrail_span((held.seq, name), (start, held.at), |to| {
             to.int(names::WAIT_MS, held.waited_ms());

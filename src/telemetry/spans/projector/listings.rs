@@ -6,7 +6,7 @@ use super::Projector;
 use crate::core::run::{Step, labels};
 use crate::core::tool::Toolset;
 use crate::telemetry::spans::execution::Child;
-use crate::telemetry::spans::listing::{self, Listed};
+use crate::telemetry::spans::listing::{self, DiscoveryResult};
 use crate::telemetry::spans::names;
 use crate::telemetry::spans::span::{Kind, Span};
 use crate::telemetry::spans::tool::CutShort;
@@ -16,7 +16,7 @@ impl Projector {
     pub(super) fn listed(&mut self, seq: u64, at: Timestamp, toolset: &Toolset) -> Option<Span> {
         let is_first = self.lifecycle.run()?.tools().is_none();
         let seq = if is_first { self.execution.as_ref()?.seq } else { seq };
-        self.listing_span(seq, at, Listed::Found(toolset))
+        self.listing_span(seq, at, DiscoveryResult::Found(toolset))
     }
 
     /// The execution ended during discovery.
@@ -24,10 +24,10 @@ impl Projector {
         if self.lifecycle.run()?.next() != Step::ListTools {
             return None;
         }
-        self.listing_span(self.execution.as_ref()?.seq, at, Listed::CutShort(cut))
+        self.listing_span(self.execution.as_ref()?.seq, at, DiscoveryResult::CutShort(cut))
     }
 
-    fn listing_span(&mut self, seq: u64, end: Timestamp, listed: Listed<'_>) -> Option<Span> {
+    fn listing_span(&mut self, seq: u64, end: Timestamp, listed: DiscoveryResult<'_>) -> Option<Span> {
         let spec = &self.lifecycle.run()?.started().spec;
         if spec.servers.is_empty() {
             return None;

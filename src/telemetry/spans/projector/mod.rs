@@ -1,7 +1,7 @@
 //! Span projector: the fold that opens and closes spans.
 
 mod calls;
-mod held;
+mod external_input;
 mod listings;
 mod models;
 
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
-use self::held::Held;
+use self::external_input::ExternalInput;
 use super::agent::{self, Finish};
 use super::attributes::{Attribute, Attributes};
 use super::conversation::Conversation;
 use super::execution::{Execution, OpenCall};
-use super::offered::Offered;
 use super::span::{Link, Span};
 use super::tool::CallResult;
+use super::toolset::RenderedToolset;
 use super::{Redaction, SpanContent, Value, names};
 use crate::core::chat::Usage;
 use crate::core::id::{CallId, ModelName, RunId};
@@ -45,14 +45,14 @@ pub struct Projector {
     execution: Option<Execution>,
     previous: Option<Link>,
     /// Outside inputs that came while the run was idle: they belong to the next execution.
-    held: Vec<Held>,
+    held: Vec<ExternalInput>,
     /// The time of the request, for each call of the turn.
     asked: BTreeMap<CallId, Timestamp>,
     /// The time since which the run is idle; `None` while it is active.
     rested: Option<Timestamp>,
     /// The part of the conversation, and of the tools, rendered so far.
     conversation: Conversation,
-    offered: Offered,
+    offered: RenderedToolset,
     /// The hash of the agent's instructions.
     instructions: Option<String>,
     next_seq: u64,
@@ -62,7 +62,7 @@ pub struct Projector {
 
 /// All spans of a journal. A run that has not ended either waits since its last fact or was interrupted.
 pub fn project(run: &RunId, journal: &[JournalEntry], content: SpanContent, identity_of: IdentityOf) -> Vec<Span> {
-    Projector::new(run.clone(), content, identity_of).tell_all(journal)
+    Projector::new(run.clone(), content, identity_of).project_all(journal)
 }
 
 impl Projector {
@@ -81,7 +81,7 @@ impl Projector {
             asked: BTreeMap::new(),
             rested: None,
             conversation: Conversation::default(),
-            offered: Offered::default(),
+            offered: RenderedToolset::default(),
             instructions: None,
             next_seq: 0,
             is_catching_up: false,
@@ -96,7 +96,7 @@ impl Projector {
     }
 
     /// All spans of a journal; call it on a new projector.
-    pub fn tell_all(mut self, journal: &[JournalEntry]) -> Vec<Span> {
+    pub fn project_all(mut self, journal: &[JournalEntry]) -> Vec<Span> {
         let mut spans: Vec<Span> = journal.iter().flat_map(|recorded| self.observe(recorded)).collect();
         if let Some(last) = journal.last() {
             spans.extend(self.stop(last.at));
@@ -112,7 +112,7 @@ impl Projector {
         self.next_seq = recorded.seq + 1;
         let spans = match self.is_copied(recorded) {
             true => self.pass_over(recorded),
-            false => self.tell(recorded),
+            false => self.project(recorded),
         };
         self.note_asked(recorded);
         self.lifecycle.apply(recorded);
@@ -161,9 +161,9 @@ impl Projector {
     }
 
     /// The spans that a fact finishes. The run is still in its state before the fact.
-    fn tell(&mut self, recorded: &JournalEntry) -> Vec<Span> {
+    fn project(&mut self, recorded: &JournalEntry) -> Vec<Span> {
         let mut spans = Vec::new();
-        let comes_from_outside = self.hold(recorded);
+        let comes_from_outside = self.record_input(recorded);
         let goes_on = !comes_from_outside && !matches!(recorded.event, Event::Resumed { .. });
         if goes_on {
             spans.extend(self.release());

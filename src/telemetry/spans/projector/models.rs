@@ -95,7 +95,7 @@ impl Projector {
         // The transcript does not change during a model call.
         let transcript = run.transcript();
         let left_out = left_out(transcript, self.content);
-        let is_shown = self.execution.as_ref().is_some_and(Execution::is_told) && !self.content.hide_inputs;
+        let is_shown = self.execution.as_ref().is_some_and(Execution::is_reported) && !self.content.hide_inputs;
         if is_shown {
             if left_out > 0 {
                 // The shown part starts at another message each time.

@@ -16,7 +16,7 @@ const KEY_ENDS: &str = "-----END";
 const LINE_ENDS: [&str; 4] = ["\n", "\r", "\\n", "\\r"];
 
 /// The end of an unquoted value.
-enum Ends {
+enum ValueEnd {
     /// The end of a JSON member: its name is in quotes.
     Member,
     /// The quote that opened before the name, with that many backslashes.
@@ -38,8 +38,8 @@ pub(super) fn without(text: &str, is_secret: impl Fn(&str) -> bool) -> Option<St
         let start = text.len() - value.len();
         let ends = match ends {
             Some(ends) => ends,
-            None if text.get(sign..)?.starts_with(':') => Ends::Line,
-            None => Ends::Word,
+            None if text.get(sign..)?.starts_with(':') => ValueEnd::Line,
+            None => ValueEnd::Word,
         };
         let end = start + length(value, &ends);
         if end > start {
@@ -53,7 +53,7 @@ pub(super) fn without(text: &str, is_secret: impl Fn(&str) -> bool) -> Option<St
 }
 
 /// Whether a text ends in the name of a secret and, if quotes mark it, where the value ends.
-fn named(before: &str, is_secret: impl Fn(&str) -> bool) -> Option<Option<Ends>> {
+fn named(before: &str, is_secret: impl Fn(&str) -> bool) -> Option<Option<ValueEnd>> {
     let before = before.trim_end();
     let (unquoted, is_quoted) = match before.strip_suffix(['"', '\'']) {
         Some(unquoted) => (unquoted.trim_end_matches('\\'), true),
@@ -67,14 +67,14 @@ fn named(before: &str, is_secret: impl Fn(&str) -> bool) -> Option<Option<Ends>>
     }
     let escapes = |before: &[u8]| before.iter().rev().take_while(|byte| **byte == b'\\').count();
     Some(match before.as_bytes() {
-        _ if is_quoted => Some(Ends::Member),
-        [before @ .., quote @ (b'"' | b'\'')] => Some(Ends::Quote(*quote, escapes(before))),
+        _ if is_quoted => Some(ValueEnd::Member),
+        [before @ .., quote @ (b'"' | b'\'')] => Some(ValueEnd::Quote(*quote, escapes(before))),
         _ => None,
     })
 }
 
 /// The length of a value in bytes.
-fn length(value: &str, ends: &Ends) -> usize {
+fn length(value: &str, ends: &ValueEnd) -> usize {
     let begins = value.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     // A prefix such as `b'…'`.
     let quoted_at = if value.len() - begins.len() <= 2 { value.len() - begins.len() } else { 0 };
@@ -87,14 +87,14 @@ fn length(value: &str, ends: &Ends) -> usize {
         Some(b'|' | b'>') if opens == 0 => block(value),
         Some(_) | None if value.starts_with(KEY_BEGINS) => key(value),
         Some(_) | None => match ends {
-            Ends::Member => up_to(value, |c| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '"' | '\'' | '\\')),
-            Ends::Quote(quote, escapes) => {
+            ValueEnd::Member => up_to(value, |c| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '"' | '\'' | '\\')),
+            ValueEnd::Quote(quote, escapes) => {
                 let length = quoted(value, *quote, *escapes);
                 let closing = value.get(..length).is_some_and(|said| said.as_bytes().ends_with(&[*quote]));
                 (length - if closing { 1 + escapes } else { 0 }).min(first(value, &LINE_ENDS))
             }
-            Ends::Line => line(value),
-            Ends::Word => word(value),
+            ValueEnd::Line => line(value),
+            ValueEnd::Word => word(value),
         },
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate::core::policy::Verdict;
 
-use crate::gateway::people::{self, Person};
+use crate::gateway::principals::{self, Person};
 use crate::runner::world::{Given, Kept, given_an_agent, say};
 
 fn guarded() -> Given {
@@ -16,7 +16,7 @@ fn guarded() -> Given {
 
 #[tokio::test]
 async fn with_four_eyes_an_approver_cannot_influence_the_call() {
-    let served = people::served_with_four_eyes(guarded().kept(Kept::InMemory).await).await;
+    let served = principals::served_with_four_eyes(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "key:ann acme runs:read,runs:write" };
     let carl = Person { served: &served, badge: "key:carl acme all" };
     let run = ann.post("/v1/runs", json!({"input": "One"})).await;
@@ -38,7 +38,7 @@ async fn with_four_eyes_an_approver_cannot_influence_the_call() {
 
 #[tokio::test]
 async fn with_four_eyes_a_foreign_fork_gives_no_right_to_approve() {
-    let served = people::served_with_four_eyes(guarded().kept(Kept::InMemory).await).await;
+    let served = principals::served_with_four_eyes(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "key:ann acme all" };
     let carl = Person { served: &served, badge: "key:carl acme all" };
     let eve = Person { served: &served, badge: "key:eve acme all" };
@@ -57,13 +57,13 @@ async fn with_four_eyes_a_foreign_fork_gives_no_right_to_approve() {
 
 #[tokio::test]
 async fn sessions_of_the_same_name_in_two_tenants_share_nothing() {
-    let served = people::served(guarded().kept(Kept::InMemory).await).await;
+    let served = principals::served(guarded().kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "key:ci acme all" };
     let eve = Person { served: &served, badge: "key:ci evil all" };
     let run = || json!({"input": "Clean up", "session_id": "s"});
     let asked = ann.post("/v1/runs", run()).await;
     let decision = format!("/v1/approvals/{}/decision", asked.body["pending"][0]["approval_id"].as_str().unwrap());
-    let yes = json!({"decision": "approve", "scope": "session", "covers": "tool"});
+    let yes = json!({"decision": "approve", "scope": "session", "match": "tool"});
     assert_eq!(ann.post(&decision, yes).await.text("status"), "decided");
 
     assert_eq!(ann.post("/v1/runs", run()).await.text("status"), "completed");

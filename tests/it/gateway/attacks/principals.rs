@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate::core::policy::Verdict;
 
-use crate::gateway::people::{self, Person};
+use crate::gateway::principals::{self, Person};
 use crate::runner::world::{Kept, given_an_agent, say};
 
 #[tokio::test]
@@ -13,7 +13,7 @@ async fn runs_of_another_principal_can_only_be_read_and_decided() {
         .with_tools("files", &["delete"])
         .whose_policy_says(Verdict::Ask, "mcp_files_delete")
         .whose_model_says(json!([calls, say("Done.")]));
-    let served = people::served(world.kept(Kept::InMemory).await).await;
+    let served = principals::served(world.kept(Kept::InMemory).await).await;
     let ann = Person { served: &served, badge: "user:ann acme all ann" };
     let eve = Person { served: &served, badge: "user:eve acme all eve" };
     let service = Person { served: &served, badge: "key:shop acme all" };
@@ -56,7 +56,7 @@ async fn runs_of_another_principal_can_only_be_read_and_decided() {
 #[tokio::test]
 async fn credentials_with_a_principal_start_runs_of_no_other() {
     let world = given_an_agent().with_tools("files", &["read"]).whose_model_says(json!([say("Hi.")]));
-    let served = people::served(world.kept(Kept::InMemory).await).await;
+    let served = principals::served(world.kept(Kept::InMemory).await).await;
     let eve = Person { served: &served, badge: "user:eve acme all eve" };
     let for_ann = |body: Value| {
         let mut body = body;

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use toolgate::gateway::description;
 use toolgate::service::Scope;
 
-use crate::gateway::people::{self, Person};
+use crate::gateway::principals::{self, Person};
 use crate::gateway::served::{HttpAnswer, Served};
 use crate::runner::world::{Kept, given_an_agent, say};
 
@@ -69,7 +69,7 @@ fn operations() -> Vec<(String, Method, String)> {
 #[tokio::test]
 async fn an_endpoint_accepts_its_scope_and_no_other() {
     let world = given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await;
-    let served = people::served(world).await;
+    let served = principals::served(world).await;
     let operations = operations();
     let known: BTreeSet<&str> = SCOPES.iter().flat_map(|(_, operations)| operations.iter().copied()).collect();
     let described: BTreeSet<&str> = operations.iter().map(|(id, ..)| id.as_str()).collect();
@@ -94,7 +94,7 @@ async fn an_endpoint_accepts_its_scope_and_no_other() {
 
 #[tokio::test]
 async fn a_missing_scope_is_reported_before_the_body_is_read() {
-    let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
+    let served = principals::served(given_an_agent().kept(Kept::InMemory).await).await;
     for (id, method, path) in operations().iter().filter(|(_, method, _)| *method != Method::GET) {
         let (own, _) = SCOPES.iter().find(|(_, operations)| operations.contains(&id.as_str())).unwrap();
         let others = Scope::ALL.into_iter().map(Scope::as_str).filter(|scope| scope != own).collect::<Vec<_>>();
@@ -129,7 +129,7 @@ async fn answer_to(served: &Served, head: &str) -> String {
 
 #[tokio::test]
 async fn a_body_with_too_large_a_length_is_refused_unread() {
-    let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
+    let served = principals::served(given_an_agent().kept(Kept::InMemory).await).await;
     let head = "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nx-badge: ann acme all\r\ncontent-length: 4194305\r\n\r\n";
     assert_eq!(answer_to(&served, head).await, "HTTP/1.1 413 ");
 }
@@ -137,7 +137,7 @@ async fn a_body_with_too_large_a_length_is_refused_unread() {
 #[tokio::test]
 async fn a_compressed_body_is_refused_with_accept_encoding() {
     let served =
-        people::served(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
+        principals::served(given_an_agent().whose_model_says(json!([say("Hi.")])).kept(Kept::InMemory).await).await;
     let ask = async |encoding: &str| {
         let request = served.request(Method::POST, "/v1/runs").header("x-badge", "ann acme all");
         let request = request.header("content-encoding", encoding).json(&json!({"input": "Hello"}));
@@ -153,7 +153,7 @@ async fn a_compressed_body_is_refused_with_accept_encoding() {
 
 #[tokio::test]
 async fn a_key_sent_as_an_id_is_redacted() {
-    let served = people::served(given_an_agent().kept(Kept::InMemory).await).await;
+    let served = principals::served(given_an_agent().kept(Kept::InMemory).await).await;
     let key = format!("tg_{}", "aB3-_".repeat(9));
     for path in
         [format!("/v1/runs/{key}"), format!("/v1/keys/{key}"), format!("/v1/runs?after={key}"), format!("/{key}")]
@@ -168,7 +168,7 @@ async fn a_key_sent_as_an_id_is_redacted() {
 #[tokio::test]
 async fn requests_that_only_read_need_the_read_scope() {
     let turns = json!([{"calls": [{"name": "ext_lookup"}]}, say("A secret.")]);
-    let served = people::served(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
+    let served = principals::served(given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await).await;
     let writes = Person { served: &served, badge: "ann acme runs:write" };
     let run = writes.post("/v1/runs", json!({"input": "Hello", "external_tools": [{"name": "lookup"}]})).await;
     let path = format!("/v1/runs/{}", run.text("id"));

@@ -153,7 +153,7 @@ async fn an_enabled_endpoint_receives_what_waited_while_disabled() {
     hooked.clock.by(60);
     hooked.served.run(json!({"input": "While it is off"})).await;
     let store = hooked.served.world.webhooks();
-    until(async || store.untold(1).await.unwrap().is_empty().then_some(())).await;
+    until(async || store.unannounced(1).await.unwrap().is_empty().then_some(())).await;
     assert_eq!(hooked.test(&id).await.problem(), "conflict");
     let on = hooked.patch(&id, json!({"enabled": true, "events": [], "description": "new"})).await;
     assert_eq!((&on.body["enabled"], &on.body["description"]), (&json!(true), &json!("new")));

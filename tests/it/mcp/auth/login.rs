@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use toolgate::mcp::auth::{ClientIdentity, Loopback};
 
 use super::super::support::*;
-use super::person::{access_of, led_back};
+use super::browser_user::{access_of, led_back};
 use super::*;
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use super::person::led_back;
+use super::browser_user::led_back;
 use super::*;
 
 /// The program in that folder.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer};
 use toolgate::core::tool::{Action, CallReply, ElicitationResponse, FailureKind, Outcome, TaskHandle};
-use toolgate::ports::{McpCall, McpServers, McpTask, TaskWish};
+use toolgate::ports::{McpCall, McpServers, McpTask, TaskAction};
 
 use super::*;
 
@@ -26,7 +26,7 @@ async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> Call
     servers.call(call, &|_| {}).await.reply
 }
 
-async fn ask(servers: &Servers, task: &TaskHandle, wish: TaskWish) -> CallReply {
+async fn ask(servers: &Servers, task: &TaskHandle, wish: TaskAction) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("busy"), trace());
     let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish };
     servers.task(about).await.expect("it can be asked").reply
@@ -50,7 +50,7 @@ fn ended(reply: CallReply) -> Outcome {
 /// Polls a task until it ends.
 async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
     for _ in 0..10 {
-        match ask(servers, &handle, TaskWish::News).await {
+        match ask(servers, &handle, TaskAction::News).await {
             CallReply::Task(still) => handle = still,
             other => return other,
         }
@@ -111,7 +111,7 @@ async fn a_task_without_a_waiting_caller_is_cancelled_at_the_server() {
     let (settings, wire) = of_era("modern", &["task=100"]);
     let servers = servers([("busy", settings)]);
     let first = task(send(&servers, None).await);
-    let (kind, _) = failed(ended(ask(&servers, &first, TaskWish::Stop).await));
+    let (kind, _) = failed(ended(ask(&servers, &first, TaskAction::Stop).await));
     assert_eq!(kind, FailureKind::Cancelled);
     assert_eq!(wire.received("tasks/cancel")[0]["params"]["taskId"], "task-1");
     servers.close().await;

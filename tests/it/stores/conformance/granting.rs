@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate::core::run::{Channel, Granted};
+use toolgate::core::run::{Channel, ToolGrant};
 use toolgate::core::tool::{Origin, ToolName};
-use toolgate::ports::{Asker, GivenWith, Grant, GrantFilter, Guarded, Revoked};
+use toolgate::ports::{ApprovedCall, Grant, GrantContext, GrantFilter, GuardedTool, Revoked};
 
 use super::Store;
 
@@ -24,7 +24,7 @@ pub(crate) fn grant(id: &str, definition: &str) -> Grant {
         by: "ada".to_owned(),
         via: Channel::Library,
         reason: None,
-        given_with: Some(GivenWith { run: "run_a".into(), call: "call_1".into() }),
+        given_with: Some(ApprovedCall { run: "run_a".into(), call: "call_1".into() }),
         created_at: at(100),
         expires_at: None,
         revoked: None,
@@ -39,8 +39,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-pub(crate) fn asker(session: &str) -> Asker {
-    Asker {
+pub(crate) fn asker(session: &str) -> GrantContext {
+    GrantContext {
         tenant: toolgate::core::id::Tenant::default(),
         session: session.into(),
         agent: "desk".into(),
@@ -48,11 +48,11 @@ pub(crate) fn asker(session: &str) -> Asker {
     }
 }
 
-pub(crate) fn guarded(definition: &str) -> Guarded {
-    Guarded { tool: name("mcp_disk_delete"), definition: definition.to_owned() }
+pub(crate) fn guarded(definition: &str) -> GuardedTool {
+    GuardedTool { tool: name("mcp_disk_delete"), definition: definition.to_owned() }
 }
 
-fn ids(mut granted: Vec<Granted>) -> Vec<String> {
+fn ids(mut granted: Vec<ToolGrant>) -> Vec<String> {
     granted.sort_by_key(|granted| granted.grant.clone());
     granted.into_iter().map(|granted| granted.grant.to_string()).collect()
 }
@@ -63,17 +63,17 @@ pub(crate) async fn a_grant_covers_the_calls_it_was_given_for<S: Store>(store: A
     for given in [of_the_session, of_ann, grant("always", "h")] {
         store.grant(&given).await.unwrap();
     }
-    let found = |asker: Asker, definition: &'static str| {
+    let found = |asker: GrantContext, definition: &'static str| {
         let store = store.clone();
         async move { ids(store.granted(&asker, &[guarded(definition)], at(200)).await.unwrap()) }
     };
     assert_eq!(found(asker("s"), "h").await, ["always", "in_session"]);
     assert_eq!(found(asker("another"), "h").await, ["always"]);
     assert_eq!(found(asker("s"), "changed").await, [""; 0]);
-    assert_eq!(found(Asker { agent: "another".into(), ..asker("s") }, "h").await, [""; 0]);
-    assert_eq!(found(Asker { tenant: "another".into(), ..asker("s") }, "h").await, [""; 0]);
-    assert_eq!(found(Asker { principal: Some("ann".into()), ..asker("s") }, "h").await, ["of_ann"]);
-    assert_eq!(found(Asker { principal: Some("bob".into()), ..asker("s") }, "h").await, [""; 0]);
+    assert_eq!(found(GrantContext { agent: "another".into(), ..asker("s") }, "h").await, [""; 0]);
+    assert_eq!(found(GrantContext { tenant: "another".into(), ..asker("s") }, "h").await, [""; 0]);
+    assert_eq!(found(GrantContext { principal: Some("ann".into()), ..asker("s") }, "h").await, ["of_ann"]);
+    assert_eq!(found(GrantContext { principal: Some("bob".into()), ..asker("s") }, "h").await, [""; 0]);
 }
 
 pub(crate) async fn granting_twice_is_granting_once<S: Store>(store: Arc<S>) {
@@ -86,7 +86,8 @@ pub(crate) async fn granting_twice_is_granting_once<S: Store>(store: Arc<S>) {
 
 pub(crate) async fn a_batch_finds_every_covered_tool_under_its_own_name<S: Store>(store: Arc<S>) {
     assert!(store.granted(&asker("s"), &[], at(200)).await.unwrap().is_empty());
-    let tool = |number: usize| Guarded { tool: name(&format!("t{number}")), definition: format!("[\"h '{number}🦀") };
+    let tool =
+        |number: usize| GuardedTool { tool: name(&format!("t{number}")), definition: format!("[\"h '{number}🦀") };
     for number in (0..300).step_by(3) {
         store.grant(&grant(&format!("g{number}"), &tool(number).definition)).await.unwrap();
     }

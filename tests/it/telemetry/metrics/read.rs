@@ -192,7 +192,7 @@ fn sent_to(endpoint: &str) -> Metrics {
     let transport = destination.resolve(Signal::Metrics, &|_| None).unwrap();
     let plan = plan(&[("OTEL_METRICS_EXPORTER", "otlp")]);
     let exporter = transport.metric_exporter(&ExportRuntime::start().unwrap(), plan.timeout).unwrap();
-    let hurry = exporter.hurry();
+    let hurry = exporter.exit_signal();
     MetricsBuilder::new(&plan).unwrap().push(exporter, hurry).start()
 }
 

@@ -26,11 +26,11 @@ fn by(principal: &str, (key, approval): Approved) -> Approved {
     (key, Approval { principal: Some(principal.into()), ..approval })
 }
 
-fn past(approvals: impl IntoIterator<Item = Approved>) -> Past {
-    Past { approvals: approvals.into_iter().collect(), ..Past::default() }
+fn past(approvals: impl IntoIterator<Item = Approved>) -> DecisionHistory {
+    DecisionHistory { approvals: approvals.into_iter().collect(), ..DecisionHistory::default() }
 }
 
-fn suggested(past: &Past) -> Vec<Suggestion> {
+fn suggested(past: &DecisionHistory) -> Vec<Suggestion> {
     suggestions(past, None, 1).0
 }
 
@@ -57,10 +57,10 @@ fn judged(policy: &Policy, tool: &str, principal: Option<&str>, arguments: &Valu
 #[test]
 fn a_rule_names_the_calls_that_were_approved() {
     let suggested = suggested(&past([note("a", "C-1", "late"), note("b", "C-1", "lost"), note("c", "C-1", "lost")]));
-    let [Suggestion { rule, covers: 3, .. }] = &suggested[..] else { panic!("{suggested:?}") };
+    let [Suggestion { rule, covered: 3, .. }] = &suggested[..] else { panic!("{suggested:?}") };
     let when = r#"principal == null && args in [{"customer":"C-1","text":"late"}, {"customer":"C-1","text":"lost"}]"#;
     assert_eq!(rule.when, when);
-    assert_eq!(rule.r#match, json!({"server": "shop", "named": "add_note", "agent": "desk"}));
+    assert_eq!(rule.r#match, json!({"server": "shop", "tool_name": "add_note", "agent": "desk"}));
     assert_eq!(rule.examples["match"].as_array().unwrap().len(), 2);
 }
 
@@ -117,7 +117,7 @@ fn denied_changed_or_rarely_approved_tools_are_not_suggested() {
     assert_eq!(suggestions(&past(twice()), None, 3).0, []);
     let mut refused = past(twice());
     let origin = Origin::Mcp { server: "shop".into(), tool: "add_note".into() };
-    refused.bar(&origin, Bar::Refused { by: "ann".into(), run: "run_2".into() });
+    refused.bar(&origin, ExclusionReason::Refused { by: "ann".into(), run: "run_2".into() });
     assert_eq!(suggested(&refused), []);
     let mut changed = twice();
     changed[1].1.definition = "other".into();
@@ -140,10 +140,10 @@ fn a_left_out_tool_is_named_with_its_reason() {
         Approval { definition: "other".into(), ..past.approvals[&("run_1".into(), "g".into())].clone() },
     );
     let tool = |tool: &str| Origin::Mcp { server: "shop".into(), tool: tool.into() };
-    past.bar(&tool("pay"), Bar::Refused { by: "ann".into(), run: "run_2".into() });
-    past.bar(&tool("pay"), Bar::Revoked);
-    past.bar(&tool("send"), Bar::Denied { run: "run_3".into() });
-    past.bar(&tool("wipe"), Bar::Changed { run: "run_4".into() });
+    past.bar(&tool("pay"), ExclusionReason::Refused { by: "ann".into(), run: "run_2".into() });
+    past.bar(&tool("pay"), ExclusionReason::Revoked);
+    past.bar(&tool("send"), ExclusionReason::Denied { run: "run_3".into() });
+    past.bar(&tool("wipe"), ExclusionReason::Changed { run: "run_4".into() });
     let (suggested, left_out) = suggestions(&past, None, 2);
     assert_eq!(suggested, []);
     let told: Vec<String> =
@@ -223,7 +223,7 @@ proptest! {
         };
         let (yes, _) = calls.split_at(approved_ones.min(calls.len()));
         let (suggested, left_out) = suggestions(&past(yes.iter().enumerate().map(approval)), None, 1);
-        let covered: usize = suggested.iter().map(|suggestion| suggestion.covers).sum();
+        let covered: usize = suggested.iter().map(|suggestion| suggestion.covered).sum();
         prop_assert_eq!(covered + left_out.iter().map(|left| left.approvals).sum::<usize>(), yes.len());
         if suggested.is_empty() {
             return Ok(());

@@ -1,0 +1,105 @@
+//! Compatibility of an agent's tools with a model's tool schema.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::app::{self, Models};
+use crate::cli::error::CliError;
+use crate::cli::output::Output;
+use crate::cli::paint::Paint;
+use crate::cli::text::{count, list};
+use crate::core::error::ErrorCode;
+use crate::core::id::ModelName;
+use crate::core::tool::{ToolName, Toolset};
+use crate::ports::{Model, ToolFit};
+
+/// Finds the model with that name, or any model of that kind.
+pub(super) fn model(models: &Models, name: &str) -> Result<Arc<dyn Model>, CliError> {
+    if let Some(model) = models.get(&ModelName::from(name)) {
+        return Ok(Arc::clone(model));
+    }
+    match app::model_of_kind(name) {
+        Some(opened) => opened.map_err(|why| CliError::new(ErrorCode::Configuration, format!("{name}: {why}"))),
+        None => {
+            let message = format!("`{name}` is neither a model nor a kind of model");
+            Err(CliError::not_found(message).with_remedy(format!("configured are: {}", list(models.keys()))))
+        }
+    }
+}
+
+/// Reports for each tool how it fits.
+pub(super) fn print(name: &str, model: &dyn Model, tools: &Toolset, json: bool, out: &mut Output) {
+    let fits: Vec<(&ToolName, ToolFit)> = tools.iter().map(|tool| (&tool.name, model.fit(tool))).collect();
+    if json {
+        let rows: Vec<Value> = fits.iter().map(|(tool, fit)| row(tool, fit)).collect();
+        out.pretty(&json!({ "for": name, "tools": rows, "left_out": tools.left_out() }));
+    } else {
+        let paint = out.paint();
+        lines(&fits, paint).iter().for_each(|line| out.line(line));
+    }
+}
+
+/// A tool of `--json`. `reasons` lists the losses, or why the tool is left out.
+fn row(tool: &ToolName, fit: &ToolFit) -> Value {
+    let (word, reasons) = match fit {
+        ToolFit::Whole => ("whole", Vec::new()),
+        ToolFit::Lossy(lost) => ("lossy", lost.clone()),
+        ToolFit::Refused(why) => ("refused", vec![why.clone()]),
+    };
+    json!({ "name": tool, "fit": word, "reasons": reasons })
+}
+
+fn lines(fits: &[(&ToolName, ToolFit)], paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut whole, mut lossy, mut refused) = (0, 0, 0);
+    for (tool, fit) in fits {
+        match fit {
+            ToolFit::Whole => {
+                whole += 1;
+                lines.push(format!("{} {tool}", paint.green("✓")));
+            }
+            ToolFit::Lossy(lost) => {
+                lossy += 1;
+                lines.push(format!("{} {tool}", paint.yellow("~")));
+                lines.extend(lost.iter().map(|lost| format!("    lost: {lost}")));
+            }
+            ToolFit::Refused(why) => {
+                refused += 1;
+                lines.push(format!("{} {tool}", paint.red("✗")));
+                lines.push(format!("    left out: {why}"));
+            }
+        }
+    }
+    let all = count(fits.len(), "tool");
+    lines.push(format!("{all}: {whole} as they are, {lossy} with losses, {refused} left out"));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_and_omitted_tools_are_reported_with_reasons() {
+        let [find, plan, draw] = ["find", "plan", "draw"].map(|name| ToolName::parse(name).unwrap());
+        let fits = [
+            (&find, ToolFit::Whole),
+            (&plan, ToolFit::Lossy(vec!["/steps: `not` is not understood".into(), "/when: `format`".into()])),
+            (&draw, ToolFit::Refused("its schema refers to itself".into())),
+        ];
+        let told = [
+            "✓ find",
+            "~ plan",
+            "    lost: /steps: `not` is not understood",
+            "    lost: /when: `format`",
+            "✗ draw",
+            "    left out: its schema refers to itself",
+            "3 tools: 1 as they are, 1 with losses, 1 left out",
+        ];
+        assert_eq!(lines(&fits, Paint::Plain), told);
+        let rows: Vec<Value> = fits.iter().map(|(tool, fit)| row(tool, fit)).collect();
+        assert_eq!(rows[0], json!({ "name": "find", "fit": "whole", "reasons": [] }));
+        assert_eq!(rows[2]["reasons"], json!(["its schema refers to itself"]));
+    }
+}

@@ -1,0 +1,38 @@
+//! Scope of an approval as text, worded the same in all views.
+
+use jiff::Timestamp;
+
+use super::approval::clock;
+use crate::core::run::{Coverage, Scope};
+
+/// The text after `approved`; empty for an approval of one call.
+pub(super) fn reach(scope: Scope, coverage: Coverage, until: Option<Timestamp>) -> String {
+    let whose = match scope {
+        Scope::Once => return String::new(),
+        Scope::Session => " for this session",
+        // An approval that expires is not permanent.
+        Scope::Always if until.is_some() => " for every session",
+        Scope::Always => " permanently",
+    };
+    let which = match coverage {
+        Coverage::Tool => "any arguments",
+        Coverage::Arguments => "only with these arguments",
+    };
+    let until = until.map(|until| format!(", until {}", clock(until))).unwrap_or_default();
+    format!("{whose}, {which}{until},")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wider_approval_shows_its_coverage_and_expiry() {
+        assert_eq!(reach(Scope::Once, Coverage::Tool, None), "");
+        assert_eq!(reach(Scope::Session, Coverage::Tool, None), " for this session, any arguments,");
+        assert_eq!(reach(Scope::Always, Coverage::Arguments, None), " permanently, only with these arguments,");
+        let until = Some(Timestamp::UNIX_EPOCH);
+        let told = reach(Scope::Always, Coverage::Tool, until);
+        assert_eq!(told, " for every session, any arguments, until 1970-01-01 00:00:00 UTC,");
+    }
+}

@@ -1,0 +1,165 @@
+//! Errors of HTTP connections, in words. Addresses are left out: they may contain credentials.
+
+use std::error::Error;
+use std::io::ErrorKind;
+
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::auth::AuthError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+use super::egress;
+use super::non_mcp_response::{self, NonMcpResponse};
+use crate::mcp::fault::{Fault, refusal};
+
+/// The cause of a transport error. The words state it, with a remedy where there is one.
+enum TransportError {
+    /// The connection could not be opened.
+    Unreachable(String),
+    /// The server refuses access until an operator or a user changes something.
+    Locked(String),
+    /// Access could not be obtained this time.
+    NoAccess(String),
+    /// The answer is not MCP.
+    NoMcp(NonMcpResponse),
+    /// The answer is missing or incomplete.
+    Broken(String),
+}
+
+/// The cause, for a sentence about a server that could not be reached.
+pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
+    match trouble(error) {
+        TransportError::Unreachable(cause)
+        | TransportError::Locked(cause)
+        | TransportError::NoAccess(cause)
+        | TransportError::Broken(cause) => cause,
+        TransportError::NoMcp(answer) => format!("it answered with {answer}"),
+    }
+}
+
+/// The answer that is not MCP, if there was an answer, for a sentence "it answered with ...".
+pub(in crate::mcp) fn answered_without_mcp(error: &DynamicTransportError) -> Option<String> {
+    match trouble(error) {
+        TransportError::NoMcp(answer) => Some(answer.to_string()),
+        TransportError::Unreachable(_)
+        | TransportError::Locked(_)
+        | TransportError::NoAccess(_)
+        | TransportError::Broken(_) => None,
+    }
+}
+
+/// Whether the server refuses access until an operator or a user changes something, so that automatic retries are of
+/// no use.
+pub(in crate::mcp) fn is_locked(error: &DynamicTransportError) -> bool {
+    matches!(trouble(error), TransportError::Locked(_))
+}
+
+/// Whether the connection could not be opened.
+pub(in crate::mcp) fn is_unreachable(error: &DynamicTransportError) -> bool {
+    matches!(trouble(error), TransportError::Unreachable(_))
+}
+
+/// Whether a connection was opened and ended before the answer.
+pub(in crate::mcp) fn is_broken_off(error: &DynamicTransportError) -> bool {
+    matches!(trouble(error), TransportError::Broken(_))
+}
+
+/// The error of a request that could not be sent, or whose answer is invalid. Only a connection that could not be
+/// opened, and a refusal of access, prove that the server did nothing.
+pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
+    match trouble(error) {
+        TransportError::Unreachable(cause) => Fault::NotSent(format!("could not be reached: {cause}")),
+        TransportError::Locked(cause) | TransportError::NoAccess(cause) => {
+            Fault::NotSent(format!("could not be used: {cause}"))
+        }
+        TransportError::NoMcp(answer) if answer.is_a_refusal() => Fault::Rejected(answer.to_string()),
+        TransportError::NoMcp(answer) => Fault::NoMcp(answer.to_string()),
+        TransportError::Broken(cause) => Fault::Disconnected(cause),
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
+fn trouble(error: &DynamicTransportError) -> TransportError {
+    let Some(error) = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() else {
+        return TransportError::Broken(root_cause(error.error.as_ref()));
+    };
+    match error {
+        StreamableHttpError::Client(client) if client.is_connect() => TransportError::Unreachable(undialled(client)),
+        StreamableHttpError::Client(client) => TransportError::Broken(broken(client)),
+        StreamableHttpError::HttpStatus(error) => {
+            TransportError::NoMcp(NonMcpResponse::status(error.status, "", error.retry_after.as_deref()))
+        }
+        StreamableHttpError::AuthRequired(_) => TransportError::Locked(non_mcp_response::UNAUTHORIZED.into()),
+        StreamableHttpError::InsufficientScope(_) => TransportError::Locked(non_mcp_response::FORBIDDEN.into()),
+        StreamableHttpError::Auth(AuthError::AuthorizationFailed(why)) => TransportError::Locked(why.clone()),
+        StreamableHttpError::Auth(AuthError::OAuthError(why)) => TransportError::NoAccess(why.clone()),
+        StreamableHttpError::Auth(other) => TransportError::NoAccess(other.to_string()),
+        StreamableHttpError::UnexpectedContentType(kind) => {
+            TransportError::NoMcp(NonMcpResponse::content(kind.as_deref()))
+        }
+        StreamableHttpError::UnexpectedServerResponse(text) => match NonMcpResponse::read(text) {
+            NonMcpResponse::Status { status: 401, .. } => TransportError::Locked(non_mcp_response::UNAUTHORIZED.into()),
+            answer => TransportError::NoMcp(answer),
+        },
+        StreamableHttpError::Io(error) => {
+            match error.get_ref().and_then(|inner| inner.downcast_ref::<NonMcpResponse>()) {
+                Some(answer) => TransportError::NoMcp(answer.clone()),
+                None => TransportError::Broken(error.to_string()),
+            }
+        }
+        StreamableHttpError::SessionExpired => {
+            TransportError::Broken("it does not know the session any more (HTTP 404)".into())
+        }
+        StreamableHttpError::ReinitializationFailed(error) => {
+            TransportError::Broken(format!("it refused a new one: {}", refusal(&error.message, error.code.0)))
+        }
+        other => TransportError::Broken(other.to_string()),
+    }
+}
+
+/// Why the connection could not be opened. The messages of the libraries name neither the setting nor the likely
+/// mistake.
+fn undialled(client: &reqwest::Error) -> String {
+    if let Some(refused) = egress::refusal(client) {
+        return refused.to_string();
+    }
+    let cause = root_cause(client);
+    if cause.contains("InvalidContentType") {
+        return "what listens there does not speak TLS; does the server's `url` begin with `http://`?".into();
+    }
+    if let Some(why) = cause.strip_prefix("invalid peer certificate: ") {
+        // `Other(OtherError(X))` is the library's format for X.
+        let why =
+            if why.starts_with("Other(") { why.rsplit('(').next().unwrap_or(why).trim_end_matches(')') } else { why };
+        let remedy = "correct it, or have this machine trust its issuer";
+        return format!("its TLS certificate is not accepted ({why}); {remedy}");
+    }
+    if let Some((_, why)) = cause.split_once("failed to lookup address information: ") {
+        return format!("the name of its host cannot be resolved ({why}); is the server's `url` right?");
+    }
+    format!("{cause}; is it running, and is the server's `url` right?")
+}
+
+/// How an open connection ended.
+fn broken(client: &reqwest::Error) -> String {
+    let cause = root_cause(client);
+    match cause.as_str() {
+        "connection closed before message completed" => "it was closed before the answer was complete".into(),
+        _ => cause,
+    }
+}
+
+fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let text = cause.to_string();
+    let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    match kind {
+        Some(ErrorKind::ConnectionRefused) => "no process listens there (connection refused)".into(),
+        Some(ErrorKind::ConnectionReset) => "it was reset by the other side".into(),
+        // The error number does not help a reader of the message.
+        Some(_) => text.split(" (os error ").next().unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}

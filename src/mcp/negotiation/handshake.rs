@@ -1,0 +1,218 @@
+//! Protocol version negotiation over as many transports as it takes: a process that died of the probe is started
+//! again, an endpoint that does not answer gets the other probe on a second transport, and the result is remembered.
+
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use rmcp::RoleClient;
+use rmcp::transport::Transport;
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use super::handshake_transport::{HandshakeFailure, HandshakeTransport};
+use super::negotiate::{NegotiationError, in_any_era, in_era};
+use super::{Era, NegotiationMemory, NegotiationResult};
+use crate::mcp::http;
+use crate::mcp::settings::{EraChoice, ServerSettings, Transport as Kind};
+
+/// How long a child process may be silent before it gets the other probe as well: some servers ignore unknown methods.
+const CHILD_PATIENCE: Duration = Duration::from_secs(3);
+/// The same for an endpoint. Few endpoints never answer a POST; many are busy.
+const ENDPOINT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The terms of a negotiation.
+pub(in crate::mcp) struct NegotiationParams<'a> {
+    choice: EraChoice,
+    elicitation: bool,
+    patience: Duration,
+    transport: &'a Kind,
+    memory: &'a NegotiationMemory,
+    meta: Map<String, Value>,
+}
+
+/// A transport with a negotiated revision, and its context.
+pub(in crate::mcp) struct NegotiatedTransport<T, K> {
+    pub(in crate::mcp) agreed: NegotiationResult,
+    pub(in crate::mcp) transport: T,
+    pub(in crate::mcp) keeper: K,
+}
+
+/// Why the negotiation failed.
+pub(in crate::mcp) enum Failed<E, K> {
+    /// No transport could be opened.
+    NoTransport(E),
+    /// The negotiation failed on a transport.
+    Disagreed(NegotiationError, K),
+}
+
+type Outcome<T, K, E> = Result<NegotiatedTransport<T, K>, Failed<E, K>>;
+
+impl<'a> NegotiationParams<'a> {
+    /// The terms of a server. `meta` is sent with every probe.
+    pub(in crate::mcp) fn of(
+        settings: &'a ServerSettings,
+        memory: &'a NegotiationMemory,
+        meta: Map<String, Value>,
+    ) -> Self {
+        let patience = match &settings.transport {
+            Kind::Stdio(_) | Kind::InProcess(_) => CHILD_PATIENCE,
+            Kind::Http(_) => ENDPOINT_PATIENCE,
+        };
+        Self {
+            choice: settings.era,
+            elicitation: settings.elicitation,
+            patience: patience.min(settings.start_timeout / 4),
+            transport: &settings.transport,
+            memory,
+            meta,
+        }
+    }
+}
+
+/// Negotiates over transports that `open` creates. Sets no time limit.
+pub(in crate::mcp) async fn agree<T, K, E>(
+    terms: &NegotiationParams<'_>,
+    open: impl Fn() -> Result<(T, K), E>,
+) -> Outcome<T, K, E>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    terms.memory.begin();
+    let attempt = NegotiationAttempt { terms, open };
+    match (terms.choice, terms.memory.recall()) {
+        (EraChoice::Legacy, _) => attempt.afresh_in(Era::Legacy).await,
+        (EraChoice::Modern, _) => attempt.afresh_in(Era::Modern).await,
+        (EraChoice::Auto, Some(known)) => match attempt.afresh_in(known).await {
+            Err(Failed::Disagreed(NegotiationError::Refused(_) | NegotiationError::NotLegacy(_), _)) => {
+                terms.memory.forget();
+                attempt.probe().await
+            }
+            other => other.inspect_err(|_| terms.memory.forget()),
+        },
+        (EraChoice::Auto, None) => attempt.probe().await,
+    }
+    .inspect(|established| terms.memory.keep(established.agreed.era))
+}
+
+struct NegotiationAttempt<'a, F> {
+    terms: &'a NegotiationParams<'a>,
+    open: F,
+}
+
+impl<F> NegotiationAttempt<'_, F> {
+    /// Detects the era.
+    async fn probe<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let tried = match self.terms.transport {
+            Kind::Stdio(_) | Kind::InProcess(_) => self.one_after_the_other().await,
+            Kind::Http(_) => self.side_by_side().await,
+        };
+        match tried {
+            Err(Failed::Disagreed(NegotiationError::Broken(broken), _)) if may_be_legacy(&broken) => {
+                match self.afresh_in(Era::Legacy).await {
+                    // The probe did not break the transport, so it can be repeated.
+                    Err(Failed::Disagreed(NegotiationError::NotLegacy(_), _)) => self.afresh_in(Era::Modern).await,
+                    other => other,
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Sends both probes to the same process.
+    async fn one_after_the_other<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut talk, keeper) = self.talk()?;
+        let agreed = in_any_era(&mut talk, Some(self.terms.patience)).await;
+        self.settled(talk, keeper, agreed).await
+    }
+
+    /// Over HTTP an unanswered probe blocks its transport, so the second probe uses its own transport.
+    async fn side_by_side<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut talk, keeper) = self.talk()?;
+        let probe = async move {
+            let agreed = in_any_era(&mut talk, None).await;
+            self.settled(talk, keeper, agreed).await
+        };
+        let mut probe = Box::pin(probe);
+        if let Ok(done) = timeout(self.terms.patience, &mut probe).await {
+            return done;
+        }
+        let other = Box::pin(self.afresh_in(Era::Legacy));
+        match select(probe, other).await {
+            Either::Left((Err(_), other)) => other.await,
+            Either::Right((Err(_), probe)) => probe.await,
+            Either::Left((established, _)) | Either::Right((established, _)) => established,
+        }
+    }
+
+    async fn afresh_in<T, K, E>(&self, era: Era) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut talk, keeper) = self.talk()?;
+        let agreed = in_era(&mut talk, era).await;
+        self.settled(talk, keeper, agreed).await
+    }
+
+    fn talk<T, K, E>(&self) -> Result<(HandshakeTransport<T>, K), Failed<E, K>>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (transport, keeper) = (self.open)().map_err(Failed::NoTransport)?;
+        Ok((HandshakeTransport::over(transport, self.terms.elicitation, self.terms.meta.clone()), keeper))
+    }
+
+    async fn settled<T, K, E>(
+        &self,
+        mut talk: HandshakeTransport<T>,
+        keeper: K,
+        agreed: Result<NegotiationResult, NegotiationError>,
+    ) -> Outcome<T, K, E>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        match agreed {
+            Ok(agreed) => Ok(NegotiatedTransport { agreed, transport: talk.into_transport(), keeper }),
+            Err(disagreement) => {
+                if let (NegotiationError::Broken(_), Kind::Stdio(_)) = (&disagreement, self.terms.transport) {
+                    talk.drain().await;
+                }
+                self.terms.memory.failed(describe(&disagreement));
+                Err(Failed::Disagreed(disagreement, keeper))
+            }
+        }
+    }
+}
+
+fn describe(disagreement: &NegotiationError) -> String {
+    match disagreement {
+        NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => {
+            format!("refused the handshake: {words}")
+        }
+        NegotiationError::Broken(HandshakeFailure::Ended) => "ended in the middle of the handshake".into(),
+        NegotiationError::Broken(HandshakeFailure::Unsendable(error)) => {
+            format!("could not be reached: {}", http::explain(error))
+        }
+    }
+}
+
+/// Whether the probe may have broken the transport.
+fn may_be_legacy(broken: &HandshakeFailure) -> bool {
+    match broken {
+        HandshakeFailure::Ended => true,
+        HandshakeFailure::Unsendable(error) => http::was_answered(error),
+    }
+}

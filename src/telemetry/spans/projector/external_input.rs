@@ -1,0 +1,156 @@
+//! Outside input: external results, answers, decisions and expiries. The run is idle when they come, so they wait here
+//! for the next execution.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Projector, milliseconds};
+use crate::core::id::CallId;
+use crate::core::run::{
+    Call, CallState, CallVerdict, Decision, ElicitationAnswer, Event, HumanAnswer, JournalEntry, Settlement,
+};
+use crate::core::tool::{Outcome, ToolOutput};
+use crate::telemetry::spans::span::Span;
+use crate::telemetry::spans::tool::CallResult;
+
+/// An outside input, with the call as it was at that time.
+#[derive(Clone, Debug)]
+pub(super) struct ExternalInput {
+    pub(super) seq: u64,
+    pub(super) call: Call,
+    /// The time of the request, if known.
+    pub(super) asked: Option<Timestamp>,
+    pub(super) at: Timestamp,
+    what: InputKind,
+}
+
+#[derive(Clone, Debug)]
+enum InputKind {
+    Result(Arc<Outcome>),
+    Decision(Decision),
+    Answer(HumanAnswer),
+    Input(ElicitationAnswer),
+    Expired,
+}
+
+impl Projector {
+    /// Holds an outside input for the next execution. Returns whether the fact is one.
+    pub(super) fn record_input(&mut self, recorded: &JournalEntry) -> bool {
+        let (id, what) = match &recorded.event {
+            Event::CallCompleted { call, outcome, .. } => {
+                if !self.call(call).is_some_and(|call| call.is_external()) {
+                    return false;
+                }
+                (call, InputKind::Result(Arc::clone(outcome)))
+            }
+            Event::ApprovalDecided { call, decision } => (call, InputKind::Decision(decision.clone())),
+            Event::QuestionAnswered { call, answer } => (call, InputKind::Answer(answer.clone())),
+            Event::InputGiven { call, given } => (call, InputKind::Input(given.clone())),
+            Event::Expired { call } => (call, InputKind::Expired),
+            Event::MessageAdded { .. } | Event::Extended { .. } => return true,
+            Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelCalled { .. }
+            | Event::ModelReplied { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::CallChecked { .. }
+            | Event::CallDrifted { .. }
+            | Event::CallsStarted { .. }
+            | Event::InputRequested { .. }
+            | Event::InputRequired { .. }
+            | Event::TaskStarted { .. }
+            | Event::Ended { .. } => return false,
+        };
+        if let Some(call) = self.call(id) {
+            let asked = self.asked.get(id).copied();
+            self.held.push(ExternalInput { seq: recorded.seq, call, asked, at: recorded.at, what });
+        }
+        true
+    }
+
+    /// The spans of the held inputs.
+    pub(super) fn release(&mut self) -> Vec<Span> {
+        if self.execution.is_none() {
+            return Vec::new();
+        }
+        let held = std::mem::take(&mut self.held);
+        held.iter().filter_map(|held| self.held_span(held)).collect()
+    }
+
+    fn held_span(&mut self, held: &ExternalInput) -> Option<Span> {
+        match &held.what {
+            InputKind::Result(outcome) => self.awaited_span(held, CallResult::Outcome(outcome)),
+            InputKind::Answer(answer) => {
+                let said = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
+                self.awaited_span(held, CallResult::Outcome(&said))
+            }
+            InputKind::Decision(decision) => self.approval_span(held, decision),
+            InputKind::Input(given) => self.input_span(held, given),
+            InputKind::Expired => match (&held.call.state, held.call.expired_settlement()) {
+                (CallState::Asked { .. }, _) => self.expired_span(held),
+                (_, Settlement::Completed(outcome)) => self.awaited_span(held, CallResult::Outcome(&outcome)),
+                (_, Settlement::Rejected { message, .. }) => self.awaited_span(held, CallResult::Expired(&message)),
+                (_, Settlement::Abandoned) => None,
+            },
+        }
+    }
+
+    /// Notes the time of a request.
+    pub(super) fn note_asked(&mut self, recorded: &JournalEntry) {
+        match &recorded.event {
+            Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } | Event::InputRequested { call, .. } => {
+                self.asked.insert(call.clone(), recorded.at);
+            }
+            Event::InputRequired { call, .. } => {
+                // A question on an open call was requested when the call was held.
+                let is_held = self.call(call).is_some_and(|call| call.elicitation().is_some());
+                if !is_held || !self.asked.contains_key(call) {
+                    self.asked.insert(call.clone(), recorded.at);
+                }
+            }
+            Event::CallChecked { call, verdict: CallVerdict::Run { .. } } => {
+                if self.call(call).is_some_and(|call| !call.is_sent_by_us()) {
+                    self.asked.insert(call.clone(), recorded.at);
+                }
+            }
+            Event::ModelReplied { .. } => self.asked.clear(),
+            Event::CallChecked { verdict: CallVerdict::Rejected { .. }, .. }
+            | Event::Started(_)
+            | Event::Resumed { .. }
+            | Event::ToolsListed { .. }
+            | Event::ApprovalsResolved { .. }
+            | Event::ModelCalled { .. }
+            | Event::ModelFailed { .. }
+            | Event::OutputValidated { .. }
+            | Event::TierSelected { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::CallDrifted { .. }
+            | Event::Extended { .. }
+            | Event::Expired { .. }
+            | Event::QuestionAnswered { .. }
+            | Event::CallsStarted { .. }
+            | Event::CallCompleted { .. }
+            | Event::InputGiven { .. }
+            | Event::TaskStarted { .. }
+            | Event::MessageAdded { .. }
+            | Event::Ended { .. } => {}
+        }
+    }
+
+    /// A call of the open turn, in its current state.
+    pub(super) fn call(&self, id: &CallId) -> Option<Call> {
+        self.lifecycle.run()?.call(id).cloned()
+    }
+}
+
+impl ExternalInput {
+    /// How long the run was idle.
+    pub(super) fn waited_ms(&self) -> Option<u64> {
+        Some(milliseconds(self.at.duration_since(self.asked?)))
+    }
+}

@@ -1,0 +1,261 @@
+//! Cut tests: journals are cut at every position, and every prefix is driven to the same ending by a world that answers
+//! the same way. These tests reveal state outside the journal.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate::core::chat::{Message, Reply, Stop};
+use toolgate::core::id::CallId;
+use toolgate::core::policy::Verdict;
+use toolgate::core::run::{
+    Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict,
+    PendingItem, Rejection, Resume, Run, Spec, Status, Step,
+};
+use toolgate::core::tool::{Arguments, Outcome, TierMode, ToolOutput};
+
+use crate::fixtures::{call, noon, problem, spec, started, toolset};
+use crate::provider::{Open, refusal};
+use crate::world::{asked, decision};
+
+/// A world without memory: its answers depend on the journal alone.
+struct Script {
+    spec: Spec,
+    replies: Vec<Reply>,
+    on_wait: fn(&[PendingItem]) -> Input,
+}
+
+impl Script {
+    fn of(spec: Spec, replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self { spec, replies: replies.into_iter().collect(), on_wait: |items| resume(items, &approve()) }
+    }
+
+    fn waiting(self, on_wait: fn(&[PendingItem]) -> Input) -> Self {
+        Self { on_wait, ..self }
+    }
+
+    fn drive(&self, mut journal: Vec<Event>) -> (Vec<Event>, Run) {
+        let mut run = Run::replay(&journal).unwrap().unwrap();
+        for _ in 0..1000 {
+            let replies = journal.iter().filter(|event| matches!(event, Event::ModelReplied { .. })).count();
+            let events = match run.next() {
+                Step::Record(events) => events,
+                Step::ListTools => vec![Event::ToolsListed { toolset: toolset() }],
+                Step::ResolveApprovals(_) => vec![Event::ApprovalsResolved { granted: Vec::new() }],
+                Step::CallModel { attempt, tool_access, .. } => {
+                    let reply = self.replies.get(replies).or(self.replies.last()).cloned().unwrap();
+                    let reply = Arc::new(run.with_unique_ids(reply));
+                    let model = run.candidate(noon()).clone();
+                    vec![Event::ModelCalled { model, attempt, tool_access }, Event::ModelReplied { reply }]
+                }
+                Step::ValidateOutput(text) => vec![Event::OutputValidated { verdict: validate(&text) }],
+                Step::CheckCalls(ids) => ids.into_iter().map(|id| check(&run, id)).collect(),
+                Step::RunTier(ids) => {
+                    let results = ids.iter().map(|id| Event::CallCompleted {
+                        call: id.clone(),
+                        outcome: answer(id),
+                        stderr: Vec::new(),
+                        wire: None,
+                    });
+                    let results: Vec<Event> = results.collect();
+                    [Event::CallsStarted { calls: ids }].into_iter().chain(results).collect()
+                }
+                Step::Wait(items) => run.accept(&(self.on_wait)(&items)).unwrap(),
+                Step::Done(_) => return (journal, run),
+            };
+            for event in events {
+                run.apply(&event).unwrap();
+                journal.push(event);
+            }
+        }
+        panic!("no ending: {:?}", run.next());
+    }
+
+    /// Drives the whole journal, then every prefix of it; the ending has to be the same each time.
+    fn survives_every_cut(&self, expected: Status) -> Vec<Event> {
+        let (journal, whole) = self.drive(vec![Event::Started(started(self.spec.clone()))]);
+        assert_eq!(whole.status(), expected, "{:?}", whole.ending());
+        for end in 1..journal.len() {
+            let (driven, run) = self.drive(journal[..end].to_vec());
+            assert_eq!(run.status(), expected, "cut at {end}");
+            let (one, other) = (run.ending().unwrap(), whole.ending().unwrap());
+            assert_eq!(one.output(), other.output(), "cut at {end}, after {:?}", journal[end - 1]);
+            assert_eq!(refusal(run.transcript(), Open::Never), None, "cut at {end}");
+            assert_eq!(started_twice(&driven), Vec::<CallId>::new(), "cut at {end}");
+        }
+        journal
+    }
+}
+
+/// Calls that were started twice although they may not be repeated and no person approved that.
+fn started_twice(journal: &[Event]) -> Vec<CallId> {
+    let mut starts: BTreeMap<CallId, i32> = BTreeMap::new();
+    for (index, event) in journal.iter().enumerate() {
+        match event {
+            Event::CallsStarted { calls } => {
+                let run = Run::replay(&journal[..index]).unwrap().unwrap();
+                let once = |id: &&CallId| !run.call(id).unwrap().tool.as_ref().unwrap().is_repeatable();
+                calls.iter().filter(once).for_each(|id| *starts.entry(id.clone()).or_default() += 1);
+            }
+            Event::ApprovalDecided { call, .. } if starts.contains_key(call) => {
+                *starts.entry(call.clone()).or_default() -= 1;
+            }
+            _ => {}
+        }
+    }
+    starts.into_iter().filter(|(_, count)| *count > 1).map(|(id, _)| id).collect()
+}
+
+fn check(run: &Run, id: CallId) -> Event {
+    let call = run.call(&id).unwrap();
+    let verdict = match call.tool.as_ref().unwrap().verdict {
+        _ if call.is_approved() => CallVerdict::Run { by: Authorization::HumanApproval },
+        Verdict::Allow | Verdict::Ask if call.reapproval_reason().is_some() => asked("once more"),
+        Verdict::Allow => CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
+        Verdict::Ask => asked("asked"),
+        Verdict::Deny => CallVerdict::Rejected {
+            reason: Rejection::Denied,
+            message: "Denied by policy".into(),
+            problems: Vec::new(),
+        },
+    };
+    Event::CallChecked { call: id, verdict }
+}
+
+fn validate(text: &str) -> OutputVerdict {
+    match text {
+        "bad" => OutputVerdict::Invalid { problems: vec![problem()] },
+        good => OutputVerdict::Valid { value: Some(json!({"answer": good})) },
+    }
+}
+
+fn answer(id: &CallId) -> Arc<Outcome> {
+    Outcome::Returned(ToolOutput::text(format!("result of {id}"))).into()
+}
+
+fn approve() -> Decision {
+    decision(DecisionKind::Approve)
+}
+
+fn resume(items: &[PendingItem], decision: &Decision) -> Input {
+    let mut resume = Resume::default();
+    for item in items {
+        match item {
+            PendingItem::ExternalResult { call_id, .. } => {
+                let outcome = Outcome::Returned(ToolOutput::text("from the caller"));
+                resume.answers.push((call_id.clone(), outcome.into()));
+            }
+            PendingItem::Approval { call_id, why, .. } => {
+                // A decision about a doubt has another reason than the first one.
+                let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
+                resume.answers.push((call_id.clone(), decision.into()));
+            }
+            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
+                panic!("no server of these scripts suspends a call")
+            }
+        }
+    }
+    Input::Resume(resume)
+}
+
+fn plain() -> Spec {
+    spec(Limits::default())
+}
+
+fn done() -> Reply {
+    Reply::text("done")
+}
+
+#[test]
+fn a_plain_answer() {
+    Script::of(plain(), [done()]).survives_every_cut(Status::Completed);
+}
+
+#[test]
+fn two_tiers_one_after_the_other() {
+    let calls = [call("a", "mcp_files_first_read"), call("b", "mcp_files_write")];
+    let again = Reply::calling([call("b", "mcp_files_write")]);
+    let journal = Script::of(plain(), [Reply::calling(calls), again, done()]).survives_every_cut(Status::Completed);
+    assert_eq!(journal.iter().filter(|event| matches!(event, Event::CallsStarted { .. })).count(), 2);
+}
+
+#[test]
+fn a_mixed_tier_with_an_external_call() {
+    let calls = [call("a", "mcp_files_write"), call("b", "ext_order"), call("c", "mcp_files_read")];
+    Script::of(plain(), [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+}
+
+#[test]
+fn approvals_denials_and_edits() {
+    let calls = || Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_ask_order")]);
+    let script = || Script::of(plain(), [calls(), done()]);
+    script().survives_every_cut(Status::Completed);
+    script().waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Completed);
+    let edit = |items: &[PendingItem]| {
+        let edited = Some(Arguments::from_value(json!({"less": true})));
+        resume(items, &Decision { edited_arguments: edited, ..approve() })
+    };
+    script().waiting(edit).survives_every_cut(Status::Completed);
+}
+
+#[test]
+fn a_denial_that_ends_the_run() {
+    let spec = Spec { on_deny: OnDeny::Fail, ..plain() };
+    let script = Script::of(spec, [Reply::calling([call("a", "mcp_files_ask_write"), call("b", "ext_order")]), done()]);
+    script.waiting(|items| resume(items, &decision(DecisionKind::Deny))).survives_every_cut(Status::Failed);
+}
+
+#[test]
+fn an_answer_rejected_once() {
+    let spec = Spec { validate_output: true, ..plain() };
+    Script::of(spec, [Reply::text("bad"), done()]).survives_every_cut(Status::Completed);
+}
+
+#[test]
+fn calls_in_doubt_reported_or_requiring_approval() {
+    for in_doubt in [InDoubt::Report, InDoubt::Ask] {
+        let spec = Spec { in_doubt, ..plain() };
+        let calls = [call("a", "mcp_files_write"), call("b", "mcp_files_read"), call("c", "mcp_files_ask_write")];
+        Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+    }
+}
+
+#[test]
+fn the_turn_limit() {
+    let spec = spec(Limits { max_iterations: 2, ..Limits::default() });
+    let stubborn = Reply::calling([call("a", "mcp_files_read")]);
+    Script::of(spec, [stubborn]).survives_every_cut(Status::TurnLimit);
+}
+
+#[test]
+fn an_exhausted_tool_budget() {
+    let spec = spec(Limits { max_tool_interactions: 1, max_mcp_calls: Some(1), ..Limits::default() });
+    let calls = || Reply::calling([call("a", "mcp_files_write"), call("b", "mcp_files_read")]);
+    Script::of(spec, [calls(), calls(), done()]).survives_every_cut(Status::Completed);
+}
+
+#[test]
+fn lower_tiers_run_in_sequence_or_dropped() {
+    for tiers in [TierMode::Sequential, TierMode::Drop] {
+        let spec = Spec { tiers, ..plain() };
+        let calls = [call("a", "ext_low_order"), call("b", "mcp_files_first_read"), call("c", "mcp_files_write")];
+        Script::of(spec, [Reply::calling(calls), done()]).survives_every_cut(Status::Completed);
+    }
+}
+
+#[test]
+fn a_cancellation_of_a_waiting_run() {
+    let script = Script::of(plain(), [Reply::calling([call("a", "ext_order"), call("b", "mcp_files_write")]), done()]);
+    script
+        .waiting(|_| Input::Cancel { reason: Some("enough".into()), expected_version: None })
+        .survives_every_cut(Status::Cancelled);
+}
+
+#[test]
+fn a_paused_reply_that_continues_with_a_call() {
+    let pause = Reply { stop: Stop::Pause, ..Reply::text("one moment") };
+    let replies = [pause, Reply::calling([call("a", "ext_order")]), done()];
+    let script = Script::of(plain(), replies);
+    script.survives_every_cut(Status::Completed);
+    script.drive(vec![Event::Started(started(plain())), Event::MessageAdded { message: Message::user("hurry") }]);
+}
