@@ -58,35 +58,35 @@
 //! [`core`] is pure: it folds journals into runs and decides the next step. [`ports`] are the traits of the loop's
 //! dependencies. [`driver`] is the loop, [`runner`] the public entry point. [`service`] is what surfaces share, and
 //! [`gateway`] is the HTTP API. [`models`], [`mcp`], [`stores`], [`approvals`], [`validation`] and [`telemetry`] are
-//! adapters. [`config`] reads files, and [`app`] builds a program from them. ARCHITECTURE.md has the map, the laws, and
-//! where to add code.
-
-pub mod core;
-pub mod ports;
+//! adapters. [`config`] reads files, and [`app`] builds a program from them. Each of them is a crate, `toolgate-core`
+//! and so on, and each but `core` and `ports` a feature. ARCHITECTURE.md has the map, the laws, and where to add code.
 
 #[cfg(feature = "app")]
 pub mod app;
-#[cfg(feature = "approvals")]
-pub mod approvals;
 #[cfg(feature = "cli")]
 pub mod cli;
+
+#[cfg(feature = "approvals")]
+pub use toolgate_approvals as approvals;
 #[cfg(feature = "config")]
-pub mod config;
-#[cfg(feature = "runner")]
-pub mod driver;
+pub use toolgate_config as config;
+pub use toolgate_core as core;
+#[cfg(feature = "driver")]
+pub use toolgate_driver as driver;
 #[cfg(feature = "gateway")]
-pub mod gateway;
+pub use toolgate_gateway as gateway;
 #[cfg(feature = "mcp")]
-pub mod mcp;
+pub use toolgate_mcp as mcp;
 #[cfg(feature = "models")]
-pub mod models;
+pub use toolgate_models as models;
+pub use toolgate_ports as ports;
 #[cfg(feature = "runner")]
-pub mod runner;
+pub use toolgate_runner as runner;
 #[cfg(feature = "service")]
-pub mod service;
+pub use toolgate_service as service;
 #[cfg(feature = "stores")]
-pub mod stores;
+pub use toolgate_stores as stores;
 #[cfg(feature = "telemetry")]
-pub mod telemetry;
+pub use toolgate_telemetry as telemetry;
 #[cfg(feature = "validation")]
-pub mod validation;
+pub use toolgate_validation as validation;

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::{Map, Value};
-use toolgate::core::policy::{Condition, Example, Finding, Match, Policy, Rule, Subject, Verdict};
+use toolgate_core::policy::{Condition, Example, Finding, Match, Policy, Rule, Subject, Verdict};
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((text, arguments)) = read(data) else { return Corpus::Reject };

@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::{Map, Value, json};
-use toolgate::config::policy_text;
-use toolgate::core::policy::{Example, Finding, Subject, Verdict};
-use toolgate::core::tool::Tool;
+use toolgate_config::policy_text;
+use toolgate_core::policy::{Example, Finding, Subject, Verdict};
+use toolgate_core::tool::Tool;
 
 fuzz_target!(|text: &str| -> Corpus {
     let policy = match policy_text("policy.yaml", text) {

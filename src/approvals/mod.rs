@@ -12,10 +12,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use moka::Expiry;
 use moka::future::Cache;
-
-use crate::core::id::GrantId;
-use crate::core::run::ToolGrant;
-use crate::ports::{ApprovalCache, Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
+use toolgate_core::id::GrantId;
+use toolgate_core::run::ToolGrant;
+use toolgate_ports::{ApprovalCache, Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,11 @@
 use std::sync::Mutex;
 use std::thread::sleep;
 
+use toolgate_core::run::Channel;
+use toolgate_core::tool::{Origin, ToolName};
+use toolgate_ports::ApprovedCall;
+
 use super::*;
-use crate::core::run::Channel;
-use crate::core::tool::{Origin, ToolName};
-use crate::ports::ApprovedCall;
 
 /// Records every lookup, and panics at an empty one.
 #[derive(Default)]
@@ -96,7 +97,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 fn asker() -> GrantContext {
     GrantContext {
-        tenant: crate::core::id::Tenant::default(),
+        tenant: toolgate_core::id::Tenant::default(),
         session: "s".into(),
         agent: "desk".into(),
         principal: None,
@@ -112,7 +113,7 @@ fn grant(tool: &str) -> Grant {
     Grant {
         id: tool.into(),
         session: None,
-        tenant: crate::core::id::Tenant::default(),
+        tenant: toolgate_core::id::Tenant::default(),
         agent: "desk".into(),
         principal: None,
         tool: ToolName::parse(tool).unwrap(),

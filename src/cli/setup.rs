@@ -57,9 +57,8 @@ pub(super) fn meaning_this_program(transport: &mut TransportSettings) {
     }
 }
 
-/// The default log filter of a command. A filter applies to every target with its prefix, so `toolgate::run=off` needs
-/// an exception for the runner.
-const USUAL_LOG: &str = "warn,toolgate::run=off,toolgate::runner=warn,rmcp=off,opentelemetry=off";
+/// The default log filter of a command.
+const USUAL_LOG: &str = "warn,toolgate::run=off,rmcp=off,opentelemetry=off";
 
 /// Opens the log on standard error first, then everything that the settings name.
 pub(super) async fn open(settings: Settings) -> Result<App, CliError> {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::tool::ExternalTool;
 
 use super::error::{ConfigError, Fault};
 use super::resolver::Resolver;
 use super::spanned::Located;
 use super::{suggest, yaml};
-use crate::core::tool::ExternalTool;
 
 /// Reads a JSON or YAML file with a list of tools, or with `tools:` and the list. No variables are expanded.
 pub fn external_tools_file(path: &Path) -> Result<Vec<ExternalTool>, ConfigError> {

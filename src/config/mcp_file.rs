@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+use toolgate_core::id::ServerId;
 
 use super::error::{ConfigError, Fault};
 use super::resolve::{http_transport, transport_of_stdio};
@@ -15,7 +16,6 @@ use super::settings::{ServerSettings, TransportSettings};
 use super::spanned::{Located, Text};
 use super::written::{Http, Stdio};
 use super::yaml;
-use crate::core::id::ServerId;
 
 #[derive(Deserialize)]
 struct WrittenFile {

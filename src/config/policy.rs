@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use toolgate_core::json::hex;
+use toolgate_core::policy::{
+    CommandPattern, Condition, Example, FollowingWords, Match, Policy, Rule, RuleError, RulePlaces, Verdict,
+};
+use toolgate_core::tool::Annotations;
 
 use super::error::{ConfigError, Fault, Source};
 use super::resolver::Resolver;
 use super::spanned::{Located, Location, Text};
 use super::written::{WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord};
 use super::yaml;
-use crate::core::json::hex;
-use crate::core::policy::{
-    CommandPattern, Condition, Example, FollowingWords, Match, Policy, Rule, RuleError, RulePlaces, Verdict,
-};
-use crate::core::tool::Annotations;
 
 /// The files of the presets, by name.
 const PRESETS: [(&str, &str); 4] = [

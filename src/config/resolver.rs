@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::Value;
+use toolgate_core::pattern::{NamePattern, Pattern};
+use toolgate_core::tool::result::MIN_RESULT_BYTES;
 
 use super::error::{ConfigError, Fault, Source};
 use super::expand::{self, Env, ExpandError};
 use super::mask::masked;
 use super::spanned::{Located, Location, Text};
 use super::suggest;
-use crate::core::pattern::{NamePattern, Pattern};
-use crate::core::tool::result::MIN_RESULT_BYTES;
 
 const LONGEST_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
 

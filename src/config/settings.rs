@@ -9,16 +9,16 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::chat::Price;
+use toolgate_core::id::{AgentName, ModelName, ServerId};
+use toolgate_core::pattern::NamePattern;
+use toolgate_core::policy::Policy;
+use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny};
+use toolgate_core::tool::result::ResultCheck;
+use toolgate_core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
 use super::access::AuthSettings;
 use super::gateway::GatewaySettings;
-use crate::core::chat::Price;
-use crate::core::id::{AgentName, ModelName, ServerId};
-use crate::core::pattern::NamePattern;
-use crate::core::policy::Policy;
-use crate::core::run::{Candidate, InDoubt, Limits, OnDeny};
-use crate::core::tool::result::ResultCheck;
-use crate::core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
 
 /// All settings of a gateway. `Debug` redacts secrets.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::core::json::hex;
+use crate::json::hex;
 
 const SCHEME: &str = "media://";
 const ALGORITHM: &str = "sha256-";

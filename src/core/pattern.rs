@@ -18,7 +18,7 @@ const ANY_TEXT: &str = "(?s-u:.)*";
 const ANY_CHARACTER: &str = "(?s:.)";
 
 /// Characters with a special meaning, besides `\\`.
-pub(in crate::core) const SIGNS: [char; 5] = ['*', '?', '[', '{', '}'];
+pub(crate) const SIGNS: [char; 5] = ['*', '?', '[', '{', '}'];
 
 /// A parsed name pattern.
 #[derive(Clone, Debug)]

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-
-use crate::core::id::{AgentName, ModelName, ServerId};
-use crate::core::pattern::NamePattern;
-use crate::core::policy::Policy;
-use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
-use crate::core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
-use crate::ports::Model;
+use toolgate_core::id::{AgentName, ModelName, ServerId};
+use toolgate_core::pattern::NamePattern;
+use toolgate_core::policy::Policy;
+use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, Limits, OnDeny, Spec};
+use toolgate_core::tool::{AskHuman, ExternalTool, Pins, TierMode, ToolFilter, ToolsetRules};
+use toolgate_ports::Model;
 
 /// A resolved agent.
 #[derive(Clone)]

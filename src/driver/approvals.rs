@@ -1,9 +1,10 @@
 //! Step: query the approval cache, in one batch, for grants that cover the guarded tools.
 
+use toolgate_core::run::Event;
+use toolgate_core::tool::ToolName;
+use toolgate_ports::{GrantContext, GuardedTool};
+
 use super::{DriveError, Driver, Journal};
-use crate::core::run::Event;
-use crate::core::tool::ToolName;
-use crate::ports::{GrantContext, GuardedTool};
 
 impl Driver<'_> {
     pub(super) async fn resolve_approvals(

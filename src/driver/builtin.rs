@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::run::Run;
+use toolgate_core::tool::result::{ReadRequest, read};
+use toolgate_core::tool::{Builtin, FailureKind, Outcome, ToolOutput, Toolset};
+use toolgate_ports::Blob;
 
 use super::{Driver, Ports};
-use crate::core::blob::BlobHandle;
-use crate::core::run::Run;
-use crate::core::tool::result::{ReadRequest, read};
-use crate::core::tool::{Builtin, FailureKind, Outcome, ToolOutput, Toolset};
-use crate::ports::Blob;
 
 impl Driver<'_> {
     /// The live toolset with the builtin tools that the run can use. Returns the same allocation as long as nothing

@@ -9,19 +9,19 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
+use toolgate_core::id::{CallId, RunId};
+use toolgate_core::lifecycle::Delta;
+use toolgate_core::policy::Verdict;
+use toolgate_core::run::{AnsweredElicitation, Event, Limits, Run};
+use toolgate_core::tool::{Builtin, DeliveredReply, FailureKind, Origin, Outcome, Tool, Toolset};
+use toolgate_core::trace::SpanContext;
+use toolgate_ports::{McpCall, Update};
 
 use super::builtin::BuiltinCall;
 use super::drift::DriftCheck;
 use super::elicitation::{Elicitation, Elicitor, HeldCalls};
 use super::interrupt::{Interruption, StepOutcome};
 use super::{DriveError, Driver, Journal, Ports, Progress};
-use crate::core::id::{CallId, RunId};
-use crate::core::lifecycle::Delta;
-use crate::core::policy::Verdict;
-use crate::core::run::{AnsweredElicitation, Event, Limits, Run};
-use crate::core::tool::{Builtin, DeliveredReply, FailureKind, Origin, Outcome, Tool, Toolset};
-use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, Update};
 
 /// A call with everything it needs, so that it borrows nothing from the run.
 struct PreparedCall {

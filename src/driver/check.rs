@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolgate_core::id::{CallId, GrantId};
+use toolgate_core::json;
+use toolgate_core::policy::{Judgement, Subject, Verdict};
+use toolgate_core::run::{Authorization, Call, CallVerdict, Event, Rejection, Run};
+use toolgate_core::tool::{Arguments, Ask, Builtin, FailureKind, Origin, Problem, Tool, secret_names};
+use toolgate_ports::InputFindings;
 
 use super::calls::not_sent;
 use super::{DriveError, Driver, Journal, Progress};
-use crate::core::id::{CallId, GrantId};
-use crate::core::json;
-use crate::core::policy::{Judgement, Subject, Verdict};
-use crate::core::run::{Authorization, Call, CallVerdict, Event, Rejection, Run};
-use crate::core::tool::{Arguments, Ask, Builtin, FailureKind, Origin, Problem, Tool, secret_names};
-use crate::ports::InputFindings;
 
 impl Driver<'_> {
     pub(super) async fn check_calls(&self, journal: &mut Journal, calls: &[CallId]) -> Result<(), DriveError> {

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolgate_core::id::{CallId, GrantId, ServerId};
+use toolgate_core::run::{Call, CallAuthorization, Event, Run};
+use toolgate_core::tool::{Difference, Tool, Toolset};
+
 use super::{DriveError, Driver, Journal, Progress};
-use crate::core::id::{CallId, GrantId, ServerId};
-use crate::core::run::{Call, CallAuthorization, Event, Run};
-use crate::core::tool::{Difference, Tool, Toolset};
 
 /// The maximum age of a server's tool list when a call is authorized by a grant.
 const GRANT_CONFIRMED: Duration = Duration::from_secs(60);

@@ -10,14 +10,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
+use toolgate_core::id::{CallId, ServerId};
+use toolgate_core::run::{Event, Run};
+use toolgate_core::tool::{ElicitationRequest, ElicitationResponses, Origin};
+use toolgate_ports::ElicitationHandler;
 
 use super::interrupt::WakeSignal;
 use super::results::oversize_reason;
 use super::{DriveError, Driver, Journal, Progress};
-use crate::core::id::{CallId, ServerId};
-use crate::core::run::{Event, Run};
-use crate::core::tool::{ElicitationRequest, ElicitationResponses, Origin};
-use crate::ports::ElicitationHandler;
 
 /// How long calls are held open for the answers to elicitation requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

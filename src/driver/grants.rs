@@ -4,13 +4,13 @@
 
 use jiff::Timestamp;
 use serde_json::json;
+use toolgate_core::id::{CallId, RunId};
+use toolgate_core::json;
+use toolgate_core::run::{CallAuthorization, Coverage, DecisionKind, Run, Scope};
+use toolgate_core::tool::{Arguments, summary, summary_of_any};
+use toolgate_ports::{ApprovedCall, Grant};
 
 use super::{Driver, Journal};
-use crate::core::id::{CallId, RunId};
-use crate::core::json;
-use crate::core::run::{CallAuthorization, Coverage, DecisionKind, Run, Scope};
-use crate::core::tool::{Arguments, summary, summary_of_any};
-use crate::ports::{ApprovedCall, Grant};
 
 impl Driver<'_> {
     /// The grants from approvals of calls that are about to be dispatched, if their scope is wider than the call.

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::Notify;
+use toolgate_core::id::CallId;
+use toolgate_core::run::{Event, JournalEntry};
 
 use super::elicitation::HeldCalls;
 use super::{Driver, Journal};
-use crate::core::id::CallId;
-use crate::core::run::{Event, JournalEntry};
 
 /// Wake signal for the driver of a run, from within this process: its journal was written to, and how long its calls
 /// are to be held open. Polling guarantees delivery; the signal only reduces latency.

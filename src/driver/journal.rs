@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-
-use crate::core::id::{NodeId, RunId};
-use crate::core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Step};
-use crate::ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
+use toolgate_core::id::{NodeId, RunId};
+use toolgate_core::run::{Ending, Event, InvalidEvent, JournalEntry, OpenTask, Run, Step};
+use toolgate_ports::{Append, AppendError, Clock, EventSink, RunRow, RunStore, StoreError, Update};
 
 /// The length of the user's message in a listing, in characters.
 const TITLE_CHARS: usize = 80;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use toolgate_core::run::Event;
+use toolgate_core::tool::Toolset;
+
 use super::interrupt::StepOutcome;
 use super::{DriveError, Driver, Journal};
-use crate::core::run::Event;
-use crate::core::tool::Toolset;
 
 impl Driver<'_> {
     pub(super) async fn list_tools(&mut self, journal: &mut Journal) -> Result<(), DriveError> {

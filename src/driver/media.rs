@@ -1,12 +1,13 @@
 //! Media of a model's reply: stored in the blob store before the reply is journaled; the journal has their handles.
 
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::chat::{Media, Part, Reply};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::RunId;
+use toolgate_ports::{Blob, BlobError, BlobStore, ModelFailure, StoreError};
+
 use super::journal::STORE_WAITS;
 use super::{Driver, Ports};
-use crate::core::blob::BlobHandle;
-use crate::core::chat::{Media, Part, Reply};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::RunId;
-use crate::ports::{Blob, BlobError, BlobStore, ModelFailure, StoreError};
 
 impl Driver<'_> {
     /// The reply with handles in place of inline media, whose bytes are durable. If media cannot be stored, the attempt

@@ -35,16 +35,16 @@ pub(crate) use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use results::ServerResults;
 
-use tool_results::RenderedMessages;
-
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::{ModelName, ServerId};
-use crate::core::run::{Ending, Event, Step};
-use crate::core::tool::Toolset;
-use crate::ports::{
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::{ModelName, ServerId};
+use toolgate_core::run::{Ending, Event, Step};
+use toolgate_core::tool::Toolset;
+use toolgate_ports::{
     ApprovalCache, BlobStore, Clock, ContextBuilder, Conversation, EventSink, McpServers, OutputValidator,
     PathResolver, ToolInputValidator,
 };
+
+use tool_results::RenderedMessages;
 
 /// The ports that the loop uses.
 #[derive(Clone)]

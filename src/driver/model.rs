@@ -4,17 +4,17 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
+use toolgate_core::chat::Reply;
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::{AgentName, ModelName};
+use toolgate_core::lifecycle::Delta;
+use toolgate_core::run::{Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
+use toolgate_core::tool::Toolset;
+use toolgate_ports::{Conversation, ModelFailure, ModelRequest, StoreError, Update};
 
 use super::interrupt::StepOutcome;
 use super::tool_results::RenderedMessages;
 use super::{DriveError, Driver, Journal, Progress};
-use crate::core::chat::Reply;
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::{AgentName, ModelName};
-use crate::core::lifecycle::Delta;
-use crate::core::run::{Event, LONGEST_RETRY_AFTER_MS, ToolAccess};
-use crate::core::tool::Toolset;
-use crate::ports::{Conversation, ModelFailure, ModelRequest, StoreError, Update};
 
 /// The delay before the second attempt; doubled for each further one, up to the cap.
 const FIRST_DELAY: Duration = Duration::from_millis(500);

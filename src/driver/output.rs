@@ -1,8 +1,9 @@
 //! Step: validate the final answer.
 
+use toolgate_core::run::Event;
+
 use super::interrupt::StepOutcome;
 use super::{DriveError, Driver, Journal};
-use crate::core::run::Event;
 
 impl Driver<'_> {
     pub(super) async fn validate_output(&self, journal: &mut Journal, answer: &str) -> Result<(), DriveError> {

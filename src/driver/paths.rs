@@ -1,10 +1,10 @@
 //! Resolution of links in a call's paths, before a policy with path conditions judges the call.
 
 use serde_json::{Map, Value};
+use toolgate_core::policy::Links;
+use toolgate_core::tool::Tool;
 
 use super::Driver;
-use crate::core::policy::Links;
-use crate::core::tool::Tool;
 
 /// The maximum number of paths of one call that are resolved.
 const MAX_PATHS: usize = 1000;

@@ -1,16 +1,17 @@
 //! Processing of tool results before they are journaled: validated against the tool's output schema, cut to the limits
 //! of journal and model, and stored in full before anything names them.
 
-use super::Ports;
-use crate::core::chat::Part;
-use crate::core::id::RunId;
-use crate::core::json;
-use crate::core::run::Limits;
-use crate::core::tool::result::{BlobWrite, OverflowStorage, ResultCheck, bounded, bounded_message, shortened};
-use crate::core::tool::{
+use toolgate_core::chat::Part;
+use toolgate_core::id::RunId;
+use toolgate_core::json;
+use toolgate_core::run::Limits;
+use toolgate_core::tool::result::{BlobWrite, OverflowStorage, ResultCheck, bounded, bounded_message, shortened};
+use toolgate_core::tool::{
     CallFailure, CallReply, ElicitationRequest, FailureKind, Outcome, Problem, Question, TaskHandle, Tool, ToolOutput,
 };
-use crate::ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
+use toolgate_ports::{Blob, BlobError, InputFindings, MAX_BLOB_BYTES};
+
+use super::Ports;
 
 /// The maximum length of a location or a message in a problem.
 const PROBLEM_BYTES: usize = 400;

@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::chat::{Media, Message, Part};
+use toolgate_core::run::Run;
+use toolgate_ports::{Blob, BlobStore, StoreError};
+
 use super::Ports;
 use super::journal::STORE_WAITS;
-use crate::core::blob::BlobHandle;
-use crate::core::chat::{Media, Message, Part};
-use crate::core::run::Run;
-use crate::ports::{Blob, BlobStore, StoreError};
 
 /// The maximum size of all fetched media of a conversation, in bytes. With base64 that is about the limit of providers
 /// for a request; later media become notes.

@@ -7,15 +7,15 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
+use toolgate_core::error::ErrorCode;
+use toolgate_ports::AnsweredRequest;
+use toolgate_service::Caller;
 use tracing::Level;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::guarded_body::holding;
-use crate::gateway::problem::Problem;
-use crate::gateway::request_id::{RequestId, is_stream, traced};
-use crate::gateway::state::Gateway;
-use crate::ports::AnsweredRequest;
-use crate::service::Caller;
+use crate::guarded_body::holding;
+use crate::problem::Problem;
+use crate::request_id::{RequestId, is_stream, traced};
+use crate::state::Gateway;
 
 /// The status of a request whose client disconnected before the response. It is never sent.
 const HUNG_UP: u16 = 499;

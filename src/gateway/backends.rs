@@ -3,10 +3,9 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_core::id::{ModelName, ServerId};
+use toolgate_ports::ModelIdentity;
 use utoipa::ToSchema;
-
-use crate::core::id::{ModelName, ServerId};
-use crate::ports::ModelIdentity;
 
 /// The gateway's view of the adapters.
 #[async_trait]

@@ -9,9 +9,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Segment;
+use toolgate_core::error::ErrorCode;
 
 use super::problem::Problem;
-use crate::core::error::ErrorCode;
 
 /// A JSON body. An empty body is an empty object.
 pub(super) struct Body<T>(pub(super) T);

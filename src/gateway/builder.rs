@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio_util::task::TaskTracker;
+use toolgate_ports::{AccessKeys, IdempotencyStore, RequestMeter};
+use toolgate_service::{Caller, Service};
 
 use super::backends::{Backends, NoBackends};
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
 use super::state::{Gateway, Shared};
-use crate::gateway::access::{Access, ApiKeyAuthenticator, Authenticator, Limiter, Origins};
-use crate::ports::{AccessKeys, IdempotencyStore, RequestMeter};
-use crate::service::{Caller, Service};
+use crate::access::{Access, ApiKeyAuthenticator, Authenticator, Limiter, Origins};
 
 /// Collects the parts of a gateway besides its service.
 pub struct Builder {

@@ -12,11 +12,11 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tokio_util::sync::CancellationToken;
+use toolgate_core::error::ErrorCode;
 use tracing::Instrument as _;
 
 use super::problem::Problem;
 use super::state::Gateway;
-use crate::core::error::ErrorCode;
 
 /// Whether the client of a request is still connected. A handler need not wait for a run after its client has
 /// disconnected.

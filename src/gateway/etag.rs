@@ -5,10 +5,10 @@ use axum::http::header::{ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::json;
 
 use super::problem::Problem;
-use crate::core::error::ErrorCode;
-use crate::core::json;
 
 /// The response with its `ETag`, or 304 if the client has it already.
 pub(super) fn tagged<T: Serialize>(asked: &HeaderMap, view: &T) -> Result<Response, Problem> {

@@ -2,13 +2,13 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
+use toolgate_core::error::ErrorCode;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
+use crate::problem::Problem;
 
 /// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gateway) enum Form {
+pub(crate) enum Form {
     /// One JSON document.
     Json,
     /// Server-sent events.
@@ -17,7 +17,7 @@ pub(in crate::gateway) enum Form {
 
 impl Form {
     /// The preferred format; among equally preferred ones, the first that is available.
-    pub(in crate::gateway) fn wanted(headers: &HeaderMap, offered: &[Self]) -> Result<Self, Problem> {
+    pub(crate) fn wanted(headers: &HeaderMap, offered: &[Self]) -> Result<Self, Problem> {
         let given: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
         let ranges: Vec<Range<'_>> = given.iter().flat_map(|value| value.split(',')).map(Range::read).collect();
         let wish = |form: &&Self| if ranges.is_empty() { 1000 } else { form.wish(&ranges) };

@@ -1,10 +1,10 @@
 //! Pagination of lists.
 
 use serde::{Deserialize, Serialize};
+use toolgate_core::error::ErrorCode;
 use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
-use crate::core::error::ErrorCode;
 
 const USUAL: usize = 20;
 const MOST: usize = 100;

@@ -3,10 +3,10 @@
 use std::any::Any;
 
 use axum::response::{IntoResponse as _, Response};
+use toolgate_core::error::ErrorCode;
+use toolgate_service::ServiceError;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
-use crate::service::ServiceError;
+use crate::problem::Problem;
 
 /// The response to the request. The panic's text is only logged: it may quote anything.
 pub(super) fn caught(said: Box<dyn Any + Send>) -> Response {

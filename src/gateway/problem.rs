@@ -11,13 +11,13 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use toolgate_core::error::ErrorCode;
+use toolgate_ports::StoreError;
+use toolgate_runner::RunnerError;
+use toolgate_service::{FieldError, ServiceError};
 use utoipa::ToSchema;
 
 use super::redact::without_keys;
-use crate::core::error::ErrorCode;
-use crate::ports::StoreError;
-use crate::runner::RunnerError;
-use crate::service::{FieldError, ServiceError};
 
 /// The reason for refusing a request: an error of the service, and headers of the response. Keys in its texts are
 /// masked.

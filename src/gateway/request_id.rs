@@ -6,13 +6,13 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::trace::Trace;
 use uuid::Uuid;
 
 use super::problem::Problem;
 use super::redact::without_keys;
 use super::state::Gateway;
-use crate::core::error::ErrorCode;
-use crate::core::trace::Trace;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ports::RequestMeter;
+use toolgate_ports::RequestMeter;
 
 /// Request metrics.
 #[derive(Default)]

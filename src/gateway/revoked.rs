@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_ports::Revoked;
 use utoipa::ToSchema;
-
-use crate::ports::Revoked;
 
 /// A revocation.
 #[derive(Debug, Serialize, ToSchema)]

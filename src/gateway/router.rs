@@ -3,6 +3,8 @@
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
+use toolgate_runner::AgentRunner;
+use toolgate_service::Caller;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::OpenApi;
@@ -13,9 +15,7 @@ use super::{
     access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, request_id,
     runs, servers, tools, webhooks,
 };
-use crate::gateway::access::{self, Origins, required};
-use crate::runner::AgentRunner;
-use crate::service::Caller;
+use crate::access::{self, Origins, required};
 
 /// A router over a runner, to be nested into an application that authenticates its own callers: it puts a [`Caller`]
 /// into the extensions of each request. A request without one belongs to the application itself, with every scope for
@@ -92,7 +92,7 @@ mod tests {
     use axum::http::Method;
 
     use super::*;
-    use crate::gateway::access::required::required;
+    use crate::access::required::required;
 
     #[test]
     fn every_route_requires_a_scope_even_when_nested() {

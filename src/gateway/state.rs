@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio_util::task::TaskTracker;
+use toolgate_core::id::RunId;
+use toolgate_core::run::Channel;
+use toolgate_ports::IdempotencyStore;
+use toolgate_runner::{Activity, AgentRunner};
+use toolgate_service::{Caller, FollowSettings, Service, TenantRunner};
 
 use super::backends::Backends;
 use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
-use crate::core::id::RunId;
-use crate::core::run::Channel;
-use crate::gateway::access::Access;
-use crate::ports::IdempotencyStore;
-use crate::runner::{Activity, AgentRunner};
-use crate::service::{Caller, FollowSettings, Service, TenantRunner};
+use crate::access::Access;
 
 /// An HTTP gateway over a runner. Cheap to clone; clones share everything.
 #[derive(Clone)]

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use toolgate_core::tool::{Question, TaskHandle, ToolOutput};
 
 use super::fault::Fault;
 use super::measure::excerpt;
 use super::{content, elicitation, task_handle};
-use crate::core::tool::{Question, TaskHandle, ToolOutput};
 
 /// A server's answer to a call.
 #[derive(Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::core::tool::Question;
+use toolgate_core::tool::Question;
 
 /// The answered questions of the tasks of a connection.
 #[derive(Debug, Default)]

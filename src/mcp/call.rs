@@ -6,6 +6,10 @@ use std::time::Duration;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
+use toolgate_core::run::AnsweredElicitation;
+use toolgate_core::tool::{Action, CallReply, ElicitationRequest, FailureKind, Outcome};
+use toolgate_core::trace::{Propagation, SpanContext};
+use toolgate_ports::McpCall;
 
 use super::answer::{self, Answer};
 use super::call_transport::LastRequest;
@@ -16,10 +20,6 @@ use super::fault::Fault;
 use super::limits::Limits;
 use super::negotiation::Era;
 use super::{elicitation, task};
-use crate::core::run::AnsweredElicitation;
-use crate::core::tool::{Action, CallReply, ElicitationRequest, FailureKind, Outcome};
-use crate::core::trace::{Propagation, SpanContext};
-use crate::ports::McpCall;
 
 /// How often a server may request a repetition without asking anything. The protocol allows it for load shedding.
 const ROUNDS: u32 = 10;

@@ -4,10 +4,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::RequestId;
+use toolgate_core::tool::CallTransport;
 
 use super::fault::Fault;
 use super::settings::Transport;
-use crate::core::tool::CallTransport;
 
 /// The last request that was sent on behalf of a call.
 #[derive(Debug, Default)]

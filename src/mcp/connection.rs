@@ -12,6 +12,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use toolgate_core::tool::McpTool;
 
 use super::answered_elicitations::AnsweredTaskElicitations;
 use super::closable::Closable;
@@ -28,7 +29,6 @@ use super::subscription;
 use super::task_only::TaskOnly;
 use super::traffic::Traffic;
 use super::transport::{Disconnection, LineTransport, Requests, StreamObservers};
-use crate::core::tool::McpTool;
 
 /// How long to wait for the exit status of a child process after its connection broke.
 const POST_MORTEM: Duration = Duration::from_millis(500);

@@ -2,11 +2,11 @@
 //! violates MCP, is kept as its JSON with a note. A violation is also reported as a problem.
 
 use serde_json::{Map, Value};
+use toolgate_core::chat::{Media, Part};
+use toolgate_core::json;
+use toolgate_core::tool::{Problem, ToolOutput};
 
 use super::measure::excerpt;
-use crate::core::chat::{Media, Part};
-use crate::core::json;
-use crate::core::tool::{Problem, ToolOutput};
 
 /// The upper limit of problems that are reported one by one.
 const MAX_PROBLEMS: usize = 10;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use toolgate_core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 use super::measure::{depth, excerpt, shortened, size};
-use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question};
 
 /// The method of an elicitation request.
 pub(super) const METHOD: &str = "elicitation/create";

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
+use toolgate_core::run::AnsweredElicitation;
+use toolgate_core::tool::{ElicitationRequest, ElicitationResponse, ElicitationResponses, Question};
 
 use super::elicitation::{MAX_QUESTIONS, digest};
-use crate::core::run::AnsweredElicitation;
-use crate::core::tool::{ElicitationRequest, ElicitationResponse, ElicitationResponses, Question};
 
 /// The elicitation state of one call.
 #[derive(Debug, Default)]

@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::RequestId;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use toolgate_core::run::AnsweredElicitation;
+use toolgate_core::tool::{ElicitationResponse, Question};
 
 use super::elicitation::digest;
 use super::elicitation_exchange::{Attribution, ElicitationExchange};
-use crate::core::run::AnsweredElicitation;
-use crate::core::tool::{ElicitationResponse, Question};
 
 /// The router of one connection. Clones share the same calls.
 #[derive(Clone, Debug, Default)]

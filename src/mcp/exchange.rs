@@ -12,6 +12,9 @@ use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
+use toolgate_core::run::AnsweredElicitation;
+use toolgate_core::tool::Progress;
+use toolgate_ports::ElicitationHandler;
 
 use super::call_transport::LastRequest;
 use super::connection::Connection;
@@ -23,9 +26,6 @@ use super::limits::Limits;
 use super::negotiation::Era;
 use super::result_json::raw;
 use super::transport::{JsonError, ResponseFinding};
-use crate::core::run::AnsweredElicitation;
-use crate::core::tool::Progress;
-use crate::ports::ElicitationHandler;
 
 /// The JSON-RPC error for a protocol revision that the server does not support, or no longer supports.
 const UNSUPPORTED_REVISION: i32 = -32022;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-
-use crate::core::tool::{FailureKind, Outcome};
+use toolgate_core::tool::{FailureKind, Outcome};
 
 /// A placeholder for the code of a JSON-RPC error, where the SDK requires one and the server sent none or an invalid
 /// one. Servers send every small number.

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
-
-use crate::core::tool::McpTool;
+use toolgate_core::tool::McpTool;
 
 const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
@@ -200,7 +199,7 @@ mod tests {
             description: String::new(),
             input_schema: schema,
             output_schema: None,
-            annotations: crate::core::tool::Annotations::default(),
+            annotations: toolgate_core::tool::Annotations::default(),
         }
     }
 

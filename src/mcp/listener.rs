@@ -16,11 +16,11 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
+use toolgate_core::tool::{ElicitationResponse, Progress};
 
 use super::elicitation;
 use super::elicitation_router::ElicitationRouter;
 use super::signals::Signals;
-use crate::core::tool::{ElicitationResponse, Progress};
 
 /// The buffer of unread progress reports per call. Further reports are dropped: progress is optional.
 const UNREAD: usize = 64;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::tool::{Annotations, McpTool};
 
 use super::answer::objection_to_type;
 use super::call_transport::LastRequest;
@@ -16,7 +17,6 @@ use super::limits::Limits;
 use super::measure::{depth, excerpt, shortened, size};
 use super::negotiation::Era;
 use super::transport::JsonError;
-use crate::core::tool::{Annotations, McpTool};
 
 /// The upper limit of pages without a tool; a server with more of them does not end its list. The tool limit bounds
 /// all other pages.

@@ -1,4 +1,4 @@
-//! MCP servers: [`Servers`] implements the port [`McpServers`](crate::ports::McpServers) over the official SDK.
+//! MCP servers: [`Servers`] implements the port [`McpServers`](toolgate_ports::McpServers) over the official SDK.
 //!
 //! Servers are other people's programs. They start slowly, die, write to the wrong stream, list broken tools and never
 //! answer. Each such failure becomes a reason in words and stays with its server: nothing in this module fails a run,

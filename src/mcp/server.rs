@@ -8,6 +8,10 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tokio_util::task::TaskTracker;
+use toolgate_core::id::ServerId;
+use toolgate_core::tool::{CallReply, DeliveredReply, FailureKind, Outcome, ServerTools, TaskHandle};
+use toolgate_core::trace::SpanContext;
+use toolgate_ports::{McpCall, McpTask};
 
 use super::call_counters::{CallCounters, InFlightGuard, WaitGuard};
 use super::call_transport::LastRequest;
@@ -20,10 +24,6 @@ use super::status::ServerStatus;
 use super::supervisor::{StartLimiter, Supervisor};
 use super::watch::Watcher;
 use super::{call, task};
-use crate::core::id::ServerId;
-use crate::core::tool::{CallReply, DeliveredReply, FailureKind, Outcome, ServerTools, TaskHandle};
-use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, McpTask};
 
 /// A server and its state.
 pub(super) struct Server {

@@ -7,6 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use rmcp::ServerHandler;
+use toolgate_core::id::{RunId, ServerId};
+use toolgate_core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools};
+use toolgate_core::trace::SpanContext;
+use toolgate_ports::{McpCall, McpServers, McpTask};
 
 use super::in_process::InProcess;
 use super::server::Server;
@@ -14,10 +18,6 @@ use super::settings::{ServerSettings, Transport};
 use super::status::ServerStatus;
 use super::supervisor::StartLimiter;
 use super::watch::Watcher;
-use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools};
-use crate::core::trace::SpanContext;
-use crate::ports::{McpCall, McpServers, McpTask};
 
 /// The configured servers. Call [`close`](Self::close) before the runtime ends, so that no process is orphaned.
 pub struct Servers {
@@ -36,7 +36,7 @@ impl Servers {
     }
 
     /// An in-process server, for example one that is attached to a single run
-    /// ([`Request::inject`](crate::runner::Request::inject)). The types are those of the `rmcp` that this crate
+    /// (`Request::inject`). The types are those of the `rmcp` that this crate
     /// re-exports.
     pub fn in_process<H: ServerHandler>(
         id: impl Into<ServerId>,

@@ -8,13 +8,13 @@ use std::time::Duration;
 use reqwest::Url;
 use secrecy::SecretString;
 use serde_json::json;
+use toolgate_core::json;
+use toolgate_core::tool::{self, Endpoint};
+use toolgate_core::trace::Propagation;
 
 use super::auth::OAuthSettings;
 use super::http::egress::Egress;
 use super::in_process::InProcess;
-use crate::core::json;
-use crate::core::tool::{self, Endpoint};
-use crate::core::trace::Propagation;
 
 /// One configured server.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use tokio::time::Instant;
+use toolgate_core::id::ServerId;
 
 use super::call_counters::CallStats;
 use super::line::Line;
 use super::stdio::{Output, StdoutNoise};
 use super::supervisor::{State, Supervisor};
-use crate::core::id::ServerId;
 
 /// The current status of a server. Reading it sends nothing to the server.
 #[derive(Clone, Debug, PartialEq, Serialize)]

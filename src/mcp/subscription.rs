@@ -91,8 +91,8 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::mcp::listener::Listener;
-    use crate::mcp::negotiation::{Era, introduction};
+    use crate::listener::Listener;
+    use crate::negotiation::{Era, introduction};
 
     /// The times of the subscription requests, relative to the first one.
     type RequestTimes = Arc<Mutex<Vec<Instant>>>;

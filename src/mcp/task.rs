@@ -8,6 +8,9 @@ use rmcp::model::{
     UpdateTaskRequest,
 };
 use serde_json::{Map, Value};
+use toolgate_core::run::AnsweredElicitation;
+use toolgate_core::tool::{CallReply, ElicitationRequest, FailureKind, Outcome, Question, TaskHandle};
+use toolgate_ports::{McpTask, TaskAction};
 
 use super::answer::Answer;
 use super::call_transport::LastRequest;
@@ -16,9 +19,6 @@ use super::fault::Fault;
 use super::limits::Limits;
 use super::measure::{excerpt, shortened};
 use super::{answer, elicitation, task_handle};
-use crate::core::run::AnsweredElicitation;
-use crate::core::tool::{CallReply, ElicitationRequest, FailureKind, Outcome, Question, TaskHandle};
-use crate::ports::{McpTask, TaskAction};
 
 /// The errors of a server that knows no such task (invalid params), or no tasks (no such method). Any other error says
 /// nothing about the task: a server that is busy now is asked again.

@@ -1,9 +1,9 @@
 //! Task handle, as results of calls and of `tasks/get` carry it.
 
 use serde_json::{Map, Value};
+use toolgate_core::tool::TaskHandle;
 
 use super::measure::{excerpt, shortened};
-use crate::core::tool::TaskHandle;
 
 /// The longest task id that is kept, in bytes.
 const MAX_ID: usize = 1024;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
+use toolgate_core::tool::McpTool;
 
 use super::transport::contains;
-use crate::core::tool::McpTool;
 
 const REASON: &str = "it can only be called as a task of the revision 2025-11-25 (its `execution.taskSupport` is \
                       `required`), which toolgate does not do; make that `optional`, or let the server speak 2026-07-28, \
@@ -71,7 +71,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::tool::Annotations;
+    use toolgate_core::tool::Annotations;
 
     impl TaskOnly {
         fn look_at_text(&self, message: &str) {

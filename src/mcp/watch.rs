@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::core::id::ServerId;
+use toolgate_core::id::ServerId;
 
 /// A finished exchange with a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::core::chat::{Media, Part};
+use toolgate_core::chat::{Media, Part};
 
 /// The base64 of as many bytes as a format signature needs.
 const HEAD_CHARS: usize = 24;

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use toolgate_core::chat::{Media, Part};
+use toolgate_core::id::CallId;
+use toolgate_core::json::hex;
+use toolgate_core::tool::{Arguments, ToolName};
 
 use super::attachment::{self, ImageFormat, Limits, Unfit, is_image, is_pdf};
 use super::http::{Declaration, MediaKind, Settings, keep_first};
-use crate::core::chat::{Media, Part};
-use crate::core::id::CallId;
-use crate::core::json::hex;
-use crate::core::tool::{Arguments, ToolName};
 
 const MAX_NAME_CHARS: usize = 64;
 /// The longest call id that OpenAI accepts; ids of other models may be longer.
@@ -30,17 +30,17 @@ const MOST_TOOLS: usize = 128;
 
 /// The known capabilities of a server.
 #[derive(Clone, Debug)]
-pub(in crate::models) struct Reader {
+pub(crate) struct Reader {
     /// The media it accepts in user messages.
-    pub(in crate::models) said: BTreeSet<MediaKind>,
+    pub(crate) said: BTreeSet<MediaKind>,
     /// The media it accepts in results of calls.
-    pub(in crate::models) results: BTreeSet<MediaKind>,
+    pub(crate) results: BTreeSet<MediaKind>,
     is_openai: bool,
 }
 
 /// A part in the form in which it is sent.
 #[derive(Debug, PartialEq)]
-pub(in crate::models) enum ContentForm<'a> {
+pub(crate) enum ContentForm<'a> {
     /// Text, or a note about content that is not sent.
     Text(Cow<'a, str>),
     /// An image: its URL, or a data URL.
@@ -53,12 +53,7 @@ pub(in crate::models) enum ContentForm<'a> {
 
 impl Reader {
     /// The server of this provider, which accepts these media unless the settings say otherwise.
-    pub(in crate::models) fn new(
-        settings: &Settings,
-        provider: &str,
-        said: &[MediaKind],
-        results: &[MediaKind],
-    ) -> Self {
+    pub(crate) fn new(settings: &Settings, provider: &str, said: &[MediaKind], results: &[MediaKind]) -> Self {
         let takes = |by_default: &[MediaKind]| match &settings.media {
             Some(media) => media.clone(),
             None => by_default.iter().copied().collect(),
@@ -67,14 +62,14 @@ impl Reader {
     }
 
     /// Drops the tools beyond the server's limit.
-    pub(in crate::models) fn bound(&self, declarations: &mut Vec<Declaration>) {
+    pub(crate) fn bound(&self, declarations: &mut Vec<Declaration>) {
         if self.is_openai {
             keep_first(MOST_TOOLS, declarations);
         }
     }
 
     /// The id of a call, for the call and for its result.
-    pub(in crate::models) fn id<'a>(&self, id: &'a CallId) -> Cow<'a, str> {
+    pub(crate) fn id<'a>(&self, id: &'a CallId) -> Cow<'a, str> {
         let id = id.as_str();
         if !self.is_openai || id.len() <= MAX_ID_BYTES {
             return Cow::Borrowed(id);
@@ -86,7 +81,7 @@ impl Reader {
 
     /// Arguments as text. OpenAI gets malformed JSON of the model unchanged; other servers parse the arguments, and
     /// would reject the conversation from then on.
-    pub(in crate::models) fn arguments<'a>(&self, input: &'a Arguments) -> Result<Cow<'a, str>, serde_json::Error> {
+    pub(crate) fn arguments<'a>(&self, input: &'a Arguments) -> Result<Cow<'a, str>, serde_json::Error> {
         match input {
             Arguments::Object(object) => serde_json::to_string(object).map(Cow::Owned),
             Arguments::Malformed(text) if self.is_openai => Ok(Cow::Borrowed(text)),
@@ -96,7 +91,7 @@ impl Reader {
 }
 
 /// The part in the form for a server that accepts these media.
-pub(in crate::models) fn content_form<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> ContentForm<'a> {
+pub(crate) fn content_form<'a>(part: &'a Part, media: &BTreeSet<MediaKind>) -> ContentForm<'a> {
     match carried(part, media) {
         Ok(Some(carried)) => carried,
         Ok(None) => ContentForm::Text(as_text(part)),
@@ -165,7 +160,7 @@ fn file_name(part: &Part) -> Cow<'_, str> {
 }
 
 /// Any part as text, at least as a note that it exists.
-pub(in crate::models) fn as_text(part: &Part) -> Cow<'_, str> {
+pub(crate) fn as_text(part: &Part) -> Cow<'_, str> {
     part_text(part, None)
 }
 
@@ -176,13 +171,13 @@ fn part_text(part: &Part, why: Option<Unfit>) -> Cow<'_, str> {
 }
 
 /// The text of a result. There is no error flag, so the text marks an error.
-pub(in crate::models) fn marked(text: Cow<'_, str>, is_error: bool) -> Cow<'_, str> {
+pub(crate) fn marked(text: Cow<'_, str>, is_error: bool) -> Cow<'_, str> {
     let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
     if is_error && !says_so { Cow::Owned(format!("Error: {text}")) } else { text }
 }
 
 /// Joins texts; a single one is not copied.
-pub(in crate::models) fn joined<'a>(mut texts: Vec<Cow<'a, str>>, separator: &str) -> Cow<'a, str> {
+pub(crate) fn joined<'a>(mut texts: Vec<Cow<'a, str>>, separator: &str) -> Cow<'a, str> {
     match (texts.pop(), texts.is_empty()) {
         (None, _) => Cow::Borrowed(""),
         (Some(only), true) => only,
@@ -194,7 +189,7 @@ pub(in crate::models) fn joined<'a>(mut texts: Vec<Cow<'a, str>>, separator: &st
 }
 
 /// The name that the model wrote, or a valid one if servers would reject it and the whole conversation.
-pub(in crate::models) fn accepted_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn accepted_name(name: &str) -> Cow<'_, str> {
     if ToolName::parse(name).is_some() {
         return Cow::Borrowed(name);
     }
@@ -205,7 +200,7 @@ pub(in crate::models) fn accepted_name(name: &str) -> Cow<'_, str> {
 
 /// The output schema as a response format; `None` for a schema that is not an object. It binds the model only within
 /// the subset of strict formats; toolgate validates answers in any case.
-pub(in crate::models) fn answer_format(schema: &Value) -> Option<Value> {
+pub(crate) fn answer_format(schema: &Value) -> Option<Value> {
     let mut format = super::openai_schema::project(schema).ok()?;
     let strict = super::openai_schema::is_strict(&mut format, true);
     Some(json!({"name": "answer", "schema": format.schema, "strict": strict}))

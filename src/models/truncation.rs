@@ -1,7 +1,7 @@
 //! Truncated answers: the stop reasons for which an answer ended before its model was done. The last call of such an
 //! answer may be incomplete: missing arguments look like empty ones, and some tools run on empty arguments.
 
-use crate::core::chat::Stop;
+use toolgate_core::chat::Stop;
 
 /// Whether an answer with this stop reason was cut off.
 pub(super) fn is_cut(stop: Stop) -> bool {

@@ -3,10 +3,9 @@
 
 use async_trait::async_trait;
 use serde_json::json;
-
-use crate::core::chat::Reply;
-use crate::core::error::Failure;
-use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
+use toolgate_core::chat::Reply;
+use toolgate_core::error::Failure;
+use toolgate_ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 /// Fails every call with the same error.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toolgate_core::id::{KeyId, Principal, Tenant};
 
 use super::{Revoked, StoreError};
-use crate::core::id::{KeyId, Principal, Tenant};
 
 /// The SHA-256 of a key's secret. The secrets are 256 random bits, so nothing slower is needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,11 +4,11 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use toolgate_core::id::{AgentName, CallId, GrantId, Principal, RunId, SessionId, Tenant};
+use toolgate_core::run::{Channel, ToolGrant};
+use toolgate_core::tool::{Origin, ToolName};
 
 use super::StoreError;
-use crate::core::id::{AgentName, CallId, GrantId, Principal, RunId, SessionId, Tenant};
-use crate::core::run::{Channel, ToolGrant};
-use crate::core::tool::{Origin, ToolName};
 
 /// A grant (saved approval): later calls of a tool run without a question, as long as the tool's definition is
 /// unchanged.

@@ -5,10 +5,10 @@
 //! between leaves a blob without a name, never a name without a blob.
 
 use async_trait::async_trait;
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::id::RunId;
 
 use super::StoreError;
-use crate::core::blob::BlobHandle;
-use crate::core::id::RunId;
 
 /// The largest blob, in bytes: 64 MiB.
 pub const MAX_BLOB_BYTES: usize = 64 * 1024 * 1024;

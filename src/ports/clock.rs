@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-
-use crate::core::id::RunId;
-use crate::core::trace::TraceId;
+use toolgate_core::id::RunId;
+use toolgate_core::trace::TraceId;
 
 /// The time of day, and waiting.
 #[async_trait]

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-
-use crate::core::chat::Message;
-use crate::core::error::Failure;
-use crate::core::run::{Budget, Spec};
-use crate::core::tool::Toolset;
+use toolgate_core::chat::Message;
+use toolgate_core::error::Failure;
+use toolgate_core::run::{Budget, Spec};
+use toolgate_core::tool::Toolset;
 
 /// The system prompt and the messages of one model call.
 #[derive(Clone, Debug)]

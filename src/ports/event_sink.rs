@@ -1,10 +1,9 @@
 //! Event sinks: live streams, spans, logs. A sink never slows or harms a run (law 9).
 
 use jiff::Timestamp;
-
-use crate::core::id::RunId;
-use crate::core::lifecycle::Delta;
-use crate::core::run::JournalEntry;
+use toolgate_core::id::RunId;
+use toolgate_core::lifecycle::Delta;
+use toolgate_core::run::JournalEntry;
 
 /// An update for a sink.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,9 +8,9 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use toolgate_core::id::{RunId, Tenant};
 
 use super::StoreError;
-use crate::core::id::{RunId, Tenant};
 
 /// The largest stored body: 1 MiB.
 pub const MAX_REPLY_BYTES: usize = 1024 * 1024;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-
-use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::AnsweredElicitation;
-use crate::core::tool::{DeliveredReply, ElicitationRequest, ElicitationResponses, Progress, ServerTools, TaskHandle};
-use crate::core::trace::SpanContext;
+use toolgate_core::id::{CallId, RunId, ServerId};
+use toolgate_core::run::AnsweredElicitation;
+use toolgate_core::tool::{
+    DeliveredReply, ElicitationRequest, ElicitationResponses, Progress, ServerTools, TaskHandle,
+};
+use toolgate_core::trace::SpanContext;
 
 /// One `tools/call`.
 #[derive(Clone, Debug)]

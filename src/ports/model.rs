@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
-
-use crate::core::chat::{Message, Reply, Usage};
-use crate::core::error::Failure;
-use crate::core::lifecycle::Delta;
-use crate::core::run::ToolAccess;
-use crate::core::tool::{Tool, Toolset};
-use crate::core::trace::SpanContext;
+use toolgate_core::chat::{Message, Reply, Usage};
+use toolgate_core::error::Failure;
+use toolgate_core::lifecycle::Delta;
+use toolgate_core::run::ToolAccess;
+use toolgate_core::tool::{Tool, Toolset};
+use toolgate_core::trace::SpanContext;
 
 /// The identity of a model, for spans and listings.
 #[derive(Clone, Debug, PartialEq, Eq)]

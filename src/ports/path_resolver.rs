@@ -1,9 +1,8 @@
 //! Path resolver: resolves links, for policies about the paths that a tool may read and write.
 
 use async_trait::async_trait;
-
-use crate::core::id::ServerId;
-use crate::core::policy::Links;
+use toolgate_core::id::ServerId;
+use toolgate_core::policy::Links;
 
 /// Resolves the links of paths from a server's view.
 #[async_trait]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use toolgate_core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
+use toolgate_core::run::{JournalEntry, PendingCounts, Status};
 
 use super::{BlobStore, StoreError};
-use crate::core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
-use crate::core::run::{JournalEntry, PendingCounts, Status};
 
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]

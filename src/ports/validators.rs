@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-
-use crate::core::run::{Budget, OutputVerdict, Spec};
-use crate::core::tool::{Problem, Tool};
+use toolgate_core::run::{Budget, OutputVerdict, Spec};
+use toolgate_core::tool::{Problem, Tool};
 
 /// The result of checking arguments.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,10 +11,10 @@ use std::fmt;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
+use toolgate_core::id::{EndpointId, MessageId, RunId, Tenant};
+use toolgate_core::run::Status;
 
 use super::{RunRow, StoreError};
-use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
-use crate::core::run::Status;
 
 /// The kind of a webhook message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
+use toolgate_core::id::Tenant;
 
 use self::fair_queue::{FairQueue, Ticket};
-use crate::core::id::Tenant;
 
 /// The limits of a runner. The default is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

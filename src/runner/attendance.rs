@@ -1,8 +1,9 @@
 //! Attendance: a user who watches a run in this process and can answer elicitations at once.
 
+use toolgate_core::id::{CallId, RunId};
+use toolgate_driver::WakeSignal;
+
 use super::AgentRunner;
-use crate::core::id::{CallId, RunId};
-use crate::driver::WakeSignal;
 
 /// A user who attends a run that this process executes. Until the attendance is dropped, calls with an open elicitation
 /// stay open without a time limit.

@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Ending, Event, Run};
+use toolgate_driver::DriveError;
+use toolgate_ports::RunPosition;
+
 use super::resume_input::require_servers;
 use super::{AgentRunner, RunnerError};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::RunId;
-use crate::core::run::{Ending, Event, Run};
-use crate::driver::DriveError;
-use crate::ports::RunPosition;
 
 /// The blocked runs that were reported, each with the length of its journal.
 #[derive(Default)]

@@ -9,6 +9,17 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+use toolgate_core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
+use toolgate_core::policy::Links;
+use toolgate_core::run::{Budget, OutputVerdict, Spec, ToolGrant};
+use toolgate_core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools, Tool};
+use toolgate_core::trace::{SpanContext, TraceId};
+use toolgate_driver::{ElicitationHold, Ports, ServerResults, Store};
+use toolgate_ports::{
+    ApprovalCache, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantContext, GrantFilter, GuardedTool, Ids,
+    InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
+    ToolInputValidator,
+};
 
 use super::admission::Admission;
 use super::context::Transcript;
@@ -18,17 +29,6 @@ use super::run_servers::Injections;
 use super::system::{SystemClock, UuidIds};
 use super::watch::Broadcaster;
 use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};
-use crate::core::id::{AgentName, GrantId, ModelName, NodeId, RunId, ServerId};
-use crate::core::policy::Links;
-use crate::core::run::{Budget, OutputVerdict, Spec, ToolGrant};
-use crate::core::tool::{DeliveredReply, FailureKind, LeftOut, Outcome, Progress, ServerTools, Tool};
-use crate::core::trace::{SpanContext, TraceId};
-use crate::driver::{ElicitationHold, Ports, ServerResults, Store};
-use crate::ports::{
-    ApprovalCache, BlobStore, Clock, ContextBuilder, EventSink, Grant, GrantContext, GrantFilter, GuardedTool, Ids,
-    InputFindings, McpCall, McpServers, OutputValidator, PathResolver, Revoked, RunStore, StoreError,
-    ToolInputValidator,
-};
 
 /// How many stored results are read at a time.
 const READS_AT_ONCE: usize = 1;
@@ -55,7 +55,6 @@ pub struct Builder {
     pub(super) agents: Vec<Agent>,
     pub(super) sampler: Option<Sampler>,
     pub(super) capacity: Option<Capacity>,
-    #[cfg(feature = "envelope")]
     pub(super) envelopes: Option<Arc<super::envelope::EnvelopeKeys>>,
 }
 
@@ -166,7 +165,6 @@ impl Builder {
 
     /// The envelope keys, for callers that keep the state of their runs themselves; without them no run can be
     /// exported.
-    #[cfg(feature = "envelope")]
     #[must_use]
     pub fn envelope_keys(mut self, keys: super::envelope::EnvelopeKeys) -> Self {
         self.envelopes = Some(Arc::new(keys));
@@ -211,7 +209,6 @@ impl Builder {
             blocked: Arc::default(),
             admission: Arc::new(Admission::new(self.capacity.unwrap_or_default())),
             drain: Arc::new(Drain::default()),
-            #[cfg(feature = "envelope")]
             envelopes: self.envelopes,
             tasks: TaskTracker::new(),
         };

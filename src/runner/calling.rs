@@ -9,15 +9,15 @@ use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use toolgate_core::chat::{Message, Part, Reply, Role};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::ModelName;
+use toolgate_core::pattern::{NamePattern, Pattern};
+use toolgate_core::run::{CallVerdict, DecisionKind, Event, JournalEntry, OnDeny, Rejection, Spec};
+use toolgate_core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
+use toolgate_ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 use super::{Agent, AgentRunner, Execution, Request, RunnerError};
-use crate::core::chat::{Message, Part, Reply, Role};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::ModelName;
-use crate::core::pattern::{NamePattern, Pattern};
-use crate::core::run::{CallVerdict, DecisionKind, Event, JournalEntry, OnDeny, Rejection, Spec};
-use crate::core::tool::{Origin, Outcome, Problem, Tool, ToolCall, ToolFilter};
-use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 /// The model name of such runs. No configured model can have this name.
 const MODEL: &str = "toolgate/call";
@@ -224,7 +224,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::core::run::{Decision, Ending};
+    use toolgate_core::run::{Decision, Ending};
 
     fn journal(events: Vec<Event>) -> Vec<JournalEntry> {
         let record = |(seq, event)| JournalEntry { seq, at: Timestamp::UNIX_EPOCH, event };
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_call_that_has_its_end_has_it_however_the_run_ends() {
-        let done = Arc::new(Outcome::failed(crate::core::tool::FailureKind::Timeout, "too slow"));
+        let done = Arc::new(Outcome::failed(toolgate_core::tool::FailureKind::Timeout, "too slow"));
         assert_eq!(called(&journal(vec![sent(), completed(&done), cancelled()])), ToolCallState::Ended(done));
     }
 

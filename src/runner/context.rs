@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-
-use crate::core::chat::Message;
-use crate::core::error::Failure;
-use crate::core::run::{Budget, Spec};
-use crate::core::tool::Toolset;
-use crate::ports::{Context, ContextBuilder};
+use toolgate_core::chat::Message;
+use toolgate_core::error::Failure;
+use toolgate_core::run::{Budget, Spec};
+use toolgate_core::tool::Toolset;
+use toolgate_ports::{Context, ContextBuilder};
 
 /// Passes everything through unchanged, so that adapters can reuse earlier requests.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolgate_core::id::RunId;
+use toolgate_driver::{DriveError, Journal, Progress};
 
 use super::AgentRunner;
-use crate::core::id::RunId;
-use crate::driver::{DriveError, Journal, Progress};
 
 /// How long the remaining tasks may take to end after all runs are released.
 const LAST_TOUCHES: Duration = Duration::from_secs(5);

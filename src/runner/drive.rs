@@ -7,6 +7,12 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::id::{CallId, RunId, SessionId};
+use toolgate_core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
+use toolgate_core::trace::Trace;
+use toolgate_driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal};
+use toolgate_ports::{Claim, Update};
 use tracing::Instrument as _;
 
 use super::admission::Permit;
@@ -14,12 +20,6 @@ use super::registry::{ActiveRun, RunGuard, SharedResult};
 use super::resume_input::{ValidatedInput, gives, require_servers};
 use super::watch::Broadcaster;
 use super::{AgentRunner, Report, Request, RunnerError, Watch};
-use crate::core::blob::BlobHandle;
-use crate::core::id::{CallId, RunId, SessionId};
-use crate::core::run::{Event, Input, JournalEntry, Resume, Run, Started, Status, Step, Trigger};
-use crate::core::trace::Trace;
-use crate::driver::{Agent, DriveError, Driver, Journal, LoopState, Ports, Progress, WakeSignal};
-use crate::ports::{Claim, Update};
 
 /// How many orphaned runs are claimed together.
 const RECOVERED_AT_ONCE: usize = 64;

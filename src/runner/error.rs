@@ -1,14 +1,12 @@
 //! Errors of the runner.
 
 use jiff::Timestamp;
-
-use crate::core::error::ErrorCode;
-#[cfg(test)]
-use crate::core::id::CallId;
-use crate::core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
-use crate::core::run::{ResumeError, Status, WiderLimit};
-use crate::driver::DriveError;
-use crate::ports::StoreError;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::CallId;
+use toolgate_core::id::{AgentName, ModelName, NodeId, RunId, ServerId};
+use toolgate_core::run::{ResumeError, Status, WiderLimit};
+use toolgate_driver::DriveError;
+use toolgate_ports::StoreError;
 
 /// A request that the runner could not carry out. A *failed* run is not such an error: it has a [`super::Report`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -192,7 +190,6 @@ pub enum RunnerError {
     #[error(transparent)]
     Drive(#[from] DriveError),
     /// An error of making or accepting an envelope.
-    #[cfg(feature = "envelope")]
     #[error(transparent)]
     Envelope(#[from] super::envelope::EnvelopeError),
     /// The task that executed the run has disappeared.
@@ -240,7 +237,6 @@ impl RunnerError {
             Self::Drive(DriveError::Store(StoreError::Corrupt(_)) | DriveError::Corrupt { .. }) => {
                 ErrorCode::JournalCorrupt
             }
-            #[cfg(feature = "envelope")]
             Self::Envelope(error) => error.code(),
             Self::Lost(_) => ErrorCode::Internal,
         }
@@ -251,7 +247,6 @@ impl RunnerError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Refused(_) => false,
-            #[cfg(feature = "envelope")]
             Self::Envelope(error) => error.is_retryable(),
             Self::Incomplete(_)
             | Self::ModelTwice { .. }
@@ -312,9 +307,8 @@ fn names(names: &[AgentName]) -> String {
     if names.is_empty() { "none".into() } else { names.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ") }
 }
 
-/// An example of each error and of each rejection, for the tests of every API.
-#[cfg(test)]
-pub(crate) fn every_error() -> Vec<RunnerError> {
+/// An example of each error and of each rejection, for tests of an API that maps them.
+pub fn every_error() -> Vec<RunnerError> {
     let call = || CallId::from("call_1");
     let (run, agent, server) = (|| RunId::from("run_1"), || AgentName::from("desk"), || ServerId::from("shop"));
     let at = Timestamp::UNIX_EPOCH;
@@ -371,7 +365,6 @@ pub(crate) fn every_error() -> Vec<RunnerError> {
         RunnerError::Drive(DriveError::Owned("node_1".into())),
         RunnerError::Lost(run()),
     ]);
-    #[cfg(feature = "envelope")]
     errors.extend([
         RunnerError::Envelope(super::envelope::EnvelopeError::NotPending { run: run(), status: "running" }),
         RunnerError::Envelope(super::envelope::EnvelopeError::Spent { run: run() }),

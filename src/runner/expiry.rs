@@ -4,12 +4,12 @@
 //! this happen soon, so that the model is informed and the run continues.
 
 use jiff::Timestamp;
+use toolgate_core::id::{CallId, RunId};
+use toolgate_core::run::{Event, Input, JournalEntry, Resume, Run, Status};
+use toolgate_driver::DriveError;
+use toolgate_ports::RunFilter;
 
 use super::{AgentRunner, Execution, RunnerError};
-use crate::core::id::{CallId, RunId};
-use crate::core::run::{Event, Input, JournalEntry, Resume, Run, Status};
-use crate::driver::DriveError;
-use crate::ports::RunFilter;
 
 /// How many rows of the index are read at a time.
 const PAGE: usize = 500;

@@ -1,14 +1,14 @@
 //! Fork: a new run with the first events of another one. The other run does not change.
 
 use serde_json::{Map, Value};
+use toolgate_core::chat::Message;
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Event, Run, TighterLimits, Trigger};
+use toolgate_core::trace::Trace;
+use toolgate_driver::{DriveError, Journal};
 
 use super::resume_input::require_servers;
 use super::{AgentRunner, Execution, RunnerError};
-use crate::core::chat::Message;
-use crate::core::id::RunId;
-use crate::core::run::{Event, Run, TighterLimits, Trigger};
-use crate::core::trace::Trace;
-use crate::driver::{DriveError, Journal};
 
 /// The parameters of a fork. It inherits tenant and principal from the original run.
 #[derive(Clone, Debug, Default)]

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use toolgate_core::id::{AgentName, GrantId, Principal, SessionId, Tenant};
+use toolgate_core::run::{Budget, Channel};
+use toolgate_core::tool::{Arguments, Problem, Tool, summary, summary_of_any};
+use toolgate_driver::DriveError;
+use toolgate_ports::{Grant, GrantFilter, InputFindings, Revoked};
 
 use super::{AgentRunner, RunnerError};
-use crate::core::id::{AgentName, GrantId, Principal, SessionId, Tenant};
-use crate::core::run::{Budget, Channel};
-use crate::core::tool::{Arguments, Problem, Tool, summary, summary_of_any};
-use crate::driver::DriveError;
-use crate::ports::{Grant, GrantFilter, InputFindings, Revoked};
 
 /// A grant for future calls.
 #[derive(Clone, Debug)]

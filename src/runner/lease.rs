@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
+use toolgate_driver::Store;
 
 use super::registry::ActiveRuns;
-use crate::driver::Store;
 
 /// Tests use a lease of zero, but an interval of zero panics.
 const SHORTEST: Duration = Duration::from_millis(1);

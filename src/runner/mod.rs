@@ -12,7 +12,6 @@ mod completion;
 mod context;
 mod drain;
 mod drive;
-#[cfg(feature = "envelope")]
 pub mod envelope;
 mod error;
 mod expiry;
@@ -46,8 +45,7 @@ pub use context::Transcript;
 pub use drain::DrainTimes;
 pub use drive::Execution;
 pub use error::RunnerError;
-#[cfg(test)]
-pub(crate) use error::every_error;
+pub use error::every_error;
 pub use expiry::{ExpiredItems, ExpiredRun};
 pub use fork::Fork;
 pub use grants::NewGrant;
@@ -58,16 +56,17 @@ pub use system::{SystemClock, UuidIds};
 pub use tasks::{PollOutcome, TaskStatus};
 pub use watch::{RunSubscription, Watch, WatchEvent};
 
-pub use crate::core::run::{Answer, Resume};
-pub use crate::core::tool::result::ResultCheck;
-pub use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
+pub use toolgate_core::run::{Answer, Resume};
+pub use toolgate_core::tool::result::ResultCheck;
+pub use toolgate_driver::{Agent, ElicitationHold, Fallback, ServerResults};
 
-use crate::core::id::{AgentName, CallId, RunId};
-use crate::core::run::{Channel, Event, Input, JournalEntry, Run, Status};
-use crate::core::tool::{Pins, Toolset};
-use crate::core::trace::Trace;
-use crate::driver::{DriveError, Journal, Ports, Progress};
-use crate::ports::{BlobStore, EventSink, Ids, RunFilter, RunRow, StoreError};
+use toolgate_core::id::{AgentName, CallId, RunId};
+use toolgate_core::run::{Channel, Event, Input, JournalEntry, Run, Status};
+use toolgate_core::tool::{Pins, Toolset};
+use toolgate_core::trace::Trace;
+use toolgate_driver::{DriveError, Journal, Ports, Progress};
+use toolgate_ports::{BlobStore, EventSink, Ids, RunFilter, RunRow, StoreError};
+
 use blocked::BlockedRuns;
 use drain::Drain;
 use registry::ActiveRuns;
@@ -91,7 +90,6 @@ struct Inner {
     blocked: Arc<BlockedRuns>,
     admission: Arc<Admission>,
     drain: Arc<Drain>,
-    #[cfg(feature = "envelope")]
     envelopes: Option<Arc<envelope::EnvelopeKeys>>,
     tasks: TaskTracker,
 }
@@ -114,7 +112,7 @@ impl AgentRunner {
 
     /// Adds a message to a run. An active run receives it at its next turn; a pending run keeps it.
     pub async fn message(&self, run: &RunId, text: &str) -> Result<Report, RunnerError> {
-        let message = crate::core::chat::Message::user(text);
+        let message = toolgate_core::chat::Message::user(text);
         self.post(run, &Input::Message(message)).await
     }
 
@@ -124,7 +122,7 @@ impl AgentRunner {
     }
 
     /// The same, but only if the run is still at the version that the caller saw. Otherwise the request is
-    /// [rejected](crate::core::run::ResumeError::VersionConflict).
+    /// [rejected](toolgate_core::run::ResumeError::VersionConflict).
     pub async fn cancel_as_seen(
         &self,
         run: &RunId,
@@ -158,7 +156,7 @@ impl AgentRunner {
 
     /// A run, folded from its journal.
     pub async fn load(&self, run: &RunId) -> Result<Run, RunnerError> {
-        Ok(crate::driver::fold(run, &self.journal(run).await?)?)
+        Ok(toolgate_driver::fold(run, &self.journal(run).await?)?)
     }
 
     /// The journal of a run.

@@ -1,9 +1,10 @@
 //! Deletion of a run's content. Only ended runs can be deleted, because an unfinished run may be active.
 
+use toolgate_core::id::RunId;
+use toolgate_driver::DriveError;
+use toolgate_ports::{Purged, RunFilter, RunRow};
+
 use super::{AgentRunner, RunnerError};
-use crate::core::id::RunId;
-use crate::driver::DriveError;
-use crate::ports::{Purged, RunFilter, RunRow};
 
 impl AgentRunner {
     /// Permanently deletes the journal of an ended run and every blob that only this run used. The index row stays: it

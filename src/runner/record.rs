@@ -1,9 +1,10 @@
 //! Recording of input for a run without executing it.
 
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Input, Resume, Run};
+use toolgate_driver::{Journal, Progress};
+
 use super::{AgentRunner, Report, RunnerError};
-use crate::core::id::RunId;
-use crate::core::run::{Input, Resume, Run};
-use crate::driver::{Journal, Progress};
 
 impl AgentRunner {
     /// Records an input and leaves the execution to others: to the process that executes the run now, or to the

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use futures::future::Shared;
 use tokio::sync::{Notify, oneshot};
+use toolgate_core::id::RunId;
+use toolgate_driver::WakeSignal;
 
 use super::lease::keep_leases;
 use super::{Inner, Report, RunnerError};
-use crate::core::id::RunId;
-use crate::driver::WakeSignal;
 
 /// The end of an execution, shared by everyone who waits for it.
 pub(super) type SharedResult = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;

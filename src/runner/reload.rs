@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use toolgate_driver::Ports;
+
 use super::builder::named;
 use super::{AgentRunner, Builder, Inner, RunnerError};
-use crate::driver::Ports;
 
 impl AgentRunner {
     /// A runner with the agents, the result settings of servers and the elicitation hold of that builder. Ports that
@@ -44,7 +45,6 @@ impl AgentRunner {
             blocked: Arc::default(),
             admission: old.admission.clone(),
             drain: old.drain.clone(),
-            #[cfg(feature = "envelope")]
             envelopes: builder.envelopes.or_else(|| old.envelopes.clone()),
             tasks: old.tasks.clone(),
         };

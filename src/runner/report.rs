@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-
-use crate::core::chat::Message;
-use crate::core::error::Failure;
-use crate::core::id::{RunId, SessionId};
-use crate::core::run::{Budget, Output, PendingItem, Run, Status};
+use toolgate_core::chat::Message;
+use toolgate_core::error::Failure;
+use toolgate_core::id::{RunId, SessionId};
+use toolgate_core::run::{Budget, Output, PendingItem, Run, Status};
 
 /// The result that a caller receives. `pending` contains what source 002 calls messages, tool requests and tool
 /// interactions.

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolgate_core::chat::Message;
+use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId, Tenant};
+use toolgate_core::run::{Spec, TighterLimits};
+use toolgate_core::tool::{ExternalTool, ToolFilter};
+use toolgate_core::trace::Trace;
+use toolgate_driver::Ports;
+use toolgate_ports::McpServers;
 
 use super::run_servers::{RunServers, free_names};
 use super::{Agent, RunnerError};
-use crate::core::chat::Message;
-use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId, Tenant};
-use crate::core::run::{Spec, TighterLimits};
-use crate::core::tool::{ExternalTool, ToolFilter};
-use crate::core::trace::Trace;
-use crate::driver::Ports;
-use crate::ports::McpServers;
 
 /// A request for a new run.
 #[derive(Clone, Debug)]

@@ -1,13 +1,14 @@
 //! Validation of an input before it is recorded, and the blobs that are stored with it.
 
+use toolgate_core::id::{CallId, RunId, ServerId};
+use toolgate_core::run::{Answer, Call, Decision, ElicitationAnswer, Event, Input, Resume, ResumeError, Run, Spec};
+use toolgate_core::tool::result::{BlobWrite, bounded, bounded_message};
+use toolgate_core::tool::{Action, Arguments, Outcome, Problem, Question};
+use toolgate_driver::{Agent, DriveError, Journal};
+use toolgate_ports::{BlobError, InputFindings, StoreError};
+
 use super::run_servers::RunServers;
 use super::{AgentRunner, RunnerError};
-use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{Answer, Call, Decision, ElicitationAnswer, Event, Input, Resume, ResumeError, Run, Spec};
-use crate::core::tool::result::{BlobWrite, bounded, bounded_message};
-use crate::core::tool::{Action, Arguments, Outcome, Problem, Question};
-use crate::driver::{Agent, DriveError, Journal};
-use crate::ports::{BlobError, InputFindings, StoreError};
 
 /// The validated form of an input for one state of the journal. If the journal has grown, the input must be validated
 /// again: a result that matched one definition of a tool may not match another.

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{join, join_all};
+use toolgate_core::id::{RunId, ServerId};
+use toolgate_core::tool::{DeliveredReply, Progress, ServerTools};
+use toolgate_core::trace::SpanContext;
+use toolgate_driver::{Journal, Ports};
+use toolgate_ports::{McpCall, McpServers, McpTask};
 
 use super::{AgentRunner, RunnerError};
-use crate::core::id::{RunId, ServerId};
-use crate::core::tool::{DeliveredReply, Progress, ServerTools};
-use crate::core::trace::SpanContext;
-use crate::driver::{Journal, Ports};
-use crate::ports::{McpCall, McpServers, McpTask};
 
 /// Servers in addition to the configured ones, by their ids in the run.
 #[derive(Clone, Default)]

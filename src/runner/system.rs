@@ -5,11 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use toolgate_core::id::RunId;
+use toolgate_core::trace::TraceId;
+use toolgate_ports::{Clock, Ids};
 use uuid::Uuid;
-
-use crate::core::id::RunId;
-use crate::core::trace::TraceId;
-use crate::ports::{Clock, Ids};
 
 /// The clock of the system.
 #[derive(Clone, Copy, Debug, Default)]

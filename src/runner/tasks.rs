@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use toolgate_core::id::{CallId, RunId};
+use toolgate_core::run::{Event, Input, OpenTask, Resume};
+use toolgate_core::tool::{CallReply, DeliveredReply, Origin, TaskHandle};
+use toolgate_driver::{DriveError, Journal, WakeSignal};
+use toolgate_ports::{McpServers, McpTask, TaskAction};
 
 use super::{AgentRunner, Execution, Report, RunnerError};
-use crate::core::id::{CallId, RunId};
-use crate::core::run::{Event, Input, OpenTask, Resume};
-use crate::core::tool::{CallReply, DeliveredReply, Origin, TaskHandle};
-use crate::driver::{DriveError, Journal, WakeSignal};
-use crate::ports::{McpServers, McpTask, TaskAction};
 
 /// The poll interval for servers that request none.
 const POLL: Duration = Duration::from_secs(2);

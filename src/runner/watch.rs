@@ -9,14 +9,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use toolgate_core::id::{NodeId, RunId};
+use toolgate_core::run::JournalEntry;
+use toolgate_driver::DriveError;
+use toolgate_ports::{EventSink, RunFilter, RunRow, RunStore, Update};
 
 use self::poller::Poller;
 use super::registry::ActiveRuns;
 use super::{AgentRunner, Inner, RunnerError};
-use crate::core::id::{NodeId, RunId};
-use crate::core::run::JournalEntry;
-use crate::driver::DriveError;
-use crate::ports::{EventSink, RunFilter, RunRow, RunStore, Update};
 
 /// How far a watcher may fall behind before it misses updates. A watcher that keeps up allocates none of it.
 const CAPACITY: usize = 1024;

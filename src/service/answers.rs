@@ -4,15 +4,15 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::id::CallId;
+use toolgate_core::run::{
+    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
+};
+use toolgate_core::tool::{Arguments, Choice, ElicitationResponses};
 use utoipa::ToSchema;
 
 use super::error::ServiceError;
 use super::field_pointers::FieldPointers;
-use crate::core::id::CallId;
-use crate::core::run::{
-    Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
-};
-use crate::core::tool::{Arguments, Choice, ElicitationResponses};
 
 /// How many entries each list of a resume may have.
 const MOST_GIVEN: usize = 1000;

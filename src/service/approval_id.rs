@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::core::id::RunId;
+use toolgate_core::id::RunId;
 
 const PREFIX: &str = "appr_";
 

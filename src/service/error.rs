@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::run::ResumeError;
+use toolgate_ports::StoreError;
+use toolgate_runner::RunnerError;
 use utoipa::ToSchema;
-
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::run::ResumeError;
-use crate::ports::StoreError;
-use crate::runner::RunnerError;
 
 /// The reason for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -143,7 +142,6 @@ impl ServiceError {
             | RunnerError::Released(_)
             | RunnerError::Drive(_)
             | RunnerError::Lost(_) => Self::new(code, detail),
-            #[cfg(feature = "envelope")]
             RunnerError::Envelope(_) => Self::new(code, detail),
         };
         failed.retryable = is_retryable;
@@ -202,7 +200,7 @@ impl From<Failure> for ServiceError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::every_error;
+    use toolgate_runner::every_error;
 
     #[test]
     fn store_errors_appear_only_in_the_log() {

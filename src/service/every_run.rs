@@ -1,7 +1,7 @@
 //! Every run that a filter selects, read from the index page by page.
 
-use crate::ports::{RunFilter, RunRow};
-use crate::runner::{AgentRunner, RunnerError};
+use toolgate_ports::{RunFilter, RunRow};
+use toolgate_runner::{AgentRunner, RunnerError};
 
 /// How many rows of the index are read at a time.
 const PAGE: usize = 500;

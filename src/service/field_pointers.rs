@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::id::CallId;
-use crate::core::run::ResumeError;
+use toolgate_core::id::CallId;
+use toolgate_core::run::ResumeError;
 
 /// The places of a body that refer to each call, as JSON Pointers.
 #[derive(Debug, Default)]

@@ -1,11 +1,12 @@
 //! Grants of one tenant.
 
+use toolgate_core::id::GrantId;
+use toolgate_ports::{Grant, GrantFilter};
+use toolgate_runner::{NewGrant, RunnerError};
+
 use super::authorize::Caller;
 use super::error::ServiceError;
 use super::runs::TenantRunner;
-use crate::core::id::GrantId;
-use crate::ports::{Grant, GrantFilter};
-use crate::runner::{NewGrant, RunnerError};
 
 impl TenantRunner {
     /// Grants of the tenant, newest first.

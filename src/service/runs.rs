@@ -5,34 +5,34 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::OnceCell;
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{AgentName, RunId};
+use toolgate_core::run::{Channel, Input, JournalEntry, Resume, Run, Started};
+use toolgate_core::trace::Trace;
+use toolgate_ports::{Blob, RunFilter, RunRow};
+use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscription, RunnerError};
 
 use super::authorize::Caller;
 use super::error::ServiceError;
-use crate::core::blob::BlobHandle;
-use crate::core::error::ErrorCode;
-use crate::core::id::{AgentName, RunId};
-use crate::core::run::{Channel, Input, JournalEntry, Resume, Run, Started};
-use crate::core::trace::Trace;
-use crate::ports::{Blob, RunFilter, RunRow};
-use crate::runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscription, RunnerError};
 
 /// A runner that is limited to the runs of one tenant.
 pub struct TenantRunner {
-    pub(in crate::service) runner: AgentRunner,
-    pub(in crate::service) caller: Caller,
+    pub(crate) runner: AgentRunner,
+    pub(crate) caller: Caller,
     /// Where the caller's decisions are made, for the journal.
-    pub(in crate::service) via: Channel,
+    pub(crate) via: Channel,
     /// Whether the caller who started a run may not approve its calls.
-    pub(in crate::service) four_eyes: bool,
+    pub(crate) four_eyes: bool,
 }
 
 /// A run of the caller's tenant: to hold one means that the caller may find it.
 #[derive(Clone)]
 pub struct TenantRun {
-    pub(in crate::service) runner: AgentRunner,
-    pub(in crate::service) caller: Caller,
-    pub(in crate::service) via: Channel,
-    pub(in crate::service) four_eyes: bool,
+    pub(crate) runner: AgentRunner,
+    pub(crate) caller: Caller,
+    pub(crate) via: Channel,
+    pub(crate) four_eyes: bool,
     /// The parameters that the run was started with, once they were read: they never change.
     started: OnceCell<Arc<Started>>,
     /// The run's index row at the time of the lookup.
@@ -52,7 +52,7 @@ impl TenantRunner {
     }
 
     /// The request for the tenant, in the name of the caller.
-    pub(in crate::service) fn theirs(&self, request: Request) -> Result<Request, ServiceError> {
+    pub(crate) fn theirs(&self, request: Request) -> Result<Request, ServiceError> {
         if let (Some(own), Some(other)) = (&self.caller.principal, &request.principal)
             && own != other
         {
@@ -120,7 +120,7 @@ impl TenantRunner {
         self.runner.now()
     }
 
-    pub(in crate::service) fn found(&self, row: RunRow) -> TenantRun {
+    pub(crate) fn found(&self, row: RunRow) -> TenantRun {
         TenantRun {
             runner: self.runner.clone(),
             caller: self.caller.clone(),
@@ -139,7 +139,7 @@ impl TenantRun {
     }
 
     /// The parameters that the run was started with.
-    pub(in crate::service) async fn started(&self) -> Result<&Started, ServiceError> {
+    pub(crate) async fn started(&self) -> Result<&Started, ServiceError> {
         let started = self.started.get_or_try_init(|| async { Ok(self.load().await?.started().clone()) });
         started.await.map(Arc::as_ref)
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
+use toolgate_core::run::Channel;
+use toolgate_runner::AgentRunner;
 
 use super::authorize::Caller;
 use super::runs::TenantRunner;
 use super::webhooks::WebhookConfig;
-use crate::core::run::Channel;
-use crate::runner::AgentRunner;
 
 /// The service over a runner. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl Service {
     }
 
     /// The webhook delivery, if there is one.
-    pub(in crate::service) fn webhook_config(&self) -> Option<&WebhookConfig> {
+    pub(crate) fn webhook_config(&self) -> Option<&WebhookConfig> {
         self.webhooks.as_ref()
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolgate_core::id::{AgentName, RunId};
+use toolgate_core::policy::Subject;
+use toolgate_core::run::Run;
+use toolgate_core::tool::{Tool, Toolset};
+use toolgate_runner::{Agent, Execution, Request, ToolCallState, called};
 
 use super::error::ServiceError;
 use super::runs::TenantRunner;
-use crate::core::id::{AgentName, RunId};
-use crate::core::policy::Subject;
-use crate::core::run::Run;
-use crate::core::tool::{Tool, Toolset};
-use crate::runner::{Agent, Execution, Request, ToolCallState, called};
 
 impl TenantRunner {
     /// The agents, by name.

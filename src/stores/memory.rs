@@ -14,17 +14,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::time::Instant;
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::id::{GrantId, NodeId, RunId, Tenant};
+use toolgate_core::run::{JournalEntry, PendingCounts, Status, ToolGrant};
+use toolgate_ports::{
+    AccessKey, Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext,
+    GrantFilter, GuardedTool, KeyHash, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
+};
 
 use self::idempotency::{RequestKey, StoredRequest};
 use self::run_index::RunIndex;
 use super::wellformed;
-use crate::core::blob::BlobHandle;
-use crate::core::id::{GrantId, NodeId, RunId, Tenant};
-use crate::core::run::{JournalEntry, PendingCounts, Status, ToolGrant};
-use crate::ports::{
-    AccessKey, Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext,
-    GrantFilter, GuardedTool, KeyHash, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
-};
 
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
 #[derive(Debug, Default)]

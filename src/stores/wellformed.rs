@@ -3,7 +3,7 @@
 //! A violation is a bug in the caller. Every store rejects it, so that no journal can be written that `load` would
 //! refuse to read.
 
-use crate::ports::{Append, StoreError};
+use toolgate_ports::{Append, StoreError};
 
 /// Rejects an append that would leave a gap in the journal, or an index row that contradicts the journal.
 pub(super) fn check(append: &Append) -> Result<(), StoreError> {

@@ -11,10 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use jiff::Timestamp;
-
-use crate::core::id::RunId;
-use crate::core::run::JournalEntry;
-use crate::ports::{EventSink, Update};
+use toolgate_core::id::RunId;
+use toolgate_core::run::JournalEntry;
+use toolgate_ports::{EventSink, Update};
 
 /// The most facts that may wait. A fact is small: its large parts are shared with the run. When thousands of runs end
 /// together, each sends a hundred facts before the first of them is projected.
@@ -116,7 +115,7 @@ fn pass_on(sink: &dyn EventSink, told: &Receiver<Observation>, waiting: &AtomicU
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::run::Event;
+    use toolgate_core::run::Event;
 
     /// Accepts each fact only when the gate opens, and keeps their positions.
     struct GatedSink {

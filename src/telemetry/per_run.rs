@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::core::id::RunId;
+use toolgate_core::id::RunId;
 
 /// Folds by run.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Answer parser: reads the JSON of a final answer.
 
 use serde_json::Value;
+use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
 
 use super::problems::shortened;
-use crate::core::json::{MAX_DEPTH, is_deeper_than};
 
 /// The JSON of an answer. A code fence around the whole answer is removed, because models add it by habit. JSON within
 /// prose is rejected: to extract it would be a guess.

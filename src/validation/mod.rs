@@ -15,11 +15,11 @@ mod weight;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use toolgate_core::json;
+use toolgate_core::run::{Budget, OutputVerdict, Spec};
+use toolgate_core::tool::{Problem, Tool};
+use toolgate_ports::{InputFindings, OutputValidator, ToolInputValidator};
 
-use crate::core::json;
-use crate::core::run::{Budget, OutputVerdict, Spec};
-use crate::core::tool::{Problem, Tool};
-use crate::ports::{InputFindings, OutputValidator, ToolInputValidator};
 use cache::Cache;
 pub use schema::SchemaError;
 

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError, Validator};
 use serde_json::Value;
-
-use crate::core::tool::{Problem, secret_names, without_secrets};
+use toolgate_core::tool::{Problem, secret_names, without_secrets};
 
 const MAX_PROBLEMS: usize = 10;
 const MAX_RECEIVED_BYTES: usize = 200;

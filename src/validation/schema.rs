@@ -4,10 +4,10 @@ use std::io;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
+use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
 
 use super::problems::shortened;
 use super::weight;
-use crate::core::json::{MAX_DEPTH, is_deeper_than};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_WEIGHT: u64 = 200_000;

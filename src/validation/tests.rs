@@ -2,12 +2,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use toolgate_core::policy::Verdict;
+use toolgate_core::run::{Budget, OutputVerdict, Spec};
+use toolgate_core::tool::{Annotations, Origin, Problem, Tool, external_name};
+use toolgate_ports::{InputFindings, OutputValidator, ToolInputValidator};
 
 use super::SchemaValidator;
-use crate::core::policy::Verdict;
-use crate::core::run::{Budget, OutputVerdict, Spec};
-use crate::core::tool::{Annotations, Origin, Problem, Tool, external_name};
-use crate::ports::{InputFindings, OutputValidator, ToolInputValidator};
 
 fn tool(schema: Value) -> Tool {
     Tool {

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolgate_core::id::{AgentName, ModelName, ServerId};
+use toolgate_core::policy::Policy;
+use toolgate_core::run::{Candidate, DEFAULT_COOLDOWN_S, Limits};
+use toolgate_core::tool::{AskHuman, ToolFilter};
 
 use super::generative::{self, is_generative};
 use super::policies;
-use crate::config::error::Fault;
-use crate::config::resolver::{Kind, Resolver};
-use crate::config::settings::{AgentSettings, ModelSettings, ServerSettings};
-use crate::config::spanned::{Located, Location, Text};
-use crate::config::written::{Agent, AskHumanChoice, Fallback, Limits as WrittenLimits, Tools};
-use crate::config::{external, markdown, yaml};
-use crate::core::id::{AgentName, ModelName, ServerId};
-use crate::core::policy::Policy;
-use crate::core::run::{Candidate, DEFAULT_COOLDOWN_S, Limits};
-use crate::core::tool::{AskHuman, ToolFilter};
+use crate::error::Fault;
+use crate::resolver::{Kind, Resolver};
+use crate::settings::{AgentSettings, ModelSettings, ServerSettings};
+use crate::spanned::{Located, Location, Text};
+use crate::written::{Agent, AskHumanChoice, Fallback, Limits as WrittenLimits, Tools};
+use crate::{external, markdown, yaml};
 
 /// The names that agents may refer to.
 struct KnownNames<'a> {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
-use crate::config::access::{AuthSettings, ClientProof, ClientSettings};
-use crate::config::error::Fault;
-use crate::config::resolver::Resolver;
-use crate::config::spanned::{Located, Text};
-use crate::config::written::{Auth, ClientCredentials, OAuth};
+use crate::access::{AuthSettings, ClientProof, ClientSettings};
+use crate::error::Fault;
+use crate::resolver::Resolver;
+use crate::spanned::{Located, Text};
+use crate::written::{Auth, ClientCredentials, OAuth};
 
 const AUTHORIZATION: &str = "Authorization";
 

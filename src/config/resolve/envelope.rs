@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use secrecy::SecretString;
 
-use crate::config::error::Fault;
-use crate::config::resolver::Resolver;
-use crate::config::settings::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial};
-use crate::config::spanned::{Located, Text};
-use crate::config::written::{Envelope, EnvelopeKey};
+use crate::error::Fault;
+use crate::resolver::Resolver;
+use crate::settings::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial};
+use crate::spanned::{Located, Text};
+use crate::written::{Envelope, EnvelopeKey};
 
 const TTL_SECONDS: u64 = 24 * 60 * 60;
 

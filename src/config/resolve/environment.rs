@@ -1,8 +1,8 @@
 //! The model from the environment, so that a first run needs no configuration.
 
 use super::model_defaults::{default_url, plain};
-use crate::config::expand::Env;
-use crate::config::settings::{Api, HttpModelSettings, KeySettings};
+use crate::expand::Env;
+use crate::settings::{Api, HttpModelSettings, KeySettings};
 
 /// The default models when only a key is set: small models that call tools well.
 const OPENAI_MODEL: &str = "gpt-5-mini";

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::config::error::Fault;
-use crate::config::gateway::{
+use crate::error::Fault;
+use crate::gateway::{
     GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, WebhookEgressSettings, WebhookSettings,
 };
-use crate::config::resolver::Resolver;
-use crate::config::spanned::{Located, Text};
-use crate::config::written::{self, Gateway, Oidc, Webhook};
+use crate::resolver::Resolver;
+use crate::spanned::{Located, Text};
+use crate::written::{self, Gateway, Oidc, Webhook};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
 const REQUESTS_PER_MINUTE: u32 = 60_000;

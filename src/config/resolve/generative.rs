@@ -1,12 +1,13 @@
 //! Validation of agents with image models. Such a model takes a prompt and nothing else, so any other setting of the
 //! agent would have no effect and is rejected.
 
-use crate::config::error::Fault;
-use crate::config::resolver::Resolver;
-use crate::config::settings::{Api, ModelSettings};
-use crate::config::spanned::{Located, Location, Text};
-use crate::config::written::Agent;
-use crate::core::id::AgentName;
+use toolgate_core::id::AgentName;
+
+use crate::error::Fault;
+use crate::resolver::Resolver;
+use crate::settings::{Api, ModelSettings};
+use crate::spanned::{Located, Location, Text};
+use crate::written::Agent;
 
 /// Whether a model generates images instead of conversation.
 pub(super) fn is_generative(model: &ModelSettings) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Map;
 
-use crate::config::settings::{Api, HttpModelSettings, KeySettings, ProxySettings, TraceContext};
+use crate::settings::{Api, HttpModelSettings, KeySettings, ProxySettings, TraceContext};
 
 pub(super) const CONNECT_SECONDS: u64 = 10;
 pub(super) const FIRST_TOKEN_SECONDS: u64 = 120;

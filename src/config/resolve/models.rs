@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use toolgate_core::id::ModelName;
 
 use super::environment;
 use super::model_defaults::{CONNECT_SECONDS, FIRST_TOKEN_SECONDS, IDLE_SECONDS, TOTAL_SECONDS, default_url, plain};
-use crate::config::error::Fault;
-use crate::config::resolver::{Kind, Resolver};
-use crate::config::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, TraceContext};
-use crate::config::spanned::{Located, Text};
-use crate::config::written::{HttpModel, Model};
-use crate::core::id::ModelName;
+use crate::error::Fault;
+use crate::resolver::{Kind, Resolver};
+use crate::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, TraceContext};
+use crate::spanned::{Located, Text};
+use crate::written::{HttpModel, Model};
 
 type ModelEntries = BTreeMap<String, Located<Model>>;
 

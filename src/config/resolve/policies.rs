@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::error::Fault;
-use crate::config::policy;
-use crate::config::resolver::{Kind, Resolver};
-use crate::config::spanned::{Located, Location};
-use crate::config::written::PolicyChoice;
-use crate::core::id::AgentName;
-use crate::core::policy::Policy;
+use toolgate_core::id::AgentName;
+use toolgate_core::policy::Policy;
+
+use crate::error::Fault;
+use crate::policy;
+use crate::resolver::{Kind, Resolver};
+use crate::spanned::{Located, Location};
+use crate::written::PolicyChoice;
 
 /// Every policy that has a name.
 pub(super) fn resolve(

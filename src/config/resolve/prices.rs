@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::error::Fault;
-use crate::config::resolver::Resolver;
-use crate::config::settings::ModelSettings;
-use crate::config::spanned::Located;
-use crate::config::suggest;
-use crate::config::written::Price as Written;
-use crate::core::chat::{Price, Rates};
-use crate::core::id::ModelName;
+use toolgate_core::chat::{Price, Rates};
+use toolgate_core::id::ModelName;
+
+use crate::error::Fault;
+use crate::resolver::Resolver;
+use crate::settings::ModelSettings;
+use crate::spanned::Located;
+use crate::suggest;
+use crate::written::Price as Written;
 
 /// The configured prices, by model name.
 pub(super) fn resolve(

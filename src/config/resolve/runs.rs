@@ -1,9 +1,9 @@
 //! Resolves the limits of concurrent and queued runs.
 
-use crate::config::gateway::RunsSettings;
-use crate::config::resolver::Resolver;
-use crate::config::spanned::Located;
-use crate::config::written::Runs;
+use crate::gateway::RunsSettings;
+use crate::resolver::Resolver;
+use crate::spanned::Located;
+use crate::written::Runs;
 
 const MAX_ACTIVE: usize = 256;
 const MAX_QUEUED: usize = 10_000;

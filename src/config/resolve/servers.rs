@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use toolgate_core::id::ServerId;
+use toolgate_core::tool::result::ResultCheck;
+
 use super::auth;
-use crate::config::error::Fault;
-use crate::config::resolver::Resolver;
-use crate::config::settings::{
-    McpProtocolVersion, McpStart, RecheckTools, ServerSettings, TraceContext, TransportSettings,
-};
-use crate::config::spanned::{Located, Text};
-use crate::config::written::{Http, Server, Stdio};
-use crate::core::id::ServerId;
-use crate::core::tool::result::ResultCheck;
+use crate::error::Fault;
+use crate::resolver::Resolver;
+use crate::settings::{McpProtocolVersion, McpStart, RecheckTools, ServerSettings, TraceContext, TransportSettings};
+use crate::spanned::{Located, Text};
+use crate::written::{Http, Server, Stdio};
 
 const START_SECONDS: u64 = 60;
 const CALL_SECONDS: u64 = 60;
@@ -72,7 +71,7 @@ fn settings(placed: &Located<Server>, scope: &mut Resolver<'_>) -> Option<Server
 }
 
 /// A stdio server. A relative command is relative to the configuration's folder.
-pub(in crate::config) fn transport_of_stdio(written: &Stdio, scope: &mut Resolver<'_>) -> TransportSettings {
+pub(crate) fn transport_of_stdio(written: &Stdio, scope: &mut Resolver<'_>) -> TransportSettings {
     TransportSettings::Stdio {
         command: command(&written.command, scope),
         args: written.args.iter().flatten().map(|arg| scope.text(arg)).collect(),
@@ -91,7 +90,7 @@ fn command(written: &Text, scope: &mut Resolver<'_>) -> String {
 }
 
 /// An HTTP server.
-pub(in crate::config) fn http_transport(written: &Http, scope: &mut Resolver<'_>) -> TransportSettings {
+pub(crate) fn http_transport(written: &Http, scope: &mut Resolver<'_>) -> TransportSettings {
     let url = scope.url(&written.url);
     let mut headers = scope.secrets(written.headers.as_ref());
     let auth = auth::resolve(written.auth.as_ref(), &mut headers, scope);

@@ -7,98 +7,98 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use toolgate_core::run::{InDoubt, OnDeny};
+use toolgate_core::tool::TierMode;
 
 use super::policy::PolicyChoice;
-use crate::config::spanned::{Located, Text};
-use crate::core::run::{InDoubt, OnDeny};
-use crate::core::tool::TierMode;
+use crate::spanned::{Located, Text};
 
 /// An agent: written here, or in a Markdown file whose front matter has the same keys and whose text contains the
 /// instructions.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::config) struct Agent {
+pub(crate) struct Agent {
     /// The Markdown file. An entry with a file has no other key.
-    pub(in crate::config) file: Option<Text>,
+    pub(crate) file: Option<Text>,
     /// The model. Default: the only configured model.
-    pub(in crate::config) model: Option<Text>,
+    pub(crate) model: Option<Text>,
     /// The fallback models for when it fails, in order. Default: none.
-    pub(in crate::config) fallback: Option<Vec<Located<Fallback>>>,
+    pub(crate) fallback: Option<Vec<Located<Fallback>>>,
     /// Seconds for which a failed model is skipped while another one is available. Default: 60.
-    pub(in crate::config) cooldown_s: Option<u64>,
+    pub(crate) cooldown_s: Option<u64>,
     /// The system prompt. Variables are not expanded.
-    pub(in crate::config) instructions: Option<Text>,
+    pub(crate) instructions: Option<Text>,
     /// The MCP servers whose tools it may use. Default: none.
-    pub(in crate::config) servers: Option<Vec<Text>>,
+    pub(crate) servers: Option<Vec<Text>>,
     /// Filter for the tools, by the names that the model sees.
-    pub(in crate::config) tools: Option<Tools>,
+    pub(crate) tools: Option<Tools>,
     /// Priorities by tool name pattern; the first pattern that matches applies. Default: 0.
-    pub(in crate::config) priorities: Option<Priorities>,
+    pub(crate) priorities: Option<Priorities>,
     /// How calls below the highest priority of a reply are handled. Default: `defer`.
     #[schemars(schema_with = "tier_words")]
-    pub(in crate::config) tiers: Option<TierMode>,
+    pub(crate) tiers: Option<TierMode>,
     /// The approval policy: its name, the path of a policy file, or the policy itself. Default: `default`.
-    pub(in crate::config) policy: Option<Located<PolicyChoice>>,
+    pub(crate) policy: Option<Located<PolicyChoice>>,
     /// Whether the model may ask the user, with the tool `ask_human`; `{ deadline_s }` limits the time for an answer.
     /// Default: false.
-    pub(in crate::config) ask_human: Option<Located<AskHumanChoice>>,
+    pub(crate) ask_human: Option<Located<AskHumanChoice>>,
     /// The effect of a denied call: `project` the model, or `fail` the run. Default: `project`.
     #[schemars(schema_with = "deny_words")]
-    pub(in crate::config) on_deny: Option<OnDeny>,
+    pub(crate) on_deny: Option<OnDeny>,
     /// How a call with an unknown outcome is handled: `project` the model, or `ask` the user. Default: `project`.
     #[schemars(schema_with = "doubt_words")]
-    pub(in crate::config) in_doubt: Option<InDoubt>,
+    pub(crate) in_doubt: Option<InDoubt>,
     /// JSON Schema of the final answer, or the path of a file with it.
-    pub(in crate::config) output_schema: Option<Located<Value>>,
+    pub(crate) output_schema: Option<Located<Value>>,
     /// Tools that the calling application runs: `name`, `description`, `input_schema`, `result_schema`, `priority`,
     /// `deadline_s`.
-    pub(in crate::config) external_tools: Option<Vec<Located<Value>>>,
+    pub(crate) external_tools: Option<Vec<Located<Value>>>,
     /// The limits of a run.
-    pub(in crate::config) limits: Option<Limits>,
+    pub(crate) limits: Option<Limits>,
 }
 
 /// Allow and deny lists of tool names with wildcards.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::config) struct Tools {
+pub(crate) struct Tools {
     /// Names of allowed tools; empty means all.
-    pub(in crate::config) allow: Vec<Text>,
+    pub(crate) allow: Vec<Text>,
     /// Names of denied tools; takes precedence over `allow`.
-    pub(in crate::config) deny: Vec<Text>,
+    pub(crate) deny: Vec<Text>,
 }
 
 /// The limits of a run.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::config) struct Limits {
+pub(crate) struct Limits {
     /// Turns with tools, and rejected answers; after that the model must answer with what it has. Default: 30.
-    pub(in crate::config) max_tool_interactions: Option<u32>,
+    pub(crate) max_tool_interactions: Option<u32>,
     /// Model turns; after that the run ends. Default: 50.
     #[schemars(range(min = 1))]
-    pub(in crate::config) max_iterations: Option<Located<u32>>,
+    pub(crate) max_iterations: Option<Located<u32>>,
     /// MCP calls. Default: no limit.
-    pub(in crate::config) max_mcp_calls: Option<u32>,
+    pub(crate) max_mcp_calls: Option<u32>,
     /// Input and output tokens. Default: no limit.
-    pub(in crate::config) max_tokens: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
     /// US dollars. Default: no limit.
-    pub(in crate::config) max_cost_usd: Option<f64>,
+    pub(crate) max_cost_usd: Option<f64>,
     /// Seconds since the start, including time spent waiting. Default: no limit.
-    pub(in crate::config) deadline_s: Option<u64>,
+    pub(crate) deadline_s: Option<u64>,
     /// Consecutive turns that contain only unusable calls or rejected answers. Default: 3.
-    pub(in crate::config) max_corrections: Option<u32>,
+    pub(crate) max_corrections: Option<u32>,
     /// Attempts at one model call, including the first. Default: 3.
     #[schemars(range(min = 1))]
-    pub(in crate::config) max_attempts: Option<Located<u32>>,
+    pub(crate) max_attempts: Option<Located<u32>>,
     /// Bytes of text that one tool result adds to the conversation; the rest is stored and can be read in pieces.
     /// Default: 65536.
     #[schemars(range(min = 2048))]
-    pub(in crate::config) max_result_bytes: Option<Located<u64>>,
+    pub(crate) max_result_bytes: Option<Located<u64>>,
 }
 
 /// A fallback model, for when the models before it fail.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-pub(in crate::config) enum Fallback {
+pub(crate) enum Fallback {
     /// Its name.
     Name(String),
     /// Its name, and the number of attempts.
@@ -108,12 +108,12 @@ pub(in crate::config) enum Fallback {
 /// A fallback model, for when the models before it fail.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct FallbackEntry {
+pub(crate) struct FallbackEntry {
     /// The model.
-    pub(in crate::config) model: Text,
+    pub(crate) model: Text,
     /// Attempts in one turn, including the first. Default: `max_attempts`.
     #[schemars(range(min = 1))]
-    pub(in crate::config) attempts: Option<Located<u32>>,
+    pub(crate) attempts: Option<Located<u32>>,
 }
 
 /// Implemented by hand, because values buffered for serde's `untagged` lose their location in the file.
@@ -142,7 +142,7 @@ impl<'de> Deserialize<'de> for Fallback {
 /// Whether the model may ask the user, and how long an answer may take.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-pub(in crate::config) enum AskHumanChoice {
+pub(crate) enum AskHumanChoice {
     /// Yes or no.
     Whether(bool),
     /// Yes, with a time limit.
@@ -152,10 +152,10 @@ pub(in crate::config) enum AskHumanChoice {
 /// How long an answer may take.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct AskHumanWithin {
+pub(crate) struct AskHumanWithin {
     /// Seconds; after that the model is informed that there is no answer. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
-    pub(in crate::config) deadline_s: Option<Located<u64>>,
+    pub(crate) deadline_s: Option<Located<u64>>,
 }
 
 /// Implemented by hand, because values buffered for serde's `untagged` lose their location in the file.
@@ -183,7 +183,7 @@ impl<'de> Deserialize<'de> for AskHumanChoice {
 
 /// Patterns with numbers, in the order written.
 #[derive(Default)]
-pub(in crate::config) struct Priorities(pub(in crate::config) Vec<(String, Located<i32>)>);
+pub(crate) struct Priorities(pub(crate) Vec<(String, Located<i32>)>);
 
 impl<'de> Deserialize<'de> for Priorities {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

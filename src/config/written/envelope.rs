@@ -4,35 +4,35 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::seconds;
-use crate::config::spanned::{Located, Text};
+use crate::spanned::{Located, Text};
 
 /// Signed envelopes, for callers that keep the state of their runs themselves.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct Envelope {
+pub(crate) struct Envelope {
     /// The accepted keys. To rotate: add the new key everywhere, sign with it, and remove the old key when its last
     /// envelope has expired.
-    pub(in crate::config) keys: Vec<Located<EnvelopeKey>>,
+    pub(crate) keys: Vec<Located<EnvelopeKey>>,
     /// The id of the key to sign with. Default: the only one.
-    pub(in crate::config) sign_with: Option<Text>,
+    pub(crate) sign_with: Option<Text>,
     /// How long an envelope is valid, in seconds. Default: 86400, a day.
     #[schemars(schema_with = "seconds")]
-    pub(in crate::config) ttl_s: Option<Text>,
+    pub(crate) ttl_s: Option<Text>,
 }
 
 /// A key: `hmac`, or `ed25519` (or `ed25519_file`) with `seal`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct EnvelopeKey {
+pub(crate) struct EnvelopeKey {
     /// The key id; every envelope that the key signs contains it.
-    pub(in crate::config) id: Text,
+    pub(crate) id: Text,
     /// A secret of at least 32 bytes that all nodes share, usually `${SECRET}` or the like.
-    pub(in crate::config) hmac: Option<Text>,
+    pub(crate) hmac: Option<Text>,
     /// A private Ed25519 key, or a public key, which only verifies envelopes: PEM or base64, usually `${KEY}` or the
     /// like.
-    pub(in crate::config) ed25519: Option<Text>,
+    pub(crate) ed25519: Option<Text>,
     /// The same, as a PEM file.
-    pub(in crate::config) ed25519_file: Option<Text>,
+    pub(crate) ed25519_file: Option<Text>,
     /// With an Ed25519 key: a secret of at least 32 bytes that encrypts the parts that the caller must not read.
-    pub(in crate::config) seal: Option<Text>,
+    pub(crate) seal: Option<Text>,
 }

@@ -25,12 +25,12 @@ pub(super) use price::Price;
 pub(super) use runs::Runs;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use toolgate_core::tool::result::ResultCheck;
 
 use super::settings::{
     ContentMode, Durability, McpProtocolVersion, McpStart, OtlpProtocol, RecheckTools, TraceContext,
 };
 use super::spanned::{Located, Text};
-use crate::core::tool::result::ResultCheck;
 
 /// The configuration of toolgate: `toolgate.yaml`.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ pub(super) struct ConfigFile {
     pub(super) gateway: Option<Located<Gateway>>,
     /// Trace export.
     pub(super) telemetry: Option<Telemetry>,
-    /// The log level (`warn`) or directives (`info,toolgate::mcp=debug`). Default: `warn`.
+    /// The log level (`warn`) or directives (`info,toolgate_mcp=debug`). Default: `warn`.
     pub(super) log: Option<Text>,
 }
 

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::seconds;
-use crate::config::settings::{MediaKind, PromptCache, TraceContext};
-use crate::config::spanned::{Located, Text};
+use crate::settings::{MediaKind, PromptCache, TraceContext};
+use crate::spanned::{Located, Text};
 
 /// A language model.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::config) enum Model {
+pub(crate) enum Model {
     /// A server that speaks OpenAI's Chat Completions API: OpenAI, Azure, OpenRouter, Ollama, vLLM, llama.cpp, …
     #[serde(rename = "openai_chat")]
     OpenAiChat(Box<HttpModel>),
@@ -40,98 +40,98 @@ pub(in crate::config) enum Model {
 /// A model on a server.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct HttpModel {
+pub(crate) struct HttpModel {
     /// The model name in requests.
-    pub(in crate::config) model: Text,
+    pub(crate) model: Text,
     /// The base URL, to which the API's path (`/chat/completions`, `/responses`, `/v1/messages`, `/models/…`,
     /// `/images/generations`) is appended. Default: that of the provider.
-    pub(in crate::config) base_url: Option<Text>,
+    pub(crate) base_url: Option<Text>,
     /// The key, usually `${OPENAI_API_KEY}` or the like. Default: no key is sent.
-    pub(in crate::config) api_key: Option<Text>,
+    pub(crate) api_key: Option<Text>,
     /// A program that prints the key, with its arguments, instead of `api_key`. It runs before the first request, and
     /// once more when the provider rejects the key.
-    pub(in crate::config) api_key_command: Option<Located<Vec<Text>>>,
+    pub(crate) api_key_command: Option<Located<Vec<Text>>>,
     /// Additional HTTP headers. Values are kept secret.
-    pub(in crate::config) headers: Option<BTreeMap<String, Text>>,
+    pub(crate) headers: Option<BTreeMap<String, Text>>,
     /// The proxy: `environment` (the default: `HTTPS_PROXY` and its like), `direct`, or the URL of a proxy.
-    pub(in crate::config) proxy: Option<Text>,
+    pub(crate) proxy: Option<Text>,
     /// Timeouts.
-    pub(in crate::config) timeouts: Option<ModelTimeouts>,
+    pub(crate) timeouts: Option<ModelTimeouts>,
     /// Whether replies are streamed. Default: true.
-    pub(in crate::config) stream: Option<bool>,
+    pub(crate) stream: Option<bool>,
     /// Sampling temperature; not sent by default.
-    pub(in crate::config) temperature: Option<f64>,
+    pub(crate) temperature: Option<f64>,
     /// Nucleus sampling; not sent by default.
-    pub(in crate::config) top_p: Option<f64>,
+    pub(crate) top_p: Option<f64>,
     /// The seed for repeatable sampling; not sent by default.
-    pub(in crate::config) seed: Option<i64>,
+    pub(crate) seed: Option<i64>,
     /// The maximum of tokens in one reply; not sent by default, except to Anthropic, which requires it.
-    pub(in crate::config) max_tokens: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
     /// Reasoning before the reply.
-    pub(in crate::config) reasoning: Option<Reasoning>,
+    pub(crate) reasoning: Option<Reasoning>,
     /// Which tools the model calls while tools are available: `auto` (the default), `required`, or the name of one.
-    pub(in crate::config) tool_choice: Option<Text>,
+    pub(crate) tool_choice: Option<Text>,
     /// Whether the model may request several tools at once; not sent by default.
-    pub(in crate::config) parallel_tool_calls: Option<bool>,
+    pub(crate) parallel_tool_calls: Option<bool>,
     /// Whether tools are declared strict if their schema allows it. Default: false.
-    pub(in crate::config) strict_tools: Option<bool>,
+    pub(crate) strict_tools: Option<bool>,
     /// Whether the agent's output schema is sent as the provider's own response format. Default: if the provider is
     /// known to support it. Answers are validated in either case.
-    pub(in crate::config) structured_output: Option<bool>,
+    pub(crate) structured_output: Option<bool>,
     /// The kinds of media that are sent; the others are replaced by a note. Default: the kinds that the provider is
     /// known to support.
-    pub(in crate::config) media: Option<Vec<MediaKind>>,
+    pub(crate) media: Option<Vec<MediaKind>>,
     /// Whether to request prompt caching from Anthropic, and for how long. Default: `automatic`, the provider's
     /// default.
-    pub(in crate::config) prompt_cache: Option<PromptCache>,
+    pub(crate) prompt_cache: Option<PromptCache>,
     /// The trace context in request headers. Default: `traceparent`, without the caller's baggage.
-    pub(in crate::config) trace_context: Option<TraceContext>,
+    pub(crate) trace_context: Option<TraceContext>,
     /// Additional members of the request body, sent unchanged.
-    pub(in crate::config) extra: Option<Located<serde_json::Map<String, Value>>>,
+    pub(crate) extra: Option<Located<serde_json::Map<String, Value>>>,
 }
 
 /// Reasoning of a model.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::config) struct Reasoning {
+pub(crate) struct Reasoning {
     /// The effort in the provider's own term, for example `low`, `medium`, `high`; not sent by default.
-    pub(in crate::config) effort: Option<Text>,
+    pub(crate) effort: Option<Text>,
     /// The maximum of reasoning tokens, if the provider supports it; not sent by default.
-    pub(in crate::config) budget_tokens: Option<u64>,
+    pub(crate) budget_tokens: Option<u64>,
     /// Whether to request the reasoning, or a summary of it. Default: the provider's default.
-    pub(in crate::config) show: Option<bool>,
+    pub(crate) show: Option<bool>,
 }
 
 /// Timeouts of a model, in seconds.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::config) struct ModelTimeouts {
+pub(crate) struct ModelTimeouts {
     /// For the connection. Default: 10.
     #[schemars(schema_with = "seconds")]
-    pub(in crate::config) connect_s: Option<Text>,
+    pub(crate) connect_s: Option<Text>,
     /// For the first token of a streamed reply. Default: 120.
     #[schemars(schema_with = "seconds")]
-    pub(in crate::config) first_token_s: Option<Text>,
+    pub(crate) first_token_s: Option<Text>,
     /// Between two pieces of a reply. Default: 60.
     #[schemars(schema_with = "seconds")]
-    pub(in crate::config) idle_s: Option<Text>,
+    pub(crate) idle_s: Option<Text>,
     /// For a whole reply. Default: 600.
     #[schemars(schema_with = "seconds")]
-    pub(in crate::config) total_s: Option<Text>,
+    pub(crate) total_s: Option<Text>,
 }
 
 /// A scripted conversation from a file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct Scripted {
+pub(crate) struct Scripted {
     /// The file.
-    pub(in crate::config) file: Text,
+    pub(crate) file: Text,
 }
 
 /// The model from the environment.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct Environment {
+pub(crate) struct Environment {
     /// The fallback when the environment names no model.
-    pub(in crate::config) otherwise: Option<Text>,
+    pub(crate) otherwise: Option<Text>,
 }

@@ -7,88 +7,88 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use toolgate_core::policy::Verdict;
 
-use crate::config::spanned::{Located, Text};
-use crate::core::policy::Verdict;
+use crate::spanned::{Located, Text};
 
 /// Rules, and the default verdict if no rule matches.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct WrittenPolicy {
+pub(crate) struct WrittenPolicy {
     /// The name. Optional for a policy that is written in place.
-    pub(in crate::config) name: Option<Text>,
+    pub(crate) name: Option<Text>,
     /// The verdict if no rule matches: `allow`, `ask` or `deny`.
     #[schemars(required, schema_with = "verdict_words")]
-    pub(in crate::config) default: Option<Verdict>,
+    pub(crate) default: Option<Verdict>,
     /// Seconds that an approver has to answer, unless a rule sets its own limit. Default: the lifetime of the run.
     #[schemars(range(min = 1))]
-    pub(in crate::config) answer_timeout_s: Option<Located<u64>>,
+    pub(crate) answer_timeout_s: Option<Located<u64>>,
     /// The rules. If several match, the strictest verdict wins.
     #[serde(default)]
-    pub(in crate::config) rules: Vec<Located<WrittenRule>>,
+    pub(crate) rules: Vec<Located<WrittenRule>>,
 }
 
 /// One rule.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct WrittenRule {
+pub(crate) struct WrittenRule {
     /// The rule's name within the policy; decisions contain it.
-    pub(in crate::config) id: Text,
+    pub(crate) id: Text,
     /// The conditions on the tool and the run; all of them must hold.
-    pub(in crate::config) r#match: Located<WrittenMatch>,
+    pub(crate) r#match: Located<WrittenMatch>,
     /// A CEL expression over `args`, `tool`, `server`, `agent` and `principal` that must be true as well.
-    pub(in crate::config) when: Option<Text>,
+    pub(crate) when: Option<Text>,
     /// The verdict: `allow`, `ask` or `deny`.
     #[schemars(schema_with = "verdict_words")]
-    pub(in crate::config) verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// The reason, in one sentence; users and the model read it.
-    pub(in crate::config) reason: Text,
+    pub(crate) reason: Text,
     /// Seconds that an approver has to answer when this rule asks. Default: the policy's.
     #[schemars(range(min = 1))]
-    pub(in crate::config) answer_timeout_s: Option<Located<u64>>,
+    pub(crate) answer_timeout_s: Option<Located<u64>>,
     /// Calls that must match the rule, and calls that must not; verified when the policy is loaded.
     #[serde(default)]
-    pub(in crate::config) examples: WrittenExamples,
+    pub(crate) examples: WrittenExamples,
 }
 
 /// The conditions of a rule. Patterns support `*`, `?`, `[a-z]` and `{a,b}`.
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::config) struct WrittenMatch {
+pub(crate) struct WrittenMatch {
     /// Pattern of the tool name that the model sees.
-    pub(in crate::config) tool: Option<Text>,
+    pub(crate) tool: Option<Text>,
     /// Pattern of the tool's own name at its server or in the application.
-    pub(in crate::config) tool_name: Option<Text>,
+    pub(crate) tool_name: Option<Text>,
     /// Pattern of the server id.
-    pub(in crate::config) server: Option<Text>,
+    pub(crate) server: Option<Text>,
     /// The origin of the tool: `mcp`, `external` or `builtin`.
     #[schemars(schema_with = "origin_words")]
-    pub(in crate::config) origin: Option<Text>,
+    pub(crate) origin: Option<Text>,
     /// Pattern of the agent's name.
-    pub(in crate::config) agent: Option<Text>,
+    pub(crate) agent: Option<Text>,
     /// Pattern of the principal that the run acts for.
-    pub(in crate::config) principal: Option<Text>,
+    pub(crate) principal: Option<Text>,
     /// Whether the configuration trusts the server.
-    pub(in crate::config) trusted: Option<bool>,
+    pub(crate) trusted: Option<bool>,
     /// The leading words of a shell command, for example `[git, [diff, log]]`. A command that chains, substitutes or
     /// redirects is never allowed by it. It is always denied or requires approval if any of its parts may begin with
     /// these words.
-    pub(in crate::config) command: Option<Located<WrittenCommand>>,
+    pub(crate) command: Option<Located<WrittenCommand>>,
     /// The hint `readOnlyHint`.
-    pub(in crate::config) read_only: Option<bool>,
+    pub(crate) read_only: Option<bool>,
     /// The hint `destructiveHint`.
-    pub(in crate::config) destructive: Option<bool>,
+    pub(crate) destructive: Option<bool>,
     /// The hint `idempotentHint`.
-    pub(in crate::config) idempotent: Option<bool>,
+    pub(crate) idempotent: Option<bool>,
     /// The hint `openWorldHint`.
-    pub(in crate::config) open_world: Option<bool>,
+    pub(crate) open_world: Option<bool>,
 }
 
 /// The leading words of a shell command, alone or with restrictions on the rest.
 #[derive(JsonSchema, Serialize)]
 #[schemars(untagged)]
 #[serde(untagged)]
-pub(in crate::config) enum WrittenCommand {
+pub(crate) enum WrittenCommand {
     /// The words.
     Words(Vec<WrittenWord>),
     /// The words, the argument that contains them, and what may follow them.
@@ -98,23 +98,23 @@ pub(in crate::config) enum WrittenCommand {
 /// The leading words of a shell command, the argument that contains them, and what may follow them.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct BoundedCommand {
+pub(crate) struct BoundedCommand {
     /// The leading words.
-    pub(in crate::config) words: Vec<WrittenWord>,
+    pub(crate) words: Vec<WrittenWord>,
     /// The argument that contains the command. Default: `command`, `cmd` or `command_line`, whichever the call has.
-    pub(in crate::config) argument: Option<String>,
+    pub(crate) argument: Option<String>,
     /// The only options (words that begin with `-`) that may follow. Default: any option that is not known to write
     /// files or to run programs.
-    pub(in crate::config) options: Option<Vec<String>>,
+    pub(crate) options: Option<Vec<String>>,
     /// Whether no further word may follow. Default: false.
     #[serde(default)]
-    pub(in crate::config) exact: bool,
+    pub(crate) exact: bool,
 }
 
 /// A word, or alternatives.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(in crate::config) enum WrittenWord {
+pub(crate) enum WrittenWord {
     /// This word.
     Word(String),
     /// One of these words.
@@ -123,7 +123,7 @@ pub(in crate::config) enum WrittenWord {
 
 impl WrittenWord {
     /// The alternatives.
-    pub(in crate::config) fn alternatives(&self) -> Vec<String> {
+    pub(crate) fn alternatives(&self) -> Vec<String> {
         match self {
             Self::Word(word) => vec![word.clone()],
             Self::OneOf(words) => words.clone(),
@@ -157,47 +157,47 @@ impl<'de> Deserialize<'de> for WrittenCommand {
 /// Example calls that verify a rule.
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::config) struct WrittenExamples {
+pub(crate) struct WrittenExamples {
     /// Calls that the rule must match.
-    pub(in crate::config) r#match: Vec<Located<WrittenExample>>,
+    pub(crate) r#match: Vec<Located<WrittenExample>>,
     /// Calls that the rule must not match.
-    pub(in crate::config) no_match: Vec<Located<WrittenExample>>,
+    pub(crate) no_match: Vec<Located<WrittenExample>>,
 }
 
 /// A call, or any call of a tool.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::config) struct WrittenExample {
+pub(crate) struct WrittenExample {
     /// The tool's own name at its origin.
-    pub(in crate::config) tool: String,
+    pub(crate) tool: String,
     /// The server; without one the calling application runs the tool.
-    pub(in crate::config) server: Option<String>,
+    pub(crate) server: Option<String>,
     /// Whether toolgate runs the tool itself. Default: false.
     #[serde(default)]
-    pub(in crate::config) builtin: bool,
+    pub(crate) builtin: bool,
     /// The agent.
-    pub(in crate::config) agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// The principal that the run acts for.
-    pub(in crate::config) principal: Option<String>,
+    pub(crate) principal: Option<String>,
     /// The arguments; required for a rule with `when`.
-    pub(in crate::config) arguments: Option<Map<String, Value>>,
+    pub(crate) arguments: Option<Map<String, Value>>,
     /// Whether the server is trusted. Default: false.
     #[serde(default)]
-    pub(in crate::config) trusted: bool,
+    pub(crate) trusted: bool,
     /// The hint `readOnlyHint`.
-    pub(in crate::config) read_only: Option<bool>,
+    pub(crate) read_only: Option<bool>,
     /// The hint `destructiveHint`.
-    pub(in crate::config) destructive: Option<bool>,
+    pub(crate) destructive: Option<bool>,
     /// The hint `idempotentHint`.
-    pub(in crate::config) idempotent: Option<bool>,
+    pub(crate) idempotent: Option<bool>,
     /// The hint `openWorldHint`.
-    pub(in crate::config) open_world: Option<bool>,
+    pub(crate) open_world: Option<bool>,
 }
 
 /// A policy, by name, by path, or written in place.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-pub(in crate::config) enum PolicyChoice {
+pub(crate) enum PolicyChoice {
     /// The name of a policy, or the path of a policy file.
     Named(String),
     /// The policy itself.

@@ -6,9 +6,9 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::core::blob::BlobHandle;
-use crate::core::id::CallId;
-use crate::core::tool::Arguments;
+use crate::blob::BlobHandle;
+use crate::id::CallId;
+use crate::tool::Arguments;
 
 /// Base64 as providers and servers write it: the standard alphabet, with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Part, ProviderState, Usage};
-use crate::core::tool::ToolCall;
+use crate::tool::ToolCall;
 
 /// A complete model reply. The presence of calls decides the next step, never `stop`: providers send `stop` beside
 /// calls, and `tool_calls` without a call.

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Content;
-use crate::core::id::{CallId, ServerId};
-use crate::core::run::PendingItem;
-use crate::core::tool::{Arguments, Origin, Tool};
+use crate::id::{CallId, ServerId};
+use crate::run::PendingItem;
+use crate::tool::{Arguments, Origin, Tool};
 
 /// A call as the model requested it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

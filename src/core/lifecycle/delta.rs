@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::id::CallId;
-use crate::core::tool::Progress;
+use crate::id::CallId;
+use crate::tool::Progress;
 
 /// A fragment of a running reply or call: shown live, never journaled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

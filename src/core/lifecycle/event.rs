@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{CallRef, Content, Delta, PendingRef};
-use crate::core::chat::{Media, Stop, Usage};
-use crate::core::error::Failure;
-use crate::core::id::{AgentName, CallId, ModelName, RunId, SessionId};
-use crate::core::policy::PolicyMark;
-use crate::core::run::{Channel, Coverage, DecisionKind, PendingItem, Rejection, Scope, Status, ToolAccess, ToolGrant};
-use crate::core::tool::{Difference, LeftOut, Problem, StoredContent, ToolName};
-use crate::core::trace::TraceId;
+use crate::chat::{Media, Stop, Usage};
+use crate::error::Failure;
+use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
+use crate::policy::PolicyMark;
+use crate::run::{Channel, Coverage, DecisionKind, PendingItem, Rejection, Scope, Status, ToolAccess, ToolGrant};
+use crate::tool::{Difference, LeftOut, Problem, StoredContent, ToolName};
+use crate::trace::TraceId;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fields of
 /// its kind.

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{CallRef, Content, Delta, LifecycleEvent, LifecycleKind};
-use crate::core::chat::{Part, Reply};
-use crate::core::error::Failure;
-use crate::core::id::{CallId, ModelName, RunId};
-use crate::core::run::{
+use crate::chat::{Part, Reply};
+use crate::error::Failure;
+use crate::id::{CallId, ModelName, RunId};
+use crate::run::{
     Budget, Call, CallState, CallVerdict, Decision, Ending, Event, JournalEntry, OutputVerdict, Rejection, Run,
     ToolAccess,
 };
-use crate::core::tool::{Arguments, ElicitationRequest, Outcome, Problem, ToolCall};
+use crate::tool::{Arguments, ElicitationRequest, Outcome, Problem, ToolCall};
 
 /// The fold of one run's journal into its lifecycle events.
 #[derive(Clone, Debug)]

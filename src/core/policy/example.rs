@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Finding, Rule, RuleError, Subject, Verdict};
-use crate::core::id::{AgentName, Principal};
-use crate::core::tool::{Annotations, Origin, Tool, ToolName, external_name, mcp_name};
+use crate::id::{AgentName, Principal};
+use crate::tool::{Annotations, Origin, Tool, ToolName, external_name, mcp_name};
 
 /// A call, or any call of a tool, that must, or must not, match a rule.
 #[derive(Clone, Debug, Default, PartialEq)]

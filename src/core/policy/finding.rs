@@ -2,7 +2,7 @@
 
 use super::command::Comparison;
 use super::{Rule, Subject};
-use crate::core::tool::{Annotations, Origin, Tool, escape_untrusted};
+use crate::tool::{Annotations, Origin, Tool, escape_untrusted};
 
 /// The relation of a rule to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

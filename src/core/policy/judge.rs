@@ -2,7 +2,7 @@
 
 use super::condition::Facts;
 use super::{Finding, Judgement, Links, Policy, Rule, Subject, Verdict};
-use crate::core::tool::{Origin, ToolName};
+use crate::tool::{Origin, ToolName};
 
 /// The results of all rules of a policy for a call, by one name of its tool.
 #[derive(Default)]

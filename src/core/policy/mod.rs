@@ -11,7 +11,6 @@ mod finding;
 mod judge;
 mod links;
 mod mark;
-#[cfg(feature = "policy-cel")]
 mod path;
 mod rule;
 mod verdict;
@@ -27,8 +26,8 @@ pub use verdict::Verdict;
 
 use serde_json::{Map, Value};
 
-use crate::core::id::{AgentName, Principal};
-use crate::core::tool::Tool;
+use crate::id::{AgentName, Principal};
+use crate::tool::Tool;
 
 /// A set of rules with a name and a version.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! escapes, backslashes) is refused, so that a condition about it is neither true nor false.
 
 use super::Links;
-use crate::core::tool::escape_untrusted;
+use crate::tool::escape_untrusted;
 
 /// An absolute path as a list of names, without `.` and `..`.
 #[derive(Clone, Debug, PartialEq, Eq)]

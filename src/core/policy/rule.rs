@@ -4,8 +4,8 @@ use super::command::Comparison;
 use super::condition::Facts;
 use super::finding::{Finding, Hint, UnmetCriterion, kind, own_name};
 use super::{CommandPattern, Condition, Example, Outlook, Subject, Verdict};
-use crate::core::pattern::{Pattern, SIGNS};
-use crate::core::tool::{Tool, ToolName};
+use crate::pattern::{Pattern, SIGNS};
+use crate::tool::{Tool, ToolName};
 
 /// The names of origins in policies.
 const KINDS: [&str; 3] = ["mcp", "external", "builtin"];

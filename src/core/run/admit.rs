@@ -8,9 +8,9 @@ use super::turn::{Call, CallState, Turn};
 use super::{
     Authorization, CallVerdict, DecisionKind, Ending, Event, InvalidEvent, Rejection, Run, ToolAccess, Trigger,
 };
-use crate::core::chat::{Part, Reply, Role, Stop};
-use crate::core::id::{CallId, ModelName};
-use crate::core::tool::Tool;
+use crate::chat::{Part, Reply, Role, Stop};
+use crate::id::{CallId, ModelName};
+use crate::tool::Tool;
 
 impl Run {
     /// Whether the event can be the next one of the journal (law 1).

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::unusable::unusable_result;
 use super::{Call, CallState, Decision, ElicitationAnswer, Event, HumanAnswer, PendingItem, ResumeError, Run};
-use crate::core::id::CallId;
-use crate::core::tool::{CallFailure, FailureKind, Outcome, ToolOutput};
+use crate::id::CallId;
+use crate::tool::{CallFailure, FailureKind, Outcome, ToolOutput};
 
 /// An answer to one pending item.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::core::id::{CallId, GrantId, RunId};
-use crate::core::json;
-use crate::core::policy::PolicyMark;
-use crate::core::tool::{Arguments, Origin, ToolName};
+use crate::id::{CallId, GrantId, RunId};
+use crate::json;
+use crate::policy::PolicyMark;
+use crate::tool::{Arguments, Origin, ToolName};
 
 /// The decision about one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ToolAccess;
-use crate::core::id::ModelName;
+use crate::id::ModelName;
 
 /// The attempts at the model call of one turn.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use jiff::Timestamp;
 
 use super::turn::{AnsweredElicitation, Call, CallState};
 use super::{CallAuthorization, Run};
-use crate::core::id::CallId;
-use crate::core::policy::{Judgement, Verdict};
-use crate::core::tool::{Difference, Tool};
+use crate::id::CallId;
+use crate::policy::{Judgement, Verdict};
+use crate::tool::{Difference, Tool};
 
 /// The reason why a call that may have taken effect requires approval, whatever the policy says.
 const IN_DOUBT: &str = "it was sent before, and may already have taken effect; approve to send it again, deny to tell the \

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Limit;
-use crate::core::chat::{Media, Part};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::json;
+use crate::chat::{Media, Part};
+use crate::error::{ErrorCode, Failure};
+use crate::json;
 
 /// The last event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Channel, Decision, Ending, Limits, Started, ToolGrant};
-use crate::core::chat::{Message, Reply, Usage};
-use crate::core::error::Failure;
-use crate::core::id::{CallId, GrantId, ModelName};
-use crate::core::json;
-use crate::core::policy::PolicyMark;
-use crate::core::tool::{
+use crate::chat::{Message, Reply, Usage};
+use crate::error::Failure;
+use crate::id::{CallId, GrantId, ModelName};
+use crate::json;
+use crate::policy::PolicyMark;
+use crate::tool::{
     Action, CallReply, CallTransport, Choice, DeliveredReply, Difference, ElicitationRequest, ElicitationResponse,
     ElicitationResponses, Outcome, Problem, TaskHandle, Tool, Toolset,
 };
-use crate::core::trace::Trace;
+use crate::trace::Trace;
 
 /// An event of the journal. In JSON its name is `type`; events that source 002 defines have the names from there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::state::Phase;
 use super::turn::Call;
 use super::{Channel, Event, PendingCounts, ResumeError, Run, Step};
-use crate::core::id::CallId;
+use crate::id::CallId;
 
 impl Run {
     /// Starts the time of everything that the run waits for as of now.

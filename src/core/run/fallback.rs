@@ -14,9 +14,9 @@ use super::attempts::Attempts;
 use super::limits::LONGEST_RETRY_AFTER_MS;
 use super::state::Phase;
 use super::{Event, Run, Spec, ToolAccess};
-use crate::core::chat::{Reply, Stop, Usage};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::ModelName;
+use crate::chat::{Reply, Stop, Usage};
+use crate::error::{ErrorCode, Failure};
+use crate::id::ModelName;
 
 /// The message for a reply that reached the end of the model's context window.
 pub(super) const OUT_OF_ROOM: &str =

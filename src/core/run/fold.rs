@@ -12,9 +12,9 @@ use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Deadline, Decision, DecisionKind, ElicitationAnswer, Ending,
     Event, HumanAnswer, InvalidEvent, JournalEntry, Output, OutputVerdict, Rejection, Started, ToolAccess,
 };
-use crate::core::chat::{Message, Part, Reply, Role, Stop};
-use crate::core::id::CallId;
-use crate::core::tool::{Difference, Outcome, Problem, TierMode, Tool, ToolOutput};
+use crate::chat::{Message, Part, Reply, Role, Stop};
+use crate::id::CallId;
+use crate::tool::{Difference, Outcome, Problem, TierMode, Tool, ToolOutput};
 
 /// The note to the model that its tool budget is used up.
 pub(super) const BUDGET_NOTE: &str =
@@ -183,7 +183,7 @@ impl Run {
         }
     }
 
-    fn new_call(&mut self, asked: crate::core::tool::ToolCall) -> Call {
+    fn new_call(&mut self, asked: crate::tool::ToolCall) -> Call {
         self.calls_seen.insert(asked.id.clone());
         let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
         Call {

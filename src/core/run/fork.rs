@@ -18,8 +18,8 @@ use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run,
     Step, ToolAccess,
 };
-use crate::core::chat::{Message, Part, Role};
-use crate::core::id::CallId;
+use crate::chat::{Message, Part, Role};
+use crate::id::CallId;
 
 /// The note to the model that it has a tool budget again, after a transcript that says that the budget is used up.
 const RENEWED_NOTE: &str = "[toolgate] The tool budget was renewed: you may call tools again.";

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use super::answer::Novelty;
 use super::state::Phase;
 use super::{Answer, Channel, Decision, Ending, Event, PendingItem, ResumeError, Run};
-use crate::core::chat::Message;
-use crate::core::id::CallId;
-use crate::core::tool::result::shortened;
+use crate::chat::Message;
+use crate::id::CallId;
+use crate::tool::result::shortened;
 
 /// The maximum number of reasons reported for a refused input.
 const MOST_TOLD: usize = 100;

@@ -1,6 +1,6 @@
 //! Invalid events: the reasons why an event cannot be the next one of a journal.
 
-use crate::core::id::CallId;
+use crate::id::CallId;
 
 /// An event that the fold refuses. A refused event changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

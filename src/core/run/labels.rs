@@ -1,7 +1,7 @@
 //! Span labels: one label for each span of a run. The driver hashes these labels with the trace id to name the parent
 //! of an outgoing request, telemetry to name the span itself: the two have to agree.
 
-use crate::core::id::CallId;
+use crate::id::CallId;
 
 /// The root span of one execution; `seq` is the position of its `execution.started` or `execution.resumed`.
 pub fn execution(seq: u64) -> String {

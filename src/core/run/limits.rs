@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::chat::Usage;
-use crate::core::tool::result::MIN_RESULT_BYTES;
+use crate::chat::Usage;
+use crate::tool::result::MIN_RESULT_BYTES;
 
 /// The default size of a tool result in the conversation: 64 KiB, some 16,000 tokens.
 const DEFAULT_RESULT_BYTES: u64 = 64 * 1024;

@@ -4,11 +4,11 @@ use super::fallback::OUT_OF_ROOM;
 use super::state::{Correction, Phase};
 use super::turn::{Call, CallState, Turn};
 use super::{CallVerdict, Ending, Event, InDoubt, OnDeny, Output, PendingItem, Rejection, Run, Step, ToolAccess};
-use crate::core::chat::Stop;
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::CallId;
-use crate::core::policy::Verdict;
-use crate::core::tool::{Ask, Origin, Outcome, ToolName, summary, top_tier};
+use crate::chat::Stop;
+use crate::error::{ErrorCode, Failure};
+use crate::id::CallId;
+use crate::policy::Verdict;
+use crate::tool::{Ask, Origin, Outcome, ToolName, summary, top_tier};
 
 /// The number of denials of the same call after which it is denied without asking again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Binding;
-use crate::core::id::CallId;
-use crate::core::policy::PolicyMark;
-use crate::core::tool::{Annotations, Arguments, Ask, Difference, Origin, Question, TaskHandle, ToolName};
+use crate::id::CallId;
+use crate::policy::PolicyMark;
+use crate::tool::{Annotations, Arguments, Ask, Difference, Origin, Question, TaskHandle, ToolName};
 
 /// Pending counts of a suspended run: enough to count and sort runs without reading their journals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

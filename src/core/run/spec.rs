@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Limits;
-use crate::core::chat::Message;
-use crate::core::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
-use crate::core::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
-use crate::core::trace::Trace;
+use crate::chat::Message;
+use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
+use crate::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
+use crate::trace::Trace;
 
 /// The first event of every run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,13 +12,13 @@ use super::{
     Binding, Budget, Decision, ElicitationAnswer, Ending, HumanAnswer, Output, PendingItem, Started, Status, Step,
     ToolAccess, ToolGrant,
 };
-use crate::core::blob::BlobHandle;
-use crate::core::chat::{Message, Part, Reply, Stop};
-use crate::core::error::Failure;
-use crate::core::id::{CallId, GrantId, ModelName};
-use crate::core::json;
-use crate::core::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, ToolName, Toolset};
-use crate::core::trace::{SpanContext, Trace};
+use crate::blob::BlobHandle;
+use crate::chat::{Message, Part, Reply, Stop};
+use crate::error::Failure;
+use crate::id::{CallId, GrantId, ModelName};
+use crate::json;
+use crate::tool::{Arguments, Origin, Outcome, Pins, TaskHandle, Tool, ToolName, Toolset};
+use crate::trace::{SpanContext, Trace};
 
 /// A run, folded from its journal. Built by [`Run::replay`], advanced by [`Run::apply`], queried by [`Run::next`].
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Steps of a run.
 
 use super::{Ending, Event, PendingItem, ToolAccess};
-use crate::core::error::Failure;
-use crate::core::id::CallId;
-use crate::core::tool::ToolName;
+use crate::error::Failure;
+use crate::id::CallId;
+use crate::tool::ToolName;
 
 /// The next step.
 #[derive(Clone, Debug, PartialEq)]

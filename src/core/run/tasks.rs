@@ -3,9 +3,9 @@
 
 use super::state::{Phase, Run};
 use super::turn::{Call, CallState};
-use crate::core::id::CallId;
-use crate::core::tool::{Origin, TaskHandle};
-use crate::core::trace::SpanContext;
+use crate::id::CallId;
+use crate::tool::{Origin, TaskHandle};
+use crate::trace::SpanContext;
 
 /// A task that may outlive its run.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::core::chat::{Message, ProviderState};
+use crate::chat::{Message, ProviderState};
 
 /// Appends a message. Two consecutive messages of one role are joined, so that roles alternate strictly. A message
 /// without text adds nothing, because providers refuse it.

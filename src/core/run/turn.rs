@@ -5,10 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Deadline, ElicitationAnswer, InvalidEvent, Rejection};
-use crate::core::chat::{Message, Part, Role};
-use crate::core::id::{CallId, GrantId};
-use crate::core::policy::PolicyMark;
-use crate::core::tool::{
+use crate::chat::{Message, Part, Role};
+use crate::id::{CallId, GrantId};
+use crate::policy::PolicyMark;
+use crate::tool::{
     Arguments, Ask, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
     ToolCall,
 };

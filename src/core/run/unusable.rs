@@ -7,10 +7,10 @@
 use serde::Serialize;
 
 use super::{Call, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, ResumeError, Run, Scope};
-use crate::core::chat::{Message, Part};
-use crate::core::id::CallId;
-use crate::core::json;
-use crate::core::tool::{Arguments, Ask, ElicitationRequest, ElicitationResponses, Outcome, ToolOutput};
+use crate::chat::{Message, Part};
+use crate::id::CallId;
+use crate::json;
+use crate::tool::{Arguments, Ask, ElicitationRequest, ElicitationResponses, Outcome, ToolOutput};
 
 impl Run {
     pub(super) fn unusable_decision(&self, id: &CallId, decision: &Decision) -> Option<ResumeError> {

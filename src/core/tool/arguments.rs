@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
 
-use crate::core::json;
+use crate::json;
 
 /// Tool arguments: a JSON object of at most [`json::MAX_DEPTH`] levels, or malformed text, which therefore never runs.
 /// In JSON an object stays an object and malformed text is a string.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::name::own_name;
 use super::{Annotations, Origin, Tool, ToolName};
-use crate::core::policy::Verdict;
+use crate::policy::Verdict;
 
 /// A builtin tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Arguments;
-use crate::core::chat::Part;
-use crate::core::id::CallId;
+use crate::chat::Part;
+use crate::id::CallId;
 
 /// Id, name and arguments. The name may not exist and the arguments may not be JSON: the model corrects both by
 /// feedback.
@@ -49,9 +49,9 @@ impl ToolCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::chat::Reply;
-    use crate::core::json;
-    use crate::core::run::Event;
+    use crate::chat::Reply;
+    use crate::json;
+    use crate::run::Event;
 
     fn nested(levels: usize) -> String {
         format!("{}null{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))

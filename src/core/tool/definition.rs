@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Endpoint, LeftOut, Origin, ToolName, external_name};
-use crate::core::id::ServerId;
-use crate::core::json;
-use crate::core::policy::Verdict;
+use crate::id::ServerId;
+use crate::json;
+use crate::policy::Verdict;
 
 /// Hints a server gives about a tool (MCP `ToolAnnotations`). Hints, not facts: unless the server is trusted they may
 /// only make a policy stricter.

@@ -113,7 +113,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::tool::{Annotations, ExternalTool, Origin, Toolset, ToolsetRules};
+    use crate::tool::{Annotations, ExternalTool, Origin, Toolset, ToolsetRules};
 
     fn external(description: &str) -> Tool {
         let declared = json!({"name": "order", "description": description});
@@ -130,7 +130,7 @@ mod tests {
             "origin": Origin::External { tool: "order".into() }, "description": "orders",
             "input": {"type": "object"}, "output": null, "annotations": Annotations::default(),
         });
-        assert_eq!(tool.hash, crate::core::json::hash(&before));
+        assert_eq!(tool.hash, crate::json::hash(&before));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ToolName;
-use crate::core::pattern::NamePattern;
+use crate::pattern::NamePattern;
 
 /// Allow and deny lists of tool names with wildcards (`mcp_github_*`). Deny wins. An empty allow list allows all.
 /// A run may narrow its agent's filter; a tool has to pass both, so a run cannot widen it.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::id::ServerId;
+use crate::id::ServerId;
 
 /// A tool or server that is not available to the model, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

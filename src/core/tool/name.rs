@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use sha2::{Digest, Sha256};
 
 use super::Origin;
-use crate::core::id::ServerId;
-use crate::core::json::hex;
+use crate::id::ServerId;
+use crate::json::hex;
 
 const MAX_BYTES: usize = 64;
 const HASH_CHARS: usize = 8;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Problem, StoredContent};
-use crate::core::chat::Part;
-use crate::core::json;
+use crate::chat::Part;
+use crate::json;
 
 /// The end of a call that was handed to a server or to the caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::core::json::present;
+use crate::json::present;
 
 /// A validation problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{mcp_name, own_name};
 use super::{AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, Tool, ToolFilter, ToolName};
-use crate::core::id::{AgentName, Principal, ServerId};
-use crate::core::pattern::NamePattern;
-use crate::core::policy::{Policy, Subject};
+use crate::id::{AgentName, Principal, ServerId};
+use crate::pattern::NamePattern;
+use crate::policy::{Policy, Subject};
 
 /// How often clashing names are made unique by a longer name before a tool is omitted.
 const RENAMINGS: usize = 3;
@@ -241,7 +241,7 @@ impl ToolsetRules {
             annotations: tool.annotations.clone(),
             trusted: server.trusted,
             deadline_s: None,
-            verdict: crate::core::policy::Verdict::Ask,
+            verdict: crate::policy::Verdict::Ask,
             changed: false,
         })
     }

@@ -8,11 +8,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use secrecy::SecretString;
+use toolgate_core::id::{Principal, Tenant};
+use toolgate_ports::{AccessKey, KeyHash};
+use toolgate_service::Scopes;
 use uuid::Uuid;
-
-use crate::core::id::{Principal, Tenant};
-use crate::ports::{AccessKey, KeyHash};
-use crate::service::Scopes;
 
 /// What all keys begin with, so that secret scanners recognise them.
 pub(super) const PREFIX: &str = "tg_";

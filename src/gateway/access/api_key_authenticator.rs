@@ -11,14 +11,14 @@ use axum::http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
 use moka::future::Cache;
 use tokio::task::JoinSet;
+use toolgate_core::id::{KeyId, Tenant};
+use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
+use toolgate_service::{Caller, Scope, ServiceError};
 
 use super::api_key::PREFIX;
 use super::authenticator::Authenticator;
 use super::credentials::{bearer, unauthorized};
-use crate::core::id::{KeyId, Tenant};
-use crate::gateway::problem::Problem;
-use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
-use crate::service::{Caller, Scope, ServiceError};
+use crate::problem::Problem;
 
 /// How long a cached result is valid.
 const BELIEVED: Duration = Duration::from_secs(5);
@@ -55,28 +55,23 @@ impl ApiKeyAuthenticator {
     }
 
     /// Stores a new key.
-    pub(in crate::gateway) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
+    pub(crate) async fn put(&self, hash: &KeyHash, key: &AccessKey) -> Result<(), StoreError> {
         self.store.put_key(hash, key).await
     }
 
     /// Keys, newest first.
-    pub(in crate::gateway) async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
+    pub(crate) async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
         self.store.keys(filter).await
     }
 
     /// A key of a tenant.
-    pub(in crate::gateway) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
+    pub(crate) async fn key(&self, tenant: &Tenant, id: &str) -> Result<Option<AccessKey>, StoreError> {
         let filter = KeyFilter { id: Some(id.into()), tenant: Some(tenant.clone()), ..KeyFilter::default() };
         Ok(self.keys(&filter).await?.pop())
     }
 
     /// Revokes a key of a tenant; takes effect at once in this process. `None` if the tenant has no key of that id.
-    pub(in crate::gateway) async fn revoke(
-        &self,
-        tenant: &Tenant,
-        id: &str,
-        by: &str,
-    ) -> Result<Option<AccessKey>, StoreError> {
+    pub(crate) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
         let Some(key) = self.key(tenant, id).await? else { return Ok(None) };
         let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
         self.taken_back.insert(key.id, ()).await;

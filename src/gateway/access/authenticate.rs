@@ -8,12 +8,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::revalidate_stream;
-use crate::gateway::problem::Problem;
-use crate::gateway::request_id::is_stream;
-use crate::gateway::state::Gateway;
+use crate::problem::Problem;
+use crate::request_id::is_stream;
+use crate::state::Gateway;
 
 /// Authenticates a request, or refuses it.
-pub(in crate::gateway) async fn authenticate(
+pub(crate) async fn authenticate(
     State(gateway): State<Gateway>,
     request: Request,
     next: Next,

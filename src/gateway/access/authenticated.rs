@@ -2,13 +2,13 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use toolgate_core::error::ErrorCode;
+use toolgate_service::Caller;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
-use crate::service::Caller;
+use crate::problem::Problem;
 
 /// The caller of a request. It is always there: no request reaches a handler without authentication.
-pub(in crate::gateway) struct Authenticated(pub(in crate::gateway) Caller);
+pub(crate) struct Authenticated(pub(crate) Caller);
 
 impl<S: Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Problem;

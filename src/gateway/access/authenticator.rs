@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use axum::http::request::Parts;
+use toolgate_service::Caller;
 
-use crate::gateway::problem::Problem;
-use crate::service::Caller;
+use crate::problem::Problem;
 
 /// An authenticator for one kind of credentials.
 #[async_trait]

@@ -9,13 +9,13 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::timeout;
+use toolgate_core::error::ErrorCode;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
-use crate::gateway::state::Gateway;
+use crate::problem::Problem;
+use crate::state::Gateway;
 
 /// Receives the whole body before the handler begins.
-pub(in crate::gateway) async fn receive_body(
+pub(crate) async fn receive_body(
     State(gateway): State<Gateway>,
     request: Request,
     next: Next,

@@ -2,9 +2,9 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use toolgate_core::error::ErrorCode;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
+use crate::problem::Problem;
 
 /// The bearer token of a request. `None` if there is none, or more than one.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -35,9 +35,10 @@ pub use oidc::{Claims, OidcAuthenticator, OidcError, OidcSettings};
 pub use origins::Origins;
 pub(super) use origins::check_origin;
 
+use toolgate_core::error::ErrorCode;
+use toolgate_service::Caller;
+
 use super::problem::Problem;
-use crate::core::error::ErrorCode;
-use crate::service::Caller;
 use credentials::unauthorized;
 
 /// All authenticators, and the limits on callers.

@@ -13,11 +13,11 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
+use toolgate_core::error::ErrorCode;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
-use crate::gateway::state::Gateway;
+use crate::problem::Problem;
+use crate::state::Gateway;
 
 /// How long a browser may cache a preflight response.
 const PREFLIGHT: Duration = Duration::from_secs(600);
@@ -33,7 +33,7 @@ pub struct Origins {
 
 impl Origins {
     /// The CORS headers. They never allow credentials that a browser adds by itself.
-    pub(in crate::gateway) fn cors(&self) -> CorsLayer {
+    pub(crate) fn cors(&self) -> CorsLayer {
         let origins = self.allowed.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
         let named = HeaderName::from_static;
         CorsLayer::new()
@@ -90,7 +90,7 @@ impl Origins {
 }
 
 /// Refuses requests of pages of other origins, where the gateway has rules for browsers.
-pub(in crate::gateway) async fn check_origin(
+pub(crate) async fn check_origin(
     State(gateway): State<Gateway>,
     request: Request,
     next: Next,

@@ -5,13 +5,13 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
+use toolgate_service::Scope;
 
 use super::authenticated::Authenticated;
-use crate::gateway::problem::Problem;
-use crate::service::Scope;
+use crate::problem::Problem;
 
 /// Refuses a caller without the scope of the route.
-pub(in crate::gateway) async fn require_scope(
+pub(crate) async fn require_scope(
     Authenticated(caller): Authenticated,
     request: Request,
     next: Next,
@@ -24,7 +24,7 @@ pub(in crate::gateway) async fn require_scope(
 }
 
 /// The scope of a route, which may be nested in another application's path.
-pub(in crate::gateway) fn required(method: &Method, route: &str) -> Option<Scope> {
+pub(crate) fn required(method: &Method, route: &str) -> Option<Scope> {
     let (_, route) = route.rsplit_once("/v1/")?;
     let (collection, of_one) = route.split_once('/').unwrap_or((route, ""));
     let reads = method.is_safe();

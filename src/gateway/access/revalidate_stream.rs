@@ -7,9 +7,9 @@ use axum::http::HeaderValue;
 use axum::http::request::Parts;
 use axum::response::Response;
 use futures::StreamExt as _;
+use toolgate_core::error::ErrorCode;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::state::Gateway;
+use crate::state::Gateway;
 
 /// The response, which ends when its credentials become invalid.
 pub(super) fn while_they_hold(gateway: Gateway, shown: Parts, response: Response) -> Response {

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::tool::ToolFilter;
+use toolgate_runner::Agent;
+use toolgate_service::{Caller, Scope};
 use utoipa::ToSchema;
-
-use crate::core::tool::ToolFilter;
-use crate::runner::Agent;
-use crate::service::{Caller, Scope};
 
 /// An agent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -85,7 +84,8 @@ impl AgentView {
 
 impl FilterView {
     fn of(filter: &ToolFilter) -> Self {
-        let words = |patterns: &[crate::core::pattern::NamePattern]| patterns.iter().map(ToString::to_string).collect();
+        let words =
+            |patterns: &[toolgate_core::pattern::NamePattern]| patterns.iter().map(ToString::to_string).collect();
         Self { allow: words(&filter.allow), deny: words(&filter.deny) }
     }
 }

@@ -3,16 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use toolgate_core::run::Channel;
+use toolgate_service::{Scope, Verdict};
 
 use super::read::approval_view;
 use super::view::InboxView;
-use crate::core::run::Channel;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::request_id::traced;
-use crate::gateway::state::Gateway;
-use crate::service::{Scope, Verdict};
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::problem::{Problem, ProblemView};
+use crate::request_id::traced;
+use crate::state::Gateway;
 
 /// Decide an approval
 ///

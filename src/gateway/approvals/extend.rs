@@ -6,15 +6,15 @@ use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
+use toolgate_service::Scope;
 use utoipa::ToSchema;
 
 use super::read::approval_view;
 use super::view::InboxView;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// An extension: exactly one of `until` and `seconds`.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -3,17 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use toolgate_core::id::{AgentName, SessionId};
+use toolgate_ports::RunFilter;
+use toolgate_service::{Approval, ApprovalId, Scope, ServiceError};
 use utoipa::{IntoParams, ToSchema};
 
 use super::view::InboxView;
-use crate::core::id::{AgentName, SessionId};
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Query;
-use crate::gateway::pagination::{Page, limit};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::ports::RunFilter;
-use crate::service::{Approval, ApprovalId, Scope, ServiceError};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Query;
+use crate::pagination::{Page, limit};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]

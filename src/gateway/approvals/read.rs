@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use toolgate_service::{Approval, Scope};
 
 use super::view::InboxView;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Approval, Scope};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Retrieve an approval
 ///

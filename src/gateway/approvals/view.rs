@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
+use toolgate_service::{Approval, ApprovalState, CallContext};
 use utoipa::ToSchema;
 
-use crate::core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
-use crate::gateway::runs::pending::{ApprovalView, PendingView};
-use crate::gateway::runs::view::StatusView;
-use crate::service::{Approval, ApprovalState, CallContext};
+use crate::runs::pending::{ApprovalView, PendingView};
+use crate::runs::view::StatusView;
 
 /// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
@@ -165,7 +165,7 @@ impl DecisionView {
 }
 
 /// The name of a decision channel.
-pub(in crate::gateway) fn via(channel: Channel) -> &'static str {
+pub(crate) fn via(channel: Channel) -> &'static str {
     match channel {
         Channel::Terminal => "terminal",
         Channel::CommandLine => "command_line",

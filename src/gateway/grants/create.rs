@@ -8,17 +8,17 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::id::{AgentName, Principal, SessionId};
+use toolgate_runner::NewGrant;
+use toolgate_service::Scope;
 use utoipa::ToSchema;
 
 use super::view::GrantView;
-use crate::core::id::{AgentName, Principal, SessionId};
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::Body;
-use crate::gateway::name_rules;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::runner::NewGrant;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::body::Body;
+use crate::name_rules;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// How long a grant is valid by default.
 const USUAL: Duration = Duration::from_secs(90 * 24 * 60 * 60);

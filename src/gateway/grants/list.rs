@@ -3,17 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use toolgate_core::id::{AgentName, GrantId, SessionId};
+use toolgate_ports::GrantFilter;
+use toolgate_service::{Scope, ServiceError};
 use utoipa::IntoParams;
 
 use super::view::GrantView;
-use crate::core::id::{AgentName, GrantId, SessionId};
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Query;
-use crate::gateway::pagination::{Page, limit};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::ports::GrantFilter;
-use crate::service::{Scope, ServiceError};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Query;
+use crate::pagination::{Page, limit};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Filters of the list.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_ports::Grant;
 use utoipa::ToSchema;
 
-use crate::gateway::approvals::view::via;
-use crate::gateway::revoked::RevokedView;
-use crate::gateway::runs::pending::OriginView;
-use crate::ports::Grant;
+use crate::approvals::view::via;
+use crate::revoked::RevokedView;
+use crate::runs::pending::OriginView;
 
 /// A grant: later calls of a tool run without a person, as long as the tool's definition does not change.
 #[derive(Debug, Serialize, ToSchema)]

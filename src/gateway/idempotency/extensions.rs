@@ -3,16 +3,15 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::{IntoResponseParts, ResponseParts};
-
-use crate::core::id::RunId;
+use toolgate_core::id::RunId;
 
 /// The id of the run that this request will start, if it is known beforehand.
 #[derive(Clone, Debug, Default)]
-pub(in crate::gateway) struct RunToBe(pub(in crate::gateway) Option<RunId>);
+pub(crate) struct RunToBe(pub(crate) Option<RunId>);
 
 /// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::gateway) struct Confidential;
+pub(crate) struct Confidential;
 
 impl<S: Sync> FromRequestParts<S> for RunToBe {
     type Rejection = std::convert::Infallible;

@@ -3,12 +3,12 @@
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use sha2::{Digest, Sha256};
+use toolgate_core::error::ErrorCode;
+use toolgate_service::{Caller, Scope};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
-use crate::service::{Caller, Scope};
+use crate::problem::Problem;
 
 const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;
@@ -29,7 +29,7 @@ pub(super) fn of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 }
 
 /// The header parameter, for the description of every POST.
-pub(in crate::gateway) fn described() -> Parameter {
+pub(crate) fn described() -> Parameter {
     let visible = ObjectBuilder::new()
         .schema_type(Type::String)
         .min_length(Some(1))

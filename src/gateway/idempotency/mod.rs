@@ -24,16 +24,17 @@ use axum::response::Response;
 use jiff::Timestamp;
 
 pub(super) use self::extensions::{Confidential, RunToBe};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::RunId;
+use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
+use toolgate_service::{Caller, ServiceError};
+
 use self::replay::{recorded_outcome, replayed, run_named};
 use super::completion::ClientGone;
 use super::problem::Problem;
 use super::runs::read::current;
 use super::state::Gateway;
-use crate::core::error::ErrorCode;
-use crate::core::id::RunId;
-use crate::gateway::access::Authenticated;
-use crate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
-use crate::service::{Caller, ServiceError};
+use crate::access::Authenticated;
 
 /// How long a response is stored.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);

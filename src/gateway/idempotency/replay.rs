@@ -6,14 +6,14 @@ use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::RunId;
+use toolgate_ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
+use toolgate_service::ApprovalId;
 
 use super::extensions::Confidential;
-use crate::core::error::ErrorCode;
-use crate::core::id::RunId;
-use crate::gateway::problem::Problem;
-use crate::gateway::request_id::is_stream;
-use crate::ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredResponse};
-use crate::service::ApprovalId;
+use crate::problem::Problem;
+use crate::request_id::is_stream;
 
 /// The headers that belong to the resource, and not to this one response.
 const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];

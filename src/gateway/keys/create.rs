@@ -8,18 +8,18 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::Principal;
+use toolgate_service::{Caller, Scope};
 use utoipa::ToSchema;
 
 use super::view::{CreatedView, KeyView};
-use crate::core::error::ErrorCode;
-use crate::core::id::Principal;
-use crate::gateway::access::{Authenticated, NewKey, mint};
-use crate::gateway::body::Body;
-use crate::gateway::idempotency::Confidential;
-use crate::gateway::name_rules;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Caller, Scope};
+use crate::access::{Authenticated, NewKey, mint};
+use crate::body::Body;
+use crate::idempotency::Confidential;
+use crate::name_rules;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]

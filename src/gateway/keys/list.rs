@@ -2,16 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
+use toolgate_core::id::KeyId;
+use toolgate_ports::KeyFilter;
+use toolgate_service::{Scope, ServiceError};
 
 use super::view::KeyView;
-use crate::core::id::KeyId;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Query;
-use crate::gateway::pagination::{Page, Paging, limit};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::ports::KeyFilter;
-use crate::service::{Scope, ServiceError};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Query;
+use crate::pagination::{Page, Paging, limit};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// List API keys
 ///

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use toolgate_service::Scope;
 
 use super::view::KeyView;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Retrieve an API key
 ///

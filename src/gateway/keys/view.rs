@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_ports::AccessKey;
+use toolgate_service::Scope;
 use utoipa::ToSchema;
 
-use crate::gateway::revoked::RevokedView;
-use crate::ports::AccessKey;
-use crate::service::Scope;
+use crate::revoked::RevokedView;
 
 /// A key.
 #[derive(Debug, Serialize, ToSchema)]

@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use toolgate_service::Scope;
 use utoipa::ToSchema;
 
-use crate::gateway::access::Authenticated;
-use crate::gateway::backends::ModelCard;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::backends::ModelCard;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// All models.
 #[derive(Debug, Serialize, ToSchema)]

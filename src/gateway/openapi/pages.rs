@@ -3,10 +3,10 @@
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::{Html, IntoResponse};
 use pulldown_cmark::{Options, Parser, html};
+use toolgate_core::error::ErrorCode;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::body::Path;
-use crate::gateway::problem::Problem;
+use crate::body::Path;
+use crate::problem::Problem;
 
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'";
 

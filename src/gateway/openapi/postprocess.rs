@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{Components, OpenApi, RefOr, Required, Schema};
 
 use super::error_responses::operations;
-use crate::gateway::idempotency::key;
+use crate::idempotency::key;
 
 /// Input types with several variants, of which each refuses unknown fields.
 const CLOSED: [&str; 1] = ["InputPart"];

@@ -4,14 +4,14 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::chat::Media;
+use toolgate_service::Scope;
 
-use crate::core::blob::BlobHandle;
-use crate::core::chat::Media;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Retrieve a blob
 ///

@@ -4,15 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Deserialize;
+use toolgate_service::{Scope, ServiceError};
 use utoipa::ToSchema;
 
 use super::precondition;
 use super::view::RunView;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Scope, ServiceError};
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// A request to cancel a run.
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -5,6 +5,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId};
+use toolgate_core::pattern::NamePattern;
+use toolgate_core::run::TighterLimits;
+use toolgate_core::tool::{ExternalTool, ToolFilter};
+use toolgate_runner::Request;
+use toolgate_service::{Caller, Scope};
 use utoipa::ToSchema;
 
 use super::events::FrameDescription;
@@ -12,18 +18,12 @@ use super::input::NewInput;
 use super::media_url::MediaHosts;
 use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
-use crate::core::id::{AgentName, Principal, RunId, ServerId, SessionId};
-use crate::core::pattern::NamePattern;
-use crate::core::run::TighterLimits;
-use crate::core::tool::{ExternalTool, ToolFilter};
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::Body;
-use crate::gateway::idempotency::RunToBe;
-use crate::gateway::name_rules;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::runner::Request;
-use crate::service::{Caller, Scope};
+use crate::access::Authenticated;
+use crate::body::Body;
+use crate::idempotency::RunToBe;
+use crate::name_rules;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// How many tools a request may bring: each has schemas to compile, and no model accepts more.
 const MOST_TOOLS: usize = 1000;
@@ -32,7 +32,7 @@ const MOST_TOOLS: usize = 1000;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewRun)]
-pub(in crate::gateway) struct NewRun {
+pub(crate) struct NewRun {
     /// The agent. Default: the only agent, or `assistant`.
     #[schema(value_type = Option<String>, example = "support")]
     agent: Option<AgentName>,
@@ -110,7 +110,7 @@ pub(super) async fn create(
 
 /// Starts a run under an id that was generated before, so that a caller that recorded the id finds the run even if the
 /// request fails.
-pub(in crate::gateway) async fn create_with_id(
+pub(crate) async fn create_with_id(
     gateway: &Gateway,
     caller: &Caller,
     asked: ResponsePreference,

@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use toolgate_service::Scope;
 
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Delete a run
 ///

@@ -5,13 +5,13 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
+use toolgate_core::run::JournalEntry;
+use toolgate_service::Scope;
 
-use crate::core::run::JournalEntry;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Export a run
 ///

@@ -5,19 +5,19 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::chat::Message;
+use toolgate_core::run::TighterLimits;
+use toolgate_runner::Fork;
+use toolgate_service::Scope;
 use utoipa::ToSchema;
 
 use super::events::FrameDescription;
 use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
-use crate::core::chat::Message;
-use crate::core::run::TighterLimits;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::runner::Fork;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// A fork to create.
 #[derive(Debug, Default, Deserialize, ToSchema)]

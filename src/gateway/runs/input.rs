@@ -5,11 +5,11 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
+use toolgate_core::chat::{Media, Message, Part, Role};
 use utoipa::ToSchema;
 
 use super::media_url::{self, MediaHosts};
-use crate::core::chat::{Media, Message, Part, Role};
-use crate::gateway::problem::Problem;
+use crate::problem::Problem;
 
 /// A text, or messages.
 #[derive(Debug, ToSchema)]

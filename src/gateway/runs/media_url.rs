@@ -6,8 +6,7 @@
 use std::net::IpAddr;
 
 use reqwest::Url;
-
-use crate::core::address::{AddressClass, place};
+use toolgate_core::address::{AddressClass, place};
 
 /// Hosts of media URLs that are allowed besides those of the public internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

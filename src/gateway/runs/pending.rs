@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::id::RunId;
+use toolgate_core::run::PendingItem;
+use toolgate_core::tool::{Annotations, Difference, Origin, Question};
+use toolgate_service::ApprovalId;
 use utoipa::ToSchema;
-
-use crate::core::id::RunId;
-use crate::core::run::PendingItem;
-use crate::core::tool::{Annotations, Difference, Origin, Question};
-use crate::service::ApprovalId;
 
 /// A pending item: an action that is required before a run continues.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schema(as = Pending)]
-pub(in crate::gateway) enum PendingView {
+pub(crate) enum PendingView {
     /// Run this tool yourself, and return its result in `results`.
     ExternalResult {
         /// The call id for the result.
@@ -112,7 +111,7 @@ pub(in crate::gateway) enum PendingView {
 /// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PendingApproval)]
-pub(in crate::gateway) struct ApprovalView {
+pub(crate) struct ApprovalView {
     /// The id of the call, for decisions in a resume.
     call_id: String,
     /// The approval's id in the inbox.
@@ -159,7 +158,7 @@ pub(in crate::gateway) struct ApprovalView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schema(as = Origin)]
-pub(in crate::gateway) enum OriginView {
+pub(crate) enum OriginView {
     /// An MCP server.
     Mcp {
         /// The configured id of the server.
@@ -183,7 +182,7 @@ pub(in crate::gateway) enum OriginView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Annotations)]
-pub(in crate::gateway) struct AnnotationsView {
+pub(crate) struct AnnotationsView {
     /// A title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -204,7 +203,7 @@ pub(in crate::gateway) struct AnnotationsView {
 /// A difference to the call that was approved.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Difference)]
-pub(in crate::gateway) struct DifferenceView {
+pub(crate) struct DifferenceView {
     /// The part that differs, in words.
     what: String,
     /// The old value, from the first difference to the last one.
@@ -219,7 +218,7 @@ pub(in crate::gateway) struct DifferenceView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 #[schema(as = ServerQuestion)]
-pub(in crate::gateway) enum FormView {
+pub(crate) enum FormView {
     /// A form to fill in.
     Form {
         /// The server's message.
@@ -238,7 +237,7 @@ pub(in crate::gateway) enum FormView {
 }
 
 impl PendingView {
-    pub(in crate::gateway) fn of(run: &RunId, item: &PendingItem) -> Self {
+    pub(crate) fn of(run: &RunId, item: &PendingItem) -> Self {
         let call_id = item.call_id().to_string();
         let name = item.name().to_string();
         let arguments = item.arguments().to_value();
@@ -311,7 +310,7 @@ impl PendingView {
 }
 
 impl OriginView {
-    pub(in crate::gateway) fn of(origin: &Origin) -> Self {
+    pub(crate) fn of(origin: &Origin) -> Self {
         match origin.clone() {
             Origin::Mcp { server, tool } => Self::Mcp { server: server.to_string(), tool },
             Origin::External { tool } => Self::External { tool },
@@ -321,7 +320,7 @@ impl OriginView {
 }
 
 impl AnnotationsView {
-    pub(in crate::gateway) fn of(hints: &Annotations) -> Self {
+    pub(crate) fn of(hints: &Annotations) -> Self {
         Self {
             title: hints.title.clone(),
             read_only_hint: hints.read_only_hint,

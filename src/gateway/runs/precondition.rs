@@ -2,12 +2,12 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::IF_MATCH;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::run::ResumeError;
+use toolgate_runner::RunnerError;
+use toolgate_service::ServiceError;
 
-use crate::core::error::ErrorCode;
-use crate::core::run::ResumeError;
-use crate::gateway::etag;
-use crate::runner::RunnerError;
-use crate::service::ServiceError;
+use crate::etag;
 
 /// Refuses a request for another version of the run. Returns the version that the request requires, if it requires
 /// exactly one.

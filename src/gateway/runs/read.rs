@@ -4,16 +4,16 @@ use axum::extract::{FromRequestParts as _, State};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
+use toolgate_core::id::RunId;
+use toolgate_service::{Caller, Scope};
 
 use super::response_mode::ResponsePreference;
 use super::view::RunView;
-use crate::core::id::RunId;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Path;
-use crate::gateway::etag;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Caller, Scope};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Path;
+use crate::etag;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Retrieve a run
 #[utoipa::path(
@@ -39,7 +39,7 @@ pub(super) async fn read(
 }
 
 /// The current state of a run, as the response to a repeated request that started it.
-pub(in crate::gateway) async fn current(
+pub(crate) async fn current(
     gateway: &Gateway,
     caller: &Caller,
     parts: &Parts,

@@ -8,28 +8,28 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::lifecycle::Content;
+use toolgate_core::run::Status;
+use toolgate_core::trace::Trace;
+use toolgate_runner::Execution;
+use toolgate_service::TenantRun;
 use utoipa::IntoParams;
 
 use super::events::{self, Include};
 use super::view::RunView;
 use super::wait::WaitPreference;
-use crate::core::error::ErrorCode;
-use crate::core::lifecycle::Content;
-use crate::core::run::Status;
-use crate::core::trace::Trace;
-use crate::gateway::body::Query;
-use crate::gateway::completion::ClientGone;
-use crate::gateway::etag;
-use crate::gateway::negotiation::Form;
-use crate::gateway::problem::Problem;
-use crate::gateway::request_id::traced;
-use crate::gateway::state::Gateway;
-use crate::runner::Execution;
-use crate::service::TenantRun;
+use crate::body::Query;
+use crate::completion::ClientGone;
+use crate::etag;
+use crate::negotiation::Form;
+use crate::problem::Problem;
+use crate::request_id::traced;
+use crate::state::Gateway;
 
 /// The client's preferences, from the headers and the query.
 #[derive(Clone, Debug)]
-pub(in crate::gateway) struct ResponsePreference {
+pub(crate) struct ResponsePreference {
     wait: WaitPreference,
     form: Form,
     content: Content,

@@ -3,17 +3,17 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use toolgate_core::run::Channel;
+use toolgate_service::{Answers, Scope, ServiceError};
 
 use super::events::FrameDescription;
 use super::precondition;
 use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
-use crate::core::run::Channel;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Answers, Scope, ServiceError};
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Resume a run
 ///

@@ -3,21 +3,21 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use toolgate_core::chat::{Media, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Budget, Output, PendingCounts, Run, Status, Trigger};
+use toolgate_ports::RunRow;
+use toolgate_runner::RunnerError;
+use toolgate_service::{ServiceError, TenantRun};
 use utoipa::ToSchema;
 
 use super::pending::PendingView;
-use crate::core::chat::{Media, Usage};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::RunId;
-use crate::core::run::{Budget, Output, PendingCounts, Run, Status, Trigger};
-use crate::ports::RunRow;
-use crate::runner::RunnerError;
-use crate::service::{ServiceError, TenantRun};
 
 /// A run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
-pub(in crate::gateway) struct RunView {
+pub(crate) struct RunView {
     /// The run's id.
     #[schema(value_type = String, example = "run_019a3f6c5b7e7d3a8a51c0ffee000000")]
     id: RunId,
@@ -75,7 +75,7 @@ pub(in crate::gateway) struct RunView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Status)]
-pub(in crate::gateway) enum StatusView {
+pub(crate) enum StatusView {
     /// The run is being executed.
     Running,
     /// The run requires the actions in `pending`.
@@ -95,7 +95,7 @@ pub(in crate::gateway) enum StatusView {
 /// An answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Output)]
-pub(in crate::gateway) struct OutputView {
+pub(crate) struct OutputView {
     /// The text as the model wrote it.
     text: String,
     /// The parsed value, if there is an output schema.
@@ -110,7 +110,7 @@ pub(in crate::gateway) struct OutputView {
 /// An image or an audio clip.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Media)]
-pub(in crate::gateway) struct MediaView {
+pub(crate) struct MediaView {
     /// The media type, for example `image/png`.
     media_type: String,
     /// The bytes as base64, if they are inline.
@@ -124,7 +124,7 @@ pub(in crate::gateway) struct MediaView {
 /// An error of a run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Failure)]
-pub(in crate::gateway) struct FailureView {
+pub(crate) struct FailureView {
     /// The error code, which is stable.
     #[schema(value_type = String, example = "provider_unavailable")]
     code: ErrorCode,
@@ -137,7 +137,7 @@ pub(in crate::gateway) struct FailureView {
 /// Tokens and cost. A value that the provider did not report is missing; it is never zero for that reason.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
-pub(in crate::gateway) struct UsageView {
+pub(crate) struct UsageView {
     /// Input tokens, including cached ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens: Option<u64>,
@@ -161,7 +161,7 @@ pub(in crate::gateway) struct UsageView {
 /// Usage of a run's limits.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Budget)]
-pub(in crate::gateway) struct BudgetView {
+pub(crate) struct BudgetView {
     /// Turns with tools, and rejected answers.
     tool_interactions: u32,
     /// The limit of such turns.
@@ -187,7 +187,7 @@ fn no_such_agent(name: &str) -> String {
 /// A run in a list.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunSummary)]
-pub(in crate::gateway) struct SummaryView {
+pub(crate) struct SummaryView {
     /// The run's id.
     #[schema(value_type = String)]
     id: RunId,
@@ -223,7 +223,7 @@ pub(in crate::gateway) struct SummaryView {
 /// The number of pending items of each kind.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PendingCounts)]
-pub(in crate::gateway) struct PendingCountsView {
+pub(crate) struct PendingCountsView {
     /// Approvals.
     approvals: u32,
     /// Results of external tools.
@@ -236,7 +236,7 @@ pub(in crate::gateway) struct PendingCountsView {
 
 impl RunView {
     /// The view of a run as it is now.
-    pub(in crate::gateway) async fn read(run: &TenantRun) -> Result<Self, ServiceError> {
+    pub(crate) async fn read(run: &TenantRun) -> Result<Self, ServiceError> {
         let folded = run.load().await?;
         Ok(Self::of(&run.row, &folded, run.blocked(&folded)))
     }
@@ -275,7 +275,7 @@ impl RunView {
     }
 
     /// The length of the run's journal.
-    pub(in crate::gateway) fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version
     }
 }
@@ -302,7 +302,7 @@ impl OutputView {
 }
 
 impl MediaView {
-    pub(in crate::gateway) fn of(media: &Media) -> Self {
+    pub(crate) fn of(media: &Media) -> Self {
         Self { media_type: media.media_type.clone(), data: media.data.clone(), url: media.url.clone() }
     }
 }
@@ -352,7 +352,7 @@ impl BudgetView {
 
 impl SummaryView {
     /// The view of an index row. `has_agent`: whether the agent of the run is configured here.
-    pub(in crate::gateway) fn of(row: RunRow, has_agent: bool) -> Self {
+    pub(crate) fn of(row: RunRow, has_agent: bool) -> Self {
         let is_blocked = !has_agent && !row.status.is_ended();
         let blocked = is_blocked.then(|| FailureView {
             code: ErrorCode::Configuration,

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use toolgate_runner::{Execution, RunnerError};
 
-use crate::gateway::GatewaySettings;
-use crate::gateway::completion::ClientGone;
-use crate::gateway::problem::Problem;
-use crate::runner::{Execution, RunnerError};
+use crate::GatewaySettings;
+use crate::completion::ClientGone;
+use crate::problem::Problem;
 
 /// How long a request prefers to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gateway) enum WaitPreference {
+pub(crate) enum WaitPreference {
     /// Respond at once.
     None,
     /// Wait until the run is pending or has ended, but no longer than this.
@@ -21,7 +21,7 @@ pub(in crate::gateway) enum WaitPreference {
 impl WaitPreference {
     /// The preference in `Prefer: respond-async` or `Prefer: wait=SECONDS`. Unknown preferences are ignored, as the RFC
     /// requires.
-    pub(in crate::gateway) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
+    pub(crate) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
         let given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
         let mut patience = Self::UpTo(settings.usual_wait);
         for preference in given.flat_map(|value| value.split(',')).map(str::trim) {
@@ -40,7 +40,7 @@ impl WaitPreference {
 
     /// Waits until the run is pending or has ended. `false`: the time passed, or the client disconnected. The run
     /// continues either way.
-    pub(in crate::gateway) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<bool, Problem> {
+    pub(crate) async fn wait(self, execution: Execution, gone: &ClientGone) -> Result<bool, Problem> {
         let Self::UpTo(longest) = self else { return Ok(false) };
         let rested = tokio::select! {
             rested = tokio::time::timeout(longest, execution.idle_or_elicitation()) => rested,

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use toolgate_service::Scope;
 
-use crate::gateway::access::Authenticated;
-use crate::gateway::backends::ServerHealth;
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::backends::ServerHealth;
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Retrieve an MCP server
 ///

@@ -2,15 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
+use toolgate_core::error::ErrorCode;
+use toolgate_service::Scope;
 
 use super::read::missing;
-use crate::core::error::ErrorCode;
-use crate::gateway::access::Authenticated;
-use crate::gateway::backends::ServerHealth;
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::backends::ServerHealth;
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Refresh the tools of an MCP server
 ///

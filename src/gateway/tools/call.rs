@@ -9,24 +9,24 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{AgentName, Principal, RunId, SessionId};
+use toolgate_core::run::{Rejection, Run, TighterLimits};
+use toolgate_core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
+use toolgate_runner::{Agent, Request, ToolCallState};
+use toolgate_service::{FieldError, Scope, ServiceError};
 use utoipa::ToSchema;
 
-use crate::core::error::ErrorCode;
-use crate::core::id::{AgentName, Principal, RunId, SessionId};
-use crate::core::run::{Rejection, Run, TighterLimits};
-use crate::core::tool::{CallFailure, Outcome, Problem as Finding, ToolOutput};
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::completion::ClientGone;
-use crate::gateway::name_rules;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::request_id::traced;
-use crate::gateway::runs::pending::PendingView;
-use crate::gateway::runs::view::StatusView;
-use crate::gateway::runs::wait::WaitPreference;
-use crate::gateway::state::Gateway;
-use crate::runner::{Agent, Request, ToolCallState};
-use crate::service::{FieldError, Scope, ServiceError};
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::completion::ClientGone;
+use crate::name_rules;
+use crate::problem::{Problem, ProblemView};
+use crate::request_id::traced;
+use crate::runs::pending::PendingView;
+use crate::runs::view::StatusView;
+use crate::runs::wait::WaitPreference;
+use crate::state::Gateway;
 
 /// A tool call to make.
 #[derive(Debug, Deserialize, ToSchema)]

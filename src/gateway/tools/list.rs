@@ -4,17 +4,17 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
+use toolgate_core::id::{AgentName, ServerId};
+use toolgate_core::tool::{LeftOut, Origin, Tool};
+use toolgate_service::Scope;
 use utoipa::{IntoParams, ToSchema};
 
 use super::view::{LeftOutView, ToolView, ToolsView};
-use crate::core::id::{AgentName, ServerId};
-use crate::core::tool::{LeftOut, Origin, Tool};
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::Query;
-use crate::gateway::etag::tagged;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::body::Query;
+use crate::etag::tagged;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Filters of the tools.
 #[derive(Debug, Deserialize, IntoParams)]

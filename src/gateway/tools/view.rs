@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::policy::{Finding, Judgement, Policy, Subject, Verdict};
+use toolgate_core::tool::{LeftOut, Tool};
 use utoipa::ToSchema;
 
-use crate::core::policy::{Finding, Judgement, Policy, Subject, Verdict};
-use crate::core::tool::{LeftOut, Tool};
-use crate::gateway::runs::pending::{AnnotationsView, OriginView};
+use crate::runs::pending::{AnnotationsView, OriginView};
 
 /// The tools of an agent.
 #[derive(Debug, Serialize, ToSchema)]

@@ -3,14 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use toolgate_service::{EndpointChange, Scope, WebhookEndpoints};
 use utoipa::ToSchema;
 
 use super::view::{EndpointView, EventView};
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{EndpointChange, Scope, WebhookEndpoints};
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Changes to an endpoint. Fields that are left out do not change.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -6,16 +6,16 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use toolgate_core::id::EndpointId;
+use toolgate_service::{NewEndpoint, Scope, WebhookEndpoints};
 use utoipa::ToSchema;
 
 use super::view::{EndpointView, EventView};
-use crate::core::id::EndpointId;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::Body;
-use crate::gateway::idempotency::Confidential;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{NewEndpoint, Scope, WebhookEndpoints};
+use crate::access::Authenticated;
+use crate::body::Body;
+use crate::idempotency::Confidential;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// A webhook endpoint to create.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -3,16 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use toolgate_core::id::MessageId;
+use toolgate_service::{Scope, WebhookEndpoints};
 use utoipa::IntoParams;
 
 use super::view::DeliveryView;
-use crate::core::id::MessageId;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::{Path, Query};
-use crate::gateway::pagination::{Page, limit};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Scope, WebhookEndpoints};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::{Path, Query};
+use crate::pagination::{Page, limit};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// The page of deliveries.
 #[derive(Debug, Deserialize, IntoParams)]

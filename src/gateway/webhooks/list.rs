@@ -2,15 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
+use toolgate_core::id::EndpointId;
+use toolgate_service::{Scope, WebhookEndpoints};
 
 use super::view::EndpointView;
-use crate::core::id::EndpointId;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::Query;
-use crate::gateway::pagination::{Page, Paging, limit};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Scope, WebhookEndpoints};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::Query;
+use crate::pagination::{Page, Paging, limit};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// List webhook endpoints
 ///

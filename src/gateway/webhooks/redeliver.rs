@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use toolgate_service::{Scope, WebhookEndpoints};
 
 use super::view::DeliveryView;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::Path;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Scope, WebhookEndpoints};
+use crate::access::Authenticated;
+use crate::body::Path;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// Redeliver a webhook
 ///

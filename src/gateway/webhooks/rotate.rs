@@ -5,15 +5,15 @@ use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use toolgate_service::{Scope, WebhookEndpoints};
 use utoipa::ToSchema;
 
 use super::view::EndpointView;
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::idempotency::Confidential;
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::{Scope, WebhookEndpoints};
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::idempotency::Confidential;
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// The new secret.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -3,10 +3,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolgate_core::id::{EndpointId, MessageId, RunId};
+use toolgate_ports::{Attempt, DeliveryState, Disabled, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookSecret};
 use utoipa::ToSchema;
-
-use crate::core::id::{EndpointId, MessageId, RunId};
-use crate::ports::{Attempt, DeliveryState, Disabled, WebhookDelivery, WebhookEndpoint, WebhookKind, WebhookSecret};
 
 /// An event type that an endpoint may receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -20,14 +20,14 @@ use super::discovery::Target;
 use super::fault::{AccessError, harmless};
 use super::renewal::{self, RenewalOutcome};
 use super::settings::{ClientProof, Grant, OAuthSettings};
-use crate::mcp::http::egress::{AllowedAddresses, Egress};
+use crate::http::egress::{AllowedAddresses, Egress};
 
 /// The error when no credentials are stored.
 const NOT_LOGGED_IN: &str = "it answered HTTP 401, and no user has logged in";
 
 /// The access to one server.
 #[derive(Debug)]
-pub(in crate::mcp) struct Access {
+pub(crate) struct Access {
     settings: OAuthSettings,
     target: Target,
     held: Mutex<TokenState>,
@@ -76,7 +76,7 @@ struct TokenRequest<'a> {
 
 impl Access {
     /// Access to the server at that address. Sends nothing yet.
-    pub(in crate::mcp) fn new(settings: OAuthSettings, url: Url, egress: Egress) -> Arc<Self> {
+    pub(crate) fn new(settings: OAuthSettings, url: Url, egress: Egress) -> Arc<Self> {
         let reach = AllowedAddresses::from_server(egress, &url, settings.allow_private);
         Arc::new(Self {
             settings,

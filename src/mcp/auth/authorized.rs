@@ -26,14 +26,14 @@ const WIDENINGS: usize = 2;
 
 /// An HTTP client that sends a token, where access is configured.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct AuthorizedClient<C> {
+pub(crate) struct AuthorizedClient<C> {
     inner: C,
     access: Option<Arc<Access>>,
 }
 
 impl<C> AuthorizedClient<C> {
     /// Wraps a client with this access; `None` sends requests unchanged.
-    pub(in crate::mcp) fn new(inner: C, access: Option<Arc<Access>>) -> Self {
+    pub(crate) fn new(inner: C, access: Option<Arc<Access>>) -> Self {
         Self { inner, access }
     }
 

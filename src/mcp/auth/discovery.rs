@@ -11,7 +11,7 @@ use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthCl
 
 use super::fault::{AccessError, failed, masked_url, root_cause};
 use super::guarded::GuardedClient;
-use crate::mcp::http::egress::AllowedAddresses;
+use crate::http::egress::AllowedAddresses;
 
 const DIAL: Duration = Duration::from_secs(10);
 const EXCHANGE: Duration = Duration::from_secs(30);
@@ -131,7 +131,7 @@ impl AuthorizationServer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::http::egress::Egress;
+    use crate::http::egress::Egress;
 
     fn target(url: &str) -> Target {
         let url = Url::parse(url).expect("a URL");

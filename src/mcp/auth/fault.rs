@@ -5,14 +5,14 @@ use std::error::Error;
 
 use reqwest::Url;
 use rmcp::transport::auth::AuthError;
+use toolgate_core::id::ServerId;
 
 use super::credentials::CredentialError;
-use crate::core::id::ServerId;
-use crate::mcp::http::egress;
+use crate::http::egress;
 
 /// Why access is not available. Messages follow "the MCP server `x` could not be reached: ".
 #[derive(Debug, thiserror::Error)]
-pub(in crate::mcp) enum AccessError {
+pub(crate) enum AccessError {
     /// A person has to grant access, or more of it.
     #[error("{why}; run `{}`", login_command(.server, .scopes))]
     LoginNeeded {

@@ -6,7 +6,7 @@ use http::{Request, Response};
 use reqwest::Client;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 
-use crate::mcp::http::egress::AllowedAddresses;
+use crate::http::egress::AllowedAddresses;
 
 /// The longest metadata or token response, in bytes.
 const LONGEST: usize = 1024 * 1024;
@@ -55,7 +55,7 @@ mod tests {
     use reqwest::Url;
 
     use super::*;
-    use crate::mcp::http::egress::Egress;
+    use crate::http::egress::Egress;
 
     #[tokio::test]
     async fn cloud_metadata_addresses_are_never_dialled() {

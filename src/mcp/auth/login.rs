@@ -11,8 +11,8 @@ use super::consent::Consent;
 use super::credentials::{Credential, CredentialFile};
 use super::discovery::Target;
 use super::settings::{Grant, OAuthSettings};
-use crate::mcp::http::egress::AllowedAddresses;
-use crate::mcp::settings::HttpSettings;
+use crate::http::egress::AllowedAddresses;
+use crate::settings::HttpSettings;
 
 /// The access that a person granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

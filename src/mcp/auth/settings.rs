@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use secrecy::SecretString;
+use toolgate_core::id::ServerId;
 
 use super::browser::Browser;
 use super::credentials::CredentialFile;
-use crate::core::id::ServerId;
 
 /// The OAuth settings of one server.
 #[derive(Clone, Debug)]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolgate_core::id::ServerId;
 
 use super::credentials::CredentialFile;
 use super::headless::Headless;
 use super::settings::{ClientIdentity, ClientProof, Grant, OAuthSettings, SigningAlgorithm};
-use crate::core::id::ServerId;
 
 /// The client that the suite knows by a metadata document.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";

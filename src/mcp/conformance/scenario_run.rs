@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use toolgate_core::id::{CallId, RunId, ServerId};
+use toolgate_core::run::{AnsweredElicitation, ElicitationAnswer};
+use toolgate_core::tool::{CallReply, ElicitationRequest, ElicitationResponse, McpTool, Outcome, Question};
+use toolgate_core::trace::{SpanContext, Trace, TraceId};
+use toolgate_ports::{McpCall, McpServers};
 
 use super::arguments::{filled_in, smallest};
-use crate::core::id::{CallId, RunId, ServerId};
-use crate::core::run::{AnsweredElicitation, ElicitationAnswer};
-use crate::core::tool::{CallReply, ElicitationRequest, ElicitationResponse, McpTool, Outcome, Question};
-use crate::core::trace::{SpanContext, Trace, TraceId};
-use crate::mcp::{ServerSettings, Servers};
-use crate::ports::{McpCall, McpServers};
+use crate::{ServerSettings, Servers};
 
 /// The id of the server.
 const SERVER: &str = "server";

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 use serde_json::{Map, json};
+use toolgate_core::run::ElicitationAnswer;
+use toolgate_core::tool::ElicitationRequest;
 
 use super::*;
-use crate::core::run::ElicitationAnswer;
-use crate::core::tool::ElicitationRequest;
 
 fn question(message: &str) -> Question {
     Question::Form { message: message.into(), schema: json!({"type": "object"}) }
@@ -176,7 +176,7 @@ async fn a_call_is_suspended_with_a_limited_number_of_questions() {
     let asking = texts.iter().map(|text| router.ask(Some(&id), question(text)));
     assert!(is_waiting(futures::future::join_all(asking)).await);
     let asked = elicitations.withdrawn_questions().expect("questions").questions.len();
-    assert_eq!(asked, crate::mcp::elicitation::MAX_QUESTIONS);
+    assert_eq!(asked, crate::elicitation::MAX_QUESTIONS);
     assert_eq!(
         router.ask(Some(&RequestId::Number(9)), question("without a call")).await,
         ElicitationResponse::cancel()

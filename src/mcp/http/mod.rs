@@ -2,7 +2,7 @@
 
 mod client;
 mod confidential;
-pub(in crate::mcp) mod egress;
+pub(crate) mod egress;
 mod non_mcp_response;
 mod post;
 mod reader;
@@ -36,7 +36,7 @@ use egress::{AddressRejection, AllowedAddresses};
 
 /// An error in the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::mcp) enum SettingsError {
+pub(crate) enum SettingsError {
     #[error("{} is no http or https address; correct the server's `url`", masked_url(.0))]
     Url(String),
     #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use http::StatusCode;
 
-use crate::mcp::measure::shortened;
+use crate::measure::shortened;
 
 /// The message for an HTTP 401.
 pub(super) const UNAUTHORIZED: &str =

@@ -18,7 +18,7 @@ use super::non_mcp_response::NonMcpResponse;
 use super::reader::{Events, Reader, events_of};
 use super::seen::Seen;
 use super::session;
-use crate::mcp::transport::{self, Disposition, Incoming, Stream};
+use crate::transport::{self, Disposition, Incoming, Stream};
 
 /// The size limits of a JSON body, and of the body of an error.
 const MAX_JSON: usize = 16 * 1024 * 1024;

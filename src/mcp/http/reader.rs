@@ -12,7 +12,7 @@ use sse_stream::Sse;
 use super::confidential::Confidential;
 use super::seen::Seen;
 use super::sse::{Event, Parser, StreamItem};
-use crate::mcp::transport::{self, Disposition, Incoming, Stream};
+use crate::transport::{self, Disposition, Incoming, Stream};
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 

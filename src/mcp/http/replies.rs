@@ -36,7 +36,7 @@ impl Replies {
             JsonRpcMessage::Request(request) => {
                 let for_a_person = match &request.request {
                     ServerRequest::ElicitRequest(_) => true,
-                    ServerRequest::CustomRequest(custom) => custom.method == crate::mcp::elicitation::METHOD,
+                    ServerRequest::CustomRequest(custom) => custom.method == crate::elicitation::METHOD,
                     _ => false,
                 };
                 let mut asked = self.asked();

@@ -2,14 +2,14 @@
 
 use super::replies::Replies;
 use super::resumable::Resumable;
-use crate::mcp::headers::ToolHeaders;
-use crate::mcp::task_only::TaskOnly;
-use crate::mcp::traffic::Traffic;
-use crate::mcp::transport::Requests;
+use crate::headers::ToolHeaders;
+use crate::task_only::TaskOnly;
+use crate::traffic::Traffic;
+use crate::transport::Requests;
 
 /// Observations of one connection's messages on their way to the SDK. Clones share the same observations.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct Seen {
+pub(crate) struct Seen {
     /// The header annotations of its tools.
     pub(super) tools: ToolHeaders,
     /// Its tools that can be called as tasks only.
@@ -26,7 +26,7 @@ pub(in crate::mcp) struct Seen {
 
 impl Seen {
     /// Collects the observations in these values.
-    pub(in crate::mcp) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
+    pub(crate) fn with(tools: ToolHeaders, task_only: TaskOnly, requests: Requests, traffic: Traffic) -> Self {
         Self { tools, task_only, requests, traffic, ..Self::default() }
     }
 }

@@ -12,11 +12,11 @@ use super::client::{Client, Failure, Headers};
 use super::post::{self, Target};
 use super::reader::Events;
 use super::seen::Seen;
-use crate::mcp::transport::MAX_TEXT;
+use crate::transport::MAX_TEXT;
 
 /// An HTTP client that adds `traceparent`, `tracestate`, `baggage` and `mcp-param-*` to its posts.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct TracedClient {
+pub(crate) struct TracedClient {
     client: Client,
     seen: Seen,
 }

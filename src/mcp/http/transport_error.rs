@@ -9,7 +9,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::egress;
 use super::non_mcp_response::{self, NonMcpResponse};
-use crate::mcp::fault::{Fault, refusal};
+use crate::fault::{Fault, refusal};
 
 /// The cause of a transport error. The words state it, with a remedy where there is one.
 enum TransportError {
@@ -26,7 +26,7 @@ enum TransportError {
 }
 
 /// The cause, for a sentence about a server that could not be reached.
-pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
+pub(crate) fn explain(error: &DynamicTransportError) -> String {
     match trouble(error) {
         TransportError::Unreachable(cause)
         | TransportError::Locked(cause)
@@ -37,7 +37,7 @@ pub(in crate::mcp) fn explain(error: &DynamicTransportError) -> String {
 }
 
 /// The answer that is not MCP, if there was an answer, for a sentence "it answered with ...".
-pub(in crate::mcp) fn answered_without_mcp(error: &DynamicTransportError) -> Option<String> {
+pub(crate) fn answered_without_mcp(error: &DynamicTransportError) -> Option<String> {
     match trouble(error) {
         TransportError::NoMcp(answer) => Some(answer.to_string()),
         TransportError::Unreachable(_)
@@ -49,23 +49,23 @@ pub(in crate::mcp) fn answered_without_mcp(error: &DynamicTransportError) -> Opt
 
 /// Whether the server refuses access until an operator or a user changes something, so that automatic retries are of
 /// no use.
-pub(in crate::mcp) fn is_locked(error: &DynamicTransportError) -> bool {
+pub(crate) fn is_locked(error: &DynamicTransportError) -> bool {
     matches!(trouble(error), TransportError::Locked(_))
 }
 
 /// Whether the connection could not be opened.
-pub(in crate::mcp) fn is_unreachable(error: &DynamicTransportError) -> bool {
+pub(crate) fn is_unreachable(error: &DynamicTransportError) -> bool {
     matches!(trouble(error), TransportError::Unreachable(_))
 }
 
 /// Whether a connection was opened and ended before the answer.
-pub(in crate::mcp) fn is_broken_off(error: &DynamicTransportError) -> bool {
+pub(crate) fn is_broken_off(error: &DynamicTransportError) -> bool {
     matches!(trouble(error), TransportError::Broken(_))
 }
 
 /// The error of a request that could not be sent, or whose answer is invalid. Only a connection that could not be
 /// opened, and a refusal of access, prove that the server did nothing.
-pub(in crate::mcp) fn send_fault(error: &DynamicTransportError) -> Fault {
+pub(crate) fn send_fault(error: &DynamicTransportError) -> Fault {
     match trouble(error) {
         TransportError::Unreachable(cause) => Fault::NotSent(format!("could not be reached: {cause}")),
         TransportError::Locked(cause) | TransportError::NoAccess(cause) => {

@@ -7,7 +7,7 @@ type Failure = StreamableHttpError<reqwest::Error>;
 
 /// Whether a server at the address may answer another question better: every error except a connection that could not
 /// be opened and a refusal of access.
-pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
+pub(crate) fn was_answered(error: &DynamicTransportError) -> bool {
     let Some(error) = error.error.downcast_ref::<Failure>() else { return true };
     #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK")]
     match error {
@@ -20,7 +20,7 @@ pub(in crate::mcp) fn was_answered(error: &DynamicTransportError) -> bool {
 }
 
 /// The size limit of the JSON, if the answer exceeded it.
-pub(in crate::mcp) fn was_too_long(error: &DynamicTransportError) -> Option<usize> {
+pub(crate) fn was_too_long(error: &DynamicTransportError) -> Option<usize> {
     match error.error.downcast_ref::<Failure>() {
         Some(StreamableHttpError::ResponseBodyTooLarge { max_size }) => Some(*max_size),
         _ => None,
@@ -29,6 +29,6 @@ pub(in crate::mcp) fn was_too_long(error: &DynamicTransportError) -> Option<usiz
 
 /// Whether the server rejected a request because it does not know the session, so that a new handshake is due and the
 /// request was certainly not executed.
-pub(in crate::mcp) fn session_is_over(error: &DynamicTransportError) -> bool {
+pub(crate) fn session_is_over(error: &DynamicTransportError) -> bool {
     matches!(error.error.downcast_ref::<Failure>(), Some(StreamableHttpError::SessionExpired))
 }

@@ -7,12 +7,12 @@ use rmcp::transport::{StreamableHttpClientTransport, Transport};
 
 use super::client::Failure;
 use super::tracing_client::TracedClient;
-use crate::mcp::auth::AuthorizedClient;
+use crate::auth::AuthorizedClient;
 
 type Worker = StreamableHttpClientTransport<AuthorizedClient<TracedClient>>;
 
 /// A worker for one endpoint.
-pub(in crate::mcp) struct HttpWorker(Worker);
+pub(crate) struct HttpWorker(Worker);
 
 impl HttpWorker {
     /// A transport over this client. Connects later.

@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Era, NegotiationResult};
-use crate::mcp::answer::objection_to_type;
-use crate::mcp::fault;
-use crate::mcp::measure::excerpt;
+use crate::answer::objection_to_type;
+use crate::fault;
+use crate::measure::excerpt;
 
 /// The meaning of the answer to `server/discover`.
 #[derive(Debug, PartialEq)]

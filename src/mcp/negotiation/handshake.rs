@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use super::handshake_transport::{HandshakeFailure, HandshakeTransport};
 use super::negotiate::{NegotiationError, in_any_era, in_era};
 use super::{Era, NegotiationMemory, NegotiationResult};
-use crate::mcp::http;
-use crate::mcp::settings::{EraChoice, ServerSettings, Transport as Kind};
+use crate::http;
+use crate::settings::{EraChoice, ServerSettings, Transport as Kind};
 
 /// How long a child process may be silent before it gets the other probe as well: some servers ignore unknown methods.
 const CHILD_PATIENCE: Duration = Duration::from_secs(3);
@@ -21,7 +21,7 @@ const CHILD_PATIENCE: Duration = Duration::from_secs(3);
 const ENDPOINT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The terms of a negotiation.
-pub(in crate::mcp) struct NegotiationParams<'a> {
+pub(crate) struct NegotiationParams<'a> {
     choice: EraChoice,
     elicitation: bool,
     patience: Duration,
@@ -31,14 +31,14 @@ pub(in crate::mcp) struct NegotiationParams<'a> {
 }
 
 /// A transport with a negotiated revision, and its context.
-pub(in crate::mcp) struct NegotiatedTransport<T, K> {
-    pub(in crate::mcp) agreed: NegotiationResult,
-    pub(in crate::mcp) transport: T,
-    pub(in crate::mcp) keeper: K,
+pub(crate) struct NegotiatedTransport<T, K> {
+    pub(crate) agreed: NegotiationResult,
+    pub(crate) transport: T,
+    pub(crate) keeper: K,
 }
 
 /// Why the negotiation failed.
-pub(in crate::mcp) enum Failed<E, K> {
+pub(crate) enum Failed<E, K> {
     /// No transport could be opened.
     NoTransport(E),
     /// The negotiation failed on a transport.
@@ -49,11 +49,7 @@ type Outcome<T, K, E> = Result<NegotiatedTransport<T, K>, Failed<E, K>>;
 
 impl<'a> NegotiationParams<'a> {
     /// The terms of a server. `meta` is sent with every probe.
-    pub(in crate::mcp) fn of(
-        settings: &'a ServerSettings,
-        memory: &'a NegotiationMemory,
-        meta: Map<String, Value>,
-    ) -> Self {
+    pub(crate) fn of(settings: &'a ServerSettings, memory: &'a NegotiationMemory, meta: Map<String, Value>) -> Self {
         let patience = match &settings.transport {
             Kind::Stdio(_) | Kind::InProcess(_) => CHILD_PATIENCE,
             Kind::Http(_) => ENDPOINT_PATIENCE,
@@ -70,7 +66,7 @@ impl<'a> NegotiationParams<'a> {
 }
 
 /// Negotiates over transports that `open` creates. Sets no time limit.
-pub(in crate::mcp) async fn agree<T, K, E>(
+pub(crate) async fn agree<T, K, E>(
     terms: &NegotiationParams<'_>,
     open: impl Fn() -> Result<(T, K), E>,
 ) -> Outcome<T, K, E>

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Era, introduction};
-use crate::mcp::result_json::raw;
+use crate::result_json::raw;
 
 /// The first request id of the handshake. The SDK counts from zero, and must not take a late answer to the handshake
 /// for the answer to one of its requests.
@@ -54,7 +54,7 @@ pub(super) struct Answer {
 
 /// Why no further answer can arrive.
 #[derive(Debug)]
-pub(in crate::mcp) enum HandshakeFailure {
+pub(crate) enum HandshakeFailure {
     /// The stream ended.
     Ended,
     /// A message could not be delivered.
@@ -174,7 +174,7 @@ mod tests {
     use tokio::io::{AsyncWriteExt as _, duplex};
 
     use super::*;
-    use crate::mcp::transport::{Disconnection, LineTransport, Requests, StreamObservers};
+    use crate::transport::{Disconnection, LineTransport, Requests, StreamObservers};
 
     /// A server that sends pings and then the answer, and takes no reply.
     struct Pings {

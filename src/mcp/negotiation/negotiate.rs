@@ -12,7 +12,7 @@ use super::{Era, NegotiationResult};
 
 /// Why the negotiation over this transport failed.
 #[derive(Debug)]
-pub(in crate::mcp) enum NegotiationError {
+pub(crate) enum NegotiationError {
     /// The transport broke.
     Broken(HandshakeFailure),
     /// The server refused, in words that complete "refused the handshake: ...".

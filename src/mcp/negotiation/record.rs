@@ -7,7 +7,7 @@ use super::Era;
 
 /// The memory of one server. Lost with the process, like everything about connections.
 #[derive(Debug, Default)]
-pub(in crate::mcp) struct NegotiationMemory(Mutex<NegotiationRecord>);
+pub(crate) struct NegotiationMemory(Mutex<NegotiationRecord>);
 
 #[derive(Debug, Default)]
 struct NegotiationRecord {
@@ -26,7 +26,7 @@ impl NegotiationMemory {
         self.lock().era = Some(era);
     }
 
-    pub(in crate::mcp) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.lock().era = None;
     }
 
@@ -42,7 +42,7 @@ impl NegotiationMemory {
 
     /// The failure of the last attempt of this start, if there is one: the reason to report when the next attempt
     /// times out.
-    pub(in crate::mcp) fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }
 

@@ -16,7 +16,7 @@ use super::environment;
 use super::group::Group;
 use super::output::Output;
 use super::watchdog::Registration;
-use crate::mcp::settings::StdioSettings;
+use crate::settings::StdioSettings;
 
 /// How long a child may take to exit by itself after its stdin was closed, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -25,7 +25,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// A running child. Dropping it stops the process in the background.
 #[derive(Debug)]
-pub(in crate::mcp) struct Child {
+pub(crate) struct Child {
     pid: u32,
     output: Output,
     exit: watch::Receiver<Option<ExitStatus>>,
@@ -35,7 +35,7 @@ pub(in crate::mcp) struct Child {
 
 /// Why the child could not be spawned.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::mcp) enum SpawnError {
+pub(crate) enum SpawnError {
     #[error(
         "the command `{command}` was not found; install it, or give its full path in the server's `command` (PATH is \
          passed on)"
@@ -51,7 +51,7 @@ pub(in crate::mcp) enum SpawnError {
 
 /// Spawns the process in its own process group and returns its stdout and its stdin. Its keeper runs on `tasks`: when
 /// these are done, the whole group has ended.
-pub(in crate::mcp) fn spawn(
+pub(crate) fn spawn(
     settings: &StdioSettings,
     tasks: &TaskTracker,
 ) -> Result<(Child, ChildStdout, ChildStdin), SpawnError> {
@@ -95,29 +95,29 @@ pub(in crate::mcp) fn spawn(
 }
 
 impl Child {
-    pub(in crate::mcp) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
     /// Its output besides the protocol.
-    pub(in crate::mcp) fn output(&self) -> &Output {
+    pub(crate) fn output(&self) -> &Output {
         &self.output
     }
 
     /// Waits for the exit of the process.
-    pub(in crate::mcp) async fn ended(&self) {
+    pub(crate) async fn ended(&self) {
         let _ = self.exit.clone().wait_for(Option::is_some).await;
     }
 
     /// Its exit status, if it exits within the time; its stderr is then complete.
-    pub(in crate::mcp) async fn exit_within(&self, time: Duration) -> Option<ExitStatus> {
+    pub(crate) async fn exit_within(&self, time: Duration) -> Option<ExitStatus> {
         let mut exit = self.exit.clone();
         let ended = tokio::time::timeout(time, exit.wait_for(Option::is_some)).await;
         ended.ok()?.ok().and_then(|status| *status)
     }
 
     /// Stops it and waits until the whole group has ended. Its stdin should already be closed.
-    pub(in crate::mcp) async fn shut_down(&self) {
+    pub(crate) async fn shut_down(&self) {
         self.wind_down.cancel();
         let mut exit = self.exit.clone();
         while exit.changed().await.is_ok() {}

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::process::Command;
 
-use crate::mcp::settings::StdioSettings;
+use crate::settings::StdioSettings;
 
 /// Variables that every program may have.
 const HARMLESS: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL"];

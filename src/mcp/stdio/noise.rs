@@ -36,7 +36,7 @@ impl StdoutNoise {
 
 /// The recorded lines, shared between the reader and the error messages.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct Noise {
+pub(crate) struct Noise {
     heard: Arc<Mutex<StdoutNoise>>,
     cut_off: Arc<OnceLock<String>>,
     secrets: Secrets,
@@ -49,7 +49,7 @@ impl Noise {
     }
 
     /// Records a line, shortened.
-    pub(in crate::mcp) fn note(&self, line: &[u8]) {
+    pub(crate) fn note(&self, line: &[u8]) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.lines += 1;
         if heard.first.len() < KEPT_LINES {
@@ -58,7 +58,7 @@ impl Noise {
     }
 
     /// Records the beginning of a message that the end of stdout cut off.
-    pub(in crate::mcp) fn note_cut_off(&self, text: &[u8]) {
+    pub(crate) fn note_cut_off(&self, text: &[u8]) {
         let _ = self.cut_off.set(self.beginning(text));
     }
 
@@ -77,12 +77,12 @@ impl Noise {
     }
 
     /// The text without the child's secrets.
-    pub(in crate::mcp) fn redacted(&self, text: &str) -> String {
+    pub(crate) fn redacted(&self, text: &str) -> String {
         self.secrets.redacted_so_far(text)
     }
 
     /// The recorded lines.
-    pub(in crate::mcp) fn lines(&self) -> StdoutNoise {
+    pub(crate) fn lines(&self) -> StdoutNoise {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

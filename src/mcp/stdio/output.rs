@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::noise::{Noise, StdoutNoise};
 use super::secrets::Secrets;
 use super::stderr::StderrTail;
-use crate::mcp::settings::StdioSettings;
+use crate::settings::StdioSettings;
 
 /// How many lines of stderr a message quotes.
 const QUOTED_LINES: usize = 12;
@@ -15,14 +15,14 @@ const SETTLES: Duration = Duration::from_millis(5);
 
 /// The output of a child, kept after its exit.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct Output {
+pub(crate) struct Output {
     stderr: StderrTail,
     noise: Noise,
 }
 
 /// A position in the output.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mcp) struct Mark(u64);
+pub(crate) struct Mark(u64);
 
 impl Output {
     /// The output of a new child with these settings.
@@ -32,27 +32,27 @@ impl Output {
     }
 
     /// Its last lines on stderr.
-    pub(in crate::mcp) fn stderr(&self) -> &StderrTail {
+    pub(crate) fn stderr(&self) -> &StderrTail {
         &self.stderr
     }
 
     /// The recorder of stdout lines that are not messages.
-    pub(in crate::mcp) fn noise(&self) -> &Noise {
+    pub(crate) fn noise(&self) -> &Noise {
         &self.noise
     }
 
     /// The stdout lines that are not messages.
-    pub(in crate::mcp) fn stdout_noise(&self) -> StdoutNoise {
+    pub(crate) fn stdout_noise(&self) -> StdoutNoise {
         self.noise.lines()
     }
 
     /// The current position.
-    pub(in crate::mcp) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark(self.stderr.finished())
     }
 
     /// The end of a message about a failed child: a cut-off message and noise on stdout, and the last lines of stderr.
-    pub(in crate::mcp) fn quoted(&self) -> String {
+    pub(crate) fn quoted(&self) -> String {
         let mut quote = String::new();
         if let Some(beginning) = self.noise.cut_off() {
             let _ = write!(quote, "; its stdout ended in the middle of a message: `{beginning}`");
@@ -69,7 +69,7 @@ impl Output {
     }
 
     /// The lines on stderr since the mark. Answers arrive through another pipe, so stderr gets a moment to catch up.
-    pub(in crate::mcp) async fn stderr_since(&self, mark: Mark) -> Vec<String> {
+    pub(crate) async fn stderr_since(&self, mark: Mark) -> Vec<String> {
         tokio::time::sleep(SETTLES).await;
         self.stderr.since(mark.0)
     }

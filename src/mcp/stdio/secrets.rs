@@ -8,7 +8,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::environment;
-use crate::mcp::settings::StdioSettings;
+use crate::settings::StdioSettings;
 
 /// Shorter values (`1`, `debug`) do not count as secrets, and are shown.
 const SHORTEST: usize = 8;

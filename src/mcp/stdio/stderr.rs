@@ -16,7 +16,7 @@ const MAX_FRAMES: usize = 3;
 
 /// The last lines, shared between the reader and the error messages.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct StderrTail {
+pub(crate) struct StderrTail {
     tail: Arc<Mutex<Tail>>,
     secrets: Secrets,
 }
@@ -47,7 +47,7 @@ impl StderrTail {
     }
 
     /// The last lines, including an unfinished one.
-    pub(in crate::mcp) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.since(0)
     }
 

@@ -9,21 +9,21 @@ use super::link::Link;
 
 /// The state of a server with its history, as one watched value.
 #[derive(Debug)]
-pub(in crate::mcp) struct ConnectionState<L> {
-    pub(in crate::mcp) state: State<L>,
+pub(crate) struct ConnectionState<L> {
+    pub(crate) state: State<L>,
     /// When it entered this state.
-    pub(in crate::mcp) since: Timestamp,
+    pub(crate) since: Timestamp,
     /// Consecutive failures: failed starts, and connections that did not last.
-    pub(in crate::mcp) failures: u32,
+    pub(crate) failures: u32,
     /// The number of starts or dials.
-    pub(in crate::mcp) starts: u64,
+    pub(crate) starts: u64,
     /// The most recent failure, kept after a recovery.
-    pub(in crate::mcp) last_error: Option<FailureRecord>,
+    pub(crate) last_error: Option<FailureRecord>,
 }
 
 /// The states of a server. Only the keeper changes them.
 #[derive(Debug)]
-pub(in crate::mcp) enum State<L> {
+pub(crate) enum State<L> {
     /// Not needed yet, or not recently.
     Idle,
     /// Being started or dialled.
@@ -46,10 +46,10 @@ pub(in crate::mcp) enum State<L> {
 
 /// A failure of the server.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct FailureRecord {
+pub(crate) struct FailureRecord {
     /// Completes the sentence "the MCP server `x` ...".
-    pub(in crate::mcp) reason: Arc<str>,
-    pub(in crate::mcp) at: Timestamp,
+    pub(crate) reason: Arc<str>,
+    pub(crate) at: Timestamp,
 }
 
 impl<L: Link> ConnectionState<L> {
@@ -75,7 +75,7 @@ impl<L: Link> ConnectionState<L> {
     }
 
     /// The most recent failure as the end of a message; empty if there is none.
-    pub(in crate::mcp) fn before(&self) -> String {
+    pub(crate) fn before(&self) -> String {
         match self.reason() {
             "" => String::new(),
             reason => format!("; before that it {reason}"),
@@ -83,7 +83,7 @@ impl<L: Link> ConnectionState<L> {
     }
 
     /// The connection, if it is usable.
-    pub(in crate::mcp) fn link(&self) -> Option<Arc<L>> {
+    pub(crate) fn link(&self) -> Option<Arc<L>> {
         match &self.state {
             State::Ready(link) if !link.signals().lost.is_cancelled() => Some(link.clone()),
             State::Ready(_)

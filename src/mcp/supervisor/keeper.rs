@@ -13,7 +13,7 @@ use super::backoff::{STABLE, delay_after, jitter};
 use super::connection_state::State;
 use super::link::{Dial, Link, NotOpened};
 use super::{IN_USE, ListRetry, Question, Supervisor, lock};
-use crate::mcp::watch::ExchangeKind;
+use crate::watch::ExchangeKind;
 
 impl<D: Dial> Supervisor<D> {
     /// Runs until the server is closed.

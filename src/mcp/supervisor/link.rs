@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::listing::Listing;
-use crate::mcp::signals::Signals;
+use crate::listing::Listing;
+use crate::signals::Signals;
 
 /// Opens connections to one server.
-pub(in crate::mcp) trait Dial: Send + Sync + 'static {
+pub(crate) trait Dial: Send + Sync + 'static {
     /// The connection type.
     type Link: Link;
 
@@ -20,7 +20,7 @@ pub(in crate::mcp) trait Dial: Send + Sync + 'static {
 }
 
 /// One connection.
-pub(in crate::mcp) trait Link: Send + Sync + 'static {
+pub(crate) trait Link: Send + Sync + 'static {
     /// The signals of this connection.
     fn signals(&self) -> &Signals;
 
@@ -47,9 +47,9 @@ pub(in crate::mcp) trait Link: Send + Sync + 'static {
 
 /// Why a connection could not be opened.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct NotOpened {
+pub(crate) struct NotOpened {
     /// Completes the sentence "the MCP server `x` ...".
-    pub(in crate::mcp) reason: String,
+    pub(crate) reason: String,
     /// Whether a retry may succeed without a change by the operator.
-    pub(in crate::mcp) may_pass: bool,
+    pub(crate) may_pass: bool,
 }

@@ -41,11 +41,12 @@ use tokio_util::task::TaskTracker;
 pub(super) use connection_state::{ConnectionState, State};
 pub(super) use link::{Dial, Link, NotOpened};
 pub(super) use start_limiter::StartLimiter;
+use toolgate_core::id::ServerId;
+use toolgate_core::tool::ServerTools;
+
 use tool_list_cache::{CURRENT, ToolListCache};
 
-use crate::core::id::ServerId;
-use crate::core::tool::ServerTools;
-use crate::mcp::watch::{ExchangeKind, Watcher, WatcherSlot};
+use crate::watch::{ExchangeKind, Watcher, WatcherSlot};
 
 /// How long a request waits for a server that failed before.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);

@@ -10,13 +10,13 @@ use super::{Dial, Link as _, ListRetry, Question, State, Supervisor};
 
 impl<D: Dial> Supervisor<D> {
     /// Requests the tool list, even if it is current. The error states why that failed.
-    pub(in crate::mcp) async fn refresh(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
+    pub(crate) async fn refresh(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
         self.refresh_since(Instant::now(), meta).await
     }
 
     /// Ends the connection and the calls in flight on it, opens another one, and lists the tools. Ignores a retry
     /// delay that a failure set. A start that is already under way counts as the restart.
-    pub(in crate::mcp) async fn restart(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
+    pub(crate) async fn restart(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
         let begun = Instant::now();
         self.need_for(&meta);
         let mut standings = self.connection_state.subscribe();

@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// The start permits, shared by servers that would start together.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) struct StartLimiter(Arc<Semaphore>);
+pub(crate) struct StartLimiter(Arc<Semaphore>);
 
 /// A permit to start.
 pub(super) struct StartPermit {
@@ -27,7 +27,7 @@ pub(super) struct StartPermit {
 
 impl StartLimiter {
     /// A limiter sized for this machine.
-    pub(in crate::mcp) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);
         Self::of((processors * PER_PROCESSOR).clamp(PER_PROCESSOR, MOST))
     }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use serde_json::json;
+use toolgate_core::tool::{Annotations, McpTool};
 
 use super::*;
-use crate::core::tool::{Annotations, McpTool};
-use crate::mcp::listing::Listing;
-use crate::mcp::signals::Signals;
+use crate::listing::Listing;
+use crate::signals::Signals;
 
 mod restart;
 mod waiting;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
+use toolgate_core::id::ServerId;
+use toolgate_core::tool::{LeftOut, McpTool, ServerTools};
 
 use super::backoff::{delay_after, jitter};
-use crate::core::id::ServerId;
-use crate::core::tool::{LeftOut, McpTool, ServerTools};
-use crate::mcp::listing::Listing;
+use crate::listing::Listing;
 
 /// How long a list counts as current when the server announces no changes. Runs that begin together share one request.
 pub(super) const CURRENT: Duration = Duration::from_secs(1);
@@ -260,7 +260,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::tool::Annotations;
+    use toolgate_core::tool::Annotations;
 
     fn tool(name: &str, description: &str) -> McpTool {
         McpTool {

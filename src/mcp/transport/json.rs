@@ -9,10 +9,10 @@ use std::fmt;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Number, Value};
+use toolgate_core::json;
 
 use super::frames::Balance;
 use super::quote::quoted;
-use crate::core::json;
 
 /// The nesting limit: low enough for every strict reader behind this one.
 const MAX_DEPTH: usize = json::MAX_DEPTH;
@@ -23,7 +23,7 @@ const MAX_FLAWS: usize = 1000;
 
 /// A value that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::mcp) struct JsonError {
+pub(crate) struct JsonError {
     /// The names and positions that lead to it.
     path: Vec<String>,
     what: String,
@@ -50,13 +50,13 @@ pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<JsonError>), SyntaxError> 
 
 impl JsonError {
     /// The flaw with a path relative to the member of that name. `None` if it is not inside.
-    pub(in crate::mcp) fn within(&self, name: &str) -> Option<Self> {
+    pub(crate) fn within(&self, name: &str) -> Option<Self> {
         let (first, path) = self.path.split_first()?;
         (first == name).then(|| Self { path: path.to_vec(), what: self.what.clone() })
     }
 
     /// The name or position of the outermost value that contains it.
-    pub(in crate::mcp) fn outermost(&self) -> Option<&str> {
+    pub(crate) fn outermost(&self) -> Option<&str> {
         self.path.first().map(String::as_str)
     }
 }

@@ -23,7 +23,7 @@ use super::outbox::{Disconnection, Kind, Outbox};
 use super::requests::{Disposition, Requests, Stream};
 
 /// The longest text, in bytes: a 20 MB answer that is sent both as text and structured must fit.
-pub(in crate::mcp) const MAX_TEXT: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_TEXT: usize = 64 * 1024 * 1024;
 /// How long to wait for the next line of a text that spans several.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long to wait for the end of such a text in all. Log lines can follow a text that its server never finishes.
@@ -39,15 +39,15 @@ type OnText = Box<dyn Fn(&[u8]) + Send + Sync>;
 type Redact = Box<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Observers of the texts of a stream.
-pub(in crate::mcp) struct StreamObservers {
+pub(crate) struct StreamObservers {
     /// Sees each text that is a message.
-    pub(in crate::mcp) on_message: OnText,
+    pub(crate) on_message: OnText,
     /// Sees each text that is not a message.
-    pub(in crate::mcp) on_noise: OnText,
+    pub(crate) on_noise: OnText,
     /// Sees the beginning of a message that the end of the stream cut off.
-    pub(in crate::mcp) on_cut_off: OnText,
+    pub(crate) on_cut_off: OnText,
     /// Redacts quotes.
-    pub(in crate::mcp) redact: Redact,
+    pub(crate) redact: Redact,
 }
 
 impl Default for StreamObservers {
@@ -58,7 +58,7 @@ impl Default for StreamObservers {
 }
 
 /// A transport over two streams.
-pub(in crate::mcp) struct LineTransport<R, W> {
+pub(crate) struct LineTransport<R, W> {
     reading: BufReader<R>,
     frames: Frames,
     /// When the text that spans several lines began.
@@ -87,13 +87,7 @@ impl PendingIds {
 
 impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'static> LineTransport<R, W> {
     /// A transport over these streams, for these requests. It sets `cut` when it ends the connection.
-    pub(in crate::mcp) fn new(
-        reading: R,
-        writing: W,
-        requests: Requests,
-        cut: Disconnection,
-        taps: StreamObservers,
-    ) -> Self {
+    pub(crate) fn new(reading: R, writing: W, requests: Requests, cut: Disconnection, taps: StreamObservers) -> Self {
         Self {
             reading: BufReader::with_capacity(16 * 1024, reading),
             frames: Frames::up_to(MAX_TEXT),

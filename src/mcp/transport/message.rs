@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 use super::frames::{Balance, trimmed};
 use super::json::{self, JsonError};
 use super::quote::{contains, quoted, quoted_at};
-use crate::mcp::fault::NO_CODE;
+use crate::fault::NO_CODE;
 
 /// The result of parsing.
 #[derive(Debug)]
-pub(in crate::mcp) enum Incoming {
+pub(crate) enum Incoming {
     /// A message, with its parts that are not JSON values and were read as `null`.
     Message(Box<ServerJsonRpcMessage>, Vec<JsonError>),
     /// An ambiguous answer.
@@ -30,7 +30,7 @@ pub(in crate::mcp) enum Incoming {
 
 /// Parses a text into no message, one, or several for a batch. An id for which `is_in_flight` holds identifies an
 /// answer.
-pub(in crate::mcp) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
+pub(crate) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let text = trimmed(bytes);
     if text.is_empty() {
         return Vec::new();

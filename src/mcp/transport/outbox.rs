@@ -25,7 +25,7 @@ const GOODBYE: Duration = Duration::from_millis(500);
 
 /// A disconnection by the transport, with its reason. Clones share the same state.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct Disconnection(Arc<DisconnectionState>);
+pub(crate) struct Disconnection(Arc<DisconnectionState>);
 
 #[derive(Debug, Default)]
 struct DisconnectionState {
@@ -35,7 +35,7 @@ struct DisconnectionState {
 
 impl Disconnection {
     /// The reason, for a sentence "the server broke off the connection: ...".
-    pub(in crate::mcp) fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         self.0.reason.get().map(String::as_str)
     }
 

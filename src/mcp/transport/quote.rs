@@ -6,7 +6,7 @@ const BEGINNING: usize = 200;
 const BEFORE: usize = 60;
 
 /// The beginning of the bytes in backquotes. Bytes that are not UTF-8 and control characters are escaped.
-pub(in crate::mcp) fn quoted(bytes: &[u8]) -> String {
+pub(crate) fn quoted(bytes: &[u8]) -> String {
     let beginning = bytes.get(..BEGINNING).unwrap_or(bytes);
     let rest = if beginning.len() < bytes.len() { "..." } else { "" };
     format!("`{}{rest}`", escaped(beginning))
@@ -25,7 +25,7 @@ pub(super) fn quoted_at(bytes: &[u8], place: usize) -> String {
 }
 
 /// Whether the bytes contain these bytes.
-pub(in crate::mcp) fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+pub(crate) fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len().max(1)).any(|window| window == wanted)
 }
 

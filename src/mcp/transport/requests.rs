@@ -28,7 +28,7 @@ use tokio::time::Instant;
 
 use super::json::JsonError;
 use super::message::Incoming;
-use crate::mcp::fault::NO_CODE;
+use crate::fault::NO_CODE;
 
 /// How many remarks are kept. An unread remark belongs to a request whose caller stopped waiting.
 const MAX_REMARKS: usize = 256;
@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The requests of one connection. Clones share the same requests.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct Requests(Arc<Mutex<State>>);
+pub(crate) struct Requests(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -108,7 +108,7 @@ enum Kind {
 
 /// A finding of the transport about an answer, besides the SDK's result.
 #[derive(Debug, PartialEq)]
-pub(in crate::mcp) enum ResponseFinding {
+pub(crate) enum ResponseFinding {
     /// The answer could not be read, for this reason.
     Unreadable(String),
     /// Parts of the answer are not JSON values.
@@ -117,7 +117,7 @@ pub(in crate::mcp) enum ResponseFinding {
 
 /// The stream that carries a message.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) enum Stream {
+pub(crate) enum Stream {
     /// All requests share it.
     Shared,
     /// The response to this request.
@@ -126,7 +126,7 @@ pub(in crate::mcp) enum Stream {
 
 /// The disposition of an incoming item.
 #[derive(Debug)]
-pub(in crate::mcp) enum Disposition {
+pub(crate) enum Disposition {
     /// It is passed to the SDK.
     Message(Box<ServerJsonRpcMessage>),
     /// It has no effect.
@@ -137,7 +137,7 @@ pub(in crate::mcp) enum Disposition {
 
 impl Requests {
     /// Records a message that is about to be sent.
-    pub(in crate::mcp) fn sending(&self, message: &ClientJsonRpcMessage) {
+    pub(crate) fn sending(&self, message: &ClientJsonRpcMessage) {
         let mut state = self.lock();
         state.sent += 1;
         let number = state.sent;
@@ -159,7 +159,7 @@ impl Requests {
     }
 
     /// Records the end of a request, answered or not.
-    pub(in crate::mcp) fn over(&self, id: &RequestId) {
+    pub(crate) fn over(&self, id: &RequestId) {
         let mut state = self.lock();
         if let Some(request) = state.remove(id) {
             state.settled = state.settled.max(request.number);
@@ -167,12 +167,12 @@ impl Requests {
     }
 
     /// Whether a request with this id is in flight.
-    pub(in crate::mcp) fn is_in_flight(&self, id: &RequestId) -> bool {
+    pub(crate) fn is_in_flight(&self, id: &RequestId) -> bool {
         self.lock().in_flight.contains_key(&canonical(id))
     }
 
     /// Decides whether an incoming item is passed to the SDK, and in which form.
-    pub(in crate::mcp) fn admit(&self, incoming: Incoming, stream: &Stream) -> Disposition {
+    pub(crate) fn admit(&self, incoming: Incoming, stream: &Stream) -> Disposition {
         match incoming {
             Incoming::Noise => Disposition::Noise,
             Incoming::Unreadable { id, why } => match self.address(id.as_ref(), stream) {
@@ -220,7 +220,7 @@ impl Requests {
     }
 
     /// Fails a request with this reason.
-    pub(in crate::mcp) fn fail(&self, id: RequestId, why: String) -> ServerJsonRpcMessage {
+    pub(crate) fn fail(&self, id: RequestId, why: String) -> ServerJsonRpcMessage {
         let words = format!("its answer cannot be read: {why}");
         self.remark(id.clone(), ResponseFinding::Unreadable(why));
         self.over(&id);
@@ -228,19 +228,19 @@ impl Requests {
     }
 
     /// Takes the finding about the answer to a request.
-    pub(in crate::mcp) fn take_remark(&self, id: &RequestId) -> Option<ResponseFinding> {
+    pub(crate) fn take_remark(&self, id: &RequestId) -> Option<ResponseFinding> {
         let mut state = self.lock();
         let place = state.remarks.iter().position(|(request, _)| request == id)?;
         state.remarks.remove(place).map(|(_, remark)| remark)
     }
 
     /// When the anonymous answer takes effect.
-    pub(in crate::mcp) fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         self.lock().anonymous.as_ref().map(|anonymous| anonymous.due)
     }
 
     /// The failure of an anonymous answer, if the right answer is late, or cannot arrive any more.
-    pub(in crate::mcp) fn take_due(&self, is_over: bool) -> Option<ServerJsonRpcMessage> {
+    pub(crate) fn take_due(&self, is_over: bool) -> Option<ServerJsonRpcMessage> {
         let is_due = |anonymous: &mut Anonymous| is_over || anonymous.due <= Instant::now();
         let Anonymous { request, failure, .. } = self.lock().anonymous.take_if(is_due)?;
         Some(self.failed(request, failure))

@@ -2,10 +2,9 @@
 //! conversation are read at the end.
 
 use serde_json::{Map, Value};
-
-use crate::core::chat::Part;
-use crate::core::json::{MAX_DEPTH, is_deeper_than};
-use crate::core::tool::Arguments;
+use toolgate_core::chat::Part;
+use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
+use toolgate_core::tool::Arguments;
 
 /// Block types whose fields are known: a delta of an unknown type is not merged into them.
 const KNOWN: [&str; 5] = ["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"];

@@ -1,7 +1,8 @@
 //! Error codes of this API, where the HTTP status alone does not decide.
 
-use crate::core::error::ErrorCode;
-use crate::models::http::ErrorBody;
+use toolgate_core::error::ErrorCode;
+
+use crate::http::ErrorBody;
 
 /// The messages for a conversation that exceeds the context window: the API reports it as an invalid request without a
 /// type of its own.

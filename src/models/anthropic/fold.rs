@@ -1,14 +1,15 @@
 //! Answer fold: folds the events of an answer into a reply. A complete answer starts and ends in one step, so streamed
 //! and unstreamed replies follow the same rules.
 
+use toolgate_core::chat::{ProviderState, Reply, Stop, Usage};
+use toolgate_core::lifecycle::Delta;
+
 use super::block::{LiveFragment, PartialBlock, can_be_kept};
 use super::event::{Answer, Event, MessageEnd};
 use super::replay::WIRE;
 use super::usage::UsageCounts;
-use crate::core::chat::{ProviderState, Reply, Stop, Usage};
-use crate::core::lifecycle::Delta;
-use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::models::truncation::is_cut;
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::truncation::is_cut;
 
 /// The most blocks of a reply; a reply with more is treated as broken.
 const MAX_BLOCKS: usize = 4096;

@@ -8,14 +8,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use toolgate_core::chat::{Media, Message, Part, Role};
+use toolgate_core::id::CallId;
 
 use super::content_block::{Block, Source, is_blank};
 use super::names::{accepted_id, accepted_input, accepted_name};
 use super::replay;
-use crate::core::chat::{Media, Message, Part, Role};
-use crate::core::id::CallId;
-use crate::models::attachment::{self, ImageFormat, Limits, Unfit, is_image, is_pdf};
-use crate::models::http::MediaKind;
+use crate::attachment::{self, ImageFormat, Limits, Unfit, is_image, is_pdf};
+use crate::http::MediaKind;
 
 const PDF: &str = "application/pdf";
 /// The API measures the base64 of an image; a document must leave room in a request of 32 MB. Some clouds that serve

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+use toolgate_core::chat::Message;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::run::ToolAccess;
+use toolgate_core::tool::Tool;
+use toolgate_ports::ModelRequest;
 
 use super::fold::MessageFold;
 use super::replay::WIRE;
 use super::{errors, message, replay, subset, tools};
-use crate::core::chat::Message;
-use crate::core::error::ErrorCode;
-use crate::core::run::ToolAccess;
-use crate::core::tool::Tool;
-use crate::models::http::{
+use crate::http::{
     Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning,
     RenderedParts, RequestPrefix, Settings, SettingsError, ToolChoice,
 };
-use crate::ports::ModelRequest;
 
 /// Fields that toolgate sets.
 const RESERVED: [&str; 6] = ["model", "messages", "system", "stream", "tools", "tool_choice"];

@@ -5,10 +5,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-
-use crate::core::id::CallId;
-use crate::core::json::hex;
-use crate::core::tool::Arguments;
+use toolgate_core::id::CallId;
+use toolgate_core::json::hex;
+use toolgate_core::tool::Arguments;
 
 const MAX_NAME_CHARS: usize = 128;
 const HASH_CHARS: usize = 8;

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolgate_core::chat::{Message, Part, ProviderState, Role};
+use toolgate_core::tool::{Arguments, ToolCall};
 
 use super::content_block::{Block, is_blank};
 use super::names::{accepted_id, accepted_input, accepted_name};
-use crate::core::chat::{Message, Part, ProviderState, Role};
-use crate::core::tool::{Arguments, ToolCall};
 
 /// The name of this wire format.
 pub const WIRE: &str = "anthropic";

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate_core::chat::{Message, Part};
+use toolgate_core::tool::Tool;
 
 use super::names::accepted_name;
 use super::{root, subset};
-use crate::core::chat::{Message, Part};
-use crate::core::tool::Tool;
-use crate::models::http::{Declaration, Declared};
+use crate::http::{Declaration, Declared};
 
 /// The most strict tools of a request; the API rejects more.
 const MOST_STRICT: usize = 20;

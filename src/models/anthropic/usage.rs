@@ -1,8 +1,7 @@
 //! Usage of a call. Lenient: invalid usage never fails a reply.
 
 use serde_json::{Map, Value};
-
-use crate::core::chat::Usage;
+use toolgate_core::chat::Usage;
 
 /// The counts received so far. Each is cumulative, so the latest value counts, and an omitted count keeps its value.
 #[derive(Debug, Default)]

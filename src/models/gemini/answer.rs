@@ -3,8 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::core::chat::Usage;
+use toolgate_core::chat::Usage;
 
 /// A complete answer, or one chunk of it.
 #[derive(Debug, Default, Deserialize)]

@@ -3,14 +3,14 @@
 //! wins. Parts are kept unchanged; only the neutral form joins adjacent text.
 
 use serde_json::{Value, json};
+use toolgate_core::chat::{Media, Part, Reply, Stop, Usage};
+use toolgate_core::lifecycle::Delta;
+use toolgate_core::tool::{Arguments, ToolCall};
 
 use super::answer::{self, Candidate, Chunk};
 use super::replay;
-use crate::core::chat::{Media, Part, Reply, Stop, Usage};
-use crate::core::lifecycle::Delta;
-use crate::core::tool::{Arguments, ToolCall};
-use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::models::truncation::is_cut;
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::truncation::is_cut;
 
 const NO_MESSAGE: Fault = Fault::NoMessage("`candidates` is empty");
 const MAX_MESSAGE_CHARS: usize = 200;

@@ -1,21 +1,21 @@
 //! `generateContent` request: the body around the conversation.
 
 use serde_json::{Map, Value, json};
+use toolgate_core::chat::{Message, Role};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
+use toolgate_core::run::ToolAccess;
+use toolgate_core::tool::Tool;
+use toolgate_ports::ModelRequest;
 
 use super::fold::GeminiFold;
 use super::replay::WIRE;
 use super::turns::Turns;
 use super::{names, replay, schema, settings};
-use crate::core::chat::{Message, Role};
-use crate::core::error::ErrorCode;
-use crate::core::json::{MAX_DEPTH, is_deeper_than};
-use crate::core::run::ToolAccess;
-use crate::core::tool::Tool;
-use crate::models::http::{
+use crate::http::{
     Declared, ErrorBody, Fold, Members, Object, ProviderProtocol, RenderedParts, RequestPrefix, Settings,
     SettingsError, ToolChoice,
 };
-use crate::ports::ModelRequest;
 
 /// Fields of `generationConfig` that set the form of the answer.
 const OUTPUT_FORM: [&str; 4] = ["responseMimeType", "responseSchema", "responseJsonSchema", "responseFormat"];

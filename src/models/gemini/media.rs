@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use toolgate_core::chat::Part;
+
 use super::part::WirePart;
-use crate::core::chat::Part;
-use crate::models::attachment::{self, ImageFormat, Limits, Unfit, is_image};
-use crate::models::http::MediaKind;
+use crate::attachment::{self, ImageFormat, Limits, Unfit, is_image};
+use crate::http::MediaKind;
 
 /// The inline limit of a request, and so of each piece in it.
 const MAX_INLINE: usize = 20 << 20;

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use toolgate_core::chat::{Message, Part, ProviderState};
+use toolgate_core::id::CallId;
+use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
 
 use super::names::accepted_name;
-use crate::core::chat::{Message, Part, ProviderState};
-use crate::core::id::CallId;
-use crate::core::json::{MAX_DEPTH, is_deeper_than};
 
 /// The name of this wire format.
 pub const WIRE: &str = "gemini";

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
+use toolgate_core::chat::Part;
+use toolgate_core::json::is_deeper_than;
 
 use super::media::Media;
 use super::part::{FunctionOutput, Response, WirePart};
 use super::replay::ReplayedCalls;
-use crate::core::chat::Part;
-use crate::core::json::is_deeper_than;
 
 const NO_RESULT: &str = "There is no result of this call.";
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::models::http::{PromptCache, Settings, SettingsError};
+use crate::http::{PromptCache, Settings, SettingsError};
 
 /// Fields that toolgate sets, in both spellings that the API reads.
 const RESERVED: [&str; 9] = [

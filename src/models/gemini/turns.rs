@@ -8,14 +8,14 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
+use toolgate_core::chat::{Message, Part};
+use toolgate_core::tool::Arguments;
 
 use super::media::{Media, note};
 use super::names::accepted_name;
 use super::part::{Call, Content, WirePart};
 use super::{names, replay, results};
-use crate::core::chat::{Message, Part};
-use crate::core::tool::Arguments;
-use crate::models::http::Settings;
+use crate::http::Settings;
 
 /// The note for an empty turn.
 const NOTHING: &str = "[nothing was said]";

@@ -4,6 +4,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use toolgate_core::chat::{ProviderState, Reply, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
+use toolgate_core::lifecycle::Delta;
+use toolgate_ports::ModelFailure;
 
 use super::CallIds;
 use super::error_body::ErrorBody;
@@ -12,11 +17,6 @@ use super::fault::Fault;
 use super::protocol::{Fold, ProviderProtocol};
 use super::retry_hints::RetryHints;
 use super::sse::{SseDecoder, SseFault};
-use crate::core::chat::{ProviderState, Reply, Usage};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::json::{MAX_DEPTH, is_deeper_than};
-use crate::core::lifecycle::Delta;
-use crate::ports::ModelFailure;
 
 /// The most bytes read of an error body.
 const MAX_ERROR_BYTES: usize = 64 << 10;

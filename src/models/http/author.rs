@@ -1,7 +1,7 @@
 //! Turn author: the model that wrote a turn. The replay state of a turn is for its author only: reasoning that one
 //! account may read must not go to another host, even if the model has the same name.
 
-use crate::core::chat::{Message, ProviderState};
+use toolgate_core::chat::{Message, ProviderState};
 
 /// A model behind a wire on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

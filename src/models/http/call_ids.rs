@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::core::chat::{Message, Part};
-use crate::core::id::CallId;
+use toolgate_core::chat::{Message, Part};
+use toolgate_core::id::CallId;
 
 /// The call ids of a conversation.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ impl CallIds {
 
     /// Gives every call of a reply a unique id. New ids depend only on the conversation, so another process assigns the
     /// same ones.
-    pub(in crate::models) fn assign(&self, parts: &mut [Part]) {
+    pub(crate) fn assign(&self, parts: &mut [Part]) {
         let mut fresh: HashSet<CallId> = HashSet::new();
         for part in parts {
             if let Part::ToolUse { id, .. } = part {
@@ -57,9 +57,9 @@ fn ids(message: &Message) -> impl Iterator<Item = &CallId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::chat::{Reply, Role};
-    use crate::core::tool::ToolCall;
     use serde_json::Value;
+    use toolgate_core::chat::{Reply, Role};
+    use toolgate_core::tool::ToolCall;
 
     fn calling(ids: &[&str]) -> Message {
         let content = Reply::calling(ids.iter().map(|id| ToolCall::new(*id, "t", Value::Null))).content;

@@ -9,6 +9,10 @@ use jiff::Timestamp;
 use reqwest::Response;
 use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
+use toolgate_core::chat::Reply;
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::trace::SpanContext;
+use toolgate_ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 
 use super::answer::{Answer, Head, Progress};
 use super::author::Author;
@@ -17,10 +21,6 @@ use super::endpoint::Endpoint;
 use super::protocol::{ProviderProtocol, RenderedParts};
 use super::tool_block::ToolBlock;
 use super::transcript::Transcript;
-use crate::core::chat::Reply;
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::trace::SpanContext;
-use crate::ports::{Conversation, DeltaSink, ModelFailure, ModelRequest};
 
 /// How long to read after the last event of a stream; only a connection that was read to its end is reused.
 const DRAIN: Duration = Duration::from_millis(10);

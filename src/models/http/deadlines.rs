@@ -4,9 +4,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
+use toolgate_core::error::{ErrorCode, Failure};
 
 use super::settings::Timeouts;
-use crate::core::error::{ErrorCode, Failure};
 
 /// How long to wait after the outcome is settled. Some servers keep a finished stream open and send comments, and never
 /// send the end mark.

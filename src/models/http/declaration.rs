@@ -9,7 +9,7 @@ use super::settings::ToolChoice;
 
 /// The declaration of a tool in a provider's form.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::models) enum Declared {
+pub(crate) enum Declared {
     /// The tool can be declared.
     As {
         /// The declaration.
@@ -23,16 +23,16 @@ pub(in crate::models) enum Declared {
 
 /// The declaration of a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::models) struct Declaration {
+pub(crate) struct Declaration {
     /// The tool's name.
-    pub(in crate::models) name: String,
+    pub(crate) name: String,
     /// The declaration in the provider's form.
-    pub(in crate::models) json: Value,
+    pub(crate) json: Value,
 }
 
 /// The names of the declared tools.
 #[derive(Debug)]
-pub(in crate::models) struct Names {
+pub(crate) struct Names {
     declared: BTreeSet<String>,
     complained: Once,
 }

@@ -5,31 +5,31 @@ use std::fmt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::trace::{Propagation, SpanContext};
 
 use super::keys::Key;
 use super::keys::Keys;
 use super::secrets::Secrets;
 use super::settings::{Proxy, Settings, SettingsError, Timeouts};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::trace::{Propagation, SpanContext};
 
 const OLLAMA_PORT: u16 = 11434;
 
 /// The address of a wire's requests, below the base address.
-pub(in crate::models) struct Address<'a> {
+pub(crate) struct Address<'a> {
     /// The path, by segment.
-    pub(in crate::models) path: &'a [&'a str],
+    pub(crate) path: &'a [&'a str],
     /// The query parameter, if there is one.
-    pub(in crate::models) query: Option<(&'a str, &'a str)>,
+    pub(crate) query: Option<(&'a str, &'a str)>,
     /// The header for the key.
-    pub(in crate::models) key: KeyHeader,
+    pub(crate) key: KeyHeader,
     /// Headers of every request, unless the settings override them.
-    pub(in crate::models) headers: &'a [(&'static str, &'static str)],
+    pub(crate) headers: &'a [(&'static str, &'static str)],
 }
 
 /// The header that carries the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::models) enum KeyHeader {
+pub(crate) enum KeyHeader {
     /// `authorization: Bearer …`; Azure expects a fixed key in `api-key`.
     Bearer,
     /// This header, with only the key as its value.

@@ -6,13 +6,13 @@ const MAX_WORD_CHARS: usize = 64;
 
 /// The content of an error body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::models) struct ErrorBody {
+pub(crate) struct ErrorBody {
     /// `code`, `type`, `status` and the reasons of Google's `details`, if they are plain identifiers.
-    pub(in crate::models) words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// The HTTP status, or a `code` that is one.
-    pub(in crate::models) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// The message.
-    pub(in crate::models) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// The delay that the body requests (Google's `RetryInfo`), in milliseconds.
     pub(super) delay_ms: Option<u64>,
 }
@@ -33,7 +33,7 @@ impl ErrorBody {
     }
 
     /// Reads the error itself: an object, or a plain string.
-    pub(in crate::models) fn of_error(error: &Value) -> Self {
+    pub(crate) fn of_error(error: &Value) -> Self {
         if let Some(text) = error.as_str() {
             return Self { text: Some(text.to_owned()), ..Self::default() };
         }
@@ -52,7 +52,7 @@ impl ErrorBody {
     }
 
     /// Whether the error has this word.
-    pub(in crate::models) fn says(&self, word: &str) -> bool {
+    pub(crate) fn says(&self, word: &str) -> bool {
         self.words.iter().any(|said| said == word)
     }
 }

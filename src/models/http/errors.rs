@@ -1,9 +1,10 @@
 //! Provider error classification: maps a server's error to one of our codes by its code, status and type, never by the
 //! text of a message. A message is passed on only from known fields and only in part; other bodies may echo any data.
 
+use toolgate_core::error::{ErrorCode, Failure};
+
 use super::error_body::ErrorBody;
 use super::protocol::ProviderProtocol;
-use crate::core::error::{ErrorCode, Failure};
 
 const MAX_TEXT_CHARS: usize = 300;
 

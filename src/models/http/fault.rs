@@ -6,7 +6,7 @@ use super::ErrorBody;
 
 /// The fault of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::models) enum Fault {
+pub(crate) enum Fault {
     /// The server reports an error.
     #[error("the server reports an error")]
     Provider(Box<ErrorBody>),
@@ -22,7 +22,7 @@ pub(in crate::models) enum Fault {
 }
 
 /// Parses JSON from a server. The error names the location and never quotes the value.
-pub(in crate::models) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, Fault> {
+pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, Fault> {
     if let Ok(value) = serde_json::from_slice(json) {
         return Ok(value);
     }

@@ -12,8 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
-
-use crate::core::error::{ErrorCode, Failure};
+use toolgate_core::error::{ErrorCode, Failure};
 
 /// The time limit of a key source.
 const KEY_TIMEOUT: Duration = Duration::from_secs(30);

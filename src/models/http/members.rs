@@ -4,11 +4,11 @@ use serde::Serialize;
 
 /// An append-only buffer.
 #[derive(Debug, Default)]
-pub(in crate::models) struct Members(Vec<u8>);
+pub(crate) struct Members(Vec<u8>);
 
 impl Members {
     /// Appends a member.
-    pub(in crate::models) fn push(&mut self, member: &impl Serialize) -> Result<(), serde_json::Error> {
+    pub(crate) fn push(&mut self, member: &impl Serialize) -> Result<(), serde_json::Error> {
         if !self.0.is_empty() {
             self.0.push(b',');
         }

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolgate_core::tool::Tool;
+use toolgate_ports::{Conversation, Model, ModelIdentity, ModelRequest, ToolFit};
+
 use super::answer::{Answer, Head};
 use super::author::Author;
 use super::conversation::HttpConversation;
@@ -10,8 +13,6 @@ use super::declaration::Declared;
 use super::endpoint::{Address, Endpoint};
 use super::protocol::ProviderProtocol;
 use super::{Settings, SettingsError};
-use crate::core::tool::Tool;
-use crate::ports::{Conversation, Model, ModelIdentity, ModelRequest, ToolFit};
 
 /// A model on a server that is reached over HTTP.
 #[derive(Clone)]
@@ -25,7 +26,7 @@ pub struct HttpModel {
 impl HttpModel {
     /// A model that uses `wire` at `address`; sends no request. `wire` gets the provider's name, which follows from the
     /// address.
-    pub(in crate::models) fn new<W: ProviderProtocol + 'static>(
+    pub(crate) fn new<W: ProviderProtocol + 'static>(
         settings: &Settings,
         system: &str,
         address: &Address<'_>,

@@ -5,15 +5,15 @@ use serde_json::{Map, Value};
 
 /// An object under construction.
 #[derive(Debug)]
-pub(in crate::models) struct Object(Vec<u8>);
+pub(crate) struct Object(Vec<u8>);
 
 /// The fields that are the same in every request, rendered once.
 #[derive(Clone, Debug)]
-pub(in crate::models) struct RequestPrefix(Vec<u8>);
+pub(crate) struct RequestPrefix(Vec<u8>);
 
 impl RequestPrefix {
     /// Renders these fields.
-    pub(in crate::models) fn new(fields: Map<String, Value>) -> Self {
+    pub(crate) fn new(fields: Map<String, Value>) -> Self {
         let json = Value::Object(fields).to_string();
         Self(json.strip_suffix('}').unwrap_or(&json).as_bytes().to_vec())
     }
@@ -21,26 +21,26 @@ impl RequestPrefix {
 
 impl Object {
     /// An object that starts with `opening` and reserves about `room` more bytes.
-    pub(in crate::models) fn new(opening: &RequestPrefix, room: usize) -> Self {
+    pub(crate) fn new(opening: &RequestPrefix, room: usize) -> Self {
         let mut json = Vec::with_capacity(opening.0.len() + room + 1024);
         json.extend_from_slice(&opening.0);
         Self(json)
     }
 
     /// Adds a field.
-    pub(in crate::models) fn field(&mut self, name: &str, value: &impl Serialize) -> Result<(), serde_json::Error> {
+    pub(crate) fn field(&mut self, name: &str, value: &impl Serialize) -> Result<(), serde_json::Error> {
         self.begin(name);
         serde_json::to_writer(&mut self.0, value)
     }
 
     /// Adds a field from rendered JSON, in pieces.
-    pub(in crate::models) fn rendered(&mut self, name: &str, json: &[&[u8]]) {
+    pub(crate) fn rendered(&mut self, name: &str, json: &[&[u8]]) {
         self.begin(name);
         json.iter().for_each(|piece| self.0.extend_from_slice(piece));
     }
 
     /// The complete object.
-    pub(in crate::models) fn end(mut self) -> Vec<u8> {
+    pub(crate) fn end(mut self) -> Vec<u8> {
         self.0.push(b'}');
         self.0
     }

@@ -2,19 +2,20 @@
 
 use std::fmt;
 
+use toolgate_core::chat::{Message, Reply, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::lifecycle::Delta;
+use toolgate_core::tool::Tool;
+use toolgate_ports::ModelRequest;
+
 use super::declaration::{Declaration, Declared, Names};
 use super::{CallIds, ErrorBody, Fault, Members, ToolChoice};
-use crate::core::chat::{Message, Reply, Usage};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::lifecycle::Delta;
-use crate::core::tool::Tool;
-use crate::ports::ModelRequest;
 
 /// The most bytes of an answer, unless a wire sets its own limit.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
 
 /// One provider's wire format, with its settings.
-pub(in crate::models) trait ProviderProtocol: fmt::Debug + Send + Sync {
+pub(crate) trait ProviderProtocol: fmt::Debug + Send + Sync {
     /// Its name in the configuration; marks turns that are kept for replay.
     fn name(&self) -> &'static str;
 
@@ -59,25 +60,25 @@ pub(in crate::models) trait ProviderProtocol: fmt::Debug + Send + Sync {
 }
 
 /// The parts that are rendered once and kept from turn to turn.
-pub(in crate::models) struct RenderedParts<'a> {
+pub(crate) struct RenderedParts<'a> {
     /// The members of the array of messages, separated by commas.
-    pub(in crate::models) messages: &'a [u8],
+    pub(crate) messages: &'a [u8],
     /// The declared tools as a JSON array; `None` if there are no tools.
-    pub(in crate::models) tools: Option<&'a [u8]>,
+    pub(crate) tools: Option<&'a [u8]>,
     /// The names of the declared tools.
-    pub(in crate::models) names: &'a Names,
+    pub(crate) names: &'a Names,
 }
 
 impl RenderedParts<'_> {
     /// The tool choice for these tools: one that names an undeclared tool becomes `auto`.
-    pub(in crate::models) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
+    pub(crate) fn choice<'c>(&self, choice: &'c ToolChoice) -> &'c ToolChoice {
         self.names.sendable(choice)
     }
 }
 
 /// An answer on its way to a reply. A complete answer follows the same rules as a stream: calls decide, not the finish
 /// reason; the last usage counts; any error wins.
-pub(in crate::models) trait Fold: fmt::Debug + Send {
+pub(crate) trait Fold: fmt::Debug + Send {
     /// Adds the data of one event of a stream.
     fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault>;
 

@@ -1,8 +1,7 @@
 //! Retry hints: the headers by which a server controls retries.
 
 use jiff::{Timestamp, fmt::rfc2822};
-
-use crate::core::error::Failure;
+use toolgate_core::error::Failure;
 
 /// The hints of one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

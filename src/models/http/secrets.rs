@@ -6,10 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
+use toolgate_core::error::Failure;
 
 use super::keys::Key;
 use super::settings::{Proxy, Settings};
-use crate::core::error::Failure;
 
 /// The length from which a piece identifies a credential. Shorter values are placeholders (`ollama`, `EMPTY`) and
 /// flags; redacting those would only garble messages.
@@ -135,7 +135,7 @@ impl fmt::Debug for Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::error::ErrorCode;
+    use toolgate_core::error::ErrorCode;
 
     const WITHHELD: &str = "the provider's message repeats a part of the credentials and is withheld";
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
+use toolgate_core::trace::Propagation;
 
 use super::keys::Key;
-use crate::core::trace::Propagation;
 
 /// The server, the model, and the request options.
 #[derive(Clone, Debug)]
@@ -192,7 +192,7 @@ impl Settings {
     }
 
     /// Rejects an extra field that toolgate sets: an operator's own value would break the loop.
-    pub(in crate::models) fn reserve(&self, fields: &[&str]) -> Result<(), SettingsError> {
+    pub(crate) fn reserve(&self, fields: &[&str]) -> Result<(), SettingsError> {
         match fields.iter().find(|field| self.extra.contains_key(**field)) {
             Some(field) => Err(SettingsError::ReservedField((*field).into())),
             None => Ok(()),

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolgate_core::tool::Toolset;
 
 use super::declaration::{Declaration, Declared, Names};
 use super::protocol::ProviderProtocol;
-use crate::core::tool::Toolset;
 
 /// The rendered tools of the last toolset.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl ToolBlock {
 }
 
 /// Drops the tools beyond a server's limit. A toolset is ordered by name, so every request drops the same ones.
-pub(in crate::models) fn keep_first(most: usize, declarations: &mut Vec<Declaration>) {
+pub(crate) fn keep_first(most: usize, declarations: &mut Vec<Declaration>) {
     let left_out = declarations.len().saturating_sub(most);
     if left_out > 0 {
         declarations.truncate(most);

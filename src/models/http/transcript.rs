@@ -4,11 +4,12 @@
 
 use std::sync::{Arc, LazyLock};
 
+use toolgate_core::chat::{Message, Role};
+
 use super::CallIds;
 use super::author::Author;
 use super::members::Members;
 use super::protocol::ProviderProtocol;
-use crate::core::chat::{Message, Role};
 
 /// The user message that asks a model to continue after another model's turn. Many servers reject a conversation that
 /// ends with a model's turn, or treat that turn as the start of the reply.
@@ -101,7 +102,7 @@ fn as_read(message: &Arc<Message>, author: &Author) -> Arc<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{Settings, openai_chat};
+    use crate::{Settings, openai_chat};
 
     fn wire() -> impl ProviderProtocol {
         openai_chat::Chat::new(&Settings::new("http://h", "m"), "h").unwrap()

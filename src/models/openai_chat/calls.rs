@@ -2,11 +2,11 @@
 //! no index, no id, one index for several calls, an id in every piece, an empty id later, arguments as an object.
 
 use serde_json::Value;
+use toolgate_core::chat::Part;
+use toolgate_core::tool::Arguments;
 
 use super::api_types::{CallPiece, FunctionPiece};
-use crate::core::chat::Part;
-use crate::core::tool::Arguments;
-use crate::models::http::Fault;
+use crate::http::Fault;
 
 /// The most calls of a reply; a reply with more is treated as broken.
 const MAX_CALLS: usize = 1024;
@@ -146,8 +146,8 @@ fn arguments_text(arguments: Option<Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::tool::ToolCall;
     use serde_json::json;
+    use toolgate_core::tool::ToolCall;
 
     /// The calls that result from these pieces, one chunk each, as id, name and arguments.
     fn calls(pieces: &[Value], cut: Truncation) -> Vec<(String, String, Value)> {

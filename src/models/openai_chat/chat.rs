@@ -1,19 +1,19 @@
 //! Chat Completions request: the body around the conversation, and the settings under this API's names.
 
 use serde_json::{Map, Value, json};
+use toolgate_core::chat::Message;
+use toolgate_core::run::ToolAccess;
+use toolgate_core::tool::Tool;
+use toolgate_ports::ModelRequest;
 
 use super::fold::ChatFold;
 use super::message::MessageFormat;
 use super::{WIRE, tools};
-use crate::core::chat::Message;
-use crate::core::run::ToolAccess;
-use crate::core::tool::Tool;
-use crate::models::http::{
+use crate::http::{
     Declaration, Declared, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts,
     RequestPrefix, Settings, SettingsError, ToolChoice,
 };
-use crate::models::openai_content::{Reader, answer_format};
-use crate::ports::ModelRequest;
+use crate::openai_content::{Reader, answer_format};
 
 const OPENROUTER: &str = "openrouter";
 
@@ -22,7 +22,7 @@ const RESERVED: [&str; 7] = ["model", "messages", "stream", "tools", "tool_choic
 
 /// The Chat Completions wire format, for one model.
 #[derive(Debug)]
-pub(in crate::models) struct Chat {
+pub(crate) struct Chat {
     opening: RequestPrefix,
     manner: MessageFormat,
     strict_tools: bool,
@@ -34,7 +34,7 @@ pub(in crate::models) struct Chat {
 
 impl Chat {
     /// The format for the server of this provider.
-    pub(in crate::models) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
+    pub(crate) fn new(settings: &Settings, provider: &str) -> Result<Self, SettingsError> {
         settings.reserve(&RESERVED)?;
         let unsupported = |setting| Err(SettingsError::Unsupported { wire: "Chat Completions", setting });
         // Only OpenRouter supports them; elsewhere they would have no effect.

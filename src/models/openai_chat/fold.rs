@@ -3,14 +3,14 @@
 //! wins.
 
 use serde_json::Value;
+use toolgate_core::chat::{Part, Reply, Stop, Usage};
+use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{CallPiece, Choice, Chunk, Content, MessageDelta};
 use super::calls::{CallDrafts, Truncation};
 use super::{usage, vendor_fields};
-use crate::core::chat::{Part, Reply, Stop, Usage};
-use crate::core::lifecycle::Delta;
-use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
-use crate::models::truncation::is_cut;
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::truncation::is_cut;
 
 /// The end mark of a stream.
 const DONE: &str = "[DONE]";

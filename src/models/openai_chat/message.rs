@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::chat::{Message, Part, Role};
 
 use super::vendor_fields;
-use crate::core::chat::{Message, Part, Role};
-use crate::models::openai_content::{ContentForm, Reader, accepted_name, as_text, content_form, joined, marked};
+use crate::openai_content::{ContentForm, Reader, accepted_name, as_text, content_form, joined, marked};
 
 /// The note for an empty turn, such as one of only reasoning: some servers reject empty ones, and would reject the
 /// conversation from then on.

@@ -9,7 +9,7 @@ mod tools;
 mod usage;
 mod vendor_fields;
 
-pub(in crate::models) use chat::Chat;
+pub(crate) use chat::Chat;
 
 use super::http::{Address, HttpModel, KeyHeader, Settings, SettingsError};
 

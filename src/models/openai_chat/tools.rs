@@ -1,10 +1,10 @@
 //! Tool declarations for this API.
 
 use serde_json::{Value, json};
+use toolgate_core::tool::Tool;
 
-use crate::core::tool::Tool;
-use crate::models::http::Declared;
-use crate::models::openai_schema::{is_strict, project};
+use crate::http::Declared;
+use crate::openai_schema::{is_strict, project};
 
 /// The declaration of a tool.
 pub(super) fn declare(tool: &Tool, strict_tools: bool) -> Declared {

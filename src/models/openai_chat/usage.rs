@@ -1,8 +1,7 @@
 //! Usage of a call, in the many forms that servers report. Lenient: invalid usage never fails a reply.
 
 use serde_json::Value;
-
-use crate::core::chat::Usage;
+use toolgate_core::chat::Usage;
 
 /// Reads a `usage` object; a count that is missing or not a number stays unknown.
 pub(super) fn read(usage: &Value) -> Usage {

@@ -3,9 +3,9 @@
 //! signatures. Other fields are not kept: some servers reject fields that they sent themselves.
 
 use serde_json::{Map, Value, json};
+use toolgate_core::chat::{Message, ProviderState};
 
 use super::WIRE;
-use crate::core::chat::{Message, ProviderState};
 
 /// The replay state of a message.
 #[derive(Debug, Default)]

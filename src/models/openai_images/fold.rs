@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate_core::chat::{Media, Part, Reply, Usage};
+use toolgate_core::lifecycle::Delta;
 
-use crate::core::chat::{Media, Part, Reply, Usage};
-use crate::core::lifecycle::Delta;
-use crate::models::http::{CallIds, Fault, Fold, read};
+use crate::http::{CallIds, Fault, Fold, read};
 
 const NO_IMAGE: Fault = Fault::NoMessage("there is no image in `data`");
 

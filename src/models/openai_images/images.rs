@@ -1,17 +1,17 @@
 //! Images request: the prompt, and the settings under this API's names.
 
 use serde_json::{Map, Value, json};
+use toolgate_core::chat::Message;
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::tool::Tool;
+use toolgate_ports::ModelRequest;
 
 use super::fold::ImagesFold;
 use super::prompt::prompt;
-use crate::core::chat::Message;
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::tool::Tool;
-use crate::models::http::{
+use crate::http::{
     Declared, ErrorBody, Fold, Members, Object, PromptCache, ProviderProtocol, Reasoning, RenderedParts, RequestPrefix,
     Settings, SettingsError, ToolChoice,
 };
-use crate::ports::ModelRequest;
 
 /// The name of this wire format.
 pub const WIRE: &str = "openai_images";

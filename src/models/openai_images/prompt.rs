@@ -1,8 +1,8 @@
 //! Image prompt: the text of the user's last message, and no other content (FEATURES 3.16).
 
-use crate::core::chat::{Message, Part, Role};
-use crate::core::error::{ErrorCode, Failure};
-use crate::ports::ModelRequest;
+use toolgate_core::chat::{Message, Part, Role};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_ports::ModelRequest;
 
 /// The prompt, or why the request is invalid.
 pub(super) fn prompt(request: &ModelRequest<'_>) -> Result<String, Failure> {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::models::http::Fault;
+use crate::http::Fault;
 
 /// A response, complete or as part of a stream event.
 #[derive(Debug, Default, Deserialize)]

@@ -2,12 +2,12 @@
 //! the response when it reached its own end: completed, incomplete or failed.
 
 use serde_json::Value;
+use toolgate_core::chat::{Part, Reply, Stop, Usage};
+use toolgate_core::lifecycle::Delta;
 
 use super::api_types::{Event, Response};
 use super::output::{self, Output, ResponseEnd};
-use crate::core::chat::{Part, Reply, Stop, Usage};
-use crate::core::lifecycle::Delta;
-use crate::models::http::{CallIds, ErrorBody, Fault, Fold, read};
+use crate::http::{CallIds, ErrorBody, Fault, Fold, read};
 
 /// The end mark of some servers' streams.
 const DONE: &str = "[DONE]";

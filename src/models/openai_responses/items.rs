@@ -5,13 +5,13 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::chat::{Message, Part, ProviderState, Role};
+use toolgate_core::tool::Arguments;
 
 use super::output::WIRE;
 use super::output::kind;
-use crate::core::chat::{Message, Part, ProviderState, Role};
-use crate::core::tool::Arguments;
-use crate::models::http::Members;
-use crate::models::openai_content::{ContentForm, Reader, accepted_name, as_text, content_form, joined, marked};
+use crate::http::Members;
+use crate::openai_content::{ContentForm, Reader, accepted_name, as_text, content_form, joined, marked};
 
 /// Writes a conversation for one model.
 #[derive(Debug)]

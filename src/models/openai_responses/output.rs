@@ -1,9 +1,8 @@
 //! Output items: the parts of a reply, and the state that is sent back.
 
 use serde_json::Value;
-
-use crate::core::chat::{Part, ProviderState};
-use crate::core::tool::Arguments;
+use toolgate_core::chat::{Part, ProviderState};
+use toolgate_core::tool::Arguments;
 
 /// The name of this wire format.
 pub const WIRE: &str = "openai_responses";

@@ -1,21 +1,21 @@
 //! Responses request: the body around the conversation, and the settings under this API's names.
 
 use serde_json::{Map, Value, json};
+use toolgate_core::chat::Message;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::run::ToolAccess;
+use toolgate_core::tool::Tool;
+use toolgate_ports::ModelRequest;
 
 use super::fold::ResponseFold;
 use super::items::Items;
 use super::output::WIRE;
-use crate::core::chat::Message;
-use crate::core::error::ErrorCode;
-use crate::core::run::ToolAccess;
-use crate::core::tool::Tool;
-use crate::models::http::{
+use crate::http::{
     Declaration, Declared, ErrorBody, Fold, MediaKind, Members, Object, PromptCache, ProviderProtocol, RenderedParts,
     RequestPrefix, Settings, SettingsError, ToolChoice,
 };
-use crate::models::openai_content::{Reader, answer_format};
-use crate::models::openai_schema::{is_strict, project};
-use crate::ports::ModelRequest;
+use crate::openai_content::{Reader, answer_format};
+use crate::openai_schema::{is_strict, project};
 
 /// Fields that toolgate sets, and those that would make the server store the conversation.
 const RESERVED: [&str; 11] = [

@@ -10,19 +10,19 @@ use serde_json::{Map, Value, json};
 
 use root::Root;
 
-pub(in crate::models) use strict::why_not_strict;
+pub(crate) use strict::why_not_strict;
 
 /// A schema in the form in which it is sent.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::models) struct ProjectedSchema {
+pub(crate) struct ProjectedSchema {
     /// The schema; its root is an object.
-    pub(in crate::models) schema: Value,
+    pub(crate) schema: Value,
     /// The dropped rules, each a sentence.
-    pub(in crate::models) lost: Vec<String>,
+    pub(crate) lost: Vec<String>,
 }
 
 /// The supported form of an object's schema, or why there is none.
-pub(in crate::models) fn project(schema: &Value) -> Result<ProjectedSchema, String> {
+pub(crate) fn project(schema: &Value) -> Result<ProjectedSchema, String> {
     let object = match schema {
         Value::Object(object) => object.clone(),
         Value::Bool(true) => Map::new(),
@@ -48,7 +48,7 @@ pub(in crate::models) fn project(schema: &Value) -> Result<ProjectedSchema, Stri
 
 /// Whether the schema is sent as strict, which binds the model. If strict is wanted but impossible, `lost` gets the
 /// reason.
-pub(in crate::models) fn is_strict(projected: &mut ProjectedSchema, wanted: bool) -> bool {
+pub(crate) fn is_strict(projected: &mut ProjectedSchema, wanted: bool) -> bool {
     match why_not_strict(&projected.schema) {
         _ if !wanted => false,
         None => true,

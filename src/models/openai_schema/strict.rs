@@ -38,7 +38,7 @@ const KEYWORDS: [&str; 22] = [
 const FORMATS: [&str; 9] = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// Why this schema cannot be declared strict; `None` if it can.
-pub(in crate::models) fn why_not_strict(schema: &Value) -> Option<String> {
+pub(crate) fn why_not_strict(schema: &Value) -> Option<String> {
     match schema.get("type") {
         Some(root) if root == "object" => {}
         Some(_) | None => return Some("its root is not an object".into()),

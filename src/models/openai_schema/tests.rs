@@ -1,5 +1,6 @@
+use toolgate_core::json::MAX_DEPTH;
+
 use super::*;
-use crate::core::json::MAX_DEPTH;
 
 fn projected(schema: Value) -> (Value, Vec<String>) {
     let ProjectedSchema { schema, lost } = project(&schema).unwrap();
@@ -258,7 +259,7 @@ mod laws {
                 for word in ["$ref", "allOf", "anyOf", "oneOf", "enum", "const", "not"] {
                     prop_assert!(schema.get(word).is_none(), "{}", word);
                 }
-                prop_assert!(!crate::core::json::is_deeper_than(&schema, MAX_DEPTH));
+                prop_assert!(!toolgate_core::json::is_deeper_than(&schema, MAX_DEPTH));
             }
         }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-
-use crate::core::chat::Price;
+use toolgate_core::chat::Price;
 
 type Prices = BTreeMap<String, BTreeMap<String, Price>>;
 
@@ -22,7 +21,7 @@ fn read() -> serde_json::Result<List> {
 }
 
 /// The price of a provider's model, if listed: under the model's own name, or under the name of the model of which it
-/// is a dated snapshot. Providers are those of [`ModelIdentity`](crate::ports::ModelIdentity).
+/// is a dated snapshot. Providers are those of [`ModelIdentity`](toolgate_ports::ModelIdentity).
 pub fn price_of(provider: &str, model: &str) -> Option<Price> {
     let prices = LIST.get(provider)?;
     let name = model.strip_prefix("models/").unwrap_or(model);
@@ -44,7 +43,7 @@ fn undated(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::chat::Rates;
+    use toolgate_core::chat::Rates;
 
     #[test]
     fn the_list_is_readable_and_its_figures_are_plausible() {

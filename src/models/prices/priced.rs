@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-
-use crate::core::chat::{Part, Price, Reply};
-use crate::core::tool::Tool;
-use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest, ToolFit};
+use toolgate_core::chat::{Part, Price, Reply};
+use toolgate_core::tool::Tool;
+use toolgate_ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest, ToolFit};
 
 /// A model decorator that adds the cost to replies and failed attempts that report tokens without a cost. It replaces
 /// the model everywhere: a method added to [`Model`] must be forwarded here.

@@ -20,9 +20,9 @@ use serde_json::json;
 pub use script::{Expectation, Script, ScriptError, ScriptedCall, ScriptedFailure, ScriptedTurn, Streaming};
 pub use strict::{TranscriptFault, check_transcript};
 
-use crate::core::chat::{Message, Reply, Role};
-use crate::core::error::{ErrorCode, Failure};
-use crate::ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
+use toolgate_core::chat::{Message, Reply, Role};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_ports::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, ModelRequest};
 
 /// The most characters of an unexpected message that a failure shows.
 const SHOWN_CHARS: usize = 300;

@@ -1,11 +1,12 @@
 //! Scripted replies: turns a script turn into a reply. Pure.
 
+use toolgate_core::chat::{Media, Message, Part, Reply, Stop};
+use toolgate_core::id::CallId;
+use toolgate_core::lifecycle::Delta;
+use toolgate_core::run::ToolAccess;
+use toolgate_ports::ModelRequest;
+
 use super::{ScriptedCall, ScriptedTurn};
-use crate::core::chat::{Media, Message, Part, Reply, Stop};
-use crate::core::id::CallId;
-use crate::core::lifecycle::Delta;
-use crate::core::run::ToolAccess;
-use crate::ports::ModelRequest;
 
 const LAST_RESULT: &str = "{{last_result}}";
 

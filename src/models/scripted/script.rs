@@ -2,10 +2,9 @@
 //! fields are rejected, because a typo would silently change a test.
 
 use serde::Deserialize;
-
-use crate::core::chat::{Media, Stop, Usage};
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::tool::Arguments;
+use toolgate_core::chat::{Media, Stop, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::tool::Arguments;
 
 /// A conversation, from the model's side.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::core::chat::{Message, Part, Role};
-use crate::core::id::CallId;
+use toolgate_core::chat::{Message, Part, Role};
+use toolgate_core::id::CallId;
 
 /// Why a transcript is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use toolgate_core::id::Tenant;
+
 use super::{Activity, Capacity};
-use crate::core::id::Tenant;
 
 /// A queued run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

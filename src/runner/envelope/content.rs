@@ -4,12 +4,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toolgate_core::json;
+use toolgate_core::run::JournalEntry;
+use toolgate_ports::Blob;
 
 use super::error::EnvelopeError;
 use super::token::Claims;
-use crate::core::json;
-use crate::core::run::JournalEntry;
-use crate::ports::Blob;
 
 /// Everything that a node needs to resume a run it has never stored.
 #[derive(Serialize, Deserialize)]

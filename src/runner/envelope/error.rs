@@ -1,9 +1,8 @@
 //! Errors of envelopes. Each rejection has its own variant, and reveals nothing that its bearer does not know.
 
 use jiff::Timestamp;
-
-use crate::core::error::ErrorCode;
-use crate::core::id::RunId;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::RunId;
 
 /// An error of making or accepting an envelope. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

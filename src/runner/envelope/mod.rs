@@ -19,12 +19,12 @@ pub use error::EnvelopeError;
 pub use keys::{DEFAULT_LIFETIME, EnvelopeKey, EnvelopeKeys, KeyError, LEAST_SECRET_BYTES};
 pub use token::{Claims, MOST_TOKEN_BYTES};
 
-use unique_members::UniqueMembers;
+use toolgate_core::chat::Message;
+use toolgate_core::id::RunId;
+use toolgate_core::json;
+use toolgate_core::run::PendingItem;
 
-use crate::core::chat::Message;
-use crate::core::id::RunId;
-use crate::core::json;
-use crate::core::run::PendingItem;
+use unique_members::UniqueMembers;
 
 /// The maximum size of an envelope, in bytes: a token, and as much visible content.
 pub const MOST_ENVELOPE_BYTES: usize = 2 * MOST_TOKEN_BYTES;

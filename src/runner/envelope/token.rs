@@ -10,10 +10,10 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use toolgate_core::id::{CallId, RunId};
 
 use super::error::EnvelopeError;
 use super::keys::{EnvelopeKey, EnvelopeKeys, is_id};
-use crate::core::id::{CallId, RunId};
 
 /// The maximum size of a token, in bytes.
 pub const MOST_TOKEN_BYTES: usize = 16 * 1024 * 1024;

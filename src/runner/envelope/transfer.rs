@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolgate_core::id::{CallId, RunId};
+use toolgate_core::run::{Answer, Ending, Event, Input, JournalEntry, PendingItem, Resume, ResumeError, Run};
+use toolgate_core::trace::Trace;
+use toolgate_driver::{DriveError, Journal};
+use toolgate_ports::{Blob, BlobError, StoreError};
+
 use super::content::{Content, head};
 use super::token::{Claims, mint};
 use super::{Envelope, EnvelopeError, EnvelopeKeys, MOST_TOKEN_BYTES};
-use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, Ending, Event, Input, JournalEntry, PendingItem, Resume, ResumeError, Run};
-use crate::core::trace::Trace;
-use crate::driver::{DriveError, Journal};
-use crate::ports::{Blob, BlobError, StoreError};
-use crate::runner::resume_input::{gives, require_servers};
-use crate::runner::{AgentRunner, Execution, Report, RunnerError};
+use crate::resume_input::{gives, require_servers};
+use crate::{AgentRunner, Execution, Report, RunnerError};
 
 /// The stored journal compared with the journal in an envelope.
 enum ImportState {

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use toolgate_core::id::{NodeId, RunId};
+use toolgate_ports::{RunPosition, RunStore};
 
 use super::Broadcaster;
-use crate::core::id::{NodeId, RunId};
-use crate::ports::{RunPosition, RunStore};
-use crate::runner::registry::ActiveRuns;
+use crate::registry::ActiveRuns;
 
 /// The task, which exists while runs are watched. It ends with the last watch, and at once when this is dropped.
 #[derive(Debug)]

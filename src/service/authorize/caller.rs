@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{Principal, Tenant};
+
 use super::scopes::{Scope, Scopes};
-use crate::core::error::ErrorCode;
-use crate::core::id::{Principal, Tenant};
-use crate::service::error::ServiceError;
+use crate::error::ServiceError;
 
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,18 +1,19 @@
 //! Four eyes: the caller who starts a run may not approve its calls. Anyone with the scope may deny. A caller who may
 //! approve calls of a run may not influence them either, by messages or by edited arguments.
 
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::Principal;
+use toolgate_core::run::{Decision, DecisionKind, Resume, Scope, Started};
+
 use super::caller::Caller;
 use super::scopes;
-use crate::core::error::ErrorCode;
-use crate::core::id::Principal;
-use crate::core::run::{Decision, DecisionKind, Resume, Scope, Started};
-use crate::service::error::ServiceError;
-use crate::service::runs::{TenantRun, TenantRunner};
+use crate::error::ServiceError;
+use crate::runs::{TenantRun, TenantRunner};
 
 impl TenantRun {
     /// Refuses an approval from the caller who started the run, and a wider approval that would cover runs its approver
     /// may start.
-    pub(in crate::service) async fn require_other_eyes(&self, resume: &Resume) -> Result<(), ServiceError> {
+    pub(crate) async fn require_other_eyes(&self, resume: &Resume) -> Result<(), ServiceError> {
         let decisions = resume.decisions().map(|(_, decision)| decision);
         let approved: Vec<&Decision> = decisions.filter(|decision| decision.answer == DecisionKind::Approve).collect();
         if !self.four_eyes || approved.is_empty() {
@@ -39,7 +40,7 @@ impl TenantRun {
     }
 
     /// Refuses input for a run from a caller who may approve the calls that follow from it.
-    pub(in crate::service) async fn require_no_decider(&self) -> Result<(), ServiceError> {
+    pub(crate) async fn require_no_decider(&self) -> Result<(), ServiceError> {
         if !self.four_eyes || !self.caller.scopes.contains(scopes::Scope::ApprovalsDecide) {
             return Ok(());
         }
@@ -53,7 +54,7 @@ impl TenantRun {
 
 impl TenantRunner {
     /// Refuses a grant for runs that its creator may start.
-    pub(in crate::service) fn require_others_runs(&self, principal: Option<&Principal>) -> Result<(), ServiceError> {
+    pub(crate) fn require_others_runs(&self, principal: Option<&Principal>) -> Result<(), ServiceError> {
         if !self.four_eyes || !may_start_for(&self.caller, principal) {
             return Ok(());
         }

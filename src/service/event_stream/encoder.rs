@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
+use toolgate_core::id::RunId;
+use toolgate_core::lifecycle::{Content, Delta, Lifecycle};
+use toolgate_core::run::{Event, JournalEntry};
+use toolgate_core::tool::Progress;
+
 use super::event::RunEvent;
 use super::id::EventId;
-use crate::core::id::RunId;
-use crate::core::lifecycle::{Content, Delta, Lifecycle};
-use crate::core::run::{Event, JournalEntry};
-use crate::core::tool::Progress;
 
 /// Produces the events of a run's journal from its beginning, and skips those that the client has.
 pub(super) struct EventEncoder {

@@ -1,9 +1,9 @@
 //! Event of a run with its id, the same in a page and on a stream.
 
 use serde::Serialize;
+use toolgate_core::lifecycle::LifecycleEvent;
 
 use super::id::EventId;
-use crate::core::lifecycle::LifecycleEvent;
 
 /// An event of a run. Besides these fields it has those of its type.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::lifecycle::Content;
+use toolgate_runner::Watch;
 
 use super::encoder::EventEncoder;
 use super::event::RunEvent;
 use super::id::EventId;
 use super::tail::{Tail, Until};
-use crate::core::error::ErrorCode;
-use crate::core::lifecycle::Content;
-use crate::runner::Watch;
-use crate::service::error::ServiceError;
-use crate::service::runs::TenantRun;
+use crate::error::ServiceError;
+use crate::runs::TenantRun;
 
 /// How a stream follows its run.
 #[derive(Clone, Debug)]

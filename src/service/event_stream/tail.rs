@@ -10,13 +10,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use toolgate_core::run::{JournalEntry, Status};
+use toolgate_ports::Update;
+use toolgate_runner::{RunSubscription, Watch, WatchEvent};
 
 use super::encoder::EventEncoder;
 use super::event::RunEvent;
-use crate::core::run::{JournalEntry, Status};
-use crate::ports::Update;
-use crate::runner::{RunSubscription, Watch, WatchEvent};
-use crate::service::error::ServiceError;
+use crate::error::ServiceError;
 
 /// When a stream closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]

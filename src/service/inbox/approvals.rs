@@ -2,17 +2,17 @@
 //! the request and its outcome are in the run's journal, at the position in the approval's id.
 
 use jiff::Timestamp;
-
-use crate::core::error::ErrorCode;
-use crate::core::id::CallId;
-use crate::core::run::{
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::CallId;
+use toolgate_core::run::{
     Answer, CallVerdict, Decision, Ending, Event, JournalEntry, PendingItem, Resume, ResumeError, Run, Status,
 };
-use crate::core::trace::Trace;
-use crate::ports::{PendingKind, RunFilter};
-use crate::service::approval_id::ApprovalId;
-use crate::service::error::ServiceError;
-use crate::service::runs::{TenantRun, TenantRunner};
+use toolgate_core::trace::Trace;
+use toolgate_ports::{PendingKind, RunFilter};
+
+use crate::approval_id::ApprovalId;
+use crate::error::ServiceError;
+use crate::runs::{TenantRun, TenantRunner};
 
 /// An approval: the question whether one call may run.
 pub struct Approval {

@@ -1,11 +1,10 @@
 //! Context of a call: what a person needs to judge whether the call is wanted.
 
 use serde::Serialize;
-
-use crate::core::chat::Role;
-use crate::core::id::CallId;
-use crate::core::run::Run;
-use crate::core::tool::Arguments;
+use toolgate_core::chat::Role;
+use toolgate_core::id::CallId;
+use toolgate_core::run::Run;
+use toolgate_core::tool::Arguments;
 
 /// The context of a call, which a user needs to judge whether the call is wanted.
 #[derive(Clone, Debug, Serialize)]

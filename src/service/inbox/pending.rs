@@ -1,14 +1,14 @@
 //! Pending approvals and questions of the runs in the store.
 
 use serde::Serialize;
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::{AgentName, CallId, RunId, SessionId};
+use toolgate_core::run::{PendingCounts, PendingItem, Status};
+use toolgate_ports::{RunFilter, RunRow};
+use toolgate_runner::{AgentRunner, RunnerError};
 
 use super::context::CallContext;
-use crate::core::error::{ErrorCode, Failure};
-use crate::core::id::{AgentName, CallId, RunId, SessionId};
-use crate::core::run::{PendingCounts, PendingItem, Status};
-use crate::ports::{RunFilter, RunRow};
-use crate::runner::{AgentRunner, RunnerError};
-use crate::service::every_run::every_run;
+use crate::every_run::every_run;
 
 /// A pending item that a person has to decide or answer. Serialized as one flat object with the fields of the item.
 #[derive(Clone, Debug, Serialize)]

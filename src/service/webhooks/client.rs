@@ -5,10 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, redirect};
+use toolgate_ports::{WebhookDelivery, WebhookEndpoint};
 
 use super::egress::{self, Guard, WebhookEgress};
 use super::signature;
-use crate::ports::{WebhookDelivery, WebhookEndpoint};
 
 const DIAL: Duration = Duration::from_secs(10);
 /// How much of a response is read, so that its connection can be used again.

@@ -1,8 +1,7 @@
 //! Derived ids: the same in every process.
 
 use sha2::{Digest as _, Sha256};
-
-use crate::core::json::hex;
+use toolgate_core::json::hex;
 
 /// An id derived from a text.
 pub(super) fn following_from(named: &str) -> String {

@@ -12,18 +12,18 @@ use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{RunId, Tenant};
+use toolgate_ports::{
+    Announcement, DueEndpoint, EndpointFilter, StoreError, UnannouncedRun, WebhookDelivery, WebhookEndpoint,
+};
+use toolgate_runner::RunnerError;
 
 use super::client::WebhookClient;
 use super::endpoint_queue::EndpointQueue;
 use super::notifications::RunNotifications;
 use super::webhook_config::WebhookConfig;
-use crate::core::error::ErrorCode;
-use crate::core::id::{RunId, Tenant};
-use crate::ports::{
-    Announcement, DueEndpoint, EndpointFilter, StoreError, UnannouncedRun, WebhookDelivery, WebhookEndpoint,
-};
-use crate::runner::RunnerError;
-use crate::service::shared::Service;
+use crate::shared::Service;
 
 /// How many runs are read at a time.
 const TOGETHER: usize = 128;

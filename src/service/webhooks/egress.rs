@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-
-use crate::core::address::{AddressClass, place};
+use toolgate_core::address::{AddressClass, place};
 
 /// Destinations that are allowed besides HTTPS to the public internet. Metadata services and the like never are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

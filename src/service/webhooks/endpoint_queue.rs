@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio_util::sync::CancellationToken;
+use toolgate_core::id::EndpointId;
+use toolgate_ports::{EndpointFilter, StoreError, WebhookDelivery, WebhookEndpoint};
 
 use super::client::WebhookClient;
 use super::schedule;
 use super::webhook_config::WebhookConfig;
-use crate::core::id::EndpointId;
-use crate::ports::{EndpointFilter, StoreError, WebhookDelivery, WebhookEndpoint};
 
 /// How many messages are in progress per endpoint.
 const AT_ONCE: usize = 8;

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Map, json};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{EndpointId, MessageId};
+use toolgate_ports::{
+    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSaved, EndpointSecrets, WebhookDelivery,
+    WebhookEndpoint, WebhookKind, WebhookSecret,
+};
 use uuid::Uuid;
 
 use super::webhook_config::WebhookConfig;
 use super::{notifications, signature};
-use crate::core::error::ErrorCode;
-use crate::core::id::{EndpointId, MessageId};
-use crate::ports::{
-    DeliveryFilter, DeliveryState, Disabled, EndpointFilter, EndpointSaved, EndpointSecrets, WebhookDelivery,
-    WebhookEndpoint, WebhookKind, WebhookSecret,
-};
-use crate::service::authorize::Caller;
-use crate::service::error::ServiceError;
-use crate::service::shared::Service;
+use crate::authorize::Caller;
+use crate::error::ServiceError;
+use crate::shared::Service;
 
 /// The longest description, in characters.
 const LONGEST: usize = 500;

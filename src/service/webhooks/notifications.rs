@@ -3,12 +3,12 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use toolgate_core::id::{MessageId, RunId};
+use toolgate_core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status, Trigger};
+use toolgate_ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
 
 use super::derived_id::following_from;
-use crate::core::id::{MessageId, RunId};
-use crate::core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status, Trigger};
-use crate::ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
-use crate::service::approval_id::ApprovalId;
+use crate::approval_id::ApprovalId;
 
 /// The events to announce for a run.
 #[derive(Debug, Default)]

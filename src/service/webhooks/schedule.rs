@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-
-use super::client::AttemptOutcome;
-use crate::core::id::MessageId;
-use crate::ports::{
+use toolgate_core::id::MessageId;
+use toolgate_ports::{
     Attempt, DeliveryResult, DeliveryState, Disabled, EndpointHealth, WebhookDelivery, WebhookEndpoint,
 };
+
+use super::client::AttemptOutcome;
 
 const SECOND: u64 = 1;
 const MINUTE: u64 = 60 * SECOND;
@@ -87,7 +87,7 @@ fn later(at: Timestamp, by: Duration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{EndpointSecrets, WebhookKind, WebhookSecret};
+    use toolgate_ports::{EndpointSecrets, WebhookKind, WebhookSecret};
 
     fn at(second: u64) -> Timestamp {
         later(Timestamp::UNIX_EPOCH, Duration::from_secs(second))

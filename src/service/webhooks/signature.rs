@@ -4,9 +4,8 @@ use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-
-use crate::core::id::MessageId;
-use crate::ports::{EndpointSecrets, WebhookSecret};
+use toolgate_core::id::MessageId;
+use toolgate_ports::{EndpointSecrets, WebhookSecret};
 
 const PREFIX: &str = "whsec_";
 /// How many bytes a new secret has.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
-
-use crate::core::id::RunId;
-use crate::core::run::JournalEntry;
-use crate::ports::{EventSink, Update};
+use toolgate_core::id::RunId;
+use toolgate_core::run::JournalEntry;
+use toolgate_ports::{EventSink, Update};
 
 /// Pass one to a runner as a sink, and the same one to [`super::WebhookConfig`]. It only reduces latency: runs it misses are
 /// found by polling.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
+use toolgate_core::id::{EndpointId, Tenant};
+use toolgate_ports::{Clock, EndpointSecrets, StoreError, WebhookEndpoint, WebhookKind, Webhooks};
+use toolgate_runner::SystemClock;
 
 use super::derived_id::following_from;
 use super::egress::WebhookEgress;
 use super::signature;
 use super::wake_signal::WebhookWakeSignal;
-use crate::core::id::{EndpointId, Tenant};
-use crate::ports::{Clock, EndpointSecrets, StoreError, WebhookEndpoint, WebhookKind, Webhooks};
-use crate::runner::SystemClock;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 

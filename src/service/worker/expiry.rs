@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Input, Resume, Status};
+use toolgate_ports::{RunFilter, RunRow};
+use toolgate_runner::RunnerError;
 
 use super::pause;
-use crate::core::id::RunId;
-use crate::core::run::{Input, Resume, Status};
-use crate::ports::{RunFilter, RunRow};
-use crate::runner::RunnerError;
-use crate::service::every_run::every_run;
-use crate::service::shared::Service;
+use crate::every_run::every_run;
+use crate::shared::Service;
 
 /// The longest sleep: a new item may expire before any that is known.
 const LONGEST: Duration = Duration::from_secs(5);

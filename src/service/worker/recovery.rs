@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::service::shared::Service;
+use crate::shared::Service;
 
 /// How long an unclaimed run waits at most: a process that drains releases its runs before their leases expire.
 const LONGEST: Duration = Duration::from_secs(2);

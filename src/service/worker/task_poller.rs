@@ -8,14 +8,14 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
+use toolgate_core::id::RunId;
+use toolgate_core::run::Status;
+use toolgate_ports::{PendingKind, RunFilter};
+use toolgate_runner::{PollOutcome, RunnerError};
 
 use super::pause;
-use crate::core::id::RunId;
-use crate::core::run::Status;
-use crate::ports::{PendingKind, RunFilter};
-use crate::runner::{PollOutcome, RunnerError};
-use crate::service::every_run::every_run;
-use crate::service::shared::Service;
+use crate::every_run::every_run;
+use crate::shared::Service;
 
 /// How many runs are polled at once, not counting those with slow servers.
 const AT_ONCE: usize = 16;

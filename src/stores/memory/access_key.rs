@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use toolgate_core::id::KeyId;
+use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 use super::{MemoryStore, page};
-use crate::core::id::KeyId;
-use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 #[async_trait]
 impl AccessKeys for MemoryStore {

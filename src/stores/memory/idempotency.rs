@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use toolgate_core::id::{RunId, Tenant};
+use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError};
 
 use super::MemoryStore;
-use crate::core::id::{RunId, Tenant};
-use crate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError};
 
 /// Tenant, caller and idempotency key.
 pub(super) type RequestKey = (Tenant, String, String);

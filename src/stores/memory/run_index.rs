@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-
-use crate::core::id::{AgentName, RunId, SessionId, Tenant};
-use crate::core::run::Status;
-use crate::ports::{PendingKind, RunFilter, RunRow};
+use toolgate_core::id::{AgentName, RunId, SessionId, Tenant};
+use toolgate_core::run::Status;
+use toolgate_ports::{PendingKind, RunFilter, RunRow};
 
 /// Index of runs. It is derived from the rows of the runs and changes with them.
 #[derive(Debug, Default)]

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-
-use super::{MemoryStore, page};
-use crate::core::id::{EndpointId, MessageId, RunId, Tenant};
-use crate::core::run::Status;
-use crate::ports::{
+use toolgate_core::id::{EndpointId, MessageId, RunId, Tenant};
+use toolgate_core::run::Status;
+use toolgate_ports::{
     Announcement, DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointFilter, EndpointHealth,
     EndpointSaved, RunRow, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint,
     WebhookEndpoints, WebhookOutbox,
 };
+
+use super::{MemoryStore, page};
 
 #[derive(Debug, Default)]
 pub(super) struct WebhookContents {

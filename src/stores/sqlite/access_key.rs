@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite, SqliteConnection};
+use toolgate_core::id::KeyId;
+use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 use super::SqliteStore;
 use super::page::{self, Order};
 use super::writer::Write;
-use crate::core::id::KeyId;
-use crate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
 
 const PUT: &str = "INSERT INTO access_key (id, hash, tenant, created_at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
 const REVOKE: &str =

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
+use toolgate_core::id::NodeId;
+use toolgate_ports::{Append, AppendError, StoreError};
 use uuid::Uuid;
 
 use super::units::{integer, millis, nanos, now_ms};
 use super::writer::Write;
-use crate::core::id::NodeId;
-use crate::ports::{Append, AppendError, StoreError};
 
 const CREATE: &str = concat!(
     "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, owner, lease_until,

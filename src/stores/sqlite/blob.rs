@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::id::RunId;
+use toolgate_ports::{Blob, BlobInfo};
 
 use super::writer::Write;
-use crate::core::blob::BlobHandle;
-use crate::core::id::RunId;
-use crate::ports::{Blob, BlobInfo};
 
 const PUT: &str = "INSERT INTO blob (sha256, media_type, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 const USE: &str = "INSERT INTO blob_use (run, sha256) SELECT ?1, sha256 FROM blob WHERE sha256 = ?2

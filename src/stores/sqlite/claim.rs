@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use toolgate_core::id::{NodeId, RunId};
+use toolgate_ports::Claim;
 
 use super::units::{integer, millis, now_ms};
 use super::writer::Write;
-use crate::core::id::{NodeId, RunId};
-use crate::ports::Claim;
 
 /// Running runs without an owner, or with an expired lease, oldest first.
 macro_rules! orphaned {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::ports::StoreError;
+use toolgate_ports::StoreError;
 
 /// The error as text: which file, what happened, how to fix it.
 pub(super) fn fault(file: &Path, error: &sqlx::Error) -> StoreError {

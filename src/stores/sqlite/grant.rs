@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite, SqliteConnection, SqlitePool};
+use toolgate_core::id::GrantId;
+use toolgate_ports::{Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
 
 use super::page::{self, Order};
 use super::writer::Write;
-use crate::core::id::GrantId;
-use crate::ports::{Grant, GrantContext, GrantFilter, GuardedTool, Revoked, StoreError};
 
 const GRANT: &str =
     "INSERT INTO standing_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";

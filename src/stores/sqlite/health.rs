@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 use tokio::time::Instant;
+use toolgate_ports::StoreError;
 
 use super::units::now_ms;
 use super::writer::{Write, Writer};
-use crate::ports::StoreError;
 
 /// How long a successful write proves that the file is writable.
 const FRESH: Duration = Duration::from_secs(10);

@@ -3,10 +3,12 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnection;
+use toolgate_ports::{
+    IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError, StoredResponse,
+};
 
 use super::SqliteStore;
 use super::writer::Write;
-use crate::ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError, StoredResponse};
 
 const SWEEP: &str =
     "DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 64)";

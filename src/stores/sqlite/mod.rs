@@ -33,6 +33,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::id::{GrantId, NodeId, RunId};
+use toolgate_core::run::{JournalEntry, ToolGrant};
+use toolgate_ports::{
+    Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
+    GuardedTool, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
+};
 
 use self::append::AppendEvents;
 use self::blob::{PutBlob, ReleaseBlobs, ShareBlobs};
@@ -43,13 +50,6 @@ use self::health::WriteHealth;
 use self::purge::PurgeRun;
 use self::writer::Writer;
 use super::wellformed;
-use crate::core::blob::BlobHandle;
-use crate::core::id::{GrantId, NodeId, RunId};
-use crate::core::run::{JournalEntry, ToolGrant};
-use crate::ports::{
-    Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
-    GuardedTool, Purged, Revoked, RunFilter, RunPosition, RunRow, RunStore, StoreError,
-};
 
 /// Journals, grants and blobs in one SQLite file.
 #[derive(Debug)]

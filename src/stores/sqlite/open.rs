@@ -10,9 +10,9 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 use tokio::time::Instant;
+use toolgate_ports::StoreError;
 
 use super::fault::{fault, is_busy};
-use crate::ports::StoreError;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnection;
+use toolgate_core::id::RunId;
+use toolgate_core::run::Status;
 
 use super::units::integer;
 use super::writer::Write;
-use crate::core::id::RunId;
-use crate::core::run::Status;
 
 const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, results = 0, answers = 0, tasks = 0,
         asked_at = NULL, due_at = NULL, told = version

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
 use sqlx::{FromRow, QueryBuilder, Row};
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Event, JournalEntry, PendingCounts, Status};
+use toolgate_ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
 use super::units::{integer, nanos};
-use crate::core::id::RunId;
-use crate::core::run::{Event, JournalEntry, PendingCounts, Status};
-use crate::ports::{PendingKind, RunFilter, RunPosition, RunRow, StoreError};
 
 /// The rows of one journal, starting at a position.
 pub(super) const JOURNAL: &str = "SELECT seq, at, event FROM journal WHERE run = ?1 AND seq >= ?2 ORDER BY seq";

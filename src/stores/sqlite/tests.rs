@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde_json::json;
 use sqlx::Connection;
 use tempfile::TempDir;
+use toolgate_core::run::{Event, PendingCounts, Status};
+use toolgate_ports::{AccessKeys as _, EndpointFilter, KeyFilter, PendingKind};
 
 use super::writer::Write;
 use super::*;
-use crate::core::run::{Event, PendingCounts, Status};
-use crate::ports::{AccessKeys as _, EndpointFilter, KeyFilter, PendingKind};
 
 fn file(directory: &TempDir) -> std::path::PathBuf {
     directory.path().join("runs.db")
@@ -27,7 +27,7 @@ fn append(run: &str, at: u64, bytes: usize) -> Append {
         id: run.into(),
         agent: "clerk".into(),
         session: "session".into(),
-        tenant: crate::core::id::Tenant::default(),
+        tenant: toolgate_core::id::Tenant::default(),
         status: Status::Running,
         version: at + 1,
         title: String::new(),
@@ -118,7 +118,7 @@ async fn lists_and_lookups_do_not_delay_keys_and_readiness() {
         lookups.push(store.lookups.acquire().await.unwrap());
     }
     store.check_read().await.unwrap();
-    assert_eq!(store.by_hash(&crate::ports::KeyHash::of("tg_unknown")).await.unwrap(), None);
+    assert_eq!(store.by_hash(&toolgate_ports::KeyHash::of("tg_unknown")).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -306,7 +306,7 @@ async fn sweeps_and_the_command_line_read_an_index() {
     let (approvals, tasks) = (Some(PendingKind::Approval), Some(PendingKind::Task));
     let before = Some(RunId::from("run_b"));
     let run = Some(RunId::from("run_a"));
-    let (session, agent, tenant) = (Some("s".into()), Some("a".into()), Some(crate::core::id::Tenant::default()));
+    let (session, agent, tenant) = (Some("s".into()), Some("a".into()), Some(toolgate_core::id::Tenant::default()));
     for (filter, step) in [
         (RunFilter { due_by, ..pending.clone() }, "SEARCH run USING INDEX run_by_due (due_at<?)"),
         (

@@ -9,10 +9,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use toolgate_ports::StoreError;
 
 use super::fault::{fault, is_of_the_file};
 use super::health::WriteHealth;
-use crate::ports::StoreError;
 
 const QUEUED: usize = 1024;
 const TOGETHER: usize = 256;

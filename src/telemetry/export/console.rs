@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::telemetry::logging::Stderr;
-use crate::telemetry::spans::{Attribute, Span, Status};
+use crate::logging::Stderr;
+use crate::spans::{Attribute, Span, Status};
 
 /// Writes a span. Ignores write errors: a closed terminal is not a failure.
 pub(super) fn write(span: &Span) {

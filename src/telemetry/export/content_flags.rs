@@ -3,7 +3,7 @@
 //! error, because the operator meant to hide content.
 
 use super::SettingsError;
-use crate::telemetry::spans::SpanContent;
+use crate::spans::SpanContent;
 
 const PREFIX: &str = "OPENINFERENCE_HIDE_";
 const CAPTURE: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
@@ -87,7 +87,7 @@ pub fn misspelt(names: impl Iterator<Item = String>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::spans::Mask;
+    use crate::spans::Mask;
 
     fn with(variables: &[(&str, &str)]) -> Result<SpanContent, SettingsError> {
         let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());

@@ -8,10 +8,10 @@ use opentelemetry::trace::{
 };
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value as SdkValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+use toolgate_core::trace::{SpanId, TraceId};
 
 use super::limits::DroppedCounts;
-use crate::core::trace::{SpanId, TraceId};
-use crate::telemetry::spans::{Attribute, Kind, Link, Span, SpanEvent, Status, Value};
+use crate::spans::{Attribute, Kind, Link, Span, SpanEvent, Status, Value};
 
 /// A span in the SDK's form, with the counts that the limits removed.
 pub(super) fn span_data(span: Span, left_out: DroppedCounts, scope: &InstrumentationScope) -> SpanData {

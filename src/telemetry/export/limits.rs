@@ -6,7 +6,7 @@
 
 use super::SettingsError;
 use super::variables::Variables;
-use crate::telemetry::spans::{Span, Value};
+use crate::spans::{Span, Value};
 
 /// The limits; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,9 +88,9 @@ fn shorten(value: &mut Value, chars: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::trace::{SpanId, TraceId};
-    use crate::telemetry::spans::{Attribute, Kind, Link, SpanEvent, Status};
+    use crate::spans::{Attribute, Kind, Link, SpanEvent, Status};
     use jiff::Timestamp;
+    use toolgate_core::trace::{SpanId, TraceId};
 
     fn limits(set: &[(&str, &str)]) -> Result<Limits, SettingsError> {
         let env = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());

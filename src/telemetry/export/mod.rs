@@ -13,7 +13,7 @@ mod limits;
 mod queue;
 mod reachability;
 mod rejections;
-pub(in crate::telemetry) mod resource;
+pub(crate) mod resource;
 mod runtime;
 mod sampler;
 mod sender;
@@ -21,7 +21,7 @@ mod settings;
 mod sink;
 mod size;
 mod transport;
-pub(in crate::telemetry) mod variables;
+pub(crate) mod variables;
 
 pub use content_flags::misspelt;
 pub use error::{ExportError, SettingsError};

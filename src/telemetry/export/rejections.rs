@@ -5,14 +5,13 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use toolgate_core::tool::escape_untrusted;
 use tracing::field::{Field, Visit};
 use tracing::instrument::WithSubscriber as _;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Dispatch, Event, Metadata, Subscriber};
-
-use crate::core::tool::escape_untrusted;
 
 /// The longest receiver message that is repeated, in characters.
 const LONGEST: usize = 300;

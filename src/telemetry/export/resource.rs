@@ -6,7 +6,7 @@ use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;
 
 /// A resource with that service name. Without one, the SDK reads `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
-pub(in crate::telemetry) fn resource(service_name: Option<&str>) -> Resource {
+pub(crate) fn resource(service_name: Option<&str>) -> Resource {
     static INSTANCE: LazyLock<String> = LazyLock::new(|| uuid::Uuid::now_v7().to_string());
     // Two processes are two sources: their metrics add up.
     let mut resource = Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));

@@ -1,8 +1,9 @@
 //! Trace sampler: whether the spans of a new trace are recorded. The decision is made once, when an execution starts,
 //! and is journaled with it.
 
+use toolgate_core::trace::TraceId;
+
 use super::SettingsError;
-use crate::core::trace::TraceId;
 
 /// The samplers of `OTEL_TRACES_SAMPLER`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use super::content_flags;
 use super::limits::Limits;
 use super::transport::{Destination, Signal, Transport};
 use super::variables::Variables;
-use crate::telemetry::spans::{Redaction, SpanContent};
+use crate::spans::{Redaction, SpanContent};
 
 /// The export settings of the configuration.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,9 @@
 use jiff::Timestamp;
 use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::trace::SpanExporter as _;
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Event, JournalEntry};
+use toolgate_ports::{EventSink, Update};
 
 use super::convert::span_data;
 use super::limits::Limits;
@@ -10,11 +13,8 @@ use super::resource::resource;
 use super::runtime::ExportRuntime;
 use super::sender::SpanSender;
 use super::{Export, ExportError, SpanCounts, console};
-use crate::core::id::RunId;
-use crate::core::run::{Event, JournalEntry};
-use crate::ports::{EventSink, Update};
-use crate::telemetry::per_run::PerRun;
-use crate::telemetry::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
+use crate::per_run::PerRun;
+use crate::spans::{IdentityOf, Projector, Redaction, Span, SpanContent};
 
 /// An event sink that exports the spans of every run.
 pub struct SpanSink {

@@ -5,16 +5,16 @@ use super::SettingsError;
 
 /// Looks variables up. An empty one counts as unset, as OpenTelemetry specifies.
 #[derive(Clone, Copy)]
-pub(in crate::telemetry) struct Variables<'a>(pub(in crate::telemetry) &'a dyn Fn(&str) -> Option<String>);
+pub(crate) struct Variables<'a>(pub(crate) &'a dyn Fn(&str) -> Option<String>);
 
 impl Variables<'_> {
     /// The value, trimmed.
-    pub(in crate::telemetry) fn text(self, name: &str) -> Option<String> {
+    pub(crate) fn text(self, name: &str) -> Option<String> {
         (self.0)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
     /// `true` or `false`, in any case.
-    pub(in crate::telemetry) fn switch(self, name: &str) -> Result<Option<bool>, SettingsError> {
+    pub(crate) fn switch(self, name: &str) -> Result<Option<bool>, SettingsError> {
         let Some(value) = self.text(name) else { return Ok(None) };
         match value.to_ascii_lowercase().as_str() {
             "true" => Ok(Some(true)),
@@ -24,18 +24,18 @@ impl Variables<'_> {
     }
 
     /// Whether OpenTelemetry is turned off as a whole.
-    pub(in crate::telemetry) fn sdk_disabled(self) -> Result<bool, SettingsError> {
+    pub(crate) fn sdk_disabled(self) -> Result<bool, SettingsError> {
         Ok(self.switch("OTEL_SDK_DISABLED")?.unwrap_or_default())
     }
 
     /// Whether the environment names the service.
-    pub(in crate::telemetry) fn name_the_service(self) -> bool {
+    pub(crate) fn name_the_service(self) -> bool {
         self.text("OTEL_SERVICE_NAME").is_some()
             || self.text("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| all.contains("service.name="))
     }
 
     /// A whole number, at least `least`.
-    pub(in crate::telemetry) fn number(self, name: &str, least: usize) -> Result<Option<usize>, SettingsError> {
+    pub(crate) fn number(self, name: &str, least: usize) -> Result<Option<usize>, SettingsError> {
         let Some(value) = self.text(name) else { return Ok(None) };
         match value.parse().ok().filter(|number| *number >= least) {
             Some(number) => Ok(Some(number)),

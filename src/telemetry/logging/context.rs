@@ -1,9 +1,9 @@
 //! Trace context of a log record: the run, and the span that represents the event.
 
-use crate::core::id::RunId;
-use crate::core::lifecycle::{Lifecycle, LifecycleEvent, LifecycleKind};
-use crate::core::run::{Event, JournalEntry, Run, Status};
-use crate::core::trace::SpanContext;
+use toolgate_core::id::RunId;
+use toolgate_core::lifecycle::{Lifecycle, LifecycleEvent, LifecycleKind};
+use toolgate_core::run::{Event, JournalEntry, Run, Status};
+use toolgate_core::trace::SpanContext;
 
 /// The trace context of a record.
 #[derive(Clone, Debug)]

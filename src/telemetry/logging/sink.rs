@@ -3,14 +3,14 @@
 //! span that hold the rest.
 
 use jiff::Timestamp;
+use toolgate_core::error::Failure;
+use toolgate_core::id::RunId;
+use toolgate_core::lifecycle::{CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
+use toolgate_core::run::{Event, JournalEntry, Status};
+use toolgate_ports::{EventSink, Update};
 
 use super::context::{LogContext, places};
-use crate::core::error::Failure;
-use crate::core::id::RunId;
-use crate::core::lifecycle::{CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
-use crate::core::run::{Event, JournalEntry, Status};
-use crate::ports::{EventSink, Update};
-use crate::telemetry::per_run::PerRun;
+use crate::per_run::PerRun;
 
 /// An event sink that writes log records.
 #[derive(Debug, Default)]

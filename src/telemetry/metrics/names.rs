@@ -5,7 +5,7 @@
 //! Metrics that 1.41.1 lacks are left out: `gen_ai.invoke_agent.*`, `gen_ai.execute_tool.duration` and the counters
 //! that will follow `gen_ai.client.token.usage` are still changing.
 
-use crate::telemetry::spans::names as span;
+use crate::spans::names as span;
 
 /// The kind of instrument of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

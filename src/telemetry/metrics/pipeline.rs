@@ -10,6 +10,7 @@ use opentelemetry::metrics::{Meter, MeterProvider};
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
+use toolgate_ports::{AnsweredRequest, RequestMeter};
 
 use super::instruments::{Instruments, observe};
 use super::measurement::Measurement;
@@ -18,10 +19,9 @@ use super::push_exporter::Exports;
 use super::settings::MetricsPlan;
 use super::sink::MetricSink;
 use super::store_gauges::StoreGauges;
-use crate::ports::{AnsweredRequest, RequestMeter};
-use crate::telemetry::export::resource::resource;
-use crate::telemetry::logging::Stderr;
-use crate::telemetry::spans::IdentityOf;
+use crate::export::resource::resource;
+use crate::logging::Stderr;
+use crate::spans::IdentityOf;
 
 /// The content type of `GET /metrics`.
 pub const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::telemetry::export::variables::Variables;
+use crate::export::variables::Variables;
 
 /// The metrics settings of the configuration.
 #[derive(Clone, Debug, Default)]

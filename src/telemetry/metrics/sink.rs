@@ -5,15 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use toolgate_core::id::RunId;
+use toolgate_core::run::{Event, JournalEntry};
+use toolgate_ports::{EventSink, Update};
 
 use super::instruments::Instruments;
 use super::measurement::Measurement;
 use super::meter::Meter;
-use crate::core::id::RunId;
-use crate::core::run::{Event, JournalEntry};
-use crate::ports::{EventSink, Update};
-use crate::telemetry::per_run::PerRun;
-use crate::telemetry::spans::IdentityOf;
+use crate::per_run::PerRun;
+use crate::spans::IdentityOf;
 
 /// An event sink that records metrics of every run.
 ///

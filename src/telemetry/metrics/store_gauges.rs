@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use opentelemetry::metrics::Meter;
+use toolgate_core::run::Status;
+use toolgate_ports::{RunFilter, RunStore, StoreError};
 
 use super::instruments::observe;
 use super::names::Metric;
-use crate::core::run::Status;
-use crate::ports::{RunFilter, RunStore, StoreError};
 
 /// Rows of the index per page.
 const PAGE: usize = 500;

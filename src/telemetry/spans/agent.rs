@@ -4,16 +4,16 @@
 
 use jiff::Timestamp;
 use serde_json::json;
+use toolgate_core::chat::Usage;
+use toolgate_core::lifecycle::{LifecycleEvent, LifecycleKind};
+use toolgate_core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Started};
+use toolgate_ports::ModelIdentity;
 
 use super::attributes::{Attribute, Attributes, Value, bounded};
 use super::messages::{answer_text, arguments_text};
 use super::span::SpanEvent;
 use super::tool::CutShort;
 use super::{SpanContent, names};
-use crate::core::chat::Usage;
-use crate::core::lifecycle::{LifecycleEvent, LifecycleKind};
-use crate::core::run::{Budget, CallVerdict, Ending, Event, PendingItem, Rejection, Started};
-use crate::ports::ModelIdentity;
 
 /// The end of an execution.
 #[derive(Clone, Copy, Debug)]

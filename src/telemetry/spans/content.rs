@@ -1,7 +1,8 @@
 //! Span content: how much of the conversation spans include.
 
+use toolgate_core::error::Failure;
+
 use super::Mask;
-use crate::core::error::Failure;
 
 /// The content of spans. By default everything that OpenInference has a name for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

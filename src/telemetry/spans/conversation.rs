@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use toolgate_core::chat::{Message, Part};
+use toolgate_core::id::CallId;
+
 use super::attributes::{Attribute, Attributes, json_text};
 use super::messages::TraceMessage;
 use super::{Redaction, SpanContent, names};
-use crate::core::chat::{Message, Part};
-use crate::core::id::CallId;
 
 /// The messages rendered so far, oldest first.
 #[derive(Clone, Debug, Default)]

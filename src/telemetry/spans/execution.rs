@@ -1,15 +1,15 @@
 //! Active execution: one trace, its root span, and the open spans below it.
 
 use jiff::{SignedDuration, Timestamp};
+use toolgate_core::chat::Usage;
+use toolgate_core::error::Failure;
+use toolgate_core::id::ModelName;
+use toolgate_core::run::{Call, PendingItem, ToolAccess, labels};
+use toolgate_core::trace::{SpanId, Trace};
 
 use super::attributes::{Attribute, Attributes};
 use super::span::{Kind, Link, Parent, Span, SpanEvent, Status};
 use super::{Mask, Redaction};
-use crate::core::chat::Usage;
-use crate::core::error::Failure;
-use crate::core::id::ModelName;
-use crate::core::run::{Call, PendingItem, ToolAccess, labels};
-use crate::core::trace::{SpanId, Trace};
 
 /// One execution of a run.
 #[derive(Clone, Debug)]

@@ -7,13 +7,13 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
+use toolgate_core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict};
+use toolgate_core::tool::{Difference, Problem};
 
 use super::attributes::{Attributes, Value};
 use super::messages::arguments_text;
 use super::span::SpanEvent;
 use super::{SpanContent, names};
-use crate::core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict};
-use crate::core::tool::{Difference, Problem};
 
 /// The validation of an answer.
 pub(super) fn output_check(answer: &str, verdict: &OutputVerdict, content: SpanContent, to: &mut Attributes) {

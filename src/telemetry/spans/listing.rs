@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::json;
+use toolgate_core::id::ServerId;
+use toolgate_core::tool::{LeftOut, Origin, Toolset};
 
 use super::attributes::Attributes;
 use super::span::{SpanEvent, Status};
 use super::tool::CutShort;
 use super::{SpanContent, names};
-use crate::core::id::ServerId;
-use crate::core::tool::{LeftOut, Origin, Toolset};
 
 /// The most tools, and the most left-out tools, that the span names.
 const NAMED: usize = 200;

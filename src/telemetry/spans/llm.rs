@@ -1,15 +1,15 @@
 //! LLM spans: one per model call of a turn, including its attempts.
 
 use serde_json::{Value as Json, json};
+use toolgate_core::chat::{Reply, Stop, Usage};
+use toolgate_core::run::{Output, ToolAccess};
+use toolgate_ports::ModelIdentity;
 
 use super::attributes::{Attributes, Value, json_text};
 use super::conversation::Conversation;
 use super::messages::{TraceMessage, answer_text};
 use super::toolset::RenderedToolset;
 use super::{SpanContent, names};
-use crate::core::chat::{Reply, Stop, Usage};
-use crate::core::run::{Output, ToolAccess};
-use crate::ports::ModelIdentity;
 
 /// A finished model call.
 pub(super) struct ModelCall<'a> {

@@ -6,14 +6,14 @@
 //! `message.content`, and the contents hold the rest.
 
 use serde_json::{Value as Json, json};
+use toolgate_core::chat::{Media, Message, Part, ProviderState, Role};
+use toolgate_core::id::CallId;
+use toolgate_core::run::Output;
+use toolgate_core::tool::Arguments;
 
 use super::attributes::{Attributes, REDACTED, json_text};
 use super::names;
 use super::reasoning::{ReasoningPart, SealedReasoning};
-use crate::core::chat::{Media, Message, Part, ProviderState, Role};
-use crate::core::id::CallId;
-use crate::core::run::Output;
-use crate::core::tool::Arguments;
 
 /// One message of a trace.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use serde_json::Value as Json;
+use toolgate_core::chat::ProviderState;
 
 use super::attributes::Attributes;
 use super::names;
-use crate::core::chat::ProviderState;
 
 /// A piece of reasoning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_core::trace::{SpanId, TraceId};
 
 use super::attributes::{Attribute, bounded};
 use super::{Value, names};
-use crate::core::trace::{SpanId, TraceId};
 
 /// A finished span.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde_json::json;
+use toolgate_core::run::Call;
+use toolgate_core::tool::{CallTransport, Origin, Outcome, Transport};
 
 use super::attributes::{Attributes, Value};
 use super::messages::{arguments_text, text_of};
 use super::span::{Kind, SpanEvent, Status};
 use super::{SpanContent, names};
-use crate::core::run::Call;
-use crate::core::tool::{CallTransport, Origin, Outcome, Transport};
 
 /// A tool call for its span.
 #[derive(Clone, Copy)]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use toolgate_core::tool::{Tool, Toolset};
 
 use super::attributes::{Attribute, Attributes, json_text};
 use super::conversation::list;
 use super::{Redaction, names};
-use crate::core::tool::{Tool, Toolset};
 
 /// A rendered toolset.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CommandPattern, Comparison, FollowingWords};
-use crate::core::policy::Verdict;
+use crate::policy::Verdict;
 
 fn pattern(words: &[&[&str]]) -> CommandPattern {
     let words = words.iter().map(|word| word.iter().map(|&text| text.to_owned()).collect()).collect();

@@ -18,8 +18,8 @@ use super::folders::{self, Folder, WITHIN};
 use super::patterns::{self, CompiledPattern};
 use super::{ConditionError, Outlook, TextTest, kind};
 use super::{survey, syntax};
-use crate::core::policy::{Links, Subject};
-use crate::core::tool::ToolName;
+use crate::policy::{Links, Subject};
+use crate::tool::ToolName;
 
 /// The depth limit of the parser itself; the parsed expression is limited more tightly afterwards.
 const PARSER_DEPTH: u16 = 48;

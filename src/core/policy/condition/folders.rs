@@ -11,8 +11,8 @@ use cel::{Context, ExecutionError, Value as Cel};
 
 use super::ConditionError;
 use super::patterns::parts;
-use crate::core::policy::Links;
-use crate::core::policy::path::{self, Names};
+use crate::policy::Links;
+use crate::policy::path::{self, Names};
 
 /// The functions that a condition calls.
 pub(super) const WITHIN: &str = "within";

@@ -4,30 +4,16 @@
 //! small: no nested macros, no pattern that comes from a call. When it is evaluated, its maximum cost for these
 //! arguments is calculated first, and a condition that could take long is not evaluated at all. The language knows no
 //! clock, no environment and no state. A condition that is neither true nor false is an error, never a guess.
-//!
-//! Without the feature `policy-cel` every condition is refused when it is loaded.
 
-#[cfg(feature = "policy-cel")]
 mod arguments;
-#[cfg(feature = "policy-cel")]
 mod bounds;
-#[cfg(feature = "policy-cel")]
 mod budget;
-#[cfg(feature = "policy-cel")]
 mod folders;
-#[cfg(feature = "policy-cel")]
 mod kind;
-#[cfg(feature = "policy-cel")]
 #[path = "cel.rs"]
 mod language;
-#[cfg(not(feature = "policy-cel"))]
-#[path = "absent.rs"]
-mod language;
-#[cfg(feature = "policy-cel")]
 mod patterns;
-#[cfg(feature = "policy-cel")]
 mod survey;
-#[cfg(feature = "policy-cel")]
 mod syntax;
 
 use std::cell::OnceCell;
@@ -37,7 +23,7 @@ use std::sync::Arc;
 use language::{Compiled, Variables};
 
 use super::{Links, Subject};
-use crate::core::tool::ToolName;
+use crate::tool::ToolName;
 
 /// The variables of a condition.
 pub const VARIABLES: [&str; 5] = ["args", "tool", "server", "agent", "principal"];
@@ -175,5 +161,4 @@ impl fmt::Debug for Condition {
 }
 
 #[cfg(test)]
-#[cfg(feature = "policy-cel")]
 mod tests;

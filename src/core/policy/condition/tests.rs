@@ -1,9 +1,9 @@
-//! Tests of conditions: results, and errors on loading. The law that no condition runs long is in `tests/laws`.
+//! Tests of conditions: results, and errors on loading. The law that no condition runs long is in `src/core/tests/laws`.
 
 use serde_json::{Map, Value, json};
 
 use super::{Condition, Outlook};
-use crate::core::policy::{Example, Match, Rule, Subject, Verdict};
+use crate::policy::{Example, Match, Rule, Subject, Verdict};
 
 /// Whether a condition holds for a call of `mcp_shop_pay` by `desk` for `kim`, or the error.
 fn asked(condition: &str, arguments: &Value) -> Result<bool, String> {

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::document::{document, media_type, text_mut, text_of, weight};
 use super::truncation::{OmittedText, cut};
 use super::{StoredContent, StoredForm};
-use crate::core::blob::BlobHandle;
-use crate::core::chat::{Media, Part};
-use crate::core::json;
-use crate::core::tool::ToolOutput;
+use crate::blob::BlobHandle;
+use crate::chat::{Media, Part};
+use crate::json;
+use crate::tool::ToolOutput;
 
 /// The smallest limit: less would not hold the notes about omitted content.
 pub const MIN_RESULT_BYTES: usize = 2048;

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use crate::core::chat::{Media, Part};
+use crate::chat::{Media, Part};
 
 /// The size of a part besides its text, which is never zero.
 const FRAME_BYTES: usize = 48;

@@ -15,7 +15,7 @@ pub use truncation::{bounded_message, shortened};
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::blob::BlobHandle;
+use crate::blob::BlobHandle;
 
 /// Content of a result that is stored outside the journal. Only toolgate writes this: any other text in a result that
 /// looks like a handle is untrusted.

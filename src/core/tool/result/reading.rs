@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use super::pointer::{find, kind, outline, shortened};
 use super::search::search;
 use super::truncation::{ceil_char, floor_char};
-use crate::core::blob::BlobHandle;
-use crate::core::chat::Part;
-use crate::core::tool::ToolOutput;
+use crate::blob::BlobHandle;
+use crate::chat::Part;
+use crate::tool::ToolOutput;
 
 /// The maximum size of the description of a piece.
 const HEADLINE_BYTES: usize = 512;

@@ -1,7 +1,7 @@
 //! Truncation of a text: its head, a marker line, its tail. No character is ever split, and a cut is at the end of a
 //! line where one is near.
 
-use crate::core::blob::BlobHandle;
+use crate::blob::BlobHandle;
 
 /// The parts of the head, of [`PARTS`] in total: the subject of a text is at its beginning more often than at its end.
 const HEAD_PARTS: usize = 2;

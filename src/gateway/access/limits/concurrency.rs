@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::core::id::Tenant;
+use toolgate_core::id::Tenant;
 
 /// Who is counted: all keys of the same name in a tenant are one caller, as they are in journals.
 pub(super) type Who = (Tenant, Arc<str>);

@@ -7,11 +7,11 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::rates::{RateState, Rates};
 use super::refusal::{SEAT_PAUSE, limited};
-use crate::gateway::access::authenticated::Authenticated;
-use crate::gateway::state::Gateway;
+use crate::access::authenticated::Authenticated;
+use crate::state::Gateway;
 
 /// Counts a request of a caller, or refuses it.
-pub(in crate::gateway) async fn limit_caller(
+pub(crate) async fn limit_caller(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     request: Request,

@@ -16,17 +16,18 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use self::concurrency::{ConcurrencyLimiter, Kind, Who};
-pub(in crate::gateway) use self::layer::limit_caller;
+pub(crate) use self::layer::limit_caller;
 pub use self::rates::Rate;
 use self::rates::Rates;
 use self::reads::Reads;
-pub(in crate::gateway) use self::reads::{ReadPermit, StreamPermit};
+pub(crate) use self::reads::{ReadPermit, StreamPermit};
+use toolgate_core::error::ErrorCode;
+
 use self::refusal::limited;
-use crate::core::error::ErrorCode;
-use crate::gateway::guarded_body::holding;
-use crate::gateway::negotiation::Form;
-use crate::gateway::problem::Problem;
-use crate::gateway::request_id::is_stream;
+use crate::guarded_body::holding;
+use crate::negotiation::Form;
+use crate::problem::Problem;
+use crate::request_id::is_stream;
 
 /// Limits of one caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub struct Limits {
 }
 
 /// The rate and concurrency limits of a gateway.
-pub(in crate::gateway) struct Limiter {
+pub(crate) struct Limiter {
     requests: Option<Rates<Who>>,
     failures: Option<Rates<IpAddr>>,
     limiter: ConcurrencyLimiter,
@@ -52,7 +53,7 @@ pub(in crate::gateway) struct Limiter {
 }
 
 impl Limiter {
-    pub(in crate::gateway) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             requests: limits.requests.map(Rates::new),
             failures: limits.failures.map(Rates::new),

@@ -4,9 +4,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::reads::{ReadPermit, StreamPermit};
-use crate::gateway::access::authenticated::Authenticated;
-use crate::gateway::problem::Problem;
-use crate::gateway::state::Gateway;
+use crate::access::authenticated::Authenticated;
+use crate::problem::Problem;
+use crate::state::Gateway;
 
 impl FromRequestParts<Gateway> for ReadPermit {
     type Rejection = Problem;

@@ -8,12 +8,12 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use toolgate_core::id::Tenant;
+use toolgate_runner::{Admission, Capacity, Permit};
 
 use super::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, Kind, Who};
 use super::refusal::{SEAT_PAUSE, limited};
-use crate::core::id::Tenant;
-use crate::gateway::problem::Problem;
-use crate::runner::{Admission, Capacity, Permit};
+use crate::problem::Problem;
 
 /// How long a read waits in the queue. A read that waits longer has many others of its tenant before it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -23,14 +23,14 @@ pub(super) struct Reads(Arc<Admission>);
 
 /// Permission to read a list or a journal, until it is dropped. A handler takes it as a parameter after those that
 /// check the request, so that a request that is refused does not wait.
-pub(in crate::gateway) struct ReadPermit {
+pub(crate) struct ReadPermit {
     _admission: Permit,
     _concurrency: ConcurrencyPermit,
 }
 
 /// The permission to begin a stream, which reads a journal once. Another limit bounds the streams of a caller. After a
 /// restart all of them reconnect at once: they take turns, and the queue refuses no stream.
-pub(in crate::gateway) struct StreamPermit {
+pub(crate) struct StreamPermit {
     _admission: Permit,
 }
 

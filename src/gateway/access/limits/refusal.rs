@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::{Problem, whole_seconds};
-use crate::service::ServiceError;
+use toolgate_core::error::ErrorCode;
+use toolgate_service::ServiceError;
+
+use crate::problem::{Problem, whole_seconds};
 
 /// The `Retry-After` of a caller without a free permit: when one becomes free is not known.
 pub(super) const SEAT_PAUSE: Duration = Duration::from_secs(1);

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-
-use crate::core::id::{Principal, Tenant};
-use crate::service::{Caller, Scope, Scopes};
+use toolgate_core::id::{Principal, Tenant};
+use toolgate_service::{Caller, Scope, Scopes};
 
 /// Which claims to read.
 #[derive(Clone, Debug)]

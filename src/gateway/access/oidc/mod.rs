@@ -14,13 +14,14 @@ use jsonwebtoken::{Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 pub use claims::Claims;
+use toolgate_core::error::ErrorCode;
+use toolgate_service::{Caller, ServiceError};
+
 use issuer::Issuer;
 
 use super::authenticator::Authenticator;
 use super::credentials::{bearer, unauthorized};
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
-use crate::service::{Caller, ServiceError};
+use crate::problem::Problem;
 
 /// The clock skew that is allowed between issuer and server.
 const LEEWAY_SECONDS: u64 = 60;

@@ -15,17 +15,18 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 pub(super) use self::view::FrameDescription;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::lifecycle::Content;
+use toolgate_runner::Watch;
+use toolgate_service::{EventId, Scope, StreamItem, Tail, TenantRun, Until};
+
 use self::view::{EventDescription, frame};
-use crate::core::error::ErrorCode;
-use crate::core::lifecycle::Content;
-use crate::gateway::access::{Authenticated, StreamPermit};
-use crate::gateway::body::{Path, Query};
-use crate::gateway::negotiation::Form;
-use crate::gateway::pagination::{Page, limit};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::runner::Watch;
-use crate::service::{EventId, Scope, StreamItem, Tail, TenantRun, Until};
+use crate::access::{Authenticated, StreamPermit};
+use crate::body::{Path, Query};
+use crate::negotiation::Form;
+use crate::pagination::{Page, limit};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 

@@ -2,11 +2,11 @@
 
 use axum::response::sse;
 use serde::Serialize;
+use toolgate_core::error::ErrorCode;
+use toolgate_service::RunEvent;
 use utoipa::ToSchema;
 
-use crate::core::error::ErrorCode;
-use crate::gateway::problem::Problem;
-use crate::service::RunEvent;
+use crate::problem::Problem;
 
 /// An event of a run. Besides these fields it has those of its type.
 #[derive(Serialize, ToSchema)]
@@ -34,7 +34,7 @@ pub(super) struct EventDescription {
 #[derive(ToSchema)]
 #[schema(as = EventFrame)]
 #[allow(dead_code)] // axum writes it; this describes what it writes
-pub(in crate::gateway::runs) struct FrameDescription {
+pub(in crate::runs) struct FrameDescription {
     /// The id to send as `Last-Event-ID` after a disconnection.
     #[schema(example = "14")]
     id: Option<String>,

@@ -3,21 +3,21 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use toolgate_service::Scope;
 use utoipa::IntoParams;
 
 use super::view::MessageView;
-use crate::gateway::access::{Authenticated, ReadPermit};
-use crate::gateway::body::{Path, Query};
-use crate::gateway::pagination::{Page, limit};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::{Path, Query};
+use crate::pagination::{Page, limit};
+use crate::problem::{Problem, ProblemView};
+use crate::state::Gateway;
 
 /// The page of messages.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(in crate::gateway::runs) struct ListParams {
+pub(in crate::runs) struct ListParams {
     /// The number of messages to return: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
@@ -37,7 +37,7 @@ pub(in crate::gateway::runs) struct ListParams {
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
-pub(in crate::gateway::runs) async fn list(
+pub(in crate::runs) async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Path(run): Path<String>,

@@ -4,20 +4,20 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use toolgate_service::Scope;
 use utoipa::ToSchema;
 
-use crate::gateway::access::Authenticated;
-use crate::gateway::body::{Body, Path};
-use crate::gateway::problem::{Problem, ProblemView};
-use crate::gateway::runs::view::RunView;
-use crate::gateway::state::Gateway;
-use crate::service::Scope;
+use crate::access::Authenticated;
+use crate::body::{Body, Path};
+use crate::problem::{Problem, ProblemView};
+use crate::runs::view::RunView;
+use crate::state::Gateway;
 
 /// A message to add to a run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewMessage)]
-pub(in crate::gateway::runs) struct NewMessage {
+pub(in crate::runs) struct NewMessage {
     /// The text, as the user's message.
     #[schema(example = "Look at last week too")]
     text: String,
@@ -35,7 +35,7 @@ pub(in crate::gateway::runs) struct NewMessage {
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
-pub(in crate::gateway::runs) async fn say(
+pub(in crate::runs) async fn say(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Path(run): Path<String>,

@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::chat::{Media, Message, Part, Role};
 use utoipa::ToSchema;
 
-use crate::core::chat::{Media, Message, Part, Role};
-use crate::gateway::runs::view::MediaView;
+use crate::runs::view::MediaView;
 
 /// A message.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Message)]
-pub(in crate::gateway::runs) struct MessageView {
+pub(in crate::runs) struct MessageView {
     /// The message's position among the run's messages, from 0.
     index: usize,
     /// The author of the message. Results of tools are messages of the user.
@@ -23,7 +23,7 @@ pub(in crate::gateway::runs) struct MessageView {
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Role)]
-pub(in crate::gateway::runs) enum RoleView {
+pub(in crate::runs) enum RoleView {
     /// The user, the application, or a tool's result.
     User,
     /// The model.
@@ -34,7 +34,7 @@ pub(in crate::gateway::runs) enum RoleView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Part)]
-pub(in crate::gateway::runs) enum PartView {
+pub(in crate::runs) enum PartView {
     /// Text.
     Text {
         /// The text.

@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(25);
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
-pub(in crate::mcp::auth) struct Lock {
+pub(in crate::auth) struct Lock {
     _file: File,
 }
 

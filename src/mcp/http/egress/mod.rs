@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-
-use crate::core::address::{AddressClass, is_public, place};
+use toolgate_core::address::{AddressClass, is_public, place};
 
 /// Who controls the address of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub enum Egress {
 
 /// The permitted addresses.
 #[derive(Clone, Debug)]
-pub(in crate::mcp) enum AllowedAddresses {
+pub(crate) enum AllowedAddresses {
     /// All addresses.
     Anywhere,
     /// Public addresses, and the operator's exceptions.
@@ -37,7 +36,7 @@ pub(in crate::mcp) enum AllowedAddresses {
 
 /// The operator's exceptions besides the public internet.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mcp) struct Exceptions {
+pub(crate) struct Exceptions {
     /// Hosts that may be at any address.
     hosts: Vec<String>,
     private: bool,
@@ -47,11 +46,11 @@ pub(in crate::mcp) struct Exceptions {
 /// A rejected address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(in crate::mcp) struct AddressRejection(String);
+pub(crate) struct AddressRejection(String);
 
 impl AllowedAddresses {
     /// The permitted addresses of the server itself.
-    pub(in crate::mcp) fn of_server(egress: Egress) -> Self {
+    pub(crate) fn of_server(egress: Egress) -> Self {
         match egress {
             Egress::Operator => Self::Anywhere,
             Egress::Public => Self::Public(Exceptions::with_proxies()),
@@ -60,7 +59,7 @@ impl AllowedAddresses {
 
     /// The permitted addresses for the server's metadata. A server that the operator placed on this machine or in a
     /// private network, by address, may have its authorization server there too.
-    pub(in crate::mcp) fn from_server(egress: Egress, server: &Url, allow_private: bool) -> Self {
+    pub(crate) fn from_server(egress: Egress, server: &Url, allow_private: bool) -> Self {
         let mut exceptions = Exceptions::with_proxies();
         if egress == Egress::Operator {
             exceptions.hosts.extend(server.host_str().map(plain));
@@ -73,7 +72,7 @@ impl AllowedAddresses {
     }
 
     /// Whether private addresses are permitted for any host, not only for named exceptions.
-    pub(in crate::mcp) fn admits_private(&self) -> bool {
+    pub(crate) fn admits_private(&self) -> bool {
         match self {
             Self::Anywhere => true,
             Self::Public(exceptions) => exceptions.private,
@@ -81,7 +80,7 @@ impl AllowedAddresses {
     }
 
     /// Rejects a literal IP address; a name is checked when it is resolved.
-    pub(in crate::mcp) fn check(&self, url: &Url) -> Result<(), AddressRejection> {
+    pub(crate) fn check(&self, url: &Url) -> Result<(), AddressRejection> {
         match (literal(url), url.host_str()) {
             (Some(address), Some(host)) => self.admit(&plain(host), &[address]).map(drop),
             (Some(_) | None, _) => Ok(()),
@@ -89,7 +88,7 @@ impl AllowedAddresses {
     }
 
     /// A resolver that returns only permitted addresses. `None` where all are permitted.
-    pub(in crate::mcp) fn resolver(&self) -> Option<Arc<Guard>> {
+    pub(crate) fn resolver(&self) -> Option<Arc<Guard>> {
         match self {
             Self::Anywhere => None,
             Self::Public(_) => Some(Arc::new(Guard { reach: self.clone(), names: Arc::new(System) })),
@@ -137,7 +136,7 @@ impl Exceptions {
 }
 
 /// A resolver that returns only permitted addresses.
-pub(in crate::mcp) struct Guard {
+pub(crate) struct Guard {
     reach: AllowedAddresses,
     names: Arc<dyn Resolve>,
 }
@@ -167,7 +166,7 @@ impl Resolve for System {
 }
 
 /// The rejection behind an error of the HTTP client, if there is one.
-pub(in crate::mcp) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e AddressRejection> {
+pub(crate) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e AddressRejection> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(refused) = error.downcast_ref::<AddressRejection>() {

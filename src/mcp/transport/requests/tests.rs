@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use tokio::time::advance;
 
 use super::*;
-use crate::mcp::negotiation;
-use crate::mcp::transport::message;
+use crate::negotiation;
+use crate::transport::message;
 
 /// A tracker with these requests in flight.
 fn in_flight(ids: &[i64]) -> Requests {

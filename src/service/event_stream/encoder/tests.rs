@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use toolgate_core::run::{Authorization, CallVerdict, JournalEntry};
 
 use super::*;
-use crate::core::run::{Authorization, CallVerdict, JournalEntry};
 
 const RUN: &str = "run_1";
 
@@ -42,7 +42,7 @@ fn checked(turn: &u8) -> Event {
     let call = "call_1".into();
     match turn % 2 {
         0 => Event::CallChecked { call, verdict: CallVerdict::Run { by: Authorization::HumanApproval } },
-        _ => Event::MessageAdded { message: crate::core::chat::Message::user("More") },
+        _ => Event::MessageAdded { message: toolgate_core::chat::Message::user("More") },
     }
 }
 

@@ -4,24 +4,24 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnection;
+use toolgate_core::id::{EndpointId, MessageId};
+use toolgate_ports::{
+    DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointHealth, StoreError, WebhookDeliveries,
+    WebhookDelivery,
+};
 
 use super::super::SqliteStore;
 use super::super::units::{integer, nanos};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
-use crate::core::id::{EndpointId, MessageId};
-use crate::ports::{
-    DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointHealth, StoreError, WebhookDeliveries,
-    WebhookDelivery,
-};
 
 const PUT: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
     SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
     ON CONFLICT (id) DO UPDATE SET due_at = ?4, body = ?5";
-pub(in crate::stores::sqlite) const DUE: &str = "SELECT id, tenant,
+pub(in crate::sqlite) const DUE: &str = "SELECT id, tenant,
         (SELECT min(due_at) FROM webhook_delivery WHERE endpoint = endpoint.id AND due_at <= ?1) AS longest_due
     FROM webhook_endpoint AS endpoint WHERE disabled IS NULL AND longest_due IS NOT NULL ORDER BY longest_due, id";
-pub(in crate::stores::sqlite) const TAKE: &str = "SELECT id FROM webhook_delivery
+pub(in crate::sqlite) const TAKE: &str = "SELECT id FROM webhook_delivery
     WHERE endpoint = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3";
 const ENABLED: &str = "SELECT count(*) FROM webhook_endpoint WHERE id = ?1 AND disabled IS NULL";
 const PUSH: &str = "UPDATE webhook_delivery SET due_at = ?2 WHERE id = ?1 RETURNING due_at, body";

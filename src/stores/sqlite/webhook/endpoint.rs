@@ -3,14 +3,14 @@
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite, SqliteConnection};
+use toolgate_core::id::EndpointId;
+use toolgate_ports::{EndpointFilter, EndpointSaved, StoreError, WebhookEndpoint, WebhookEndpoints};
 
 use super::super::SqliteStore;
 use super::super::page::{self, Order};
 use super::super::units::{integer, nanos};
 use super::super::writer::Write;
 use super::{json, moment, parsed};
-use crate::core::id::EndpointId;
-use crate::ports::{EndpointFilter, EndpointSaved, StoreError, WebhookEndpoint, WebhookEndpoints};
 
 const ADD: &str = "INSERT INTO webhook_endpoint (id, tenant, configured, revision, created_at, disabled, body)
     VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING";
@@ -56,7 +56,7 @@ impl WebhookEndpoints for SqliteStore {
 }
 
 /// The query for a page of endpoints, oldest first.
-pub(in crate::stores::sqlite) fn select(filter: &EndpointFilter) -> QueryBuilder<Sqlite> {
+pub(in crate::sqlite) fn select(filter: &EndpointFilter) -> QueryBuilder<Sqlite> {
     let EndpointFilter { id, tenant, after, limit } = filter;
     let mut query = QueryBuilder::new(FIND);
     if let Some(id) = id {

@@ -8,8 +8,7 @@ pub(super) mod outbox;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::ports::StoreError;
+use toolgate_ports::StoreError;
 
 /// Serializes a value for its column.
 fn json(value: &impl Serialize) -> Result<String, sqlx::Error> {

@@ -5,15 +5,15 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{FromRow, Row as _};
+use toolgate_ports::{Announcement, StoreError, UnannouncedRun, WebhookDelivery, WebhookOutbox};
 
 use super::super::SqliteStore;
 use super::super::read::{self, IndexRow};
 use super::super::units::{integer, nanos};
 use super::super::writer::Write;
 use super::json;
-use crate::ports::{Announcement, StoreError, UnannouncedRun, WebhookDelivery, WebhookOutbox};
 
-pub(in crate::stores::sqlite) const UNTOLD: &str =
+pub(in crate::sqlite) const UNTOLD: &str =
     "SELECT * FROM run WHERE told < version AND status <> 'running' ORDER BY id LIMIT ?1";
 /// Events of a tenant without endpoints count as announced, and so do deleted runs.
 const UNHEARD: &str = "UPDATE run SET told = version WHERE told < version AND status <> 'running'

@@ -20,7 +20,7 @@ const DEFAULT_TIMEOUT_MS: usize = 10_000;
 
 impl Destination {
     /// Whether a setting names the destination of a signal.
-    pub(in crate::telemetry) fn is_named(&self, signal: Signal, variables: Variables<'_>) -> bool {
+    pub(crate) fn is_named(&self, signal: Signal, variables: Variables<'_>) -> bool {
         configured(self).is_some() || of_signal(signal, "ENDPOINT", variables).is_some()
     }
 

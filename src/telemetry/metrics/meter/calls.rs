@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use toolgate_core::id::CallId;
+use toolgate_core::run::{CallVerdict, Decision, DecisionKind, Rejection};
+use toolgate_core::tool::{Builtin, CallTransport, Origin, Outcome, Tool};
 
 use super::{Meter, seconds};
-use crate::core::id::CallId;
-use crate::core::run::{CallVerdict, Decision, DecisionKind, Rejection};
-use crate::core::tool::{Builtin, CallTransport, Origin, Outcome, Tool};
-use crate::telemetry::metrics::measurement::{AttributeValue, Measurement, OTHER};
-use crate::telemetry::metrics::names::{self, Metric};
+use crate::metrics::measurement::{AttributeValue, Measurement, OTHER};
+use crate::metrics::names::{self, Metric};
 
 /// The state of a call that later facts need.
 #[derive(Clone, Debug)]

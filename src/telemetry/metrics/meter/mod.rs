@@ -12,15 +12,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use toolgate_core::id::CallId;
+use toolgate_core::run::{Ending, Event, JournalEntry, OutputVerdict, Started, Status, ToolAccess, Trigger};
+use toolgate_core::tool::Toolset;
 
 use self::calls::MeteredCall;
 use self::models::ModelCall;
 use super::measurement::Measurement;
 use super::names::{self, Metric};
-use crate::core::id::CallId;
-use crate::core::run::{Ending, Event, JournalEntry, OutputVerdict, Started, Status, ToolAccess, Trigger};
-use crate::core::tool::Toolset;
-use crate::telemetry::spans::IdentityOf;
+use crate::spans::IdentityOf;
 
 /// The state of a run that its next fact needs.
 #[derive(Clone, Debug)]

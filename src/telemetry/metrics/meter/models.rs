@@ -1,15 +1,15 @@
 //! Metrics of model turns. Each attempt is a separate operation: the pause before a retry belongs to no attempt.
 
 use jiff::Timestamp;
+use toolgate_core::chat::{Reply, Usage};
+use toolgate_core::error::Failure;
+use toolgate_core::id::ModelName;
+use toolgate_core::run::ToolAccess;
 
 use super::{Meter, seconds};
-use crate::core::chat::{Reply, Usage};
-use crate::core::error::Failure;
-use crate::core::id::ModelName;
-use crate::core::run::ToolAccess;
-use crate::telemetry::metrics::measurement::Measurement;
-use crate::telemetry::metrics::names::{self, Metric};
-use crate::telemetry::spans::IdentityOf;
+use crate::metrics::measurement::Measurement;
+use crate::metrics::names::{self, Metric};
+use crate::spans::IdentityOf;
 
 /// The attempt at a model that is in progress or was made last.
 #[derive(Clone, Debug)]

@@ -1,17 +1,17 @@
 //! Spans of tool calls, of decisions on them, and of answer validation.
 
 use jiff::Timestamp;
+use toolgate_core::id::CallId;
+use toolgate_core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict, labels};
+use toolgate_core::tool::{CallTransport, Difference};
 
 use super::Projector;
 use super::external_input::ExternalInput;
-use crate::core::id::CallId;
-use crate::core::run::{Call, CallState, Decision, ElicitationAnswer, OutputVerdict, labels};
-use crate::core::tool::{CallTransport, Difference};
-use crate::telemetry::spans::attributes::Attributes;
-use crate::telemetry::spans::execution::{Child, OpenCall};
-use crate::telemetry::spans::span::{Kind, Span, Status};
-use crate::telemetry::spans::tool::{CallResult, CutShort, ToolCall};
-use crate::telemetry::spans::{guardrail, names};
+use crate::spans::attributes::Attributes;
+use crate::spans::execution::{Child, OpenCall};
+use crate::spans::span::{Kind, Span, Status};
+use crate::spans::tool::{CallResult, CutShort, ToolCall};
+use crate::spans::{guardrail, names};
 
 impl Projector {
     pub(super) fn output_checked(&mut self, seq: u64, at: Timestamp, verdict: &OutputVerdict) -> Option<Span> {

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-
-use super::{Projector, milliseconds};
-use crate::core::id::CallId;
-use crate::core::run::{
+use toolgate_core::id::CallId;
+use toolgate_core::run::{
     Call, CallState, CallVerdict, Decision, ElicitationAnswer, Event, HumanAnswer, JournalEntry, Settlement,
 };
-use crate::core::tool::{Outcome, ToolOutput};
-use crate::telemetry::spans::span::Span;
-use crate::telemetry::spans::tool::CallResult;
+use toolgate_core::tool::{Outcome, ToolOutput};
+
+use super::{Projector, milliseconds};
+use crate::spans::span::Span;
+use crate::spans::tool::CallResult;
 
 /// An outside input, with the call as it was at that time.
 #[derive(Clone, Debug)]

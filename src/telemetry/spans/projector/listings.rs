@@ -1,15 +1,15 @@
 //! Tool discovery. Only its result is journaled, so it starts at the preceding fact.
 
 use jiff::Timestamp;
+use toolgate_core::run::{Step, labels};
+use toolgate_core::tool::Toolset;
 
 use super::Projector;
-use crate::core::run::{Step, labels};
-use crate::core::tool::Toolset;
-use crate::telemetry::spans::execution::Child;
-use crate::telemetry::spans::listing::{self, DiscoveryResult};
-use crate::telemetry::spans::names;
-use crate::telemetry::spans::span::{Kind, Span};
-use crate::telemetry::spans::tool::CutShort;
+use crate::spans::execution::Child;
+use crate::spans::listing::{self, DiscoveryResult};
+use crate::spans::names;
+use crate::spans::span::{Kind, Span};
+use crate::spans::tool::CutShort;
 
 impl Projector {
     /// The servers were listed.

@@ -11,6 +11,13 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
+use toolgate_core::chat::Usage;
+use toolgate_core::id::{CallId, ModelName, RunId};
+use toolgate_core::json;
+use toolgate_core::lifecycle::{Content, Lifecycle};
+use toolgate_core::run::{CallVerdict, Event, JournalEntry, PendingItem, Rejection, Run, Started, Trigger, labels};
+use toolgate_core::trace::Trace;
+use toolgate_ports::ModelIdentity;
 
 use self::external_input::ExternalInput;
 use super::agent::{self, Finish};
@@ -21,13 +28,6 @@ use super::span::{Link, Span};
 use super::tool::CallResult;
 use super::toolset::RenderedToolset;
 use super::{Redaction, SpanContent, Value, names};
-use crate::core::chat::Usage;
-use crate::core::id::{CallId, ModelName, RunId};
-use crate::core::json;
-use crate::core::lifecycle::{Content, Lifecycle};
-use crate::core::run::{CallVerdict, Event, JournalEntry, PendingItem, Rejection, Run, Started, Trigger, labels};
-use crate::core::trace::Trace;
-use crate::ports::ModelIdentity;
 
 /// The provider and model of a configured model; a journal holds only its configured name.
 pub type IdentityOf = Arc<dyn Fn(&ModelName) -> Option<ModelIdentity> + Send + Sync>;

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use toolgate_core::chat::{Message, Reply, Role, Usage};
+use toolgate_core::error::Failure;
+use toolgate_core::id::ModelName;
+use toolgate_core::run::{Run, ToolAccess, labels};
 
 use super::Projector;
-use crate::core::chat::{Message, Reply, Role, Usage};
-use crate::core::error::Failure;
-use crate::core::id::ModelName;
-use crate::core::run::{Run, ToolAccess, labels};
-use crate::telemetry::spans::conversation::Conversation;
-use crate::telemetry::spans::execution::{Child, Execution, OpenModelCall};
-use crate::telemetry::spans::llm::ModelCall;
-use crate::telemetry::spans::span::{Kind, Span, SpanEvent, Status};
-use crate::telemetry::spans::tool::CutShort;
-use crate::telemetry::spans::{SpanContent, Value, names};
+use crate::spans::conversation::Conversation;
+use crate::spans::execution::{Child, Execution, OpenModelCall};
+use crate::spans::llm::ModelCall;
+use crate::spans::span::{Kind, Span, SpanEvent, Status};
+use crate::spans::tool::CutShort;
+use crate::spans::{SpanContent, Value, names};
 
 impl Projector {
     /// An attempt at a model: opens a new span or continues the open one. The span of another model that failed before

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use regex::{Regex, RegexBuilder};
 use secrecy::SecretString;
 use serde_json::{Map, Value as Json};
+use toolgate_core::pattern::Pattern;
+use toolgate_core::tool::{Toolset, secret_names};
 
 use self::values::Values;
 use super::attributes::{Attribute, REDACTED};
 use super::{Span, Status, Value, names};
-use crate::core::pattern::Pattern;
-use crate::core::tool::{Toolset, secret_names};
 
 /// The common names of secrets.
 pub const USUAL_KEYS: [&str; 14] = [

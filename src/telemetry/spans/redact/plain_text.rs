@@ -1,6 +1,6 @@
 //! Redaction of plain text and cut JSON: the text after a name and `:` or `=` counts as its value.
 
-use crate::telemetry::spans::attributes::REDACTED;
+use crate::spans::attributes::REDACTED;
 
 /// Only this many characters at the end of a longer name are compared.
 const LONGEST_NAME: usize = 64;

@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value as Json;
 
-use crate::telemetry::spans::attributes::{CUT, REDACTED};
+use crate::spans::attributes::{CUT, REDACTED};
 
 /// The shortest value that is redacted. Shorter values are ordinary words, and redacting them would garble texts.
 const SHORTEST: usize = 8;

@@ -4,17 +4,17 @@ use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate::core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage};
-use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::id::{CallId, Tenant};
-use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Candidate, InDoubt, Limits, OnDeny, Spec, Started, ToolAccess, Trigger};
-use toolgate::core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
-use toolgate::core::tool::{
+use toolgate_core::chat::{Media, Message, Part, ProviderState, Reply, Stop, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::{CallId, Tenant};
+use toolgate_core::policy::{Match, Policy, Rule, Verdict};
+use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny, Spec, Started, ToolAccess, Trigger};
+use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
+use toolgate_core::tool::{
     Annotations, Arguments, Builtin, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode,
     ToolCall, ToolOutput, Toolset, ToolsetRules,
 };
-use toolgate::core::trace::{Trace, TraceId};
+use toolgate_core::trace::{Trace, TraceId};
 
 use crate::choices::Tape;
 

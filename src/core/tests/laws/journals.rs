@@ -1,9 +1,9 @@
 //! Law 3: a journal that stops at any position can be driven to an ending.
 
 use proptest::prelude::*;
-use toolgate::core::chat::{Message, Reply, Stop};
-use toolgate::core::run::{Input, Limits, Run, Spec, Step};
-use toolgate::core::tool::{Arguments, TierMode, ToolCall};
+use toolgate_core::chat::{Message, Reply, Stop};
+use toolgate_core::run::{Input, Limits, Run, Spec, Step};
+use toolgate_core::tool::{Arguments, TierMode, ToolCall};
 
 use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{call, problem, spec};

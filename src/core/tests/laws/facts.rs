@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use toolgate::core::chat::Message;
-use toolgate::core::run::{Event, Input, Run, Status, Step};
+use toolgate_core::chat::Message;
+use toolgate_core::run::{Event, Input, Run, Status, Step};
 
 use crate::choices::{strictly, tapes};
 use crate::fixtures::noon;

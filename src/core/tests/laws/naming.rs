@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::tool::{
+use toolgate_core::policy::{Policy, Verdict};
+use toolgate_core::tool::{
     Builtin, McpTool, Origin, ServerTools, ToolFilter, ToolName, Toolset, ToolsetRules, external_name, mcp_name,
 };
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate::core::policy::{
+use toolgate_core::policy::{
     CommandPattern, Example, Finding, FollowingWords, Match, Rule, Subject, Verdict, plain_words,
 };
 

@@ -1,12 +1,12 @@
 //! Law 8: pending items are derived, and concurrent resumes merge or lose, but never settle an item twice.
 
 use proptest::prelude::*;
-use toolgate::core::chat::Message;
-use toolgate::core::id::CallId;
-use toolgate::core::run::{
+use toolgate_core::chat::Message;
+use toolgate_core::id::CallId;
+use toolgate_core::run::{
     Answer, Channel, Decision, DecisionKind, Event, HumanAnswer, Input, PendingItem, Resume, ResumeError, Run,
 };
-use toolgate::core::tool::{Arguments, Choice, ElicitationResponse, Outcome, ToolOutput};
+use toolgate_core::tool::{Arguments, Choice, ElicitationResponse, Outcome, ToolOutput};
 
 use crate::choices::{strictly, tapes};
 use crate::world::{Owed, answer_all, any_resume, decision, difference, ids, journey, owed, reactions, states};

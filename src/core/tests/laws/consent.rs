@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use toolgate::core::id::CallId;
-use toolgate::core::policy::PolicyMark;
-use toolgate::core::run::{
+use toolgate_core::id::CallId;
+use toolgate_core::policy::PolicyMark;
+use toolgate_core::run::{
     Authorization, Binding, CallState, CallVerdict, DecisionKind, Event, InDoubt, Limits, Run, Spec, Step,
 };
-use toolgate::core::tool::Origin;
+use toolgate_core::tool::Origin;
 
 use crate::choices::{strictly, tapes};
 use crate::fixtures::{call, spec};

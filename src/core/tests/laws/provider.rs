@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use toolgate::core::chat::{Message, Part, Role};
-use toolgate::core::id::CallId;
+use toolgate_core::chat::{Message, Part, Role};
+use toolgate_core::id::CallId;
 
 /// Whether the last assistant message may have unanswered calls.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use toolgate::core::chat::{Message, Part, Reply};
-use toolgate::core::id::CallId;
-use toolgate::core::policy::Verdict;
-use toolgate::core::run::{
+use toolgate_core::chat::{Message, Part, Reply};
+use toolgate_core::id::CallId;
+use toolgate_core::policy::Verdict;
+use toolgate_core::run::{
     Authorization, CallVerdict, Event, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
-use toolgate::core::tool::{Outcome, Problem, ToolCall, ToolOutput};
+use toolgate_core::tool::{Outcome, Problem, ToolCall, ToolOutput};
 
 use crate::fixtures::{noon, started, toolset};
 

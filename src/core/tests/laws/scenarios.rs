@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate::core::chat::{Message, Reply, Role};
-use toolgate::core::id::CallId;
-use toolgate::core::run::{
+use toolgate_core::chat::{Message, Reply, Role};
+use toolgate_core::id::CallId;
+use toolgate_core::run::{
     Answer, Authorization, CallVerdict, Decision, DecisionKind, ElicitationAnswer, Ending, Event, Input, Limit, Limits,
     Resume, ResumeError, Scope, Spec, Status, Step, ToolAccess,
 };
-use toolgate::core::tool::{
+use toolgate_core::tool::{
     Arguments, ElicitationRequest, ElicitationResponse, Outcome, Problem, Question, TaskHandle, TierMode, ToolCall,
     ToolName,
 };
@@ -256,7 +256,7 @@ fn row_2_45_a_returned_transcript_does_not_change() {
     let hand = Hand::with(validated(Limits::default()));
     let kept: Vec<Arc<Message>> = hand.run.transcript().to_vec();
     let copy: Vec<Message> = kept.iter().map(|message| Message::clone(message)).collect();
-    let hand = hand.given(toolgate::core::run::Input::Message(Message::user("and this")));
+    let hand = hand.given(toolgate_core::run::Input::Message(Message::user("and this")));
     assert_eq!(hand.last_lines(), ["do it", "and this"]);
     assert_eq!(kept.iter().map(|message| Message::clone(message)).collect::<Vec<_>>(), copy);
 }

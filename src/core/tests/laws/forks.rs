@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use toolgate::core::chat::{Message, Usage};
-use toolgate::core::error::ErrorCode;
-use toolgate::core::run::{Ending, Event, Limits, Run, Started, Trigger};
+use toolgate_core::chat::{Message, Usage};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::run::{Ending, Event, Limits, Run, Started, Trigger};
 
 use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{started, trace};

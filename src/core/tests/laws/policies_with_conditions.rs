@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate::core::policy::{Condition, Example, Finding, Match, Policy, Rule, Subject, Verdict};
-use toolgate::core::tool::{Annotations, Tool};
+use toolgate_core::policy::{Condition, Example, Finding, Match, Policy, Rule, Subject, Verdict};
+use toolgate_core::tool::{Annotations, Tool};
 
 use crate::choices::strictly;
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use toolgate::core::chat::{Reply, Usage};
-use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::id::ModelName;
-use toolgate::core::run::{Candidate, Ending, Event, Limits, Run, Spec, Status, Step};
+use toolgate_core::chat::{Reply, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::ModelName;
+use toolgate_core::run::{Candidate, Ending, Event, Limits, Run, Spec, Status, Step};
 
 use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{any_start, call, noon, spec};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use toolgate::core::chat::{Message, Part};
-use toolgate::core::id::CallId;
-use toolgate::core::run::{CallState, CallVerdict, DecisionKind, Event, Run};
-use toolgate::core::tool::TierMode;
+use toolgate_core::chat::{Message, Part};
+use toolgate_core::id::CallId;
+use toolgate_core::run::{CallState, CallVerdict, DecisionKind, Event, Run};
+use toolgate_core::tool::TierMode;
 
 use crate::choices::{strictly, tapes};
 use crate::provider::{Open, refusal};

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use toolgate::core::chat::{Message, Reply, Usage};
-use toolgate::core::error::{ErrorCode, Failure};
-use toolgate::core::id::CallId;
-use toolgate::core::policy::Verdict;
-use toolgate::core::run::{
+use toolgate_core::chat::{Message, Reply, Usage};
+use toolgate_core::error::{ErrorCode, Failure};
+use toolgate_core::id::CallId;
+use toolgate_core::policy::Verdict;
+use toolgate_core::run::{
     Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
     HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Started, Step, ToolAccess, ToolGrant,
 };
-use toolgate::core::tool::{
+use toolgate_core::tool::{
     Arguments, Ask, Choice, Difference, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle,
     ToolName,
 };
@@ -665,11 +665,11 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
         _ if tape.once_in(4) => Event::Ended {
             ending: match tape.below(5) {
                 0 => Ending::Completed {
-                    output: toolgate::core::run::Output { text: "wild".into(), ..Default::default() },
+                    output: toolgate_core::run::Output { text: "wild".into(), ..Default::default() },
                 },
                 1 => Ending::Expired,
                 2 => Ending::Cancelled { reason: None },
-                3 => Ending::TurnLimit { limit: toolgate::core::run::Limit::Iterations, output: None },
+                3 => Ending::TurnLimit { limit: toolgate_core::run::Limit::Iterations, output: None },
                 _ => Ending::Failed { error: Failure::new(ErrorCode::Internal, "wild") },
             },
         },

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate::core::chat::{Message, Reply, Stop};
-use toolgate::core::id::CallId;
-use toolgate::core::policy::Verdict;
-use toolgate::core::run::{
+use toolgate_core::chat::{Message, Reply, Stop};
+use toolgate_core::id::CallId;
+use toolgate_core::policy::Verdict;
+use toolgate_core::run::{
     Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict,
     PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
-use toolgate::core::tool::{Arguments, Outcome, TierMode, ToolOutput};
+use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
 use crate::fixtures::{call, noon, problem, spec, started, toolset};
 use crate::provider::{Open, refusal};

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate::core::blob::BlobHandle;
-use toolgate::core::chat::{Media, Message, Part, Role};
-use toolgate::core::run::{Event, Run};
-use toolgate::core::tool::result::{
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::chat::{Media, Message, Part, Role};
+use toolgate_core::run::{Event, Run};
+use toolgate_core::tool::result::{
     BlobWrite, MIN_RESULT_BYTES, OverflowStorage, Piece, ReadRequest, StoredForm, bounded, read,
 };
-use toolgate::core::tool::{Outcome, ToolOutput};
+use toolgate_core::tool::{Outcome, ToolOutput};
 
 use crate::choices::{strictly, tapes};
 use crate::world::{journey, states};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use toolgate::core::id::CallId;
-use toolgate::core::policy::{Match, Policy, Rule, Subject, Verdict};
-use toolgate::core::tool::{Annotations, Tool, top_tier};
+use toolgate_core::id::CallId;
+use toolgate_core::policy::{Match, Policy, Rule, Subject, Verdict};
+use toolgate_core::tool::{Annotations, Tool, top_tier};
 
 use crate::choices::strictly;
 use crate::fixtures::{rule, toolset};
