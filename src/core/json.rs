@@ -23,7 +23,7 @@ pub fn hash(value: &Value) -> String {
 }
 
 /// Lower-case hex of bytes.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

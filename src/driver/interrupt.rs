@@ -39,36 +39,36 @@ impl WakeSignal {
     }
 
     /// Waits for a write, including one since the last wait.
-    pub(crate) async fn notified(&self) {
+    pub async fn notified(&self) {
         self.written.notified().await;
     }
 
     /// Waits for a write from now on.
-    pub(crate) async fn next_notification(&self) {
+    pub async fn next_notification(&self) {
         // Earlier writes are already known.
         let _ = self.written.notified().now_or_never();
         self.written.notified().await;
     }
 
     /// Registers a person in this process who is asked the servers' questions: calls are held as long as that takes.
-    pub(crate) fn attend(&self) {
+    pub fn attend(&self) {
         self.holding().attended += 1;
     }
 
     /// Removes the registration.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         let mut holding = self.holding();
         holding.attended = holding.attended.saturating_sub(1);
     }
 
     /// Ends the hold of a call.
-    pub(crate) fn release(&self, call: CallId) {
+    pub fn release(&self, call: CallId) {
         self.holding().released.insert(call);
         self.wake();
     }
 
     /// Ends the holds of all calls.
-    pub(crate) fn release_all(&self) {
+    pub fn release_all(&self) {
         self.holding().is_over = true;
         self.wake();
     }

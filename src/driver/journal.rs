@@ -337,7 +337,7 @@ fn title(run: &Run) -> String {
 }
 
 /// Folds a stored journal; the error names the run.
-pub(crate) fn fold(id: &RunId, history: &[JournalEntry]) -> Result<Run, DriveError> {
+pub fn fold(id: &RunId, history: &[JournalEntry]) -> Result<Run, DriveError> {
     let corrupt = |reason| DriveError::Corrupt { run: id.clone(), reason };
     let run = Run::replay_recorded(history).map_err(corrupt)?;
     run.ok_or_else(|| corrupt(InvalidEvent::NotTheBeginning { event: "nothing", seq: 0 }))

@@ -31,7 +31,7 @@ use tokio::sync::Semaphore;
 pub use agent::{Agent, Fallback};
 pub use elicitation::ElicitationHold;
 pub use interrupt::WakeSignal;
-pub(crate) use journal::fold;
+pub use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use results::ServerResults;
 

@@ -34,7 +34,7 @@ pub struct ServerResults {
 
 impl Ports {
     /// The reply with a result that can be journaled. Everything it names is durable on return.
-    pub(crate) async fn fit(&self, run: &RunId, limits: &Limits, tool: &Tool, reply: CallReply) -> CallReply {
+    pub async fn fit(&self, run: &RunId, limits: &Limits, tool: &Tool, reply: CallReply) -> CallReply {
         match reply {
             CallReply::Ended { outcome, stderr } => {
                 CallReply::Ended { outcome: self.fit_outcome(run, limits, tool, outcome).await, stderr }
@@ -123,7 +123,7 @@ impl Ports {
     }
 
     /// Whether there is a store for large content.
-    pub(crate) fn keeping(&self) -> OverflowStorage<'static> {
+    pub fn keeping(&self) -> OverflowStorage<'static> {
         match &self.blobs {
             Some(_) => OverflowStorage::UpTo(MAX_BLOB_BYTES),
             None => OverflowStorage::Nowhere("there is no place for large results here"),
@@ -131,7 +131,7 @@ impl Ports {
     }
 
     /// Stores the content that a result is about to name. Durable on return.
-    pub(crate) async fn keep_all(&self, run: &RunId, wholes: Vec<BlobWrite>) -> Result<(), BlobError> {
+    pub async fn keep_all(&self, run: &RunId, wholes: Vec<BlobWrite>) -> Result<(), BlobError> {
         let Some(blobs) = &self.blobs else { return Ok(()) };
         for BlobWrite { handle: _, media_type, bytes } in wholes {
             self.put(blobs.as_ref(), run, Blob { media_type, bytes }).await?;

@@ -43,7 +43,7 @@ pub struct Activity {
 
 /// The admission queue.
 #[derive(Default)]
-pub(crate) struct Admission(Mutex<State>);
+pub struct Admission(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -53,7 +53,7 @@ struct State {
 }
 
 /// A place in the queue, or a permit. Released on drop.
-pub(crate) struct Permit {
+pub struct Permit {
     admission: Arc<Admission>,
     tenant: Tenant,
     place: AdmissionResult,
@@ -65,7 +65,7 @@ enum AdmissionResult {
 }
 
 impl Admission {
-    pub(crate) fn new(capacity: Capacity) -> Self {
+    pub fn new(capacity: Capacity) -> Self {
         Self(Mutex::new(State { queue: FairQueue::new(capacity), called: BTreeMap::new() }))
     }
 
@@ -77,7 +77,7 @@ impl Admission {
     }
 
     /// Joins the queue.
-    pub(crate) fn enter(self: &Arc<Self>, tenant: Tenant) -> Permit {
+    pub fn enter(self: &Arc<Self>, tenant: Tenant) -> Permit {
         let place = self.state().enter(&tenant);
         Permit { admission: self.clone(), tenant, place }
     }
@@ -122,7 +122,7 @@ impl State {
 
 impl Permit {
     /// Waits for the permit. Cancel-safe.
-    pub(crate) async fn come(&mut self) {
+    pub async fn come(&mut self) {
         if let AdmissionResult::Waiting { called, .. } = &mut self.place {
             // The queue outlives this place, and never drops the sender without sending.
             let _ = called.await;

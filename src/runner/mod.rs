@@ -37,7 +37,7 @@ use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
 
 pub use admission::{Activity, Capacity};
-pub(crate) use admission::{Admission, Permit};
+pub use admission::{Admission, Permit};
 pub use attendance::Attendance;
 pub use builder::{Builder, Sampler};
 pub use calling::{ToolCallState, called};

@@ -193,7 +193,7 @@ impl Part {
     }
 
     /// Removes the inline bytes, as base64, and returns them with their type.
-    pub(crate) fn take_data(&mut self) -> Option<(String, String)> {
+    pub fn take_data(&mut self) -> Option<(String, String)> {
         match self {
             Self::Image(media) | Self::Audio(media) => Some((media.media_type.clone(), media.data.take()?)),
             Self::Resource { media_type, data, .. } => {
@@ -205,7 +205,7 @@ impl Part {
     }
 
     /// Inserts a handle in place of the bytes. The address of a resource becomes its name, unless it has one.
-    pub(crate) fn refer(&mut self, handle: BlobHandle) {
+    pub fn refer(&mut self, handle: BlobHandle) {
         match self {
             Self::Image(media) | Self::Audio(media) => media.url = Some(handle.to_string()),
             Self::Resource { uri, name, .. } => {
@@ -245,7 +245,7 @@ impl Part {
     }
 
     /// The blobs that it names.
-    pub(crate) fn blobs(&self) -> Vec<BlobHandle> {
+    pub fn blobs(&self) -> Vec<BlobHandle> {
         let named = |address: Option<&str>| address.and_then(|address| BlobHandle::parse(address).ok());
         match self {
             Self::Image(media) | Self::Audio(media) => named(media.url.as_deref()).into_iter().collect(),

@@ -19,7 +19,7 @@ mod listing;
 mod llm;
 mod mask;
 mod messages;
-pub(crate) mod names;
+pub mod names;
 mod projector;
 mod reasoning;
 mod redact;

@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 // OpenInference: every span
-pub(crate) const SPAN_KIND: &str = "openinference.span.kind";
+pub const SPAN_KIND: &str = "openinference.span.kind";
 pub(crate) const SESSION_ID: &str = "session.id";
 pub(crate) const USER_ID: &str = "user.id";
 pub(crate) const METADATA: &str = "metadata";
@@ -25,8 +25,8 @@ pub(crate) const LLM_FINISH_REASON: &str = "llm.finish_reason";
 pub(crate) const LLM_INPUT_MESSAGES: &str = "llm.input_messages";
 pub(crate) const LLM_OUTPUT_MESSAGES: &str = "llm.output_messages";
 pub(crate) const LLM_TOOLS: &str = "llm.tools";
-pub(crate) const TOKENS_PROMPT: &str = "llm.token_count.prompt";
-pub(crate) const TOKENS_COMPLETION: &str = "llm.token_count.completion";
+pub const TOKENS_PROMPT: &str = "llm.token_count.prompt";
+pub const TOKENS_COMPLETION: &str = "llm.token_count.completion";
 pub(crate) const TOKENS_TOTAL: &str = "llm.token_count.total";
 pub(crate) const TOKENS_CACHE_READ: &str = "llm.token_count.prompt_details.cache_read";
 pub(crate) const TOKENS_CACHE_WRITE: &str = "llm.token_count.prompt_details.cache_write";
@@ -70,7 +70,7 @@ pub(crate) const CONTENT_AUDIO_URL: &str = "message_content.audio.audio.url";
 pub(crate) const CONTENT_AUDIO_MIME: &str = "message_content.audio.audio.mime_type";
 
 // OpenTelemetry
-pub(crate) const ERROR_TYPE: &str = "error.type";
+pub const ERROR_TYPE: &str = "error.type";
 pub(crate) const EXCEPTION: &str = "exception";
 pub(crate) const EXCEPTION_TYPE: &str = "exception.type";
 pub(crate) const EXCEPTION_MESSAGE: &str = "exception.message";
@@ -120,7 +120,7 @@ pub(crate) const SERVER_PORT: &str = "server.port";
 
 // ours
 pub(crate) const RUN_ID: &str = "toolgate.run.id";
-pub(crate) const RUN_OUTCOME: &str = "toolgate.run.outcome";
+pub const RUN_OUTCOME: &str = "toolgate.run.outcome";
 pub(crate) const RUN_RESUMED: &str = "toolgate.run.resumed";
 pub(crate) const RUN_FORKED_FROM: &str = "toolgate.run.forked_from";
 pub(crate) const ITERATION: &str = "toolgate.iteration";
@@ -141,10 +141,10 @@ pub(crate) const SERVER_KIND: &str = "toolgate.tool.server_kind";
 pub(crate) const SERVER: &str = "toolgate.tool.server";
 pub(crate) const ORIGINAL_NAME: &str = "toolgate.tool.original_name";
 pub(crate) const PRIORITY: &str = "toolgate.tool.priority";
-pub(crate) const PUT_ASIDE: &str = "toolgate.tool.put_aside";
+pub const PUT_ASIDE: &str = "toolgate.tool.put_aside";
 pub(crate) const EDITED: &str = "toolgate.tool.arguments_edited";
 pub(crate) const GUARDRAIL: &str = "toolgate.guardrail";
-pub(crate) const WAIT_MS: &str = "toolgate.wait_ms";
+pub const WAIT_MS: &str = "toolgate.wait_ms";
 pub(crate) const DECIDED: &str = "toolgate.approval.answer";
 pub(crate) const DECIDED_BY: &str = "toolgate.approval.by";
 pub(crate) const DECIDED_VIA: &str = "toolgate.approval.via";
@@ -152,5 +152,5 @@ pub(crate) const DECIDED_SCOPE: &str = "toolgate.approval.scope";
 pub(crate) const DECIDED_RULE: &str = "toolgate.approval.rule";
 pub(crate) const DIFFERS: &str = "toolgate.drift.differs";
 pub(crate) const LISTED_SERVERS: &str = "toolgate.listing.servers";
-pub(crate) const LISTED_TOOLS: &str = "toolgate.listing.tools";
+pub const LISTED_TOOLS: &str = "toolgate.listing.tools";
 pub(crate) const LISTED_LEFT_OUT: &str = "toolgate.listing.left_out";
