@@ -2,12 +2,16 @@
 //! program, what the core must not use, and the maximum length of a file.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "architecture/circles.rs"]
+mod circles;
 #[path = "architecture/source.rs"]
 mod source;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use circles::ImportGraph;
 use source::{Token, own_paths, paths_into, tokens};
 
 /// The rooms of the package `toolgate`. Their imports are read from the source; those of the crates are held by cargo.
@@ -32,7 +36,16 @@ const IMPURE_WORDS: &[&str] = &[
 ];
 const IMPURE_STD: &[&str] = &["env", "fs", "io", "net", "process", "thread"];
 
+/// Crates of protocols and terminals, which the service must not use.
+const PROTOCOLS: &[&str] = &["axum", "clap", "http", "http-body", "hyper", "tower", "tower-http", "utoipa-axum"];
+
 const LONGEST_FILE: usize = 500;
+
+/// Rooms whose files may import each other in larger circles.
+const TANGLED_ROOMS: &[&str] = &["main", "lib", "cli", "app", "runner"];
+/// The most files of a circle, and the most circles in the other rooms. Move a shared type to a file of its own instead.
+const LARGEST_CIRCLE: usize = 4;
+const MOST_CIRCLES: usize = 8;
 
 #[test]
 fn every_crate_depends_on_the_rooms_of_its_row() {
@@ -67,6 +80,36 @@ fn the_core_is_pure() {
     let in_core = |file: &Path| room_and_module(file).0 == "core";
     let check = |file: &Path, source: &str| if in_core(file) { impurities(file, source) } else { Vec::new() };
     report("impurities in the core", each_source_file(check));
+}
+
+#[test]
+fn import_circles_are_few_and_small() {
+    let mut rooms: BTreeMap<String, ImportGraph> = BTreeMap::new();
+    each_source_file(|file, source| {
+        let (room, mut module) = room_and_module(file);
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let is_test = file.components().any(|part| part.as_os_str() == "tests") || name.ends_with("_tests");
+        if !TANGLED_ROOMS.contains(&room.as_str()) && name != "tests" && !is_test {
+            // A crate's own paths begin below its room.
+            rooms.entry(room).or_default().add(module.split_off(1), source);
+        }
+        Vec::new()
+    });
+    let mut circles = Vec::new();
+    for (room, graph) in rooms {
+        circles.extend(graph.circles().into_iter().map(|circle| format!("{room}: {}", circle.join(", "))));
+    }
+    let large = |circle: &&String| circle.split(", ").count() > LARGEST_CIRCLE;
+    report("large import circles", circles.iter().filter(large).cloned().collect());
+    assert!(circles.len() <= MOST_CIRCLES, "{} import circles:\n{}", circles.len(), circles.join("\n"));
+}
+
+#[test]
+fn the_service_knows_no_protocol() {
+    let manifest = fs::read_to_string(root().join("src/service/Cargo.toml")).unwrap();
+    let named = manifest.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    let used: Vec<&str> = named.filter(|name| PROTOCOLS.contains(name)).collect();
+    report("protocols in the service", used.into_iter().map(str::to_owned).collect());
 }
 
 #[test]
@@ -195,7 +238,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn each_source_file(check: impl Fn(&Path, &str) -> Vec<String>) -> Vec<String> {
+fn each_source_file(mut check: impl FnMut(&Path, &str) -> Vec<String>) -> Vec<String> {
     let root = root();
     let mut files = Vec::new();
     collect(&root.join("src"), &mut files);

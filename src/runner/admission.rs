@@ -65,6 +65,7 @@ enum AdmissionResult {
 }
 
 impl Admission {
+    /// An empty queue with these limits.
     pub fn new(capacity: Capacity) -> Self {
         Self(Mutex::new(State { queue: FairQueue::new(capacity), called: BTreeMap::new() }))
     }

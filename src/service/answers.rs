@@ -85,7 +85,7 @@ struct GivenDecision {
     /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Map<String, Value>>,
-    /// The `digest` digest of the pending item that you decided about. If the item has changed since, the decision is
+    /// The `digest` of the pending item that you decided about. If the item has changed since, the decision is
     /// refused.
     digest: Option<String>,
 }
@@ -112,7 +112,7 @@ pub struct Verdict {
     /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>)]
     edited_arguments: Option<Map<String, Value>>,
-    /// The `digest` digest of the approval that you decided about. If the call has changed since, the decision is
+    /// The `digest` of the approval that you decided about. If the call has changed since, the decision is
     /// refused.
     digest: Option<String>,
 }

@@ -42,10 +42,10 @@ pub(crate) struct Agent {
     /// Whether the model may ask the user, with the tool `ask_human`; `{ deadline_s }` limits the time for an answer.
     /// Default: false.
     pub(crate) ask_human: Option<Located<AskHumanChoice>>,
-    /// The effect of a denied call: `project` the model, or `fail` the run. Default: `project`.
+    /// The effect of a denied call: `report` it to the model, or `fail` the run. Default: `report`.
     #[schemars(schema_with = "deny_words")]
     pub(crate) on_deny: Option<OnDeny>,
-    /// How a call with an unknown outcome is handled: `project` the model, or `ask` the user. Default: `project`.
+    /// How a call with an unknown outcome is handled: `report` it to the model, or `ask` the user. Default: `report`.
     #[schemars(schema_with = "doubt_words")]
     pub(crate) in_doubt: Option<InDoubt>,
     /// JSON Schema of the final answer, or the path of a file with it.

@@ -116,6 +116,19 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_for_toolgate_covers_each_crate() {
+        use tracing::{Level, enabled};
+        use tracing_subscriber::layer::SubscriberExt as _;
+
+        let filter = filter(None, "warn,toolgate=info").expect("a filter");
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(filter), || {
+            assert!(enabled!(target: "toolgate_mcp::call", Level::INFO));
+            assert!(enabled!(target: "toolgate::run", Level::INFO));
+            assert!(!enabled!(target: "another", Level::INFO));
+        });
+    }
+
+    #[test]
     fn the_variable_chooses_the_format() {
         assert_eq!(chosen_format(Some("json"), Format::Text), Format::Json);
         assert_eq!(chosen_format(Some("text"), Format::Json), Format::Text);

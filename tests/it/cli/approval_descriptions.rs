@@ -143,7 +143,7 @@ fn the_coverage_of_a_grant_is_shown_at_approval_and_at_use() {
 fn a_rule_about_arguments_is_not_shown_as_requiring_approval() {
     let desk = Desk::playing(READ_AND_TWO);
     let config = std::fs::read_to_string(desk.path().join("toolgate.yaml")).unwrap();
-    let rule = r#"{ default: ask, rules: [{ id: ada, match: { named: list_orders }, when: 'args.customer_id == "C-1001"', verdict: allow, reason: Hers. }] }"#;
+    let rule = r#"{ default: ask, rules: [{ id: ada, match: { tool_name: list_orders }, when: 'args.customer_id == "C-1001"', verdict: allow, reason: Hers. }] }"#;
     desk.write("toolgate.yaml", &config.replace("policy: accept-edits", &format!("policy: {rule}")));
     desk.toolgate(&["run", "x"]).expect(10);
     let explained = desk.toolgate(&["runs", "explain", "last"]).expect(0).out;
@@ -266,7 +266,7 @@ fn a_run_whose_agent_is_gone_is_shown_as_blocked_and_can_be_cancelled() {
     let rows = desk.toolgate(&["runs", "list", "--json"]).json_lines();
     assert_eq!(rows[0]["blocked"], "its agent `desk` is not configured");
     let shown = desk.toolgate(&["runs", "show", "last"]).expect(0);
-    assert!(shown.out.contains("blocked: there is no agent `desk`"), "{}", shown.out);
+    assert!(shown.out.contains("blocked: unknown agent `desk`"), "{}", shown.out);
     desk.toolgate(&["runs", "cancel", "last"]).expect(0);
     assert!(!desk.toolgate(&["runs", "list"]).expect(0).err.contains("is blocked"));
 }

@@ -14,7 +14,7 @@ turns:
   - { calls: [{ id: note, name: mcp_shop_add_note, arguments: { customer_id: C-1001, text: late } }] }
   - { say: '{{last_result}}' }
 ";
-const ASKED: &str = "name: mine\ndefault: allow\nrules:\n  - { id: notes, match: { named: add_note }, verdict: ask, reason: A customer reads it. }\n";
+const ASKED: &str = "name: mine\ndefault: allow\nrules:\n  - { id: notes, match: { tool_name: add_note }, verdict: ask, reason: A customer reads it. }\n";
 
 /// A desk with its policy in a separate file.
 fn ruled_by(policy: &str, turns: &str) -> Desk {

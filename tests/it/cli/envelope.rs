@@ -41,7 +41,7 @@ fn another_machine_resumes_the_run_once() {
     assert!(ended.json_lines().iter().all(|line| line["type"] != "execution.started"), "only new events are printed");
     assert_eq!(elsewhere.toolgate(&approve).expect(0).result()["status"], "completed");
     let spent = elsewhere.toolgate(&["resume", "--envelope", "run.json", "--deny", "note"]).expect(1);
-    assert!(spent.err.contains("spent"), "{}", spent.err);
+    assert!(spent.err.contains("outdated"), "{}", spent.err);
     let started = elsewhere.journal("last").iter().filter(|fact| fact["type"] == "tool.started").count();
     assert_eq!(started, 1);
 }
@@ -55,7 +55,7 @@ fn an_altered_envelope_is_rejected_and_creates_no_run() {
 
     let refused = elsewhere.toolgate(&["resume", "--envelope", "run.json", "--approve", "note"]).expect(2);
 
-    assert!(refused.err.contains("not as it was exported"), "{}", refused.err);
+    assert!(refused.err.contains("was changed after the export"), "{}", refused.err);
     assert_eq!(elsewhere.toolgate(&["runs", "list", "--json"]).expect(0).json_lines().len(), 0);
 }
 

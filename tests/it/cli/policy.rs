@@ -9,7 +9,7 @@ name: paying
 default: ask
 rules:
   - id: small
-    match: { named: \"*note\", server: shop }
+    match: { tool_name: \"*note\", server: shop }
     when: size(args.text) < 40
     verdict: allow
     reason: A short note is no matter.
@@ -173,11 +173,11 @@ fn a_name_without_a_server_allows_no_untrusted_tool() {
         desk.toolgate(&[&explain[..], more].concat()).expect(0).out
     };
     for by_name in [
-        "named: write_file",
+        "tool_name: write_file",
         "tool: \"mcp_*_write_file\"",
         "tool: \"mcp_disk_*\"",
-        "named: \"*_file\", origin: mcp",
-        "named: write_file, agent: assistant",
+        "tool_name: \"*_file\", origin: mcp",
+        "tool_name: write_file, agent: assistant",
     ] {
         policy(by_name);
         let told = explain(&[]);
@@ -189,7 +189,7 @@ fn a_name_without_a_server_allows_no_untrusted_tool() {
         policy(chosen);
         assert!(explain(&[]).contains("allow, by rule r"), "{chosen}");
     }
-    policy("named: write_file, trusted: true");
+    policy("tool_name: write_file, trusted: true");
     assert!(explain(&[]).contains("its server is not trusted"));
     policy("server: disk, trusted: false");
     assert!(
@@ -375,7 +375,7 @@ fn an_example_does_not_prove_a_prefix_test_and_strict_counts_the_warning() {
         "safe.yaml",
         &policy
             .replace("    when: args.command.startsWith('git diff')\n", "")
-            .replace("named: run }", "command: [git, diff] }"),
+            .replace("tool_name: run }", "command: [git, diff] }"),
     );
     let safe = desk.toolgate(&["policy", "check", "--strict", "safe.yaml"]).expect(0);
     assert!(!safe.err.contains("warning"), "{}", safe.err);

@@ -89,8 +89,8 @@ fn a_policy_that_does_not_do_what_its_author_wrote_is_refused_at_the_line() {
             "    match: { read_only: true }\n    examples:\n      match:\n        - { server: git, tool: log, read_only: true }\n",
         ),
         rule("    match: { tool: \"[\" }\n"),
-        rule("    match: { named: \"\" }\n"),
-        rule("    match: { named: \"{a,b\" }\n"),
+        rule("    match: { tool_name: \"\" }\n"),
+        rule("    match: { tool_name: \"{a,b\" }\n"),
         rule("    match: { origin: remote }\n"),
         rule("    match: {}\n"),
         rule("    match: { tool_name: pay }\n    when: arg.amount > 100\n"),
@@ -200,7 +200,7 @@ fn a_rule_with_a_key_without_a_value_is_rejected() {
 fn a_denial_by_a_pattern_hits_what_its_author_plainly_means() {
     for (pattern, name) in [("delete{,_all}", "delete"), ("caf?", "café"), ("[à-ü]pay", "épay"), ("a*c", "a\nc")] {
         let text = format!(
-            "name: p\ndefault: allow\nrules:\n  - {{ id: r, match: {{ named: {pattern:?} }}, verdict: deny, reason: No. }}\n"
+            "name: p\ndefault: allow\nrules:\n  - {{ id: r, match: {{ tool_name: {pattern:?} }}, verdict: deny, reason: No. }}\n"
         );
         let folder = folder(&[("p.yaml", &text)]);
         let policy = config::policy_file(&folder.path().join("p.yaml")).expect("good");

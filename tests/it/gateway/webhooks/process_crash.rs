@@ -64,7 +64,7 @@ fn a_killed_process_loses_no_webhook() {
 
 fn kill_in_the_middle(directory: &Path) -> BTreeSet<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--nocapture", "gateway::webhooks::lost::a_killed_process_loses_no_webhook"])
+        .args(["--exact", "--nocapture", "gateway::webhooks::process_crash::a_killed_process_loses_no_webhook"])
         .env(DIRECTORY, directory)
         .stdout(Stdio::piped())
         .spawn()
