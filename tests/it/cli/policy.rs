@@ -460,7 +460,7 @@ fn policy_check_names_rules_that_allow_across_servers() {
     ];
     desk.write("p.yaml", &format!("name: p\ndefault: ask\nrules:\n{}", rules.concat()));
     let told = desk.toolgate(&["policy", "check", "p.yaml"]).expect(0).out;
-    assert!(told.contains("also matches server names: shop (write `server` and `named`)"), "{told}");
+    assert!(told.contains("also matches server names: shop (write `server` and `tool_name`)"), "{told}");
     let json = json_of(&desk.toolgate(&["policy", "check", "p.yaml", "--json"]).expect(0).out);
     assert_eq!(json["policies"][0]["across_servers"], json!(["shop"]));
 }
