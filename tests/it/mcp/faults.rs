@@ -109,7 +109,9 @@ impl Wire {
     /// All log entries with that key, of all processes.
     pub(super) fn noted(&self, what: &str) -> Vec<Value> {
         let log = std::fs::read_to_string(self.path()).unwrap_or_default();
-        let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
+        // The server may be writing the last line at this moment.
+        let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = whole.map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
         lines.filter_map(|mut line| line.get_mut(what).map(Value::take)).collect()
     }
 
