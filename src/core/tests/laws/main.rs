@@ -23,3 +23,4 @@ mod prefixes;
 mod results;
 mod resumes;
 mod scenarios;
+mod stored_journals;

@@ -1,0 +1,80 @@
+//! Stored journals: journals that an earlier build wrote are read by every later one, with the same outcome.
+//!
+//! `fixtures/journals.jsonl` has a journal per line, with the status and the transcript that it folds to. Do not edit its
+//! lines: a change that cannot read them is incompatible and belongs in the changelog. Add a line for a new event with
+//! `TOOLGATE_BLESS=1 cargo test -p toolgate-core --test laws stored_journals`, which keeps the lines that are there.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toolgate_core::run::{Event, Run};
+
+use crate::choices::Tape;
+use crate::world::wild_journey;
+
+/// How many generated journals are searched for events that the fixture lacks.
+const SEARCHED: u64 = 500;
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journals.jsonl")
+}
+
+fn stored() -> Vec<Value> {
+    let text = std::fs::read_to_string(path()).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn kinds(events: &Value) -> BTreeSet<String> {
+    events.as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+}
+
+fn line(events: &[Event]) -> Value {
+    let run = Run::replay(events).unwrap().unwrap();
+    json!({"status": run.status(), "transcript": run.transcript(), "events": events})
+}
+
+/// A tape that depends on the seed alone.
+fn tape(seed: u64) -> Tape {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    };
+    Tape::new((0..400).map(|_| byte()).collect())
+}
+
+#[test]
+fn every_stored_journal_is_read_with_its_outcome() {
+    let stored = stored();
+    assert!(!stored.is_empty(), "no journal is stored");
+    for (number, expected) in stored.iter().enumerate() {
+        let events: Vec<Event> = serde_json::from_value(expected["events"].clone()).unwrap();
+        assert_eq!(line(&events), *expected, "line {}", number + 1);
+    }
+}
+
+#[test]
+fn the_stored_journals_have_every_kind_of_event() {
+    let mut lines = stored();
+    let mut known: BTreeSet<String> = lines.iter().flat_map(|line| kinds(&line["events"])).collect();
+    let mut missing = BTreeSet::new();
+    for seed in 0..SEARCHED {
+        let journal = line(&wild_journey(tape(seed)));
+        let new: Vec<String> = kinds(&journal["events"]).difference(&known).cloned().collect();
+        if !new.is_empty() {
+            known.extend(new.iter().cloned());
+            missing.extend(new);
+            lines.push(journal);
+        }
+    }
+    if std::env::var_os("TOOLGATE_BLESS").is_some() && !missing.is_empty() {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::create_dir_all(path().parent().unwrap()).unwrap();
+        std::fs::write(path(), text).unwrap();
+        return;
+    }
+    assert!(missing.is_empty(), "no stored journal has {missing:?}");
+}
