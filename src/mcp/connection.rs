@@ -15,10 +15,10 @@ use tokio_util::task::TaskTracker;
 use toolgate_core::tool::McpTool;
 
 use super::answered_elicitations::AnsweredTaskElicitations;
+use super::client_handler::McpClientHandler;
 use super::closable::Closable;
 use super::headers::ToolHeaders;
 use super::http;
-use super::listener::Listener;
 use super::negotiation::{
     self, Era, Failed, HandshakeFailure, NegotiationError, NegotiationParams, NegotiationResult, Running, agree,
 };
@@ -38,7 +38,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// A connection with a completed handshake.
 pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
-    pub(super) listener: Listener,
+    pub(super) client_handler: McpClientHandler,
     /// The signals to the supervisor.
     pub(super) signals: Signals,
     /// The calls in flight.
@@ -180,16 +180,19 @@ impl Connection {
         let NegotiationResult { era, peer: itself } = agreed;
         let signals = Signals::default();
         let (goodbye, over) = (CancellationToken::new(), CancellationToken::new());
-        let listener =
-            Listener::new(negotiation::introduction(era, settings.elicitation), signals.clone(), goodbye.clone());
+        let client_handler = McpClientHandler::new(
+            negotiation::introduction(era, settings.elicitation),
+            signals.clone(),
+            goodbye.clone(),
+        );
         let transport = Closable::new(transport, goodbye.clone());
-        let running = serve_directly(listener.clone(), transport, Some(itself));
+        let running = serve_directly(client_handler.clone(), transport, Some(itself));
         let peer = running.peer().clone();
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
         tasks.spawn(wait_for_exit(running, goodbye.clone(), over.clone(), signals.lost.clone()));
         let connection = Self {
             peer,
-            listener,
+            client_handler,
             signals,
             calls: TaskTracker::new(),
             tasks: tasks.clone(),

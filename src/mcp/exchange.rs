@@ -67,7 +67,7 @@ impl Connection {
         // In the modern era a server does not send requests: its result contains the questions.
         let tells = self.is_over_http() || self.era() == Era::Modern;
         let origin = if tells { Origin::Told } else { Origin::Untold };
-        self.listener.router().turn(answered, origin).await
+        self.client_handler.router().turn(answered, origin).await
     }
 
     /// Like `exchange`, for a request about which the server may ask. The call is held open while its handler waits
@@ -93,7 +93,7 @@ impl Connection {
         asking: Option<ElicitationContext<'_>>,
     ) -> Result<(Value, Vec<JsonError>), Fault> {
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
-        let mut routes = self.listener.hold().await;
+        let mut routes = self.client_handler.hold().await;
         let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
             drop(routes);
             return Err(Fault::NotSent(format!("is gone: {}", self.last_words().await)));
@@ -101,7 +101,7 @@ impl Connection {
         sent.note(&handle.id);
         let mut updates = routes.register(handle.progress_token.clone());
         let enter = |asking: ElicitationContext<'_>| {
-            self.listener.router().enter(handle.id.clone(), asking.elicitations.clone())
+            self.client_handler.router().enter(handle.id.clone(), asking.elicitations.clone())
         };
         let mut present = asking.map(enter);
         drop(routes);

@@ -91,7 +91,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::listener::Listener;
+    use crate::client_handler::McpClientHandler;
     use crate::negotiation::{Era, introduction};
 
     /// The times of the subscription requests, relative to the first one.
@@ -124,10 +124,11 @@ mod tests {
         let streams: Vec<Duration> = lasting.iter().rev().map(|seconds| Duration::from_secs(*seconds)).collect();
         let serving = tokio::spawn(serve(theirs, asked.clone(), streams));
         let signals = Signals::default();
-        let listener = Listener::new(introduction(Era::Modern, false), signals.clone(), CancellationToken::new());
+        let client_handler =
+            McpClientHandler::new(introduction(Era::Modern, false), signals.clone(), CancellationToken::new());
         let (reading, writing) = tokio::io::split(ours);
         let info = ServerPeerInfo::new(ProtocolVersion::V_2026_07_28, ServerCapabilities::default());
-        let running = serve_directly(listener, AsyncRwTransport::new_client(reading, writing), Some(info));
+        let running = serve_directly(client_handler, AsyncRwTransport::new_client(reading, writing), Some(info));
         let following = tokio::spawn(follow(running.peer().clone(), signals));
         while asked.lock().expect("not poisoned").len() < questions {
             sleep(Duration::from_millis(100)).await;

@@ -19,7 +19,7 @@ use rmcp::model::{
 };
 use rmcp::service::RunningService;
 
-use super::listener::Listener;
+use super::client_handler::McpClientHandler;
 
 pub(super) use handshake::{Failed, NegotiationParams, agree};
 pub(super) use handshake_transport::HandshakeFailure;
@@ -27,7 +27,7 @@ pub(super) use negotiate::NegotiationError;
 pub(super) use record::NegotiationMemory;
 
 /// A connection with a completed handshake.
-pub(super) type Running = RunningService<RoleClient, Listener>;
+pub(super) type Running = RunningService<RoleClient, McpClientHandler>;
 
 /// An era of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

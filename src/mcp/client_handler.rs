@@ -1,4 +1,4 @@
-//! Requests and notifications from a server. Progress goes to its call, questions to the [`router`](super::desk), and a
+//! Requests and notifications from a server. Progress goes to its call, questions to the elicitation router, and a
 //! change of the tools to the supervisor. Every other request of a server is refused, because toolgate does not offer
 //! the capability.
 
@@ -27,7 +27,7 @@ const UNREAD: usize = 64;
 
 /// The client side of a connection.
 #[derive(Clone)]
-pub(super) struct Listener {
+pub(super) struct McpClientHandler {
     introduction: ClientConfig,
     routes: Arc<Mutex<Routes>>,
     router: ElicitationRouter,
@@ -39,7 +39,7 @@ pub(super) struct Listener {
 #[derive(Default)]
 pub(super) struct Routes(HashMap<ProgressToken, mpsc::Sender<Progress>>);
 
-impl Listener {
+impl McpClientHandler {
     /// A client with this introduction, for a connection with these signals, which ends with the token.
     pub(super) fn new(introduction: ClientConfig, signals: Signals, ending: CancellationToken) -> Self {
         Self { introduction, routes: Arc::default(), router: ElicitationRouter::default(), signals, ending }
@@ -91,7 +91,7 @@ impl Routes {
     }
 }
 
-impl ClientHandler for Listener {
+impl ClientHandler for McpClientHandler {
     async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         if let Some(route) = self.routes.lock().await.0.get(&said.progress_token) {
             let progress = Progress { progress: said.progress, total: said.total, message: said.message };
