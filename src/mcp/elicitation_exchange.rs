@@ -4,7 +4,7 @@
 //! the call is held open as long as its driver waits for an answer, and the answer is sent on the open call. A call
 //! that is no longer held is cancelled: the server receives the cancellation of the call first, then that of its
 //! question. In this order a server that continues without an answer can see that the call is no longer wanted. The
-//! The elicitation router finds out which call a question belongs to.
+//! elicitation router finds out which call a question belongs to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
