@@ -307,6 +307,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("byte-order-mark", Anywhere, At(|at| Fault::Flawed(Flaw::ByteOrderMark, at)), "a byte order mark stands before the answer"),
         kind("indented", Anywhere, At(|at| Fault::Flawed(Flaw::Indented, at)), "the answer is indented, over several lines"),
         kind("batch", Anywhere, At(|at| Fault::Flawed(Flaw::Batch, at)), "the answer is in a batch, behind a notification"),
+        kind("second-message", Anywhere, At(|at| Fault::Flawed(Flaw::SecondMessage, at)), "a notification stands behind the answer, on the same line"),
         kind("truncated", Anywhere, At(|at| Fault::Flawed(Flaw::Truncated, at)), "the second half of the answer is missing"),
         kind("text-id", Anywhere, At(|at| Fault::Flawed(Flaw::TextId, at)), "the id of the answer is a text of the same number"),
         kind("no-jsonrpc", Anywhere, At(|at| Fault::Flawed(Flaw::NoVersion, at)), "the answer has no `jsonrpc`"),

@@ -31,6 +31,8 @@ pub(crate) enum Flaw {
     Indented,
     /// A batch with a notification.
     Batch,
+    /// Behind it, on the same line, a notification.
+    SecondMessage,
     /// The second half is missing.
     Truncated,
     /// The id as text.
@@ -71,6 +73,10 @@ impl Flaw {
             Self::Batch => {
                 let note = json!({"level": "info", "data": "one of a batch"});
                 json!([message::notification("notifications/message", note), answer]).to_string().into()
+            }
+            Self::SecondMessage => {
+                let note = json!({"level": "info", "data": "on the same line"});
+                format!("{answer} {}", message::notification("notifications/message", note)).into()
             }
             Self::Truncated => {
                 let text = plain();

@@ -1,16 +1,19 @@
 //! Tolerant JSON-RPC message parser.
 //!
-//! Most bytes are a message as the SDK reads it, and that parser runs first. The rest is parsed here: batches are
-//! split, a `null` beside a result or an error is dropped, an error without a message gets one, and an answer to a
-//! request in flight needs no `jsonrpc`.
+//! Most bytes are a message as the SDK reads it, and that parser runs first. The rest is parsed here: batches and
+//! messages behind each other are split, a `null` beside a result or an error is dropped, an error without a message
+//! gets one, and an answer to a request in flight needs no `jsonrpc`.
 
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
 
-use super::frames::{Balance, trimmed};
+use super::frames::{Balance, begins_like_json, trimmed};
 use super::json::{self, JsonError};
 use super::quote::{contains, quoted, quoted_at};
 use crate::fault::NO_CODE;
+
+/// How many messages behind each other one text may have. A short message takes far more memory than its bytes.
+const MAX_MESSAGES: usize = 1000;
 
 /// The result of parsing.
 #[derive(Debug)]
@@ -28,16 +31,55 @@ pub(crate) enum Incoming {
     Noise,
 }
 
-/// Parses a text into no message, one, or several for a batch. An id for which `is_in_flight` holds identifies an
-/// answer.
+/// Parses a text into no message, one, or several: a batch, or messages behind each other. An id for which
+/// `is_in_flight` holds identifies an answer.
 pub(crate) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let text = trimmed(bytes);
-    if text.is_empty() {
-        return Vec::new();
+    if let Some(message) = conforming(text) {
+        return vec![message];
     }
-    if let Ok(message) = serde_json::from_slice(text) {
-        return vec![Incoming::Message(Box::new(message), Vec::new())];
+    let mut incoming = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if incoming.len() >= MAX_MESSAGES {
+            let why = format!("it has more than {MAX_MESSAGES} messages on one line: {}", quoted(rest));
+            incoming.push(Incoming::Unreadable { id: None, why });
+            break;
+        }
+        let (text, behind) = split_behind_value(rest);
+        match conforming(text) {
+            Some(message) => incoming.push(message),
+            None => incoming.extend(read_tolerantly(text, &is_in_flight)),
+        }
+        rest = behind;
     }
+    incoming
+}
+
+/// The message as the SDK reads it.
+fn conforming(text: &[u8]) -> Option<Incoming> {
+    serde_json::from_slice(text).ok().map(|message| Incoming::Message(message, Vec::new()))
+}
+
+/// The first value of a text, and the values behind it. The whole text if it does not consist of values.
+fn split_behind_value(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = end_of_value(text).filter(|_| begins_like_json(text));
+    let (value, behind) = end.and_then(|end| text.split_at_checked(end)).unwrap_or((text, &[]));
+    let behind = behind.trim_ascii_start();
+    if begins_like_json(behind) { (value, behind) } else { (text, &[]) }
+}
+
+/// The number of bytes of the value with which a text begins; `None` if it does not end.
+fn end_of_value(text: &[u8]) -> Option<usize> {
+    let mut balance = Balance::default();
+    let end = text.iter().position(|byte| {
+        balance.weigh(*byte);
+        balance.is_even()
+    });
+    end.map(|last| last + 1)
+}
+
+fn read_tolerantly(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Vec<Incoming> {
     let (value, flaws) = match json::read(text) {
         Ok(read) => read,
         Err(broken) if is_like_an_answer(text) => {
@@ -47,7 +89,7 @@ pub(crate) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> V
         }
         Err(_) => return vec![Incoming::Noise],
     };
-    let known = ParseContext { text, is_in_flight: &is_in_flight };
+    let known = ParseContext { text, is_in_flight };
     match value {
         Value::Object(message) => vec![known.message(message, flaws)],
         Value::Array(batch) if !batch.is_empty() && batch.iter().all(Value::is_object) => {
@@ -184,7 +226,7 @@ fn salvaged_id(text: &[u8]) -> Option<RequestId> {
 }
 
 /// The text after the colon of a member in an invalid text. Only members of the message itself count: content has ids
-/// too.
+/// too, and so has what follows the message.
 fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let key = format!("\"{name}\"");
     let level = if text.starts_with(b"[") { 2 } else { 1 };
@@ -198,6 +240,9 @@ fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
             return Some(value);
         }
         balance.weigh(*byte);
+        if balance.is_even() {
+            return None;
+        }
     }
     None
 }
@@ -291,6 +336,23 @@ mod tests {
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":"boom"}"#), error);
         let flawed = told(r#"[{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}]"#);
         assert_eq!(flawed, [r#"{"jsonrpc":"2.0","id":1,"result":{"a":null}} `/a` is `NaN`, which is no JSON value"#]);
+    }
+
+    #[test]
+    fn messages_behind_each_other_are_split() {
+        let [answer, note] = [
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+        ];
+        let log = r#"{"level":"info"}"#;
+        assert_eq!(told(&format!("{answer}{note}")), [answer, note]);
+        assert_eq!(told(&format!("{log} {answer}\t[{note},{answer}]")), ["noise", answer, note, answer]);
+        let cut = told(&format!(r#"{answer}{{"jsonrpc":"2.0","id":7,"result":{{"a":"}}"#));
+        assert!(cut.len() == 2 && cut[0] == answer && cut[1].starts_with("unreadable Some(Number(7))"), "{cut:?}");
+        let many = told(&log.repeat(MAX_MESSAGES + 2));
+        assert_eq!((many.len(), many[MAX_MESSAGES].contains("more than 1000 messages")), (MAX_MESSAGES + 1, true));
+        let trailing = told(&format!("{answer} sent x{note}"));
+        assert!(trailing.len() == 1 && trailing[0].contains("more follows behind the value"), "{trailing:?}");
     }
 
     #[test]

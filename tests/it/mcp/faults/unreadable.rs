@@ -63,6 +63,7 @@ async fn an_unambiguous_answer_is_read() {
         ("byte-order-mark", "hello"),
         ("indented", "hello"),
         ("batch", "hello"),
+        ("second-message", "hello"),
         ("text-id", "hello"),
         ("no-jsonrpc", "hello"),
         ("duplicate-keys", "hello"),
@@ -133,9 +134,15 @@ async fn a_list_that_cannot_be_read_is_a_reason_at_once() {
 
 #[tokio::test]
 async fn an_unambiguous_handshake_is_read() {
-    for fault in
-        ["lone-surrogate=start", "latin-1=start", "nan=start", "indented=start", "batch=start", "text-id=start"]
-    {
+    for fault in [
+        "lone-surrogate=start",
+        "latin-1=start",
+        "nan=start",
+        "indented=start",
+        "batch=start",
+        "second-message=start",
+        "text-id=start",
+    ] {
         for way in WAYS {
             for era in ERAS {
                 let (servers, _endpoint) = reached(way, era, &[fault]).await;
