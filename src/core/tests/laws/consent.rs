@@ -151,7 +151,8 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
                 standing.insert(call.clone());
             }
             // An answer on the open call is used at once, and one that only declines may settle the call.
-            Event::InputGiven { call, .. } if run.call(call).is_none_or(|call| call.state != CallState::Cleared) => {}
+            Event::InputGiven { call, .. } if run.call(call).is_none_or(|call| call.state != CallState::Authorized) => {
+            }
             Event::InputGiven { call, .. } => drop(standing.insert(call.clone())),
             Event::CallsStarted { calls } => standing.retain(|call| !calls.contains(call)),
             // Records that the consent still holds.

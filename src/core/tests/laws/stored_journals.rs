@@ -13,8 +13,47 @@ use toolgate_core::run::{Event, Run};
 use crate::choices::Tape;
 use crate::world::wild_journey;
 
-/// How many generated journals are searched for events that the fixture lacks.
+/// How many generated journals are searched for members that the fixture lacks.
 const SEARCHED: u64 = 500;
+
+/// Members whose value is a word of the format.
+const WORDS: &[&str] = &[
+    "action",
+    "answer",
+    "code",
+    "form",
+    "in_doubt",
+    "kind",
+    "limit",
+    "match",
+    "mode",
+    "on_deny",
+    "reason",
+    "role",
+    "scope",
+    "status",
+    "stop",
+    "tiers",
+    "tool_access",
+    "type",
+    "verdict",
+    "via",
+];
+/// Members whose content is not of the format: a tool's, a model's or a server's.
+const FREE_FORM: &[&str] = &[
+    "annotations",
+    "arguments",
+    "content",
+    "edited_arguments",
+    "input",
+    "input_schema",
+    "output_schema",
+    "provider_state",
+    "questions",
+    "reactions",
+    "schema",
+    "structured",
+];
 
 fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journals.jsonl")
@@ -25,8 +64,33 @@ fn stored() -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn kinds(events: &Value) -> BTreeSet<String> {
-    events.as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+/// The members of the events of a journal, such as `approval.decided.decision.match`, and their values that are a word
+/// of the format, such as `tool.checked.verdict.rejected.reason=denied`.
+fn members(journal: &Value) -> BTreeSet<String> {
+    let mut members = BTreeSet::new();
+    for event in journal["events"].as_array().unwrap() {
+        collect(event, event["type"].as_str().unwrap(), &mut members);
+    }
+    members
+}
+
+fn collect(value: &Value, path: &str, members: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let path = format!("{path}.{name}");
+                match value {
+                    Value::String(word) if WORDS.contains(&name.as_str()) => members.insert(format!("{path}={word}")),
+                    _ => members.insert(path.clone()),
+                };
+                if !FREE_FORM.contains(&name.as_str()) {
+                    collect(value, &path, members);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, path, members)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn line(events: &[Event]) -> Value {
@@ -57,13 +121,13 @@ fn every_stored_journal_is_read_with_its_outcome() {
 }
 
 #[test]
-fn the_stored_journals_have_every_kind_of_event() {
+fn the_stored_journals_have_every_member_of_every_event() {
     let mut lines = stored();
-    let mut known: BTreeSet<String> = lines.iter().flat_map(|line| kinds(&line["events"])).collect();
+    let mut known: BTreeSet<String> = lines.iter().flat_map(members).collect();
     let mut missing = BTreeSet::new();
     for seed in 0..SEARCHED {
         let journal = line(&wild_journey(tape(seed)));
-        let new: Vec<String> = kinds(&journal["events"]).difference(&known).cloned().collect();
+        let new: Vec<String> = members(&journal).difference(&known).cloned().collect();
         if !new.is_empty() {
             known.extend(new.iter().cloned());
             missing.extend(new);

@@ -11,8 +11,9 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
-    HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Started, Step, ToolAccess, ToolGrant,
+    Authorization, CallState, CallVerdict, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
+    HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Scope, Started, Step, ToolAccess,
+    ToolGrant,
 };
 use toolgate_core::tool::{
     Arguments, Ask, Choice, Difference, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle,
@@ -296,6 +297,10 @@ impl World {
         if let Some(late) = items.iter().find(|item| can_be_late(item)).filter(|_| self.tape.once_in(8)) {
             return self.record(Event::Expired { call: late.call_id().clone() });
         }
+        if let Some(item) = items.iter().find(|item| can_be_late(item)).filter(|_| self.tape.once_in(12)) {
+            let extended = extended(item.call_id().clone(), self.now);
+            return self.record(extended);
+        }
         let tasks: Vec<CallId> =
             items.iter().filter(|item| !item.wants_answer()).map(|item| item.call_id().clone()).collect();
         if !tasks.is_empty() && (tasks.len() == items.len() || self.tape.once_in(2)) {
@@ -372,6 +377,11 @@ pub(crate) fn asked(why: &str) -> CallVerdict {
 }
 
 /// A drift event: the call's tool has changed, in words only or in its definition.
+fn extended(call: CallId, now: Timestamp) -> Event {
+    let until = now.saturating_add(SignedDuration::from_hours(1)).unwrap();
+    Event::Extended { call, until, by: "ada".into(), via: Channel::Library }
+}
+
 fn drifted(run: &Run, call: CallId) -> Event {
     let tool = run.call(&call).and_then(|call| call.tool.clone());
     let differences = vec![Difference::new("policy", "ask: because", "ask: because of something else")];
@@ -409,7 +419,7 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
         let Some(call) = run.call(&id) else { continue };
         let Some(tool) = &call.tool else { continue };
         let known = items.iter().any(|item| *item.call_id() == id);
-        if !known && call.is_external() && call.state == CallState::Cleared {
+        if !known && call.is_external() && call.state == CallState::Authorized {
             items.push(PendingItem::ExternalResult {
                 call_id: id,
                 tool: String::new(),
@@ -494,7 +504,13 @@ pub(crate) fn any_resume(tape: &mut Tape, items: &[PendingItem]) -> Resume {
                     _ => None,
                 };
                 let reason = tape.once_in(3).then(|| "because".to_owned());
-                resume.answers.push((id, Decision { reason, edited_arguments, ..decision(answer) }.into()));
+                let (scope, coverage) = match tape.below(6) {
+                    4 => (Scope::Session, Coverage::Arguments),
+                    5 => (Scope::Always, Coverage::Tool),
+                    _ => (Scope::Once, Coverage::Tool),
+                };
+                let decision = Decision { reason, edited_arguments, scope, coverage, ..decision(answer) };
+                resume.answers.push((id, decision.into()));
             }
             Owed::Answer(id, ask) => {
                 let nonsense = HumanAnswer { choice: Choice::default(), ..first_choice(&ask) };
@@ -574,7 +590,8 @@ pub(crate) fn wild_event(tape: &mut Tape, run: &Run, journal: &[Event], now: Tim
     known.extend(["c0".into(), "unknown".into()]);
     known.reverse();
     let some = |tape: &mut Tape| -> Vec<CallId> { known.iter().filter(|_| tape.once_in(2)).cloned().collect() };
-    match tape.below(23) {
+    match tape.below(24) {
+        23 => extended(tape.pick(&known).clone(), now),
         22 => Event::InputRequested {
             call: tape.pick(&known).clone(),
             needed: Arc::new(any_questions(tape)),
