@@ -61,9 +61,9 @@ async fn main() {
 }
 
 async fn found(cache: &dyn ApprovalCache, tools: &[GuardedTool]) -> usize {
-    let asker =
+    let context =
         GrantContext { tenant: Tenant::default(), session: "talk".into(), agent: "desk".into(), principal: None };
-    cache.granted(&asker, tools, Timestamp::now()).await.unwrap().len()
+    cache.granted(&context, tools, Timestamp::now()).await.unwrap().len()
 }
 
 /// The median of this many turns, after one warm-up turn. Each turn must find a grant.

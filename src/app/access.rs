@@ -58,7 +58,7 @@ pub async fn login(
     settings: &Settings,
     server: &ServerId,
     scopes: &[String],
-    patience: Duration,
+    timeout: Duration,
     show: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<Login, AccessError> {
     let http = http(settings, server)?;
@@ -67,7 +67,7 @@ pub async fn login(
         Some(Grant::Client { .. }) | None => None,
     };
     let cannot_listen = |error| AccessError::Port { port: port.unwrap_or_default(), error };
-    let browser = Loopback::bind(port, patience, show).await.map_err(cannot_listen)?;
+    let browser = Loopback::bind(port, timeout, show).await.map_err(cannot_listen)?;
     let granted = auth::login(&http, scopes, &browser).await;
     granted.map_err(|error| AccessError::Login { server: server.clone(), error })
 }

@@ -83,7 +83,7 @@ impl App {
             .backends(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
             .origins(origins)
             .keys(self.store.keys())
-            .replies(self.store.replies());
+            .idempotency(self.store.replies());
         if let Some(meter) = self.telemetry.request_meter() {
             builder = builder.measured(meter);
         }
@@ -105,18 +105,18 @@ impl App {
         Ok(gateway)
     }
 
-    /// The service over this program's runner, for surfaces and for the background worker.
-    pub fn service(&self) -> Service {
-        Service::new(self.runner.clone()).four_eyes(self.settings.gateway.four_eyes).webhooks(self.outbound())
+    /// A new service over this program's runner, with a stop signal of its own.
+    fn service(&self) -> Service {
+        Service::new(self.runner.clone()).four_eyes(self.settings.gateway.four_eyes).webhooks(self.webhook_config())
     }
 
     /// Replaces the webhooks of the previous configuration.
     pub(super) async fn configure_webhooks(&self, settings: &Settings) -> Result<(), GatewayError> {
-        self.outbound().configure(&webhooks(settings)?).await.map_err(GatewayError::Webhook)
+        self.webhook_config().configure(&webhooks(settings)?).await.map_err(GatewayError::Webhook)
     }
 
     /// The settings of the webhook client.
-    fn outbound(&self) -> WebhookConfig {
+    fn webhook_config(&self) -> WebhookConfig {
         let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
         let egress = WebhookEgress { http, loopback, private };
         WebhookConfig::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(egress)

@@ -31,7 +31,7 @@ pub struct CachedApprovals {
     age: AtomicU64,
 }
 
-/// The key: the generation, the asker and the tool.
+/// The key: the generation, the context and the tool.
 type Question = (u64, GrantContext, GuardedTool);
 
 /// Times to live.
@@ -83,23 +83,23 @@ impl CachedApprovals {
 impl ApprovalCache for CachedApprovals {
     async fn granted(
         &self,
-        asker: &GrantContext,
+        context: &GrantContext,
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError> {
         let age = self.age.load(Ordering::Acquire);
         let (mut granted, mut missed) = (Vec::new(), Vec::new());
         for guarded in tools {
-            match self.found.get(&(age, asker.clone(), guarded.clone())).await {
+            match self.found.get(&(age, context.clone(), guarded.clone())).await {
                 Some(found) => granted.extend(found.iter().cloned()),
                 None => missed.push(guarded.clone()),
             }
         }
         if !missed.is_empty() {
-            let fresh = self.inner.granted(asker, &missed, now).await?;
+            let fresh = self.inner.granted(context, &missed, now).await?;
             for guarded in missed {
                 let of_it = fresh.iter().filter(|granted| granted.tool == guarded.tool).cloned().collect();
-                self.found.insert((age, asker.clone(), guarded), of_it).await;
+                self.found.insert((age, context.clone(), guarded), of_it).await;
             }
             granted.extend(fresh);
         }

@@ -43,7 +43,7 @@ impl Ledger {
 impl ApprovalCache for Ledger {
     async fn granted(
         &self,
-        asker: &GrantContext,
+        context: &GrantContext,
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError> {
@@ -55,7 +55,7 @@ impl ApprovalCache for Ledger {
             let covering = |tool: &GuardedTool| {
                 let of_it = grants.iter().filter(|grant| grant.definition == tool.definition);
                 of_it
-                    .filter(|grant| grant.holds(now) && grant.is_of(asker))
+                    .filter(|grant| grant.holds(now) && grant.is_of(context))
                     .map(|grant| grant.granted(&tool.tool))
                     .collect()
             };
@@ -95,7 +95,7 @@ impl ApprovalCache for Ledger {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn asker() -> GrantContext {
+fn context() -> GrantContext {
     GrantContext {
         tenant: toolgate_core::id::Tenant::default(),
         session: "s".into(),
@@ -136,7 +136,7 @@ fn now() -> Timestamp {
 }
 
 async fn found(cache: &CachedApprovals, names: &[&str]) -> Vec<String> {
-    let mut found = cache.granted(&asker(), &tools(names), now()).await.unwrap();
+    let mut found = cache.granted(&context(), &tools(names), now()).await.unwrap();
     found.sort_by_key(|granted| granted.grant.clone());
     found.into_iter().map(|granted| granted.grant.to_string()).collect()
 }
@@ -164,8 +164,8 @@ async fn an_entry_of_one_asker_is_not_used_for_another() {
     let (ledger, cache) = cached(&["a"], (HOUR, HOUR)).await;
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
     let others = [
-        GrantContext { agent: "another".into(), ..asker() },
-        GrantContext { principal: Some("ann".into()), ..asker() },
+        GrantContext { agent: "another".into(), ..context() },
+        GrantContext { principal: Some("ann".into()), ..context() },
     ];
     for other in others {
         assert!(cache.granted(&other, &tools(&["a"]), now()).await.unwrap().is_empty(), "{other:?}");
@@ -214,7 +214,7 @@ async fn a_cached_grant_that_expires_is_not_found() {
     let until = now() + Duration::from_secs(60);
     ledger.grant(&Grant { expires_at: Some(until), ..grant("a") }).await.unwrap();
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
-    assert!(cache.granted(&asker(), &tools(&["a"]), until).await.unwrap().is_empty());
+    assert!(cache.granted(&context(), &tools(&["a"]), until).await.unwrap().is_empty());
     assert_eq!(ledger.questions().len(), 1);
 }
 
@@ -233,7 +233,7 @@ async fn an_unavailable_store_is_an_error_unless_all_is_cached() {
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
     ledger.breaks(true);
     assert_eq!(found(&cache, &["a"]).await, ["a"]);
-    cache.granted(&asker(), &tools(&["a", "b"]), now()).await.unwrap_err();
+    cache.granted(&context(), &tools(&["a", "b"]), now()).await.unwrap_err();
 }
 
 #[tokio::test]

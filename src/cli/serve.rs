@@ -30,8 +30,8 @@ const CLOSING: Duration = Duration::from_secs(15);
 /// Serve runs over HTTP
 #[derive(Args, Debug)]
 #[command(after_help = "\
-SIGTERM and Ctrl-C drain: nothing new is begun, runs under way go on for gateway.drain_s and are then laid down for
-another process to take up. A second signal ends at once. SIGHUP reads the configuration again.")]
+SIGTERM and Ctrl-C drain: no new run is accepted, active runs continue for gateway.drain_s and are then released, so
+that another process claims them. A second signal ends at once. SIGHUP reads the configuration again.")]
 pub(super) struct Serve {
     #[command(flatten)]
     config: ConfigFlag,

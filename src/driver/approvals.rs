@@ -21,7 +21,7 @@ impl Driver<'_> {
         let guarded = guarded.map(|tool| GuardedTool { tool: tool.name.clone(), definition: tool.hash.clone() });
         let guarded: Vec<GuardedTool> = guarded.collect();
         let started = run.started();
-        let asker = GrantContext {
+        let context = GrantContext {
             tenant: started.tenant.clone(),
             session: started.session.clone(),
             agent: started.spec.agent.clone(),
@@ -29,7 +29,7 @@ impl Driver<'_> {
         };
         let now = self.ports.clock.now();
         // If the cache fails, there is no grant and the call requires approval.
-        let granted = self.ports.approvals.granted(&asker, &guarded, now).await.unwrap_or_else(|error| {
+        let granted = self.ports.approvals.granted(&context, &guarded, now).await.unwrap_or_else(|error| {
             let run = journal.id();
             tracing::warn!(%run, %error, "failed to query approval cache; guarded calls require approval");
             Vec::new()

@@ -18,7 +18,7 @@ impl Driver<'_> {
         mut reply: Reply,
     ) -> Result<Result<Reply, ModelFailure>, StoreError> {
         // Only toolgate may create handles in a reply; otherwise the run would own blobs that it only mentioned.
-        reply.content.iter_mut().for_each(Part::remove_provider_state);
+        reply.content.iter_mut().for_each(Part::invalidate_handle);
         let Some(blobs) = &self.ports.blobs else { return Ok(Ok(reply)) };
         let mut is_moved = false;
         for part in &mut reply.content {

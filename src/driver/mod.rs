@@ -83,9 +83,9 @@ pub struct Ports {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopState {
     /// There is more to do.
-    GoesOn,
+    Active,
     /// The run is over or pending.
-    Rests,
+    Idle,
 }
 
 /// Drives one run until it is pending or over.
@@ -119,7 +119,7 @@ impl<'a> Driver<'a> {
 
     /// Drives until the run is over or pending. Everything that happened is in the journal on return.
     pub async fn drive(&mut self, journal: &mut Journal) -> Result<(), DriveError> {
-        while self.step(journal).await? == LoopState::GoesOn {}
+        while self.step(journal).await? == LoopState::Active {}
         Ok(())
     }
 
@@ -138,11 +138,11 @@ impl<'a> Driver<'a> {
             Step::RunTier(calls) => self.run_tier(journal, calls).await?,
             Step::Wait(_) if !journal.expired_items().is_empty() => journal.stage_all(journal.expired_items())?,
             Step::Wait(_) | Step::Done(_) => match journal.commit().await? {
-                Progress::Committed => return Ok(LoopState::Rests),
+                Progress::Committed => return Ok(LoopState::Idle),
                 Progress::CaughtUp => {}
             },
         }
-        Ok(LoopState::GoesOn)
+        Ok(LoopState::Active)
     }
 
     /// Ends a run beyond its deadline: a running one has failed, a waiting one has expired.

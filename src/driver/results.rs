@@ -94,7 +94,7 @@ impl Ports {
     /// The result within its limit, with the omitted part stored. The call has happened and may have had effects: if
     /// nothing can be stored, its result is recorded all the same, without the omitted part.
     async fn store_excess(&self, run: &RunId, limit: usize, output: ToolOutput) -> ToolOutput {
-        let (fit, wholes) = bounded(output.clone(), limit, self.keeping());
+        let (fit, wholes) = bounded(output.clone(), limit, self.overflow_storage());
         match self.keep_all(run, wholes).await {
             Ok(()) => fit,
             Err(error) => {
@@ -123,7 +123,7 @@ impl Ports {
     }
 
     /// Whether there is a store for large content.
-    pub fn keeping(&self) -> OverflowStorage<'static> {
+    pub fn overflow_storage(&self) -> OverflowStorage<'static> {
         match &self.blobs {
             Some(_) => OverflowStorage::UpTo(MAX_BLOB_BYTES),
             None => OverflowStorage::Nowhere("there is no place for large results here"),

@@ -34,7 +34,7 @@ pub(super) async fn access_log(State(gateway): State<Gateway>, mut request: Requ
         trace_id: traced(request.headers()).map(|trace| trace.id.to_string()),
         id,
         gateway: gateway.clone(),
-        is_told: false,
+        is_logged: false,
     };
     let response = next.run(request).await;
     entry.answered(&response);
@@ -53,12 +53,12 @@ struct Entry {
     method: &'static str,
     route: Option<MatchedPath>,
     trace_id: Option<String>,
-    is_told: bool,
+    is_logged: bool,
 }
 
 impl Entry {
     fn answered(mut self, response: &Response) {
-        self.is_told = true;
+        self.is_logged = true;
         let caller = response.extensions().get::<Caller>().map(|caller| &*caller.name);
         self.record(response.status().as_u16(), caller, response.extensions().get::<Problem>());
     }
@@ -76,7 +76,7 @@ impl Entry {
             problem.map(Problem::detail),
             problem.and_then(Problem::cause),
         );
-        macro_rules! tell {
+        macro_rules! log {
             ($level:expr) => {
                 tracing::event!(
                     target: "toolgate::http", $level,
@@ -85,16 +85,16 @@ impl Entry {
             };
         }
         match level(route, status, problem) {
-            Level::ERROR => tell!(Level::ERROR),
-            Level::DEBUG => tell!(Level::DEBUG),
-            _ => tell!(Level::INFO),
+            Level::ERROR => log!(Level::ERROR),
+            Level::DEBUG => log!(Level::DEBUG),
+            _ => log!(Level::INFO),
         }
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        if !self.is_told {
+        if !self.is_logged {
             self.record(HUNG_UP, None, None);
         }
     }

@@ -76,7 +76,8 @@ fn without_fraction(body: &[u8], error: &serde_json::Error) -> Option<Vec<u8>> {
     if !error.is_data() {
         return None;
     }
-    let lines_before: usize = body.split_inclusive(|byte| *byte == b'\n').take(error.line() - 1).map(<[u8]>::len).sum();
+    let lines_before: usize =
+        body.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
     let (read, rest) = body.split_at_checked(lines_before + error.column())?;
     let zeros = read.iter().rev().take_while(|byte| **byte == b'0').count();
     let (number, fraction) = read.split_at_checked(read.len().checked_sub(zeros + 1)?)?;

@@ -23,7 +23,7 @@ pub struct Builder {
     origins: Option<Origins>,
     backends: Arc<dyn Backends>,
     request_metrics: RequestMetrics,
-    replies: Option<Arc<dyn IdempotencyStore>>,
+    idempotency: Option<Arc<dyn IdempotencyStore>>,
 }
 
 impl Gateway {
@@ -44,7 +44,7 @@ impl Builder {
             origins: None,
             backends: Arc::new(NoBackends),
             request_metrics: RequestMetrics::default(),
-            replies: None,
+            idempotency: None,
         }
     }
 
@@ -79,8 +79,8 @@ impl Builder {
 
     /// Sets the store of idempotency records; without it, requests with an idempotency key are refused.
     #[must_use]
-    pub fn replies(mut self, store: Arc<dyn IdempotencyStore>) -> Self {
-        self.replies = Some(store);
+    pub fn idempotency(mut self, store: Arc<dyn IdempotencyStore>) -> Self {
+        self.idempotency = Some(store);
         self
     }
 
@@ -120,7 +120,7 @@ impl Builder {
             settings: self.settings,
             backends: ArcSwap::from_pointee(self.backends),
             request_metrics: self.request_metrics,
-            replies: self.replies,
+            idempotency: self.idempotency,
             requests: TaskTracker::new(),
         })
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolgate_core::error::ErrorCode;
+use toolgate_service::ServiceError;
 use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
@@ -49,6 +50,11 @@ pub(super) struct Paging {
     pub(super) limit: Option<usize>,
     /// A cursor: items after this one. Pass the `last_id` of the previous page.
     pub(super) after: Option<String>,
+}
+
+/// The error for an `after` that names no item.
+pub(super) fn unknown_cursor(what: &str, id: &str) -> Problem {
+    ServiceError::not_found(what, id).of_parameter("after").into()
 }
 
 /// The number of items to return.

@@ -15,7 +15,7 @@ use super::request_metrics::RequestMetrics;
 use super::settings::GatewaySettings;
 use crate::access::Access;
 
-/// An HTTP gateway over a runner. Cheap to clone; clones share everything.
+/// An HTTP gateway over a service. Cheap to clone; clones share everything.
 #[derive(Clone)]
 pub struct Gateway {
     shared: Arc<Shared>,
@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) settings: GatewaySettings,
     pub(super) backends: ArcSwap<Arc<dyn Backends>>,
     pub(super) request_metrics: RequestMetrics,
-    pub(super) replies: Option<Arc<dyn IdempotencyStore>>,
+    pub(super) idempotency: Option<Arc<dyn IdempotencyStore>>,
     /// Requests that are handled to their end, even if their connections close.
     pub(super) requests: TaskTracker,
 }
@@ -38,7 +38,7 @@ impl Gateway {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Stops the gateway: new runs are refused, streams close, and the background worker ends. The owner of the runner
+    /// Stops the service: streams close, the background worker ends, and `/readyz` fails. The owner of the runner
     /// drains it.
     pub fn stop(&self) {
         self.shared.service.stop();
@@ -102,8 +102,8 @@ impl Gateway {
     }
 
     /// The store of idempotency records, if there is one.
-    pub(super) fn replies(&self) -> Option<&Arc<dyn IdempotencyStore>> {
-        self.shared.replies.as_ref()
+    pub(super) fn idempotency(&self) -> Option<&Arc<dyn IdempotencyStore>> {
+        self.shared.idempotency.as_ref()
     }
 
     /// The source of information that only adapters have.

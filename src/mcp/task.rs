@@ -32,8 +32,8 @@ pub(super) async fn ask(
     limits: Limits,
     sent: &LastRequest,
 ) -> Result<CallReply, Fault> {
-    let request = match task.wish {
-        TaskAction::News => ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(&task.task.id))),
+    let request = match task.action {
+        TaskAction::Poll => ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(&task.task.id))),
         TaskAction::Stop => {
             ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(&task.task.id)))
         }
@@ -45,8 +45,8 @@ pub(super) async fn ask(
         }
         said => said?,
     };
-    match task.wish {
-        TaskAction::News => news(connection, task.task, said),
+    match task.action {
+        TaskAction::Poll => news(connection, task.task, said),
         TaskAction::Stop => {
             connection.told.forget(&task.task.id);
             let message = format!("the task `{}` was cancelled, because the caller stopped waiting", task.task.id);

@@ -125,7 +125,7 @@ pub trait ApprovalCache: Send + Sync {
     /// The grants that hold now and cover these tools, for any arguments. Called once a turn.
     async fn granted(
         &self,
-        asker: &GrantContext,
+        context: &GrantContext,
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError>;
@@ -150,11 +150,11 @@ impl Grant {
     }
 
     /// Whether it applies to calls of that run.
-    pub fn is_of(&self, asker: &GrantContext) -> bool {
-        self.tenant == asker.tenant
-            && self.agent == asker.agent
-            && self.principal == asker.principal
-            && self.session.as_ref().is_none_or(|session| *session == asker.session)
+    pub fn is_of(&self, context: &GrantContext) -> bool {
+        self.tenant == context.tenant
+            && self.agent == context.agent
+            && self.principal == context.principal
+            && self.session.as_ref().is_none_or(|session| *session == context.session)
     }
 
     /// The form that the run records.

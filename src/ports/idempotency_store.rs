@@ -56,7 +56,7 @@ pub enum RequestState {
     /// It was answered.
     Answered(StoredResponse),
     /// It was answered with a response that is not stored: a secret, a stream, or too much.
-    Unkept,
+    NotStored,
 }
 
 /// A response.
@@ -87,9 +87,9 @@ pub trait IdempotencyStore: Send + Sync {
     /// because another handler was first, or if it is settled or deleted; then nothing changes.
     async fn take_over(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Records the final state. A store that also stores journals changes an answer to [`RequestState::Unkept`] when it purges
+    /// Records the final state. A store that also stores journals changes an answer to [`RequestState::NotStored`] when it purges
     /// the run that the answer quotes.
-    async fn settle(&self, asked: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError>;
+    async fn settle(&self, asked: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError>;
 
     /// Deletes the record: the request had no effect, and may be repeated.
     async fn forget(&self, asked: &IdempotentRequest) -> Result<(), StoreError>;

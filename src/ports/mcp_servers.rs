@@ -65,14 +65,14 @@ pub struct McpTask<'a> {
     /// The trace context for `_meta`.
     pub trace: &'a SpanContext,
     /// The requested action.
-    pub wish: TaskAction,
+    pub action: TaskAction,
 }
 
 /// The requested action on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskAction {
     /// Return its state.
-    News,
+    Poll,
     /// Cancel it, because its result is no longer needed.
     Stop,
 }

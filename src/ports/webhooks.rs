@@ -134,7 +134,7 @@ pub struct UnannouncedRun {
     /// Its index row.
     pub row: RunRow,
     /// The length of its journal that was announced before.
-    pub told: u64,
+    pub announced: u64,
 }
 
 /// An announcement of a run.
@@ -285,7 +285,7 @@ pub trait WebhookOutbox: Send + Sync {
 
     /// Creates the deliveries and advances the announced position of the run, in one commit. An existing delivery stays
     /// as it is, and the position never moves back.
-    async fn announce(&self, told: Announcement) -> Result<(), StoreError>;
+    async fn announce(&self, announcement: Announcement) -> Result<(), StoreError>;
 
     /// Deletes deliveries that were created before that time, in any state; returns their number.
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError>;

@@ -56,11 +56,11 @@ struct State {
 pub struct Permit {
     admission: Arc<Admission>,
     tenant: Tenant,
-    place: AdmissionResult,
+    state: PermitState,
 }
 
-enum AdmissionResult {
-    Through,
+enum PermitState {
+    Granted,
     Waiting { ticket: Ticket, called: oneshot::Receiver<()> },
 }
 
@@ -79,8 +79,8 @@ impl Admission {
 
     /// Joins the queue.
     pub fn enter(self: &Arc<Self>, tenant: Tenant) -> Permit {
-        let place = self.state().enter(&tenant);
-        Permit { admission: self.clone(), tenant, place }
+        let state = self.state().enter(&tenant);
+        Permit { admission: self.clone(), tenant, state }
     }
 
     /// Joins the queue, unless the run would have to wait and the queue is full.
@@ -89,9 +89,9 @@ impl Admission {
         if state.queue.is_full_for(&tenant) {
             return None;
         }
-        let place = state.enter(&tenant);
+        let permit = state.enter(&tenant);
         drop(state);
-        Some(Permit { admission: self.clone(), tenant, place })
+        Some(Permit { admission: self.clone(), tenant, state: permit })
     }
 
     pub(super) fn activity(&self) -> Activity {
@@ -104,17 +104,17 @@ impl Admission {
 }
 
 impl State {
-    fn enter(&mut self, tenant: &Tenant) -> AdmissionResult {
-        let Some(ticket) = self.queue.enter(tenant) else { return AdmissionResult::Through };
+    fn enter(&mut self, tenant: &Tenant) -> PermitState {
+        let Some(ticket) = self.queue.enter(tenant) else { return PermitState::Granted };
         let (call, called) = oneshot::channel();
         self.called.insert(ticket, call);
-        AdmissionResult::Waiting { ticket, called }
+        PermitState::Waiting { ticket, called }
     }
 
     fn call(&mut self, admitted: Vec<Ticket>) {
         for ticket in admitted {
             if let Some(call) = self.called.remove(&ticket) {
-                // A dropped place releases its permit by itself.
+                // A dropped permit releases its permit by itself.
                 let _ = call.send(());
             }
         }
@@ -123,11 +123,11 @@ impl State {
 
 impl Permit {
     /// Waits for the permit. Cancel-safe.
-    pub async fn come(&mut self) {
-        if let AdmissionResult::Waiting { called, .. } = &mut self.place {
-            // The queue outlives this place, and never drops the sender without sending.
+    pub async fn granted(&mut self) {
+        if let PermitState::Waiting { called, .. } = &mut self.state {
+            // The queue outlives this permit, and never drops the sender without sending.
             let _ = called.await;
-            self.place = AdmissionResult::Through;
+            self.state = PermitState::Granted;
         }
     }
 }
@@ -135,12 +135,12 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.admission.state();
-        let still_waits = match &self.place {
-            AdmissionResult::Waiting { ticket, .. } => {
+        let still_waits = match &self.state {
+            PermitState::Waiting { ticket, .. } => {
                 state.called.remove(ticket);
                 state.queue.give_up(&self.tenant, *ticket)
             }
-            AdmissionResult::Through => false,
+            PermitState::Granted => false,
         };
         if !still_waits {
             let admitted = state.queue.leave(&self.tenant);
@@ -164,9 +164,9 @@ mod tests {
         let admission = one_at_a_time();
         let first = admission.enter("a".into());
         let mut second = admission.enter("a".into());
-        assert!(second.come().now_or_never().is_none(), "the first is still at it");
+        assert!(second.granted().now_or_never().is_none(), "the first is still at it");
         drop(first);
-        assert!(second.come().now_or_never().is_some());
+        assert!(second.granted().now_or_never().is_some());
         assert_eq!(admission.activity(), Activity { driven: 1, waiting: 0 });
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let (second, mut third) = (admission.enter("a".into()), admission.enter("b".into()));
         drop(first);
         drop(second);
-        assert!(third.come().now_or_never().is_some());
+        assert!(third.granted().now_or_never().is_some());
         drop(third);
         assert_eq!(admission.activity(), Activity::default());
     }
@@ -198,6 +198,6 @@ mod tests {
         let _first = admission.enter("a".into());
         let mut second = admission.enter("a".into());
         admission.set_capacity(Capacity { driven: 2, ..Capacity::default() });
-        assert!(second.come().now_or_never().is_some());
+        assert!(second.granted().now_or_never().is_some());
     }
 }

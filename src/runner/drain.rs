@@ -29,7 +29,7 @@ pub(super) struct Drain {
     /// New runs are rejected, and queued runs are released.
     pub(super) begun: CancellationToken,
     /// Runs are released where nothing is in flight.
-    pub(super) laying: CancellationToken,
+    pub(super) releasing: CancellationToken,
     /// Runs are released at any point.
     pub(super) cut: CancellationToken,
 }
@@ -46,14 +46,14 @@ impl AgentRunner {
         if timeout(times.rest, tasks.wait()).await.is_ok() {
             return 0;
         }
-        drain.laying.cancel();
+        drain.releasing.cancel();
         if timeout(times.step, tasks.wait()).await.is_ok() {
             return 0;
         }
         let at_work = self.inner.active_runs.runs().len();
         drain.cut.cancel();
         if timeout(LAST_TOUCHES, tasks.wait()).await.is_err() {
-            tracing::warn!("something of the runs is still at work; it is left behind");
+            tracing::warn!("tasks of runs did not end in time and are abandoned");
         }
         at_work
     }
@@ -68,7 +68,7 @@ impl AgentRunner {
     pub(super) async fn give_up(&self, run: &RunId) {
         let store = &self.inner.ports.store;
         if let Err(error) = store.runs.renew(&store.node, std::slice::from_ref(run), Duration::ZERO).await {
-            tracing::warn!(%run, %error, "a run that was laid down is free only when its lease has run out");
+            tracing::warn!(%run, %error, "failed to give up the lease of a released run; the run is free once the lease expires");
         }
     }
 }

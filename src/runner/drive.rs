@@ -122,7 +122,7 @@ impl AgentRunner {
             // Input and outstanding work must not wait for servers that may not answer. Those servers are asked
             // afterwards.
             if known.is_none() && events.is_empty() && waits {
-                known = Some(self.news_of_tasks(&journal, |_| true).await.events);
+                known = Some(self.poll_servers(&journal, |_| true).await.events);
             }
             let news = known.iter().flatten().filter(|event| by_now.admit(event).is_ok());
             let news: Vec<Event> = news.cloned().collect();
@@ -156,8 +156,8 @@ impl AgentRunner {
             journal.stage(self.resumed(trace.clone()))?;
             journal.stage_all(events)?;
             journal.stage_all(news)?;
-            let (runner, are_tasks_heard) = (self.clone(), known.is_some());
-            let unit = async move { runner.append_and_drive(guard, journal, &history, agent, are_tasks_heard).await };
+            let (runner, are_tasks_polled) = (self.clone(), known.is_some());
+            let unit = async move { runner.append_and_drive(guard, journal, &history, agent, are_tasks_polled).await };
             match self.to_completion(unit).await? {
                 Ok(Some(execution)) => return Ok(execution),
                 Ok(None) => {}
@@ -182,16 +182,16 @@ impl AgentRunner {
         mut journal: Journal,
         history: &[JournalEntry],
         agent: Arc<Agent>,
-        are_tasks_heard: bool,
+        are_tasks_polled: bool,
     ) -> Result<Option<Execution>, DriveError> {
         let updates = self.watch(journal.id());
         if journal.take(history).await? == Progress::CaughtUp {
             return Ok(None);
         }
-        let tasks = journal.run().tasks().filter(|_| !are_tasks_heard);
-        let unheard = tasks.map(|(call, ..)| call.clone()).collect();
+        let tasks = journal.run().tasks().filter(|_| !are_tasks_polled);
+        let unpolled = tasks.map(|(call, ..)| call.clone()).collect();
         let turn = self.inner.admission.enter(journal.run().started().tenant.clone());
-        Ok(Some(self.spawn(guard, turn, journal, agent, updates, unheard)))
+        Ok(Some(self.spawn(guard, turn, journal, agent, updates, unpolled)))
     }
 
     /// Passes the input to the current driver of the run, here or in another process. `None` if the run has no driver.
@@ -355,7 +355,7 @@ impl AgentRunner {
     }
 
     /// Executes the run in a task, once it has a permit, until it is idle. Before that, asks the servers of the
-    /// `unheard` tasks.
+    /// `unpolled` tasks.
     fn spawn(
         &self,
         guard: RunGuard,
@@ -363,7 +363,7 @@ impl AgentRunner {
         mut journal: Journal,
         agent: Arc<Agent>,
         updates: Watch,
-        unheard: BTreeSet<CallId>,
+        unpolled: BTreeSet<CallId>,
     ) -> Execution {
         let (run, rest) = (journal.id().clone(), guard.driven.rest.clone());
         let runner = self.clone();
@@ -373,7 +373,7 @@ impl AgentRunner {
         let execution = async move {
             let ports = &runner.ports_of(journal.id());
             let hint = guard.driven.hint.clone();
-            let course = AssertUnwindSafe(runner.course(&mut journal, ports, &agent, &hint, turn, &unheard));
+            let course = AssertUnwindSafe(runner.course(&mut journal, ports, &agent, &hint, turn, &unpolled));
             let mut course = course.catch_unwind().await;
             if let Ok(Ok(ExecutionEnd::Released)) = course
                 && let Err(error) = runner.release(&mut journal).await
@@ -410,7 +410,7 @@ impl AgentRunner {
         agent: &Agent,
         hint: &WakeSignal,
         mut turn: Permit,
-        unheard: &BTreeSet<CallId>,
+        unpolled: &BTreeSet<CallId>,
     ) -> Result<ExecutionEnd, DriveError> {
         if let Some(course) = self.queued(journal, hint, &mut turn).await? {
             return Ok(course);
@@ -420,7 +420,7 @@ impl AgentRunner {
             if self.drive_to_idle(&mut driver, journal).await? == ExecutionEnd::Released {
                 return Ok(ExecutionEnd::Released);
             }
-            if self.poll_open_tasks(journal, unheard, hint).await? {
+            if self.poll_open_tasks(journal, unpolled, hint).await? {
                 return self.drive_to_idle(&mut driver, journal).await;
             }
             Ok(ExecutionEnd::Idle)
@@ -451,7 +451,7 @@ impl AgentRunner {
         loop {
             tokio::select! {
                 biased;
-                () = turn.come() => return Ok(None),
+                () = turn.granted() => return Ok(None),
                 () = self.inner.drain.begun.cancelled() => return Ok(Some(ExecutionEnd::Released)),
                 () = hint.notified() => journal.catch_up().await?,
             }
@@ -465,10 +465,10 @@ impl AgentRunner {
         loop {
             // A run whose only remaining step records that it is idle may take that step.
             let is_at_work = |run: &Run| !matches!(run.next(), Step::Wait(_) | Step::Done(_) | Step::Record(_));
-            if self.inner.drain.laying.is_cancelled() && is_at_work(journal.run()) {
+            if self.inner.drain.releasing.is_cancelled() && is_at_work(journal.run()) {
                 return Ok(ExecutionEnd::Released);
             }
-            if driver.step(journal).await? == LoopState::Rests {
+            if driver.step(journal).await? == LoopState::Idle {
                 return Ok(ExecutionEnd::Idle);
             }
         }

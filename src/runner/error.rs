@@ -32,7 +32,7 @@ pub enum RunnerError {
     },
     /// The agent does not have the tool, at least not now.
     #[error(
-        "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists its tools, and the skipped ones with the reason"
+        "agent `{agent}` has no tool `{tool}` now; `toolgate tools` lists its tools, and what was left out and why"
     )]
     NoSuchTool {
         /// The agent.
@@ -72,8 +72,8 @@ pub enum RunnerError {
     },
     /// The run was started with an injected server that is missing now.
     #[error(
-        "run `{run}` uses an MCP server `{server}` of the host application, which is missing; the input was not accepted. \
-         Inject it again (`AgentRunner::inject`) before you resume the run"
+        "run `{run}` uses the MCP server `{server}` of the host application, and that server is missing; the input was not \
+         accepted. Inject it again (`AgentRunner::inject`) before you resume the run"
     )]
     InjectionMissing {
         /// The run.
@@ -181,7 +181,7 @@ pub enum RunnerError {
     #[error("this runner is shutting down and accepts no runs; use another process")]
     Closed,
     /// The queue of runs is full.
-    #[error("this server executes the maximum of runs, and its queue is full; try again later")]
+    #[error("this server executes the maximum number of runs, and its queue is full; try again later")]
     Busy,
     /// The process that executed the run is stopping.
     #[error("this process is stopping and released run `{0}`; another process resumes it")]
@@ -308,6 +308,7 @@ fn names(names: &[AgentName]) -> String {
 }
 
 /// An example of each error and of each rejection, for tests of an API that maps them.
+#[doc(hidden)]
 pub fn every_error() -> Vec<RunnerError> {
     let call = || CallId::from("call_1");
     let (run, agent, server) = (|| RunId::from("run_1"), || AgentName::from("desk"), || ServerId::from("shop"));
@@ -316,7 +317,7 @@ pub fn every_error() -> Vec<RunnerError> {
     let refusals = vec![
         ResumeError::UnknownCall { call_id: call() },
         ResumeError::AlreadySettled { call_id: call() },
-        ResumeError::WrongKind { call_id: call(), owed: text(), given: text() },
+        ResumeError::WrongKind { call_id: call(), expected: text(), given: text() },
         ResumeError::Duplicate { call_id: call() },
         ResumeError::Drifted { call_id: call() },
         ResumeError::TooLate { call_id: call() },

@@ -135,7 +135,7 @@ impl AgentRunner {
             match answer {
                 Answer::Result(Outcome::Returned(output)) => {
                     output.problems.clear();
-                    let (fit, more) = bounded(std::mem::take(output), limit, self.inner.ports.keeping());
+                    let (fit, more) = bounded(std::mem::take(output), limit, self.inner.ports.overflow_storage());
                     *output = fit;
                     wholes.extend(more);
                 }

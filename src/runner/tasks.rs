@@ -28,7 +28,7 @@ pub enum PollOutcome {
     /// There are no results yet.
     StillWaits {
         /// The status of the tasks, as far as their servers report it.
-        said: Vec<TaskStatus>,
+        statuses: Vec<TaskStatus>,
         /// The time until the next poll.
         again_in: Duration,
     },
@@ -50,7 +50,7 @@ pub struct TaskStatus {
 pub(super) struct PollResults {
     /// The events. Empty if all tasks are unfinished.
     pub(super) events: Vec<Event>,
-    said: Vec<TaskStatus>,
+    statuses: Vec<TaskStatus>,
     again_in: Option<Duration>,
 }
 
@@ -62,25 +62,25 @@ impl AgentRunner {
         if journal.run().tasks().next().is_none() {
             return Ok(PollOutcome::NoTasks(Report::of(run.clone(), journal.run()).into()));
         }
-        let news = self.news_of_tasks(&journal, |_| true).await;
+        let news = self.poll_servers(&journal, |_| true).await;
         if news.events.is_empty() {
-            return Ok(PollOutcome::StillWaits { said: news.said, again_in: news.again_in.unwrap_or(POLL) });
+            return Ok(PollOutcome::StillWaits { statuses: news.statuses, again_in: news.again_in.unwrap_or(POLL) });
         }
         let nothing = Input::Resume(Resume::default());
         Ok(PollOutcome::GoesOn(self.resume_run_with(run, nothing, Some(news.events), None).await?))
     }
 
     /// Polls the servers. A server that cannot be reached is polled again later, because the task may be fine.
-    pub(super) async fn news_of_tasks(&self, journal: &Journal, of: impl Fn(&CallId) -> bool) -> PollResults {
+    pub(super) async fn poll_servers(&self, journal: &Journal, of: impl Fn(&CallId) -> bool) -> PollResults {
         let run = journal.run();
         let servers = self.servers_of(journal.id());
         let asked = run.tasks().filter(|(call, ..)| of(call)).map(|(call, origin, task)| {
             let (servers, trace) = (&servers, run.call_context(call));
             async move {
                 let Origin::Mcp { server, tool } = origin else { return None };
-                let question =
-                    McpTask { run: journal.id(), call, server, tool, task, trace: &trace, wish: TaskAction::News };
-                Some((call.clone(), task.clone(), servers.task(question).await))
+                let request =
+                    McpTask { run: journal.id(), call, server, tool, task, trace: &trace, action: TaskAction::Poll };
+                Some((call.clone(), task.clone(), servers.task(request).await))
             }
         });
         let mut news = PollResults::default();
@@ -111,7 +111,7 @@ impl AgentRunner {
         let news = tokio::select! {
             biased;
             () = hint.next_notification() => return Ok(false),
-            news = self.news_of_tasks(journal, |call| calls.contains(call)) => news.events,
+            news = self.poll_servers(journal, |call| calls.contains(call)) => news.events,
         };
         let news: Vec<Event> = news.into_iter().filter(|event| journal.run().admit(event).is_ok()).collect();
         let is_any = !news.is_empty();
@@ -126,9 +126,9 @@ impl AgentRunner {
             let (servers, id) = (servers.clone(), id.clone());
             self.inner.tasks.spawn(async move {
                 let Origin::Mcp { server, tool } = &origin else { return };
-                let wish =
-                    McpTask { run: &id, call: &call, server, tool, task: &task, trace: &trace, wish: TaskAction::Stop };
-                if let Err(reason) = servers.task(wish).await {
+                let request =
+                    McpTask { run: &id, call: &call, server, tool, task: &task, trace: &trace, action: TaskAction::Stop };
+                if let Err(reason) = servers.task(request).await {
                     let (trace_id, span_id) = (trace.trace, trace.span);
                     tracing::info!(run = %id, %trace_id, %span_id, %call, %reason, "a task of a run that is over could not be stopped");
                 }
@@ -149,6 +149,6 @@ impl PollResults {
         let (shortest, longest) = POLL_BOUNDS;
         let again = poll_ms.map_or(POLL, Duration::from_millis).clamp(shortest, longest);
         self.again_in = Some(self.again_in.map_or(again, |earlier| earlier.min(again)));
-        self.said.push(TaskStatus { call, message });
+        self.statuses.push(TaskStatus { call, message });
     }
 }

@@ -141,8 +141,8 @@ impl ServiceError {
             | RunnerError::DrivenElsewhere { .. }
             | RunnerError::Released(_)
             | RunnerError::Drive(_)
+            | RunnerError::Envelope(_)
             | RunnerError::Lost(_) => Self::new(code, detail),
-            RunnerError::Envelope(_) => Self::new(code, detail),
         };
         failed.retryable = is_retryable;
         failed

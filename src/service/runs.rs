@@ -174,8 +174,8 @@ impl TenantRun {
         self.require_no_decider().await
     }
 
-    /// Cancels the run, if it is at the version that the client saw, where one is given. `placed` maps the runner's
-    /// errors to problems.
+    /// Cancels the run, if it is at the version that the client saw, where one is given. `placed` adds the
+    /// places in the request to the runner's errors.
     pub async fn cancel(
         &self,
         reason: Option<String>,

@@ -231,16 +231,16 @@ impl BlobStore for MemoryStore {
 impl ApprovalCache for MemoryStore {
     async fn granted(
         &self,
-        asker: &GrantContext,
+        context: &GrantContext,
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError> {
         let kept = self.contents();
-        let Some(of_tenant) = kept.grants_by_definition.get(&asker.tenant) else { return Ok(Vec::new()) };
+        let Some(of_tenant) = kept.grants_by_definition.get(&context.tenant) else { return Ok(Vec::new()) };
         let each = tools.iter().flat_map(|guarded| {
             let given = of_tenant.get(&guarded.definition).into_iter().flatten();
             let holding = given.filter_map(|id| kept.grants.get(id));
-            let holding = holding.filter(|grant| grant.holds(now) && grant.is_of(asker));
+            let holding = holding.filter(|grant| grant.holds(now) && grant.is_of(context));
             holding.map(|grant| grant.granted(&guarded.tool))
         });
         Ok(each.collect())

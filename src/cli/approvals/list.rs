@@ -36,7 +36,7 @@ pub(super) struct List {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "session"])]
     run: Option<String>,
 
-    /// Prints one JSON object per line, with all details and the digest `digest`
+    /// Prints one JSON object per line, with all details and its `digest`
     #[arg(long)]
     json: bool,
 }

@@ -62,10 +62,10 @@ pub(super) async fn for_tasks(
         match polled {
             PollOutcome::GoesOn(execution) => return Ok(Some(execution)),
             PollOutcome::NoTasks(_) => return Ok(None),
-            PollOutcome::StillWaits { said, again_in } => {
+            PollOutcome::StillWaits { statuses, again_in } => {
                 pause = again_in;
-                for said in said {
-                    tasks.show_message(said.call, said.message, follow, out);
+                for status in statuses {
+                    tasks.show_message(status.call, status.message, follow, out);
                 }
             }
         }

@@ -194,7 +194,7 @@ impl Exchange<'_> {
         let (mut pause, mut said, mut failures) = (pause(task), task.message.clone(), 0);
         loop {
             tokio::time::sleep(pause).await;
-            let told = self.servers.port().task(self.about(ids, task, TaskAction::News)).await;
+            let told = self.servers.port().task(self.about(ids, task, TaskAction::Poll)).await;
             match told.map(|replied| replied.reply) {
                 Ok(CallReply::Task(news)) => {
                     (pause, failures) = (self::pause(&news), 0);
@@ -221,8 +221,16 @@ impl Exchange<'_> {
         let _ = tokio::time::timeout(GOODBYE, stopping).await;
     }
 
-    fn about<'b>(&'b self, ids: &'b Ids, task: &'b TaskHandle, wish: TaskAction) -> McpTask<'b> {
-        McpTask { run: &ids.run, call: &ids.call, server: self.server, tool: self.tool, task, trace: self.trace, wish }
+    fn about<'b>(&'b self, ids: &'b Ids, task: &'b TaskHandle, action: TaskAction) -> McpTask<'b> {
+        McpTask {
+            run: &ids.run,
+            call: &ids.call,
+            server: self.server,
+            tool: self.tool,
+            task,
+            trace: self.trace,
+            action,
+        }
     }
 
     /// The answers from the flags, or from the person at the terminal.

@@ -16,7 +16,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::config::{self, ConfigError, Fault};
 use crate::core::policy::{Policy, Rule, Verdict};
-use rule_warnings::doubts;
+use rule_warnings::rule_warnings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,7 @@ impl Check {
             found.iter().for_each(|found| found.print(out));
         }
         let is_right = |found: &FileResult| match &found.policy {
-            Ok(policy) => !self.strict || (doubts(policy).is_empty() && crossing(policy).is_empty()),
+            Ok(policy) => !self.strict || (rule_warnings(policy).is_empty() && crossing(policy).is_empty()),
             Err(_) => false,
         };
         Ok(if found.iter().all(is_right) { Exit::Done } else { Exit::Usage })
@@ -94,8 +94,8 @@ impl FileResult {
             Ok(policy) => {
                 let paint = out.paint();
                 out.line(format!("{} {}: {}", paint.green("✓"), self.place, in_words(policy)));
-                for doubt in doubts(policy) {
-                    out.note(format!("{} {}: {}", out.note_paint().yellow("warning:"), self.place, doubt.in_words()));
+                for warning in rule_warnings(policy) {
+                    out.note(format!("{} {}: {}", out.note_paint().yellow("warning:"), self.place, warning.in_words()));
                 }
             }
             Err(error) => {
@@ -111,7 +111,7 @@ impl FileResult {
             Ok(policy) => json!({
                 "place": self.place, "ok": true, "name": policy.name, "version": policy.version,
                 "default": policy.fallback, "rules": policy.rules.len(), "examples": examples(policy),
-                "without_examples": without_examples(policy), "across_servers": crossing(policy), "warnings": doubts(policy),
+                "without_examples": without_examples(policy), "across_servers": crossing(policy), "warnings": rule_warnings(policy),
                 "errors": [],
             }),
             Err(error) => json!({

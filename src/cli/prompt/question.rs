@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Prompt;
 use super::console::Console;
-use crate::cli::response_format::Field;
+use crate::cli::elicitation_form::Field;
 use crate::cli::text::block;
 use crate::core::tool::{ElicitationResponse, ElicitationResponses, Question, escape_untrusted};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::response_format::Field;
+use crate::cli::elicitation_form::Field;
 use crate::cli::text::block;
 use crate::core::tool::{ElicitationResponse, Question, escape_untrusted};
 

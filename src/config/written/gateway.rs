@@ -21,7 +21,7 @@ pub(crate) struct Gateway {
     pub(crate) metrics_listen: Option<Text>,
     /// How long running runs may continue when the server stops, in seconds. After that the server releases them
     /// between two steps, and another process claims them. Default: 30.
-    #[schemars(schema_with = "crate::written::seconds")]
+    #[schemars(schema_with = "seconds")]
     pub(crate) drain_s: Option<Text>,
     /// How many runs the gateway executes and queues.
     pub(crate) runs: Option<Located<Runs>>,

@@ -227,7 +227,7 @@ impl Part {
     }
 
     /// Invalidates an address that looks like a blob handle but comes from outside. It refers to no blob afterwards.
-    pub fn remove_provider_state(&mut self) {
+    pub fn invalidate_handle(&mut self) {
         let marked = |address: &str| BlobHandle::parse(address).is_ok().then(|| format!("foreign:{address}"));
         match self {
             Self::Image(media) | Self::Audio(media) => {

@@ -39,7 +39,7 @@ pub struct ToolRef {
 /// One pending item of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PendingRef {
-    /// `external_result`, `approval`, `input` or `task`.
+    /// `external_result`, `approval`, `question`, `input` or `task`.
     pub kind: &'static str,
     /// The call that the item belongs to.
     #[serde(flatten)]

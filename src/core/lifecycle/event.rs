@@ -35,7 +35,7 @@ pub struct LifecycleEvent {
 /// The kinds of events. Fields that quote the conversation are present only with `Content::Include`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type")]
-#[allow(missing_docs)] // the fields are named as in the JSON that FEATURES and DESIGN describe
+#[allow(missing_docs)] // the fields are those of the JSON in docs/events.md
 pub enum LifecycleKind {
     /// The run was created.
     #[serde(rename = "execution.started")]

@@ -78,7 +78,7 @@ impl Run {
                 if tool.as_ref().is_some_and(|now| !same_origin(now)) {
                     return contradiction("another tool is not the same tool, changed");
                 }
-                let leaves = call.state == CallState::Cleared && call.is_sent_by_us();
+                let leaves = call.state == CallState::Authorized && call.is_sent_by_us();
                 expect_state(name, call, leaves || call.is_approved() || call.is_repeated_freely())
             }
             (Event::Extended { call, .. } | Event::Expired { call }, Phase::Working { turn, .. }) => {
@@ -272,7 +272,8 @@ fn admit_verdict(call: &Call, verdict: &CallVerdict) -> Result<(), InvalidEvent>
                 is_gone || (call.state == CallState::New && call.tool.is_none())
             }
             Rejection::Budget => {
-                call.state == CallState::New || (call.state == CallState::Cleared && call.is_sent_by_us() && !call.sent)
+                call.state == CallState::New
+                    || (call.state == CallState::Authorized && call.is_sent_by_us() && !call.sent)
             }
             Rejection::InvalidArguments | Rejection::Denied => call.state == CallState::Selected && !call.sent,
             Rejection::Deferred | Rejection::Expired => false,
@@ -286,7 +287,7 @@ fn admit_start(turn: &Turn, calls: &[CallId]) -> Result<(), InvalidEvent> {
     let mut named = BTreeSet::new();
     for id in calls {
         let call = turn.call(event, id)?;
-        let may = call.state == CallState::Cleared || call.is_repeated_freely();
+        let may = call.state == CallState::Authorized || call.is_repeated_freely();
         expect_state(event, call, may && call.is_sent_by_us())?;
         if !named.insert(id) {
             return Err(InvalidEvent::Contradiction { event, why: "it starts a call twice" });

@@ -132,8 +132,8 @@ impl Run {
             if repeated == Some(true) {
                 return Ok(Novelty::Repeated);
             }
-            let (owed, given) = (describe(item.kind()), describe(answer.kind()));
-            return Err(ResumeError::WrongKind { call_id: call.clone(), owed, given });
+            let (expected, given) = (describe(item.kind()), describe(answer.kind()));
+            return Err(ResumeError::WrongKind { call_id: call.clone(), expected, given });
         }
         match repeated {
             Some(true) => Ok(Novelty::Repeated),
@@ -203,7 +203,7 @@ impl Run {
             CallState::New
             | CallState::Selected
             | CallState::Asked { .. }
-            | CallState::Cleared
+            | CallState::Authorized
             | CallState::Started
             | CallState::Task(_)
             | CallState::Settled(_) => false,

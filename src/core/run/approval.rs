@@ -26,8 +26,7 @@ pub struct Decision {
     #[serde(default)]
     pub scope: Scope,
     /// The later calls of the tool that an approval with a wider scope covers.
-    #[serde(default, skip_serializing_if = "Coverage::is_tool")]
-    #[serde(rename = "match")]
+    #[serde(rename = "match", default, skip_serializing_if = "Coverage::is_tool")]
     pub coverage: Coverage,
     /// When an approval with a wider scope expires; without it, it holds until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -94,7 +94,7 @@ impl Call {
     /// because repeating it is harmless.
     fn restarts_freely(&self) -> bool {
         let without_a_yes = |answered: &AnsweredElicitation| answered.needed.interrupted && !answered.given.repeat;
-        self.state == CallState::Cleared && self.answered.as_ref().is_some_and(without_a_yes)
+        self.state == CallState::Authorized && self.answered.as_ref().is_some_and(without_a_yes)
     }
 
     /// Whether it may have run, so that its outcome has to be settled explicitly.

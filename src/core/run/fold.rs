@@ -253,7 +253,7 @@ impl Run {
                     // The decision is the authorization.
                     Authorization::HumanApproval => {}
                 }
-                CallState::Cleared
+                CallState::Authorized
             }
             CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
                 call.deadline = Deadline::new(event, *answer_timeout_s);
@@ -286,7 +286,7 @@ impl Run {
                 // The time for its answer is separate from the time for its approval.
                 call.deadline = Deadline::new(call.deadline.event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
                 // A call that is sent is compared before it is sent, all others before they are handed over.
-                if call.is_sent_by_us() { CallState::Cleared } else { CallState::Selected }
+                if call.is_sent_by_us() { CallState::Authorized } else { CallState::Selected }
             }
             DecisionKind::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
             DecisionKind::Deny => {
@@ -366,7 +366,7 @@ impl Run {
         call.state = match call.needs_consent_to_repeat(&needed) && !given.repeat {
             // Only refusals, and no consent to a second attempt: the effect of the first one stays unknown.
             true => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
-            false => CallState::Cleared,
+            false => CallState::Authorized,
         };
     }
 

@@ -74,30 +74,28 @@ impl Run {
     fn ends_as_fork(&self) -> bool {
         let mut run = self.clone();
         run.begin_fork(&self.started.spec.limits);
-        while let Step::Record(events) = run.next() {
-            for event in &events {
-                if matches!(event, Event::Ended { .. }) || run.apply(event).is_err() {
-                    return true;
-                }
-            }
-        }
-        matches!(run.next(), Step::Done(_))
+        run.foregone_ending().is_some()
     }
 
     /// The ending that follows from the journal alone, without a new event from outside.
     pub fn foregone_ending(&self) -> Option<Ending> {
-        match self.next() {
-            Step::Record(events) => events
-                .into_iter()
-                .find_map(|event| if let Event::Ended { ending } = event { Some(ending) } else { None }),
-            Step::Done(ending) => Some(ending),
-            Step::ListTools
-            | Step::ResolveApprovals(_)
-            | Step::CallModel { .. }
-            | Step::ValidateOutput(_)
-            | Step::CheckCalls(_)
-            | Step::RunTier(_)
-            | Step::Wait(_) => None,
+        let mut run = self.clone();
+        loop {
+            match run.next() {
+                Step::Record(events) => {
+                    for event in events {
+                        run.apply(&event).ok()?;
+                    }
+                }
+                Step::Done(ending) => return Some(ending),
+                Step::ListTools
+                | Step::ResolveApprovals(_)
+                | Step::CallModel { .. }
+                | Step::ValidateOutput(_)
+                | Step::CheckCalls(_)
+                | Step::RunTier(_)
+                | Step::Wait(_) => return None,
+            }
         }
     }
 
@@ -142,14 +140,14 @@ impl Run {
         }
     }
 
-    /// Whether a fork that copies the journal up to here calls the model, or waits, before it ends.
+    /// Whether the phase after this event allows a fork.
     fn is_fork_point(&self) -> bool {
         let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
-        let triggers_fallback = match &self.phase {
+        let is_open = match &self.phase {
             Phase::Ready { .. } | Phase::Asking(_) | Phase::Retrying { .. } | Phase::Working { .. } => true,
             Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_) => false,
         };
-        triggers_fallback && !is_denied && self.last_word.is_none()
+        is_open && !is_denied && self.last_word.is_none()
     }
 
     /// Whether the event is a denial that ends the run without a person's decision.
@@ -174,7 +172,7 @@ impl Call {
         let by_a_person = matches!(self.authorization, Some(CallAuthorization::HumanApproval { .. }));
         // A call that was sent, and is to be sent again, has answers for its server or an approval in spite of the
         // doubt.
-        let goes_on = self.state == CallState::Cleared && (by_a_person || self.sent);
+        let goes_on = self.state == CallState::Authorized && (by_a_person || self.sent);
         goes_on || self.is_approved()
     }
 }

@@ -13,7 +13,7 @@ use crate::id::CallId;
 use crate::tool::result::shortened;
 
 /// The maximum number of reasons reported for a refused input.
-const MOST_TOLD: usize = 100;
+const MAX_REFUSALS: usize = 100;
 
 /// An input for a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,7 +194,7 @@ impl Run {
 fn distinct(refusals: Vec<ResumeError>) -> Vec<ResumeError> {
     let mut distinct: Vec<ResumeError> = Vec::new();
     for refusal in refusals {
-        if distinct.len() < MOST_TOLD && !distinct.contains(&refusal) {
+        if distinct.len() < MAX_REFUSALS && !distinct.contains(&refusal) {
             distinct.push(refusal);
         }
     }

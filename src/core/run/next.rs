@@ -220,7 +220,7 @@ impl Run {
     }
 
     fn may_be_sent(call: &Call) -> bool {
-        call.is_sent_by_us() && (call.state == CallState::Cleared || call.is_repeated_freely())
+        call.is_sent_by_us() && (call.state == CallState::Authorized || call.is_repeated_freely())
     }
 
     /// Only first sends to servers count: a call that is made again was counted before.
@@ -256,7 +256,7 @@ impl Run {
                 since: call.deadline.since,
                 until: call.deadline.until(),
             }),
-            CallState::Cleared => match &tool.origin {
+            CallState::Authorized => match &tool.origin {
                 Origin::External { tool: external } => Some(PendingItem::ExternalResult {
                     call_id: call.asked.id.clone(),
                     tool: external.clone(),

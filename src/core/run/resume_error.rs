@@ -21,13 +21,13 @@ pub enum ResumeError {
         /// The call.
         call_id: CallId,
     },
-    /// A result for an item that waits for a decision, or the other way round.
-    #[error("call `{call_id}` waits for {owed}, not for {given}")]
+    /// A result for a call that waits for a decision, or another wrong kind of answer.
+    #[error("call `{call_id}` waits for {expected}, not for {given}")]
     WrongKind {
         /// The call.
         call_id: CallId,
         /// The expected kind.
-        owed: String,
+        expected: String,
         /// The given kind.
         given: String,
     },

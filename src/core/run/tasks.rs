@@ -43,7 +43,7 @@ impl Call {
             CallState::New
             | CallState::Selected
             | CallState::Asked { .. }
-            | CallState::Cleared
+            | CallState::Authorized
             | CallState::Started => self.answered.as_ref()?.needed.task.as_ref(),
             CallState::Settled(_) => None,
         }

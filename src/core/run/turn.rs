@@ -106,7 +106,7 @@ pub enum CallState {
         in_doubt: bool,
     },
     /// It may run.
-    Cleared,
+    Authorized,
     /// It was sent.
     Started,
     /// Its server suspended it until its questions are answered.
@@ -139,7 +139,7 @@ impl CallState {
             Self::New => "not selected yet",
             Self::Selected => "not checked yet",
             Self::Asked { .. } => "waiting for a decision",
-            Self::Cleared => "cleared to run",
+            Self::Authorized => "cleared to run",
             Self::Started => "under way",
             Self::NeedsInput(_) => "waiting for an answer to its server",
             Self::Task(_) => "a task at its server",
@@ -162,7 +162,7 @@ impl Call {
             CallState::New
             | CallState::Selected
             | CallState::Asked { .. }
-            | CallState::Cleared
+            | CallState::Authorized
             | CallState::Task(_)
             | CallState::Settled(_) => None,
         }
@@ -198,12 +198,12 @@ impl Call {
     /// Whether an answer from outside can be its next event. In journals from before the second comparison of approved
     /// calls, the answer directly follows the decision.
     pub(super) fn is_answerable(&self) -> bool {
-        !self.is_sent_by_us() && (self.state == CallState::Cleared || self.is_approved())
+        !self.is_sent_by_us() && (self.state == CallState::Authorized || self.is_approved())
     }
 
     /// Whether it waits for a decision or an answer, and can expire.
     pub(super) fn is_awaited(&self) -> bool {
-        matches!(self.state, CallState::Asked { .. }) || (self.state == CallState::Cleared && !self.is_sent_by_us())
+        matches!(self.state, CallState::Asked { .. }) || (self.state == CallState::Authorized && !self.is_sent_by_us())
     }
 
     /// Whether toolgate runs the call itself.
@@ -222,12 +222,12 @@ impl Call {
                      without it, or call it again if it is still needed."
                     .into(),
             },
-            CallState::Cleared if self.is_question() => Settlement::Rejected {
+            CallState::Authorized if self.is_question() => Settlement::Rejected {
                 reason: Rejection::Expired,
                 message: "There was no answer in time. That is not a refusal. Continue as well as you can without one."
                     .into(),
             },
-            CallState::Cleared
+            CallState::Authorized
             | CallState::New
             | CallState::Selected
             | CallState::Started
@@ -327,7 +327,7 @@ impl Turn {
             CallState::New
             | CallState::Selected
             | CallState::Asked { .. }
-            | CallState::Cleared
+            | CallState::Authorized
             | CallState::Started
             | CallState::NeedsInput(_)
             | CallState::Task(_)
@@ -343,7 +343,7 @@ impl Call {
             CallState::New
             | CallState::Selected
             | CallState::Asked { .. }
-            | CallState::Cleared
+            | CallState::Authorized
             | CallState::Started
             | CallState::NeedsInput(_)
             | CallState::Task(_)

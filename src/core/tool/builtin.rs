@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::name::own_name;
+use super::name::unprefixed_name;
 use super::{Annotations, Origin, Tool, ToolName};
 use crate::policy::Verdict;
 
@@ -51,7 +51,7 @@ impl Builtin {
         let annotations =
             Annotations { read_only_hint: Some(true), idempotent_hint: Some(true), ..Annotations::default() };
         Tool {
-            name: own_name(self.name(), &origin),
+            name: unprefixed_name(self.name(), &origin),
             hash: Tool::definition_hash((&origin, None), description, &input_schema, None, &annotations),
             own_name: None,
             origin,

@@ -169,13 +169,15 @@ mod tests {
         let found = Difference::new("description", "orders", &is);
         assert!(found.is.starts_with("FIRST") && found.is.ends_with("LAST"), "{}", found.is);
         assert_eq!(found.left_out, is.len() - SHOWN_CHARS - 2 * CONTEXT_CHARS);
-        assert!(found.warning().is_some_and(|described| described.starts_with(&format!("{} more", found.left_out))));
+        assert!(found.warning().is_some_and(|warning| warning.starts_with(&format!("{} more", found.left_out))));
     }
 
     #[test]
     fn another_endpoint_is_shown_in_words_and_by_its_hash() {
-        let at =
-            |described: &str, hash: &str| Endpoint { fingerprint: hash.into(), description: Some(described.into()) };
+        let at = |description: &str, hash: &str| Endpoint {
+            fingerprint: hash.into(),
+            description: Some(description.into()),
+        };
         let (was, is) = (at("program npx, 1 arguments", "sha256:a"), at("program curl, 1 arguments", "sha256:b"));
         let found = another_way(Some(&was), Some(&is)).expect("another way");
         assert_eq!(found.was, "program npx, 1 arguments; in all sha256:a");

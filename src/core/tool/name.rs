@@ -54,7 +54,7 @@ pub fn external_name(tool: &str) -> ToolName {
 }
 
 /// The tool's own name, without a prefix.
-pub(super) fn own_name(tool: &str, origin: &Origin) -> ToolName {
+pub(super) fn unprefixed_name(tool: &str, origin: &Origin) -> ToolName {
     named(tool.to_owned(), origin)
 }
 

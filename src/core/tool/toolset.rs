@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{mcp_name, own_name};
+use super::name::{mcp_name, unprefixed_name};
 use super::{AskHuman, Builtin, Endpoint, ExternalTool, LeftOut, McpTool, Origin, Tool, ToolFilter, ToolName};
 use crate::id::{AgentName, Principal, ServerId};
 use crate::pattern::NamePattern;
@@ -206,7 +206,7 @@ fn place(tool: &Tool) -> (&ToolName, &str, i32, bool) {
 /// The tool's own name, for a single server whose names have no prefix. A name of a builtin tool gets a hash, whether
 /// or not that builtin is available.
 fn passed_through(tool: &str, origin: &Origin) -> ToolName {
-    let name = own_name(tool, origin);
+    let name = unprefixed_name(tool, origin);
     if Builtin::reserves(&name) { name.with_hash(origin) } else { name }
 }
 

@@ -1,6 +1,6 @@
 //! Authentication and authorization of requests.
 //!
-//! Every request has a [`Caller`] before a handler runs: from a [`Authenticator`] that authenticates its credentials, from the
+//! Every request has a [`Caller`] before a handler runs: from an [`Authenticator`] that authenticates its credentials, from the
 //! application that the router is nested in, or the anonymous caller if the operator allows one. Only the log says why
 //! credentials are invalid. This module also enforces the rate and concurrency limits of a caller, and the rules for
 //! requests from browsers.

@@ -7,7 +7,7 @@ use toolgate_core::run::Channel;
 use toolgate_service::{Scope, Verdict};
 
 use super::read::approval_view;
-use super::view::InboxView;
+use super::view::ApprovalView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::problem::{Problem, ProblemView};
@@ -23,7 +23,7 @@ use crate::state::Gateway;
     post, path = "/v1/approvals/{approval}/decision", tag = "approvals", operation_id = "decideApproval",
     request_body = Verdict, params(("approval" = String, Path, description = "The approval")),
     responses(
-        (status = 200, description = "The approval as it is now", body = InboxView),
+        (status = 200, description = "The approval as it is now", body = ApprovalView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -33,7 +33,7 @@ pub(super) async fn decide(
     headers: HeaderMap,
     Path(id): Path<String>,
     Body(verdict): Body<Verdict>,
-) -> Result<Json<InboxView>, Problem> {
+) -> Result<Json<ApprovalView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
     let (digest, decision) = (verdict.digest().map(str::to_owned), verdict.decision(&caller.name, Channel::Api));
     let decided = gateway.runner_of(&caller).decide(&id, decision, digest.as_deref(), traced(&headers)).await?;

@@ -10,7 +10,7 @@ use toolgate_service::Scope;
 use utoipa::ToSchema;
 
 use super::read::approval_view;
-use super::view::InboxView;
+use super::view::ApprovalView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::problem::{Problem, ProblemView};
@@ -33,7 +33,7 @@ pub(super) struct Extension {
     post, path = "/v1/approvals/{approval}/extend", tag = "approvals", operation_id = "extendApproval",
     request_body = Extension, params(("approval" = String, Path, description = "The approval")),
     responses(
-        (status = 200, description = "The approval as it is now", body = InboxView),
+        (status = 200, description = "The approval as it is now", body = ApprovalView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -42,7 +42,7 @@ pub(super) async fn extend(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     Body(extension): Body<Extension>,
-) -> Result<Json<InboxView>, Problem> {
+) -> Result<Json<ApprovalView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
     let runner = gateway.runner_of(&caller);
     let until = extension.until(runner.now())?;

@@ -5,13 +5,13 @@ use axum::extract::State;
 use serde::Deserialize;
 use toolgate_core::id::{AgentName, SessionId};
 use toolgate_ports::RunFilter;
-use toolgate_service::{Approval, ApprovalId, Scope, ServiceError};
+use toolgate_service::{Approval, ApprovalId, Scope};
 use utoipa::{IntoParams, ToSchema};
 
-use super::view::InboxView;
+use super::view::ApprovalView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
-use crate::pagination::{Page, limit};
+use crate::pagination::{Page, limit, unknown_cursor};
 use crate::problem::{Problem, ProblemView};
 use crate::state::Gateway;
 
@@ -55,7 +55,7 @@ enum ListedStatus {
 #[utoipa::path(
     get, path = "/v1/approvals", tag = "approvals", operation_id = "listApprovals", params(ListParams),
     responses(
-        (status = 200, description = "A page of approvals", body = Page<InboxView>),
+        (status = 200, description = "A page of approvals", body = Page<ApprovalView>),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -64,13 +64,13 @@ pub(super) async fn list(
     Authenticated(caller): Authenticated,
     Query(which): Query<ListParams>,
     _permit: ReadPermit,
-) -> Result<Json<Page<InboxView>>, Problem> {
+) -> Result<Json<Page<ApprovalView>>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
     let limit = limit(which.limit)?;
-    let unknown = |id: &str| ServiceError::not_found("approval", id).of_parameter("after");
+    let unknown = |id: &str| unknown_cursor("approval", id);
     let after = which.after.as_deref().map(|id| ApprovalId::parse(id).ok_or_else(|| unknown(id)));
     let filter = RunFilter { agent: which.agent, session: which.session_id, ..RunFilter::default() };
     let found = gateway.runner_of(&caller).pending_approvals(filter, after.transpose()?, limit + 1).await?;
-    let shown = found.iter().filter_map(|approval: &Approval| Some((approval.id(), InboxView::of(approval)?)));
+    let shown = found.iter().filter_map(|approval: &Approval| Some((approval.id(), ApprovalView::of(approval)?)));
     Ok(Json(Page::of(shown.collect(), limit, |(place, _)| place.to_string(), |(_, view)| view)))
 }

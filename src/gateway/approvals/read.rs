@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use toolgate_service::{Approval, Scope};
 
-use super::view::InboxView;
+use super::view::ApprovalView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Path;
 use crate::problem::{Problem, ProblemView};
@@ -17,7 +17,7 @@ use crate::state::Gateway;
     get, path = "/v1/approvals/{approval}", tag = "approvals", operation_id = "readApproval",
     params(("approval" = String, Path, description = "The approval")),
     responses(
-        (status = 200, description = "The approval", body = InboxView),
+        (status = 200, description = "The approval", body = ApprovalView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -26,12 +26,12 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(approval): Path<String>,
     _permit: ReadPermit,
-) -> Result<Json<InboxView>, Problem> {
+) -> Result<Json<ApprovalView>, Problem> {
     caller.require(Scope::ApprovalsRead)?;
     approval_view(&gateway.runner_of(&caller).approval(&approval).await?)
 }
 
 /// The response with an approval.
-pub(super) fn approval_view(approval: &Approval) -> Result<Json<InboxView>, Problem> {
-    InboxView::of(approval).map(Json).ok_or_else(|| Problem::not_found("approval", &approval.id().to_string()))
+pub(super) fn approval_view(approval: &Approval) -> Result<Json<ApprovalView>, Problem> {
+    ApprovalView::of(approval).map(Json).ok_or_else(|| Problem::not_found("approval", &approval.id().to_string()))
 }

@@ -7,13 +7,13 @@ use toolgate_core::run::{Channel, Coverage, Decision, DecisionKind, Scope};
 use toolgate_service::{Approval, ApprovalState, CallContext};
 use utoipa::ToSchema;
 
-use crate::runs::pending::{ApprovalView, PendingView};
+use crate::runs::pending::{PendingApprovalView, PendingView};
 use crate::runs::view::StatusView;
 
 /// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Approval)]
-pub(super) struct InboxView {
+pub(super) struct ApprovalView {
     /// The approval's id. If the same call requires approval again, that is another approval.
     #[schema(example = "appr_019a3f6c5b7e7d3a8a51c0ffee000000_7")]
     id: String,
@@ -53,7 +53,7 @@ pub(super) struct InboxView {
     written: Option<Value>,
     /// The call.
     #[serde(flatten)]
-    call: ApprovalView,
+    call: PendingApprovalView,
 }
 
 /// The status of an approval.
@@ -102,7 +102,7 @@ struct DecisionView {
     edited_arguments: Option<Value>,
 }
 
-impl InboxView {
+impl ApprovalView {
     /// The view of an approval. `None` if the pending item is of another kind.
     pub(super) fn of(approval: &Approval) -> Option<Self> {
         let PendingView::Approval(call) = PendingView::of(approval.of.id(), &approval.item) else { return None };

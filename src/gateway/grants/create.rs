@@ -27,7 +27,7 @@ const USUAL: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewGrant)]
-pub(super) struct GrantRequest {
+pub(super) struct NewGrantBody {
     /// The agent whose calls it covers. Default: the only agent, or `assistant`.
     #[schema(value_type = Option<String>)]
     agent: Option<AgentName>,
@@ -55,7 +55,7 @@ pub(super) struct GrantRequest {
 /// Calls of the tool that require approval by policy run without a person from now on. Calls that the policy denies are
 /// still denied.
 #[utoipa::path(
-    post, path = "/v1/approval-grants", tag = "approvals", operation_id = "createApprovalGrant", request_body = GrantRequest,
+    post, path = "/v1/approval-grants", tag = "approvals", operation_id = "createApprovalGrant", request_body = NewGrantBody,
     responses(
         (status = 201, description = "The grant", body = GrantView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -64,7 +64,7 @@ pub(super) struct GrantRequest {
 pub(super) async fn create(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    Body(given): Body<GrantRequest>,
+    Body(given): Body<NewGrantBody>,
 ) -> Result<(StatusCode, Json<GrantView>), Problem> {
     caller.require(Scope::ApprovalsDecide)?;
     name_rules::fit("/session_id", given.session_id.as_ref().map(SessionId::as_str))?;

@@ -5,13 +5,13 @@ use axum::extract::State;
 use serde::Deserialize;
 use toolgate_core::id::{AgentName, GrantId, SessionId};
 use toolgate_ports::GrantFilter;
-use toolgate_service::{Scope, ServiceError};
+use toolgate_service::Scope;
 use utoipa::IntoParams;
 
 use super::view::GrantView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
-use crate::pagination::{Page, limit};
+use crate::pagination::{Page, limit, unknown_cursor};
 use crate::problem::{Problem, ProblemView};
 use crate::state::Gateway;
 
@@ -62,7 +62,7 @@ pub(super) async fn list(
         // The grant may have ended since the previous page.
         let named = GrantFilter { id: Some(after.clone()), ended: true, ..GrantFilter::default() };
         if runner.grants(named).await?.is_empty() {
-            return Err(ServiceError::not_found("grant", after.as_str()).of_parameter("after").into());
+            return Err(unknown_cursor("grant", after.as_str()));
         }
     }
     let filter = GrantFilter {

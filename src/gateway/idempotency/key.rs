@@ -54,7 +54,7 @@ pub(super) fn fingerprint(caller: &Caller, parts: &Parts, body: &[u8]) -> String
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    toolgate_core::json::hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(super) async fn handle_once(
         _ => None,
     };
     let Some(key) = key else { return Ok(next.run(request).await) };
-    let Some(replies) = gateway.replies().cloned() else {
+    let Some(replies) = gateway.idempotency().cloned() else {
         let detail = "this server stores no responses, so it cannot handle a request only once; leave out \
                       `Idempotency-Key`";
         return Err(Problem::new(ErrorCode::InvalidRequest, detail));
@@ -126,7 +126,7 @@ async fn known(
             return Ok(RepeatedRequest::Answer(replayed(reply)));
         }
         RequestState::UnderWay { held_until } if now < held_until => return Err(under_way()),
-        RequestState::UnderWay { .. } | RequestState::Unkept => {}
+        RequestState::UnderWay { .. } | RequestState::NotStored => {}
     }
     let Some(run) = begun.run else {
         // The run of this request was deleted since, and its outcome with it.
@@ -139,7 +139,7 @@ async fn known(
         Ok(response) => Ok(RepeatedRequest::Answer(replay::marked(response))),
         Err(problem) if problem.code() == ErrorCode::NotFound => match begun.fate {
             RequestState::UnderWay { .. } => Ok(RepeatedRequest::NeverStarted(run)),
-            RequestState::Unkept | RequestState::Answered(_) => Err(outcome_unknown(&begun.fate)),
+            RequestState::NotStored | RequestState::Answered(_) => Err(outcome_unknown(&begun.fate)),
         },
         Err(problem) => Err(problem),
     }
@@ -152,7 +152,7 @@ fn under_way() -> Problem {
 
 fn outcome_unknown(fate: &RequestState) -> Problem {
     let detail = match fate {
-        RequestState::Unkept => {
+        RequestState::NotStored => {
             "the same request was handled, and its response is not stored; look at what it changed, and use a new \
              `Idempotency-Key` to do it again"
         }

@@ -43,17 +43,17 @@ pub(super) async fn recorded_outcome(
         return (response, outcome);
     }
     if is_stream(response.headers()) || response.extensions().get::<Confidential>().is_some() {
-        return (response, Outcome::Settled(RequestState::Unkept));
+        return (response, Outcome::Settled(RequestState::NotStored));
     }
     let (parts, body) = response.into_parts();
     // Only a body of a known, small size is read: a body that was begun cannot be returned.
     let is_small = body.size_hint().upper().is_some_and(|bytes| bytes <= MAX_REPLY_BYTES as u64);
     if !is_small {
-        return (Response::from_parts(parts, body), Outcome::Settled(RequestState::Unkept));
+        return (Response::from_parts(parts, body), Outcome::Settled(RequestState::NotStored));
     }
     let Ok(bytes) = to_bytes(body, MAX_REPLY_BYTES).await else {
         let problem = Problem::new(ErrorCode::Internal, "failed to produce the response");
-        return (problem.into_response(), Outcome::Settled(RequestState::Unkept));
+        return (problem.into_response(), Outcome::Settled(RequestState::NotStored));
     };
     let header = |name: &HeaderName| Some((name.to_string(), parts.headers.get(name)?.to_str().ok()?.to_owned()));
     let headers = KEPT.iter().filter_map(header).collect();

@@ -25,7 +25,7 @@ use crate::state::Gateway;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewKey)]
-pub(super) struct Wanted {
+pub(super) struct NewKeyBody {
     /// The key's name; journals record it as `key:NAME`.
     #[schema(example = "ci")]
     name: String,
@@ -43,7 +43,7 @@ pub(super) struct Wanted {
 /// Creates an API key for your tenant. The secret is returned only in this response. The key cannot have scopes that
 /// you lack.
 #[utoipa::path(
-    post, path = "/v1/keys", tag = "keys", operation_id = "createKey", request_body = Wanted,
+    post, path = "/v1/keys", tag = "keys", operation_id = "createKey", request_body = NewKeyBody,
     responses(
         (status = 201, description = "The key, with its secret", body = CreatedView),
         (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
@@ -52,7 +52,7 @@ pub(super) struct Wanted {
 pub(super) async fn create(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    Body(wanted): Body<Wanted>,
+    Body(wanted): Body<NewKeyBody>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Admin)?;
     let authenticator = gateway.access().api_keys()?;
@@ -66,7 +66,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
 }
 
-impl Wanted {
+impl NewKeyBody {
     fn for_tenant_of(self, caller: &Caller) -> Result<NewKey, Problem> {
         name_rules::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
         NewKey::check_name(&self.name).map_err(|wrong| Problem::invalid("/name", wrong))?;

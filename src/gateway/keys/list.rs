@@ -4,12 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use toolgate_core::id::KeyId;
 use toolgate_ports::KeyFilter;
-use toolgate_service::{Scope, ServiceError};
+use toolgate_service::Scope;
 
 use super::view::KeyView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
-use crate::pagination::{Page, Paging, limit};
+use crate::pagination::{Page, Paging, limit, unknown_cursor};
 use crate::problem::{Problem, ProblemView};
 use crate::state::Gateway;
 
@@ -35,7 +35,7 @@ pub(super) async fn list(
     if let Some(after) = &which.after
         && keys.key(&caller.tenant, after).await?.is_none()
     {
-        return Err(ServiceError::not_found("key", after).of_parameter("after").into());
+        return Err(unknown_cursor("key", after));
     }
     let (tenant, after) = (Some(caller.tenant.clone()), which.after.map(KeyId::from));
     let found = keys.keys(&KeyFilter { id: None, tenant, after, limit: Some(limit + 1) }).await?;

@@ -24,8 +24,8 @@ pub(super) fn spell_out(description: &mut OpenApi) {
                 })
                 .map(|(status, meaning, _)| (status, meaning))
             {
-                let told = ErrorResponse { response: &refused, meaning };
-                operation.responses.responses.entry((*status).to_owned()).or_insert_with(|| told.response());
+                let spelled_out = ErrorResponse { response: &refused, meaning };
+                operation.responses.responses.entry((*status).to_owned()).or_insert_with(|| spelled_out.response());
             }
         }
     }

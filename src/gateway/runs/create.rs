@@ -5,12 +5,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::id::{AgentName, Principal, RunId, ServerId, SessionId};
+use toolgate_core::id::{AgentName, Principal, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
 use toolgate_core::tool::{ExternalTool, ToolFilter};
 use toolgate_runner::Request;
-use toolgate_service::{Caller, Scope};
+use toolgate_service::Scope;
 use utoipa::ToSchema;
 
 use super::events::FrameDescription;
@@ -104,26 +104,15 @@ pub(super) async fn create(
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    let id = id.unwrap_or_else(|| gateway.runner_of(&caller).fresh_id());
-    create_with_id(&gateway, &caller, asked, new, id).await
-}
-
-/// Starts a run under an id that was generated before, so that a caller that recorded the id finds the run even if the
-/// request fails.
-pub(crate) async fn create_with_id(
-    gateway: &Gateway,
-    caller: &Caller,
-    asked: ResponsePreference,
-    new: NewRun,
-    id: RunId,
-) -> Result<Response, Problem> {
-    let runner = gateway.runner_of(caller);
+    let runner = gateway.runner_of(&caller);
+    // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
+    let id = id.unwrap_or_else(|| runner.fresh_id());
     let agent = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
     let request =
         Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent, gateway.settings().media_hosts)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
-    asked.answer(gateway, run, execution, StatusCode::CREATED).await
+    asked.answer(&gateway, run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {

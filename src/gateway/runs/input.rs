@@ -139,7 +139,7 @@ impl NewPart {
         }
         let mut part = if is_image { Part::Image(media) } else { Part::Audio(media) };
         // A URL that looks like a blob handle gives no access to the blob.
-        part.remove_provider_state();
+        part.invalidate_handle();
         Ok(part)
     }
 }

@@ -6,13 +6,13 @@ use serde::Deserialize;
 use toolgate_core::id::{AgentName, RunId, SessionId};
 use toolgate_core::run::Status;
 use toolgate_ports::RunFilter;
-use toolgate_service::{Scope, ServiceError};
+use toolgate_service::Scope;
 use utoipa::IntoParams;
 
 use super::view::SummaryView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
-use crate::pagination::{Page, limit};
+use crate::pagination::{Page, limit, unknown_cursor};
 use crate::problem::{Problem, ProblemView};
 use crate::state::Gateway;
 
@@ -60,7 +60,7 @@ pub(super) async fn list(
     if let Some(after) = &which.after
         && runner.row(after.as_str()).await?.is_none()
     {
-        return Err(ServiceError::not_found("run", after.as_str()).of_parameter("after").into());
+        return Err(unknown_cursor("run", after.as_str()));
     }
     let filter = RunFilter {
         status: which.status,

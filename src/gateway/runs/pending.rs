@@ -41,7 +41,7 @@ pub(crate) enum PendingView {
         until: Option<Timestamp>,
     },
     /// A call requires approval; return the decision in `decisions`.
-    Approval(ApprovalView),
+    Approval(PendingApprovalView),
     /// The model asks a person a question; return the answer in `answers`.
     Question {
         /// The call id for the answer.
@@ -111,7 +111,7 @@ pub(crate) enum PendingView {
 /// A call that requires approval.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PendingApproval)]
-pub(crate) struct ApprovalView {
+pub(crate) struct PendingApprovalView {
     /// The id of the call, for decisions in a resume.
     call_id: String,
     /// The approval's id in the inbox.
@@ -259,7 +259,7 @@ impl PendingView {
                 in_doubt,
                 event,
                 ..
-            } => Self::Approval(ApprovalView {
+            } => Self::Approval(PendingApprovalView {
                 call_id,
                 approval_id: ApprovalId { run: run.clone(), event: *event }.to_string(),
                 summary: summary.clone(),

@@ -1,4 +1,4 @@
-//! Authorization: what an authenticated caller may do to a run of its tenant.
+//! Authorization: what an authenticated caller may do in its tenant.
 
 mod caller;
 mod four_eyes;

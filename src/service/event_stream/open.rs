@@ -24,7 +24,7 @@ pub struct FollowSettings {
 }
 
 impl TenantRun {
-    /// The events of the journal after `digest`, up to one more than `most`.
+    /// The events of the journal after `seen`. More than `most` only to show that there are more.
     pub async fn events_so_far(
         &self,
         content: Content,
@@ -42,7 +42,7 @@ impl TenantRun {
         Ok(events)
     }
 
-    /// A stream of the events after `digest`: first those so far, then new ones.
+    /// A stream of the events after `seen`: first those so far, then new ones.
     pub fn events(
         &self,
         content: Content,

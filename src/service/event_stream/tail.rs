@@ -140,17 +140,17 @@ impl Tail {
 
     /// Takes the updates that have arrived, before anything is read: fragments are stored nowhere else.
     fn receive_updates(&mut self) {
-        let mut told = 0;
+        let mut sent = 0;
         while self.ahead.is_none()
             && let Poll::Ready(update) = self.watch.try_next()
         {
             match update {
                 // Fragments of a reply that was read meanwhile are obsolete.
-                Some(Update::JournalEntry(fact)) if self.encoder.has_told(fact.seq) => self.events.truncate(told),
+                Some(Update::JournalEntry(fact)) if self.encoder.has_sent(fact.seq) => self.events.truncate(sent),
                 Some(update) => {
                     let is_fact = matches!(update, Update::JournalEntry(_));
                     self.take(update);
-                    told = if is_fact { self.events.len() } else { told };
+                    sent = if is_fact { self.events.len() } else { sent };
                 }
                 None => {
                     self.was_released();

@@ -55,7 +55,7 @@ impl TenantRunner {
             if is_unknown { missing() } else { error }
         })?;
         let (run, journal) = self.runner.at_now(of.id()).await?;
-        told(of, &run, &journal, place.event).ok_or_else(missing)
+        approval_at(of, &run, &journal, place.event).ok_or_else(missing)
     }
 
     /// Decides an approval, and resumes the run in the background. `digest`: the digest of the call that the approver saw.
@@ -223,7 +223,7 @@ impl ApprovalState {
 }
 
 /// The approval that the fact at a position requested, and its outcome.
-fn told(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64) -> Option<Approval> {
+fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64) -> Option<Approval> {
     let status = by_now.status();
     if let Some(item) = asked_at(by_now, event) {
         return Some(Approval { of, status, run: by_now.clone(), item, fate: ApprovalState::Pending });

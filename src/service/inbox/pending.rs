@@ -21,7 +21,7 @@ pub struct InboxItem {
     pub session_id: SessionId,
     /// The length of the run's journal.
     pub version: u64,
-    /// The digest of the pending call. A decision with `--digest` is rejected once the pending call differs.
+    /// The digest of the pending call. A decision that names it is refused once the pending call differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The context of the call.

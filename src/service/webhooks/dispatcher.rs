@@ -29,11 +29,11 @@ use crate::shared::Service;
 const TOGETHER: usize = 128;
 const AT_ONCE: usize = 8;
 /// How many endpoints are sent to at a time.
-const LANES: usize = 256;
+const QUEUES: usize = 256;
 /// How many of them may belong to one tenant.
-const LANES_OF_ONE: usize = 32;
+const QUEUES_PER_TENANT: usize = 32;
 /// How many of them may have the same host: this bounds the load on a host for all tenants together.
-const LANES_TO_ONE_HOST: usize = 4;
+const QUEUES_PER_HOST: usize = 4;
 /// How long deliveries are kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const SWEEP: Duration = Duration::from_secs(60 * 60);
@@ -41,8 +41,8 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Sends webhooks about runs. Each process that serves runs one.
 pub struct Dispatcher {
     service: Service,
-    outbound: WebhookConfig,
-    post: Arc<WebhookClient>,
+    config: WebhookConfig,
+    client: Arc<WebhookClient>,
 }
 
 /// The open queues.
@@ -64,22 +64,22 @@ impl Service {
     /// # Errors
     /// A text that says why no webhooks can be sent.
     pub fn dispatcher(&self) -> Result<Option<Dispatcher>, String> {
-        self.webhook_config().map(|outbound| Dispatcher::new(self.clone(), outbound.clone())).transpose()
+        self.webhook_config().map(|config| Dispatcher::new(self.clone(), config.clone())).transpose()
     }
 }
 
 impl Dispatcher {
-    fn new(service: Service, outbound: WebhookConfig) -> Result<Self, String> {
-        let post = Arc::new(WebhookClient::new(outbound.egress, outbound.timeout)?);
-        Ok(Self { service, outbound, post })
+    fn new(service: Service, config: WebhookConfig) -> Result<Self, String> {
+        let client = Arc::new(WebhookClient::new(config.egress, config.timeout)?);
+        Ok(Self { service, config, client })
     }
 
     /// Creates and sends deliveries until `stop` is cancelled; then waits for attempts in progress.
     pub async fn run(self, stop: CancellationToken) {
-        let mut lanes = EndpointQueues::default();
+        let mut queues = EndpointQueues::default();
         let mut swept: Option<Timestamp> = None;
         while !stop.is_cancelled() {
-            let now = self.outbound.clock.now();
+            let now = self.config.clock.now();
             if swept.is_none_or(|swept| now.duration_since(swept).unsigned_abs() >= SWEEP) {
                 swept = Some(now);
                 self.forget(now).await;
@@ -88,45 +88,45 @@ impl Dispatcher {
                 tracing::warn!(%error, "failed to read unannounced runs; retrying");
                 false
             });
-            if let Err(error) = self.open_lanes(&mut lanes, &stop).await {
+            if let Err(error) = self.open_queues(&mut queues, &stop).await {
                 tracing::warn!(%error, "failed to read due webhooks; retrying");
             }
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
                 // A delivery may have become due while the queue was closing.
-                () = lanes.close_one(), if !lanes.open.is_empty() => {}
+                () = queues.close_one(), if !queues.open.is_empty() => {}
                 () = std::future::ready(()), if has_more => {}
-                () = self.outbound.wake.woken() => {}
-                () = self.outbound.clock.sleep(self.outbound.look_every) => {}
+                () = self.config.wake.woken() => {}
+                () = self.config.clock.sleep(self.config.look_every) => {}
             }
         }
-        while !lanes.open.is_empty() {
-            lanes.close_one().await;
+        while !queues.open.is_empty() {
+            queues.close_one().await;
         }
     }
 
     /// Announces a few runs; returns whether there are more.
     async fn announce_batch(&self) -> Result<bool, StoreError> {
-        let untold = self.outbound.store.unannounced(TOGETHER).await?;
-        if untold.is_empty() {
+        let unannounced = self.config.store.unannounced(TOGETHER).await?;
+        if unannounced.is_empty() {
             return Ok(false);
         }
-        let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
-        let (found, endpoints) = (untold.len(), &endpoints);
-        let told = stream::iter(untold).map(|untold| self.announce(untold, endpoints)).buffer_unordered(AT_ONCE);
-        let told: Vec<Result<bool, StoreError>> = told.collect().await;
-        let moved = told.into_iter().collect::<Result<Vec<bool>, _>>()?;
+        let endpoints = self.config.store.endpoints(&EndpointFilter::default()).await?;
+        let (found, endpoints) = (unannounced.len(), &endpoints);
+        let results = stream::iter(unannounced).map(|run| self.announce(run, endpoints)).buffer_unordered(AT_ONCE);
+        let results: Vec<Result<bool, StoreError>> = results.collect().await;
+        let moved = results.into_iter().collect::<Result<Vec<bool>, _>>()?;
         // A run that changed meanwhile is announced when it is pending or ended again.
         Ok(found == TOGETHER && moved.contains(&true))
     }
 
     /// Announces one run; returns whether there was anything to announce.
-    async fn announce(&self, untold: UnannouncedRun, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
-        let UnannouncedRun { row, told } = untold;
+    async fn announce(&self, unannounced: UnannouncedRun, endpoints: &[WebhookEndpoint]) -> Result<bool, StoreError> {
+        let UnannouncedRun { row, announced } = unannounced;
         let run = row.id.clone();
         let news = match self.service.runner().journal(&run).await {
-            Ok(journal) => RunNotifications::of(&run, &journal, told).map_err(|error| error.to_string()),
+            Ok(journal) => RunNotifications::of(&run, &journal, announced).map_err(|error| error.to_string()),
             Err(error) if error.code() == ErrorCode::StoreUnavailable => {
                 return Err(StoreError::Unavailable(error.to_string()));
             }
@@ -138,11 +138,11 @@ impl Dispatcher {
             tracing::error!(%run, error, "failed to announce run: its journal cannot be read");
             RunNotifications { items: Vec::new(), up_to: row.version }
         });
-        if news.up_to <= told {
+        if news.up_to <= announced {
             return Ok(false);
         }
         let deliveries = self.deliveries(&row.tenant, &news, &run, endpoints);
-        self.outbound.store.announce(Announcement { run, up_to: news.up_to, deliveries }).await?;
+        self.config.store.announce(Announcement { run, up_to: news.up_to, deliveries }).await?;
         Ok(true)
     }
 
@@ -153,26 +153,26 @@ impl Dispatcher {
         run: &RunId,
         endpoints: &[WebhookEndpoint],
     ) -> Vec<WebhookDelivery> {
-        let now = self.outbound.clock.now();
+        let now = self.config.clock.now();
         let listening = endpoints.iter().filter(|endpoint| endpoint.tenant == *tenant);
         listening.flat_map(|endpoint| news.items.iter().filter_map(move |item| item.to(endpoint, run, now))).collect()
     }
 
-    async fn open_lanes(&self, lanes: &mut EndpointQueues, stop: &CancellationToken) -> Result<(), StoreError> {
-        let due = self.outbound.store.due(self.outbound.clock.now()).await?;
+    async fn open_queues(&self, queues: &mut EndpointQueues, stop: &CancellationToken) -> Result<(), StoreError> {
+        let due = self.config.store.due(self.config.clock.now()).await?;
         if due.is_empty() {
             return Ok(());
         }
-        let endpoints = self.outbound.store.endpoints(&EndpointFilter::default()).await?;
+        let endpoints = self.config.store.endpoints(&EndpointFilter::default()).await?;
         let hosts: HashMap<_, _> =
             endpoints.into_iter().filter_map(|known| Some((known.id, host(&known.url)?))).collect();
         for due in due {
             let host = hosts.get(&due.id).cloned();
-            if lanes.have_room_for(&due, host.as_deref()) {
-                let (outbound, post, stop) = (self.outbound.clone(), self.post.clone(), stop.clone());
-                let lane = EndpointQueue { outbound, post, endpoint: due.id.clone(), stop };
-                let task = lanes.tasks.spawn(lane.run());
-                lanes.open.insert(task.id(), OpenEndpoint { due, host });
+            if queues.have_room_for(&due, host.as_deref()) {
+                let (config, client, stop) = (self.config.clone(), self.client.clone(), stop.clone());
+                let queue = EndpointQueue { config, client, endpoint: due.id.clone(), stop };
+                let task = queues.tasks.spawn(queue.run());
+                queues.open.insert(task.id(), OpenEndpoint { due, host });
             }
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Dispatcher {
 
     async fn forget(&self, now: Timestamp) {
         let before = now.saturating_sub(KEPT).unwrap_or(now);
-        if let Err(error) = self.outbound.store.forget(before).await {
+        if let Err(error) = self.config.store.forget(before).await {
             tracing::warn!(%error, "failed to delete old webhook deliveries");
         }
     }
@@ -191,9 +191,9 @@ impl EndpointQueues {
     fn have_room_for(&self, due: &DueEndpoint, host: Option<&str>) -> bool {
         let of_tenant = self.open.values().filter(|open| open.due.tenant == due.tenant).count();
         let to_host = self.open.values().filter(|open| host.is_some() && open.host.as_deref() == host).count();
-        self.open.len() < LANES
-            && of_tenant < LANES_OF_ONE
-            && to_host < LANES_TO_ONE_HOST
+        self.open.len() < QUEUES
+            && of_tenant < QUEUES_PER_TENANT
+            && to_host < QUEUES_PER_HOST
             && self.open.values().all(|open| open.due.id != due.id)
     }
 
@@ -220,38 +220,38 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_tenant_has_all_lanes_and_no_endpoint_has_two() {
-        let mut lanes = EndpointQueues::default();
+    async fn no_tenant_has_all_queues_and_no_endpoint_has_two() {
+        let mut queues = EndpointQueues::default();
         let due = |tenant: &str, number: usize| DueEndpoint {
             id: format!("we_{tenant}_{number}").into(),
             tenant: tenant.into(),
         };
         let mut opened = 0;
-        for number in (0..LANES).chain(0..LANES) {
+        for number in (0..QUEUES).chain(0..QUEUES) {
             let due = due("acme", number);
-            if lanes.have_room_for(&due, None) {
+            if queues.have_room_for(&due, None) {
                 opened += 1;
-                lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), OpenEndpoint { due, host: None });
+                queues.open.insert(queues.tasks.spawn(std::future::pending()).id(), OpenEndpoint { due, host: None });
             }
         }
-        assert_eq!(opened, LANES_OF_ONE);
-        assert!(lanes.have_room_for(&due("brim", 1), None));
-        assert!(!lanes.have_room_for(&due("acme", LANES), None));
+        assert_eq!(opened, QUEUES_PER_TENANT);
+        assert!(queues.have_room_for(&due("brim", 1), None));
+        assert!(!queues.have_room_for(&due("acme", QUEUES), None));
     }
 
     #[tokio::test]
-    async fn no_host_is_sent_to_over_more_than_a_few_lanes() {
-        let mut lanes = EndpointQueues::default();
+    async fn no_host_is_sent_to_over_more_than_a_few_queues() {
+        let mut queues = EndpointQueues::default();
         let due =
             |number: usize| DueEndpoint { id: format!("we_{number}").into(), tenant: format!("t{number}").into() };
         let example = host("https://EXAMPLE.com:8443/a");
         assert_eq!(example, host("https://example.com/b"));
-        for number in 0..LANES_TO_ONE_HOST {
-            assert!(lanes.have_room_for(&due(number), example.as_deref()));
+        for number in 0..QUEUES_PER_HOST {
+            assert!(queues.have_room_for(&due(number), example.as_deref()));
             let open = OpenEndpoint { due: due(number), host: example.clone() };
-            lanes.open.insert(lanes.tasks.spawn(std::future::pending()).id(), open);
+            queues.open.insert(queues.tasks.spawn(std::future::pending()).id(), open);
         }
-        assert!(!lanes.have_room_for(&due(LANES), example.as_deref()));
-        assert!(lanes.have_room_for(&due(LANES), Some("other.example")));
+        assert!(!queues.have_room_for(&due(QUEUES), example.as_deref()));
+        assert!(queues.have_room_for(&due(QUEUES), Some("other.example")));
     }
 }

@@ -24,8 +24,8 @@ const MARGIN: Duration = Duration::from_secs(45);
 
 /// Sends the due messages of one endpoint, until there are none left or its quota is used up.
 pub(super) struct EndpointQueue {
-    pub(super) outbound: WebhookConfig,
-    pub(super) post: Arc<WebhookClient>,
+    pub(super) config: WebhookConfig,
+    pub(super) client: Arc<WebhookClient>,
     pub(super) endpoint: EndpointId,
     pub(super) stop: CancellationToken,
 }
@@ -55,7 +55,7 @@ impl EndpointQueue {
             tokio::select! {
                 Some(()) = sending.next() => {}
                 // A delivery may have become due that need not wait for the responses to others.
-                () = self.outbound.clock.sleep(self.outbound.look_every), if may_take => {}
+                () = self.config.clock.sleep(self.config.look_every), if may_take => {}
                 () = self.stop.cancelled(), if !is_stopped => {}
             }
         }
@@ -66,9 +66,9 @@ impl EndpointQueue {
         if room == 0 {
             return Ok(Vec::new());
         }
-        let WebhookConfig { store, clock, .. } = &self.outbound;
+        let WebhookConfig { store, clock, .. } = &self.config;
         let now = clock.now();
-        let until = now.saturating_add(self.outbound.timeout.saturating_add(MARGIN)).unwrap_or(now);
+        let until = now.saturating_add(self.config.timeout.saturating_add(MARGIN)).unwrap_or(now);
         let taken = store.take(&self.endpoint, now, until, room).await?;
         if taken.is_empty() {
             return Ok(Vec::new());
@@ -79,9 +79,9 @@ impl EndpointQueue {
     }
 
     async fn send(&self, endpoint: Arc<WebhookEndpoint>, delivery: WebhookDelivery) {
-        let WebhookConfig { store, clock, .. } = &self.outbound;
+        let WebhookConfig { store, clock, .. } = &self.config;
         let (began, watch, message) = (clock.now(), Instant::now(), delivery.id.clone());
-        let answered = self.post.send(&endpoint, &delivery, began).await;
+        let answered = self.client.send(&endpoint, &delivery, began).await;
         let settled = schedule::settled(&endpoint, delivery, began, watch.elapsed(), answered);
         if let Some(error) = settled.delivery.attempts.last().and_then(|attempt| attempt.error.as_ref()) {
             tracing::info!(endpoint = %endpoint.id, %message, error, "webhook delivery failed");

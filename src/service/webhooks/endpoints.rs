@@ -61,7 +61,7 @@ impl<'a> WebhookEndpoints<'a> {
     pub fn of(service: &'a Service, caller: Caller) -> Result<Self, ServiceError> {
         match service.webhook_config() {
             Some(config) => Ok(Self { config, caller }),
-            None => Err(ServiceError::new(ErrorCode::Unavailable, "this gateway has no webhooks")),
+            None => Err(ServiceError::new(ErrorCode::Unavailable, "this server has no webhooks")),
         }
     }
 
@@ -85,8 +85,8 @@ impl<'a> WebhookEndpoints<'a> {
     pub async fn create(&self, new: NewEndpoint) -> Result<(WebhookEndpoint, Option<WebhookSecret>), ServiceError> {
         self.check_url(&new.url)?;
         let description = described(new.description)?;
-        let brought = new.secret.is_some().then(|| secret(new.secret.as_deref())).transpose()?;
-        let current = brought.clone().map_or_else(|| secret(None), Ok)?;
+        let current = secret(new.secret.as_deref())?;
+        let brought = new.secret.is_some().then_some(&current);
         let endpoint = WebhookEndpoint {
             id: EndpointId::from(format!("we_{}", Uuid::now_v7().simple())),
             tenant: self.caller.tenant.clone(),
@@ -102,7 +102,7 @@ impl<'a> WebhookEndpoints<'a> {
         };
         match self.config.store.save(&endpoint).await? {
             EndpointSaved::UrlTaken(there) => {
-                must_fit(&there, &endpoint, brought.as_ref())?;
+                must_fit(&there, &endpoint, brought)?;
                 Ok((*there, None))
             }
             saved @ (EndpointSaved::Saved | EndpointSaved::Stale | EndpointSaved::LimitReached) => {
@@ -253,7 +253,7 @@ fn must_fit(
         return Ok(());
     }
     let detail = format!(
-        "`{}` already posts to this URL, with other settings; update it with PATCH, rotate its secret, or delete it",
+        "`{}` already posts to this URL, with other settings; change it, rotate its secret, or delete it",
         there.id
     );
     Err(ServiceError::lasting_conflict(detail))

@@ -31,13 +31,13 @@ pub(super) struct Item {
 }
 
 impl RunNotifications {
-    /// The events of a journal after `told`. A run is announced when it ends, and wherever it becomes pending until it
+    /// The events of a journal after `announced`. A run is announced when it ends, and wherever it becomes pending until it
     /// continues; a turn in progress yields no event.
-    pub(super) fn of(id: &RunId, journal: &[JournalEntry], told: u64) -> Result<Self, InvalidEvent> {
+    pub(super) fn of(id: &RunId, journal: &[JournalEntry], announced: u64) -> Result<Self, InvalidEvent> {
         let Some(first) = journal.first() else { return Ok(Self::default()) };
         let Some(mut run) = Run::replay_recorded([first])? else { return Ok(Self::default()) };
-        let mut story =
-            JournalScan { id, news: Self { items: Vec::new(), up_to: told }, told, asked: told, waits: None };
+        let news = Self { items: Vec::new(), up_to: announced };
+        let mut scan = JournalScan { id, news, announced, asked: announced, waits: None };
         // Facts that a fork copied happened to the original run.
         let copied = match &run.started().trigger {
             Trigger::Manual => 0,
@@ -45,20 +45,20 @@ impl RunNotifications {
         };
         for recorded in journal.iter().skip(1) {
             let goes_on = matches!(recorded.event, Event::Resumed { .. } | Event::Ended { .. });
-            if goes_on && story.waits.is_some() && run.length() > copied {
-                story.rests(&run, copied);
+            if goes_on && scan.waits.is_some() && run.length() > copied {
+                scan.rests(&run, copied);
             }
             run.apply_at(&recorded.event, recorded.at)?;
-            story.waits = (run.status() == Status::Pending).then(|| story.waits.unwrap_or(run.length()));
+            scan.waits = (run.status() == Status::Pending).then(|| scan.waits.unwrap_or(run.length()));
         }
         match run.status() {
             Status::Running => {}
-            Status::Pending => story.rests(&run, 0),
+            Status::Pending => scan.rests(&run, 0),
             ended @ (Status::Completed | Status::Failed | Status::Cancelled | Status::TurnLimit | Status::Expired) => {
-                story.ends(&run, ended)
+                scan.ends(&run, ended)
             }
         }
-        Ok(story.news)
+        Ok(scan.news)
     }
 }
 
@@ -67,7 +67,7 @@ struct JournalScan<'a> {
     id: &'a RunId,
     news: RunNotifications,
     /// Up to where pending states were announced.
-    told: u64,
+    announced: u64,
     /// Up to where approvals were announced.
     asked: u64,
     /// The length of the journal at which the run became pending, if it is.
@@ -78,9 +78,9 @@ impl JournalScan<'_> {
     /// The run is pending here, for items requested from `since` on.
     fn rests(&mut self, run: &Run, since: u64) {
         let at = run.clock().unwrap_or(Timestamp::UNIX_EPOCH);
-        if let Some(waits) = self.waits.filter(|waits| *waits > self.told.max(since)) {
+        if let Some(waits) = self.waits.filter(|waits| *waits > self.announced.max(since)) {
             self.announce(WebhookKind::RunPending, waits, at, data(self.id, run));
-            self.told = waits;
+            self.announced = waits;
         }
         for item in run.pending() {
             let PendingItem::Approval { event, .. } = item else { continue };
@@ -97,7 +97,7 @@ impl JournalScan<'_> {
     /// The run has ended.
     fn ends(&mut self, run: &Run, status: Status) {
         let length = run.length();
-        if let Some(kind) = WebhookKind::of_rest(status).filter(|_| length > self.told) {
+        if let Some(kind) = WebhookKind::of_rest(status).filter(|_| length > self.announced) {
             let mut data = data(self.id, run);
             if let Some(failure) = run.ending().and_then(|ending| ending.failure()) {
                 data.insert("code".to_owned(), failure.code.as_str().into());

@@ -14,8 +14,6 @@ use super::egress::WebhookEgress;
 use super::signature;
 use super::wake_signal::WebhookWakeSignal;
 
-const PATIENCE: Duration = Duration::from_secs(15);
-
 /// The store of endpoints and deliveries, and the settings of their delivery. Cheap to clone.
 #[derive(Clone)]
 pub struct WebhookConfig {
@@ -79,7 +77,7 @@ impl WebhookConfig {
             wake: WebhookWakeSignal::default(),
             egress: WebhookEgress::default(),
             look_every: Duration::from_secs(2),
-            timeout: PATIENCE,
+            timeout: Duration::from_secs(15),
         }
     }
 

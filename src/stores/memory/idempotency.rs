@@ -21,7 +21,7 @@ impl StoredRequest {
     /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
     pub(super) fn forget_answer(&mut self, run: &RunId) {
         if matches!(&self.begun.fate, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
-            self.begun.fate = RequestState::Unkept;
+            self.begun.fate = RequestState::NotStored;
         }
     }
 }

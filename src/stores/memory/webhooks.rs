@@ -18,7 +18,7 @@ use super::{MemoryStore, page};
 pub(super) struct WebhookContents {
     endpoints: BTreeMap<EndpointId, WebhookEndpoint>,
     deliveries: BTreeMap<MessageId, WebhookDelivery>,
-    told: BTreeMap<RunId, u64>,
+    announced: BTreeMap<RunId, u64>,
     /// Idle or ended runs that may have events past the announced position.
     changed: BTreeSet<RunId>,
 }
@@ -83,33 +83,33 @@ impl WebhookOutbox for MemoryStore {
         let mut kept = self.contents();
         let super::Contents { runs, webhooks, .. } = &mut *kept;
         let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
-        let (mut untold, mut settled) = (Vec::new(), Vec::new());
+        let (mut unannounced, mut settled) = (Vec::new(), Vec::new());
         for row in webhooks.changed.iter().filter_map(|run| runs.get(run)).map(|run| &run.row) {
-            let told = webhooks.told.entry(row.id.clone()).or_default();
+            let announced = webhooks.announced.entry(row.id.clone()).or_default();
             if row.purged_at.is_some() || !listening.contains(&row.tenant) {
-                *told = row.version;
+                *announced = row.version;
             }
-            if *told >= row.version {
+            if *announced >= row.version {
                 settled.push(row.id.clone());
-            } else if untold.len() < limit {
-                untold.push(UnannouncedRun { row: row.clone(), told: *told });
+            } else if unannounced.len() < limit {
+                unannounced.push(UnannouncedRun { row: row.clone(), announced: *announced });
             }
         }
         for run in settled {
             webhooks.changed.remove(&run);
         }
-        Ok(untold)
+        Ok(unannounced)
     }
 
-    async fn announce(&self, told: Announcement) -> Result<(), StoreError> {
+    async fn announce(&self, announcement: Announcement) -> Result<(), StoreError> {
         let kept = &mut self.contents().webhooks;
-        for delivery in told.deliveries {
+        for delivery in announcement.deliveries {
             if kept.endpoints.contains_key(&delivery.endpoint) {
                 kept.deliveries.entry(delivery.id.clone()).or_insert(delivery);
             }
         }
-        let mark = kept.told.entry(told.run).or_default();
-        *mark = told.up_to.max(*mark);
+        let mark = kept.announced.entry(announcement.run).or_default();
+        *mark = announcement.up_to.max(*mark);
         Ok(())
     }
 

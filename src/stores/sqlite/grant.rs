@@ -34,14 +34,14 @@ pub(super) struct RevokeGrant {
 /// The active grants of a tenant for any of these definitions, in this conversation or in all.
 pub(super) async fn covering(
     db: &SqlitePool,
-    asker: &GrantContext,
+    context: &GrantContext,
     tools: &[GuardedTool],
 ) -> Result<Vec<Row>, sqlx::Error> {
     let mut asked: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
     asked.sort_unstable();
     asked.dedup();
     let query = sqlx::query_as(COVERING).bind(serde_json::json!(asked).to_string());
-    query.bind(asker.tenant.as_str()).bind(asker.session.as_str()).fetch_all(db).await
+    query.bind(context.tenant.as_str()).bind(context.session.as_str()).fetch_all(db).await
 }
 
 /// Looks up grants by id.

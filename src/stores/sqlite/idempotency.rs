@@ -118,7 +118,9 @@ impl Write for UpdateRequest {
                 let head = serde_json::to_string(reply).map_err(|error| sqlx::Error::Encode(error.into()))?;
                 query.bind(None::<i64>).bind(head).bind(reply.body.as_slice())
             }
-            Change::Settle(RequestState::Unkept) => query.bind(None::<i64>).bind(None::<String>).bind(None::<Vec<u8>>),
+            Change::Settle(RequestState::NotStored) => {
+                query.bind(None::<i64>).bind(None::<String>).bind(None::<Vec<u8>>)
+            }
             Change::Forget => query,
         };
         Ok(query.execute(db).await?.rows_affected() > 0)
@@ -137,7 +139,7 @@ fn read((fingerprint, run, held_until, head, body): Row) -> Result<IdempotencyRe
             let reply: StoredResponse = serde_json::from_str(&head).map_err(|error| unreadable(error.to_string()))?;
             RequestState::Answered(StoredResponse { body: body.unwrap_or_default(), ..reply })
         }
-        (None, None) => RequestState::Unkept,
+        (None, None) => RequestState::NotStored,
     };
     Ok(IdempotencyRecord { fingerprint, run: run.map(Into::into), fate })
 }

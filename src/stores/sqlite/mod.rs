@@ -185,13 +185,13 @@ impl BlobStore for SqliteStore {
 impl ApprovalCache for SqliteStore {
     async fn granted(
         &self,
-        asker: &GrantContext,
+        context: &GrantContext,
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError> {
-        let found = grant::covering(&self.lookups, asker, tools).await.map_err(|error| self.fault(error))?;
+        let found = grant::covering(&self.lookups, context, tools).await.map_err(|error| self.fault(error))?;
         let mut granted = Vec::new();
-        for grant in grant::read(found)?.iter().filter(|grant| grant.holds(now) && grant.is_of(asker)) {
+        for grant in grant::read(found)?.iter().filter(|grant| grant.holds(now) && grant.is_of(context)) {
             let covered = tools.iter().filter(|guarded| guarded.definition == grant.definition);
             granted.extend(covered.map(|guarded| grant.granted(&guarded.tool)));
         }

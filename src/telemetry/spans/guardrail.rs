@@ -97,7 +97,7 @@ fn call_attributes(call: &Call, guardrail: &str, content: SpanContent, to: &mut 
         CallState::Asked { rule, why, .. } => (rule.as_deref(), Some(why.as_str())),
         CallState::New
         | CallState::Selected
-        | CallState::Cleared
+        | CallState::Authorized
         | CallState::Started
         | CallState::NeedsInput(_)
         | CallState::Task(_)

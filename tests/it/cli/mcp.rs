@@ -295,7 +295,7 @@ fn a_server_that_logs_to_stdout_gets_a_warning_and_works() {
 }
 
 #[test]
-fn an_era_can_be_asked_for() {
+fn a_protocol_version_can_be_asked_for() {
     let program = super::suspended_calls::fault_server();
     let listed = |version: &str| {
         let words = [

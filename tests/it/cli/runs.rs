@@ -1,3 +1,5 @@
+//! `toolgate runs`: show, list, events, export, cancel, fork and recover.
+
 use super::desk::{Desk, steady};
 
 const TURNS: &str = "

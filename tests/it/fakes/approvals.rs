@@ -50,13 +50,13 @@ impl CountingApprovals {
 impl ApprovalCache for CountingApprovals {
     async fn granted(
         &self,
-        asker: &GrantContext,
+        context: &GrantContext,
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError> {
         self.batches.lock().unwrap().push(tools.iter().map(|guarded| guarded.tool.to_string()).collect());
         self.check()?;
-        let found = self.kept.granted(asker, tools, now).await?;
+        let found = self.kept.granted(context, tools, now).await?;
         if self.fickle.load(Ordering::SeqCst) {
             for granted in &found {
                 self.kept.revoke(&granted.grant, &Revoked { at: now, by: "ann".into() }).await?;

@@ -334,14 +334,14 @@ impl McpServers for FakeServers {
     }
 
     async fn task(&self, task: McpTask<'_>) -> Result<DeliveredReply, String> {
-        let is_mute = task.wish == TaskAction::News
+        let is_mute = task.action == TaskAction::Poll
             && self.world().mute_tasks.get_mut(&task.task.id).map(|asked| *asked += 1).is_some();
         if is_mute {
             std::future::pending::<()>().await;
         }
         let mut world = self.world();
-        match task.wish {
-            TaskAction::News => {
+        match task.action {
+            TaskAction::Poll => {
                 let news = world.tasks.get_mut(&task.task.id).and_then(VecDeque::pop_front);
                 let news = news.unwrap_or_else(|| panic!("the fake server has no answer about {}", task.task.id));
                 if matches!(news, Ok(CallReply::NeedsInput(_))) {

@@ -10,9 +10,9 @@ use toolgate::ports::{EventSink, Update};
 
 /// A notification to a watcher.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
-    TookUp { run: RunId, history: u64 },
-    LifecycleKind(RunId, JournalEntry),
+pub(crate) enum Notification {
+    Claimed { run: RunId, history: u64 },
+    Entry(RunId, JournalEntry),
     Delta(RunId, Delta),
     Released(RunId),
 }
@@ -20,11 +20,11 @@ pub(crate) enum Told {
 /// Records the notifications in order.
 #[derive(Default)]
 pub(crate) struct RecordingSink {
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<Notification>>,
 }
 
 impl RecordingSink {
-    pub(crate) fn told(&self) -> Vec<Told> {
+    pub(crate) fn told(&self) -> Vec<Notification> {
         self.told.lock().unwrap().clone()
     }
 
@@ -34,11 +34,11 @@ impl RecordingSink {
         let mut next = 0;
         for told in self.told() {
             match told {
-                Told::TookUp { run, history } if run == *wanted => {
+                Notification::Claimed { run, history } if run == *wanted => {
                     assert!(history >= next, "position {history} is history, {next} was expected");
                     next = history;
                 }
-                Told::LifecycleKind(run, fact) if run == *wanted => {
+                Notification::Entry(run, fact) if run == *wanted => {
                     assert_eq!(fact.seq, next, "{:?} is out of order", fact.event.name());
                     next += 1;
                 }
@@ -50,31 +50,31 @@ impl RecordingSink {
 
     /// All deltas, in order.
     pub(crate) fn deltas(&self) -> Vec<Delta> {
-        let delta = |told: Told| match told {
-            Told::Delta(_, delta) => Some(delta),
+        let delta = |told: Notification| match told {
+            Notification::Delta(_, delta) => Some(delta),
             _ => None,
         };
         self.told().into_iter().filter_map(delta).collect()
     }
 
-    fn keep(&self, told: Told) {
+    fn keep(&self, told: Notification) {
         self.told.lock().unwrap().push(told);
     }
 }
 
 impl EventSink for RecordingSink {
     fn claimed(&self, run: &RunId, history: &[JournalEntry]) {
-        self.keep(Told::TookUp { run: run.clone(), history: history.len() as u64 });
+        self.keep(Notification::Claimed { run: run.clone(), history: history.len() as u64 });
     }
 
     fn observe(&self, run: &RunId, update: &Update) {
         self.keep(match update {
-            Update::JournalEntry(fact) => Told::LifecycleKind(run.clone(), fact.clone()),
-            Update::Delta(delta) => Told::Delta(run.clone(), delta.clone()),
+            Update::JournalEntry(fact) => Notification::Entry(run.clone(), fact.clone()),
+            Update::Delta(delta) => Notification::Delta(run.clone(), delta.clone()),
         });
     }
 
     fn released(&self, run: &RunId, _at: Timestamp) {
-        self.keep(Told::Released(run.clone()));
+        self.keep(Notification::Released(run.clone()));
     }
 }

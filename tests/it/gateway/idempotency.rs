@@ -83,7 +83,7 @@ async fn remembering(given: Given) -> Remembering {
     let store = Arc::new(Forgetful::default());
     let keys: Arc<dyn AccessKeys> = Arc::new(MemoryStore::new());
     let served =
-        Served::with(world, |builder| builder.anonymous(Caller::local()).replies(store.clone()).keys(keys)).await;
+        Served::with(world, |builder| builder.anonymous(Caller::local()).idempotency(store.clone()).keys(keys)).await;
     Remembering { served, store }
 }
 
@@ -222,7 +222,7 @@ async fn a_repeat_starts_a_run_that_was_recorded_but_not_started() {
     let cut_off = IdempotentRequest { held_until: Timestamp::now() - jiff::SignedDuration::from_secs(1), ..noted };
     store.begin(&cut_off, Timestamp::now()).await.unwrap();
     let world = given_two_answers().kept(Kept::InMemory).await;
-    let served = Served::with(world, |builder| builder.anonymous(Caller::local()).replies(store.clone())).await;
+    let served = Served::with(world, |builder| builder.anonymous(Caller::local()).idempotency(store.clone())).await;
     let fresh = Remembering { served, store };
 
     let started = fresh.post("/v1/runs", "k", &body).await;
@@ -270,7 +270,7 @@ async fn a_repeat_creates_no_second_key_and_no_secret_is_stored() {
     assert_eq!((again.status.as_u16(), again.problem()), (409, "conflict"), "{again:?}");
     assert!(!again.body.to_string().contains(made.text("secret")));
     let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
-    assert_eq!(begun.fate, RequestState::Unkept);
+    assert_eq!(begun.fate, RequestState::NotStored);
     assert_eq!(remembering.served.get("/v1/keys").await.body["data"].as_array().unwrap().len(), 1);
 }
 
@@ -283,7 +283,7 @@ async fn a_response_is_stored_for_its_caller_only() {
     assert_eq!((asked.caller.as_str(), asked.tenant), ("local", Tenant::default()));
     let bob = Caller { name: "key:bob".into(), scopes: Scopes::all(), ..Caller::local() };
     let runner = remembering.served.world.runner.clone();
-    let gateway = Gateway::builder(runner).anonymous(bob).replies(remembering.store.clone()).build();
+    let gateway = Gateway::builder(runner).anonymous(bob).idempotency(remembering.store.clone()).build();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut serving = tokio::task::JoinSet::new();

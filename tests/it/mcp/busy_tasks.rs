@@ -17,9 +17,10 @@ fn task(reply: CallReply) -> TaskHandle {
 
 async fn news(servers: &Servers, task: &TaskHandle) -> Result<CallReply, String> {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("clerk"));
-    let (trace, wish) = (trace(), TaskAction::News);
-    let told =
-        servers.task(McpTask { run: &run, call: &call, server: &server, tool: "act", task, trace: &trace, wish }).await;
+    let (trace, action) = (trace(), TaskAction::Poll);
+    let told = servers
+        .task(McpTask { run: &run, call: &call, server: &server, tool: "act", task, trace: &trace, action })
+        .await;
     told.map(|replied| replied.reply)
 }
 

@@ -18,17 +18,22 @@ pub(super) fn task(reply: CallReply) -> TaskHandle {
     }
 }
 
-pub(super) async fn ask(servers: &Servers, id: &str, task: &TaskHandle, wish: TaskAction) -> Result<CallReply, String> {
+pub(super) async fn ask(
+    servers: &Servers,
+    id: &str,
+    task: &TaskHandle,
+    action: TaskAction,
+) -> Result<CallReply, String> {
     let (run, call, server) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from(id));
     let trace = trace();
     let told = servers
-        .task(McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish })
+        .task(McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, action })
         .await;
     told.map(|replied| replied.reply)
 }
 
 pub(super) async fn news(servers: &Servers, id: &str, task: &TaskHandle) -> CallReply {
-    ask(servers, id, task, TaskAction::News).await.expect("the server answers")
+    ask(servers, id, task, TaskAction::Poll).await.expect("the server answers")
 }
 
 fn modern(faulty: &str) -> ServerSettings {
@@ -94,8 +99,8 @@ async fn a_server_that_cannot_be_asked_now_says_nothing_about_its_task() {
     let servers = servers([("gone", endpoint.settings())]);
     let started = task(send(&servers, "gone", "echo", None).await);
     drop(endpoint);
-    eventually("it is gone", async || ask(&servers, "gone", &started, TaskAction::News).await.is_err()).await;
-    let why = ask(&servers, "gone", &started, TaskAction::News).await.expect_err("the server is gone");
+    eventually("it is gone", async || ask(&servers, "gone", &started, TaskAction::Poll).await.is_err()).await;
+    let why = ask(&servers, "gone", &started, TaskAction::Poll).await.expect_err("the server is gone");
     assert!(why.starts_with("the MCP server `gone` "), "{why}");
     assert_eq!(json!(started)["id"], "task-1");
     servers.close().await;

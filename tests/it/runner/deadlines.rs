@@ -11,7 +11,7 @@ use toolgate::core::tool::{AskHuman, CallReply, Choice, ElicitationRequest, Ques
 use toolgate::ports::Clock;
 use toolgate::runner::RunnerError;
 
-use super::world::{Given, World, answer_to, decisions, given_an_agent, no, nothing, partly, results, say, yes};
+use super::world::{Given, World, answer_to, decisions, given_an_agent, no, nothing, results, say, yes};
 
 fn within(seconds: u64) -> Given {
     given_an_agent()
@@ -192,7 +192,7 @@ async fn at_work_since_a_yes() -> (World, toolgate::runner::Execution) {
     let policy = Policy { answer_timeout_s: Some(6), ..Policy::ask_always() };
     let world = slow_beside(json!({"name": "order"})).that(|agent| agent.policy = policy.into()).ready().await;
     let run = world.run().await.run_id;
-    let read = Input::Resume(partly(decisions([("call_1_1", yes())])));
+    let read = Input::Resume(decisions([("call_1_1", yes())]).partial());
     let execution = world.runner.resume_run(&run, read, None).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     (world, execution)

@@ -10,9 +10,7 @@ use toolgate::core::tool::{CallReply, ElicitationRequest, ElicitationResponse, O
 use toolgate::ports::RunFilter;
 use toolgate::runner::{Fork, Report, Resume, RunnerError};
 
-use super::world::{
-    Given, Kept, World, answer_to, decisions, given_an_agent, on_every_store, partly, results, said, say, yes,
-};
+use super::world::{Given, Kept, World, answer_to, decisions, given_an_agent, on_every_store, results, said, say, yes};
 
 on_every_store! {
     async fn a_fork_at_the_end_goes_on_with_a_new_message_and_leaves_its_source_alone(kept: Kept) {
@@ -154,7 +152,7 @@ async fn no_fork_runs_a_call_on_an_approval_of_its_source() {
     let world = a_note_and_a_refund().ready().await;
     let waiting = world.run().await;
     for call in ["call_1_1", "call_1_2"] {
-        world.resume(&waiting.run_id, partly(decisions([(call, yes())]))).await.unwrap();
+        world.resume(&waiting.run_id, decisions([(call, yes())]).partial()).await.unwrap();
     }
     let source = world.resume(&waiting.run_id, results([("call_1_2", json!("refunded"))])).await.unwrap();
     assert_eq!(world.servers.calls(), ["call_1_1"]);

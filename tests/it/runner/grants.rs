@@ -137,7 +137,7 @@ async fn a_grant_for_an_external_call_starts_at_the_hand_over() {
     let mut stand = stood(&world.runner).await;
     stand.sort();
     assert_eq!(stand, ["call_1_1", "call_1_2"]);
-    let result = super::world::partly(results([("call_1_1", json!("paid"))]));
+    let result = results([("call_1_1", json!("paid"))]).partial();
     assert_eq!(other.resume(&handed.run_id, result).await.unwrap().status, Status::Pending);
     assert_eq!(stood(&world.runner).await.len(), 2, "once is enough");
 }

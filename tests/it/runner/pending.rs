@@ -5,7 +5,7 @@ use toolgate::core::run::{PendingItem, Status};
 use toolgate::core::tool::Arguments;
 use toolgate::runner::{Answer, Resume};
 
-use super::world::{Given, Kept, answer_to, given_an_agent, on_every_store, partly, results, said, say};
+use super::world::{Given, Kept, answer_to, given_an_agent, on_every_store, results, said, say};
 
 fn an_order() -> Given {
     given_an_agent().with_an_external_tool("order").whose_model_says(json!([
@@ -107,7 +107,7 @@ async fn partial_answers_are_accepted_if_marked_as_partial() {
     let world = given_an_agent().with_an_external_tool("order").whose_model_says(two_orders()).ready().await;
     let run = world.run().await.run_id;
 
-    let half = world.resume(&run, partly(results([("call_1_2", json!("second"))]))).await.unwrap();
+    let half = world.resume(&run, results([("call_1_2", json!("second"))]).partial()).await.unwrap();
     let whole = world.resume(&run, results([("call_1_1", json!("first"))])).await.unwrap();
 
     assert_eq!((half.status, half.pending.len()), (Status::Pending, 1));

@@ -7,7 +7,7 @@ use toolgate::core::error::ErrorCode;
 use toolgate::core::run::{ResumeError, Status};
 use toolgate::runner::{Resume, RunnerError};
 
-use super::world::{Given, Kept, answer_to, given_an_agent, nothing, on_every_store, partly, results, say};
+use super::world::{Given, Kept, answer_to, given_an_agent, nothing, on_every_store, results, say};
 
 fn two_orders() -> Given {
     given_an_agent()
@@ -29,8 +29,8 @@ on_every_store! {
         let other = world.another_process().await;
 
         let (one, two) = tokio::join!(
-            world.runner.resume(&run, partly(results([("call_1_1", json!("first"))]))),
-            other.resume(&run, partly(results([("call_1_2", json!("second"))]))),
+            world.runner.resume(&run, results([("call_1_1", json!("first"))]).partial()),
+            other.resume(&run, results([("call_1_2", json!("second"))]).partial()),
         );
 
         one.unwrap();
@@ -143,7 +143,7 @@ async fn a_closed_runner_starts_and_resumes_nothing() {
     world.runner.close().await;
 
     let start = world.runner.start(world.request()).await.unwrap_err();
-    let resume = world.resume(&run, partly(results([("call_1_1", json!("first"))]))).await.unwrap_err();
+    let resume = world.resume(&run, results([("call_1_1", json!("first"))]).partial()).await.unwrap_err();
 
     assert_eq!([start, resume], [RunnerError::Closed, RunnerError::Closed]);
 }

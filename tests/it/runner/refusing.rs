@@ -6,7 +6,7 @@ use toolgate::core::run::{Input, ResumeError, Status};
 use toolgate::core::tool::{Outcome, ToolOutput};
 use toolgate::runner::{Request, Resume, RunnerError};
 
-use super::world::{World, decisions, given_an_agent, partly, results, say, yes};
+use super::world::{World, decisions, given_an_agent, results, say, yes};
 
 async fn two_orders() -> World {
     let order = json!({"name": "order", "result_schema": {"type": "object", "required": ["price"]}});
@@ -44,9 +44,9 @@ async fn a_resume_is_refused_when_it_names_an_unknown_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_it_decides_where_a_result_is_owed() {
-    let refusals = refused(partly(decisions([("call_1_1", yes())]))).await;
-    let (owed, given) = ("a result from the caller".into(), "a decision".into());
-    assert_eq!(refusals, [ResumeError::WrongKind { call_id: "call_1_1".into(), owed, given }]);
+    let refusals = refused(decisions([("call_1_1", yes())]).partial()).await;
+    let (expected, given) = ("a result from the caller".into(), "a decision".into());
+    assert_eq!(refusals, [ResumeError::WrongKind { call_id: "call_1_1".into(), expected, given }]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,7 +57,7 @@ async fn a_resume_is_refused_when_it_leaves_something_out_without_saying_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_is_refused_when_it_answers_one_call_twice() {
-    let refusals = refused(partly(results([priced("call_1_1"), priced("call_1_1")]))).await;
+    let refusals = refused(results([priced("call_1_1"), priced("call_1_1")]).partial()).await;
     assert_eq!(refusals, [ResumeError::Duplicate { call_id: "call_1_1".into() }]);
 }
 
@@ -80,9 +80,9 @@ async fn a_resume_is_refused_when_a_result_breaks_its_schema() {
 async fn a_settled_call_takes_no_other_answer() {
     let world = two_orders().await;
     let run = world.run().await.run_id;
-    world.resume(&run, partly(results([priced("call_1_1")]))).await.unwrap();
+    world.resume(&run, results([priced("call_1_1")]).partial()).await.unwrap();
 
-    let other = partly(results([("call_1_1", json!({"price": 2}))]));
+    let other = results([("call_1_1", json!({"price": 2}))]).partial();
     let error = world.resume(&run, other).await.unwrap_err();
 
     assert_eq!(error, RunnerError::Refused(vec![ResumeError::AlreadySettled { call_id: "call_1_1".into() }]));

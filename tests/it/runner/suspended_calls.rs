@@ -160,10 +160,10 @@ on_every_store! {
         let [PendingItem::Task { task, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
         assert_eq!((task.id.as_str(), task.poll_ms), ("task_7", Some(250)));
 
-        let PollOutcome::StillWaits { said, again_in } = world.runner.poll_tasks(&waiting.run_id).await.unwrap() else {
+        let PollOutcome::StillWaits { statuses, again_in } = world.runner.poll_tasks(&waiting.run_id).await.unwrap() else {
             panic!("there was no news yet")
         };
-        assert_eq!((said[0].message.as_deref(), again_in), (Some("page 3 of 9"), Duration::from_millis(250)));
+        assert_eq!((statuses[0].message.as_deref(), again_in), (Some("page 3 of 9"), Duration::from_millis(250)));
         let away = world.resume(&waiting.run_id, Resume::default()).await.unwrap();
         assert_eq!((away.status, away.version), (Status::Pending, waiting.version), "nothing was written");
         let PollOutcome::GoesOn(execution) = world.runner.poll_tasks(&waiting.run_id).await.unwrap() else {

@@ -11,7 +11,7 @@ use toolgate::core::tool::{
 };
 use toolgate::runner::{Execution, Report};
 
-use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, partly, results, say};
+use super::world::{Given, Kept, World, answer_to, given_an_agent, on_every_store, results, say};
 
 const TASK: &str = "task_7";
 const PRINT: &str = "call_1_1";
@@ -61,7 +61,7 @@ fn printing_only(replies: impl IntoIterator<Item = CallReply>) -> Given {
 }
 
 fn given(call: &str) -> Resume {
-    partly(results([(call, json!("ordered"))]))
+    results([(call, json!("ordered"))]).partial()
 }
 
 async fn until(mut is_so: impl AsyncFnMut() -> bool) {

@@ -121,7 +121,7 @@ async fn a_deferred_call_is_answered_and_runs_when_it_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_elided_call_was_never_made_as_far_as_the_model_knows() {
+async fn a_dropped_call_was_never_made_as_far_as_the_model_knows() {
     let world = two_tiers(TierMode::Drop, say("Done.")).ready().await;
 
     let report = world.run().await;
@@ -134,7 +134,7 @@ async fn an_elided_call_was_never_made_as_far_as_the_model_knows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drained_tiers_run_one_after_another_before_the_model_is_asked_again() {
+async fn sequential_tiers_run_one_after_another_before_the_model_is_asked_again() {
     let world = two_tiers(TierMode::Sequential, say("Done."))
         .where_servers(|servers| {
             servers.take_ms("first", 100);

@@ -122,10 +122,6 @@ pub(crate) fn decisions<const N: usize>(decisions: [(&str, Decision); N]) -> Res
     decisions.into_iter().collect()
 }
 
-pub(crate) fn partly(resume: Resume) -> Resume {
-    resume.partial()
-}
-
 pub(crate) fn yes() -> Decision {
     Decision::new(DecisionKind::Approve, "ann")
 }

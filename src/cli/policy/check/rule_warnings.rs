@@ -58,7 +58,7 @@ impl RuleWarning<'_> {
 }
 
 /// The warnings about a policy, rule by rule.
-pub(super) fn doubts(policy: &Policy) -> Vec<RuleWarning<'_>> {
+pub(super) fn rule_warnings(policy: &Policy) -> Vec<RuleWarning<'_>> {
     let of_rule = |(position, rule)| {
         let warnings = warnings(policy, position, rule).into_iter();
         warnings.map(|warning| warning.about(rule))

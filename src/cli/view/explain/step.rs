@@ -30,7 +30,7 @@ pub(super) enum CallStatus {
     /// The call is pending.
     Pending,
     /// The call may run.
-    Cleared,
+    Authorized,
     /// The call was sent.
     Running,
     /// The call ran or was answered.
@@ -46,7 +46,7 @@ impl CallStatus {
             Self::Refused => "refused",
             Self::Expired => "expired",
             Self::Pending => "pending",
-            Self::Cleared => "cleared",
+            Self::Authorized => "cleared",
             Self::Running => "running",
             Self::Ran => "ran",
         }
@@ -103,7 +103,7 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallS
         }
         Event::ApprovalDecided { call, decision } => {
             let stand = match decision.answer {
-                DecisionKind::Approve => CallStatus::Cleared,
+                DecisionKind::Approve => CallStatus::Authorized,
                 DecisionKind::Deny => CallStatus::Refused,
             };
             let decided = Step {
@@ -154,7 +154,7 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallS
         }
         Event::InputGiven { call, given } => {
             let why = format!("its server was answered by {}", escape_untrusted(&given.by));
-            one(call, CallStatus::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
+            one(call, CallStatus::Authorized, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
         }
         Event::TaskStarted { call, .. } => one(call, CallStatus::Pending, step("runs at its server as a task".into())),
         Event::Started(_)
@@ -179,14 +179,14 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, S
                 true => "may run: no rule requires approval".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
-            (CallStatus::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
+            (CallStatus::Authorized, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
         }
         CallVerdict::Run { by: Authorization::Grant { grant: id } } => {
             let why = format!("may run: auto-approved, {}", grant(id, grants));
-            (CallStatus::Cleared, Step { grant: Some(id.clone()), why, ..step })
+            (CallStatus::Authorized, Step { grant: Some(id.clone()), why, ..step })
         }
         CallVerdict::Run { by: Authorization::HumanApproval } => {
-            (CallStatus::Cleared, Step { why: "may run: approved".to_owned(), ..step })
+            (CallStatus::Authorized, Step { why: "may run: approved".to_owned(), ..step })
         }
         CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
             let within = answer_timeout_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();

@@ -89,11 +89,11 @@ impl Compiled {
         self.outlook
     }
 
-    pub(super) fn holds(&self, world: &Variables) -> Result<bool, ConditionError> {
-        self.bounds.check(world.bytes, world.longest)?;
-        let mut own = world.context.new_inner_scope();
+    pub(super) fn holds(&self, variables: &Variables) -> Result<bool, ConditionError> {
+        self.bounds.check(variables.bytes, variables.longest)?;
+        let mut own = variables.context.new_inner_scope();
         patterns::provide(&self.patterns, &mut own);
-        folders::provide(&self.folders, &world.links, &mut own);
+        folders::provide(&self.folders, &variables.links, &mut own);
         match Cel::resolve(&self.expression, &own) {
             Ok(Cel::Bool(holds)) => Ok(holds),
             Ok(other) => Err(ConditionError(format!("it gives a {} and neither true nor false", other.type_of()))),

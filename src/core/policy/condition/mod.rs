@@ -10,7 +10,6 @@ mod bounds;
 mod budget;
 mod folders;
 mod kind;
-#[path = "cel.rs"]
 mod language;
 mod patterns;
 mod survey;
@@ -96,7 +95,7 @@ pub(super) struct Facts<'a> {
     /// The name the tool is judged by.
     pub(super) name: &'a ToolName,
     links: &'a Links,
-    world: OnceCell<Result<Variables, ConditionError>>,
+    variables: OnceCell<Result<Variables, ConditionError>>,
 }
 
 impl Condition {
@@ -138,8 +137,9 @@ impl Condition {
     /// Whether it holds; `None` while the arguments are not known.
     pub(super) fn holds(&self, facts: &Facts<'_>) -> Option<Result<bool, ConditionError>> {
         let arguments = facts.subject.arguments?;
-        let world = facts.world.get_or_init(|| Variables::new(facts.subject, facts.name, arguments, facts.links));
-        Some(world.as_ref().map_err(Clone::clone).and_then(|world| self.compiled.holds(world)))
+        let variables =
+            facts.variables.get_or_init(|| Variables::new(facts.subject, facts.name, arguments, facts.links));
+        Some(variables.as_ref().map_err(Clone::clone).and_then(|variables| self.compiled.holds(variables)))
     }
 }
 
@@ -150,7 +150,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(super) fn with_links(subject: &'a Subject<'a>, name: &'a ToolName, links: &'a Links) -> Self {
-        Self { subject, name, links, world: OnceCell::new() }
+        Self { subject, name, links, variables: OnceCell::new() }
     }
 }
 

@@ -46,11 +46,11 @@ pub struct BlobWrite {
 /// The result with at most `limit` bytes of text in its content, and as many in its structured form, with the content
 /// to store. A structured form that is nested too deep for the journal is always stored. The function is deterministic.
 /// A limit of less than half of [`MIN_RESULT_BYTES`] counts as that.
-pub fn bounded(mut output: ToolOutput, limit: usize, keeping: OverflowStorage<'_>) -> (ToolOutput, Vec<BlobWrite>) {
+pub fn bounded(mut output: ToolOutput, limit: usize, storage: OverflowStorage<'_>) -> (ToolOutput, Vec<BlobWrite>) {
     // Only toolgate may claim that content is stored.
     output.kept.clear();
-    let mut bounding = ResultLimiter { keeping, kept: Vec::new(), wholes: Vec::new() };
-    output.content.iter_mut().for_each(|part| bounding.media(part));
+    let mut limiter = ResultLimiter { storage, kept: Vec::new(), wholes: Vec::new() };
+    output.content.iter_mut().for_each(|part| limiter.media(part));
     let limit = limit.max(MIN_RESULT_BYTES / 2);
     let structured = output.structured.take().and_then(|value| match value.to_string() {
         json if json.len() <= limit && !json::is_deeper_than(&value, json::MAX_DEPTH) => {
@@ -60,15 +60,15 @@ pub fn bounded(mut output: ToolOutput, limit: usize, keeping: OverflowStorage<'_
         json => Some((value, json)),
     });
     match structured {
-        None => bounding.content(&mut output.content, limit),
-        Some((value, json)) => bounding.structured(&mut output.content, &value, json, limit),
+        None => limiter.content(&mut output.content, limit),
+        Some((value, json)) => limiter.structured(&mut output.content, &value, json, limit),
     }
-    output.kept = bounding.kept;
-    (output, bounding.wholes)
+    output.kept = limiter.kept;
+    (output, limiter.wholes)
 }
 
 struct ResultLimiter<'a> {
-    keeping: OverflowStorage<'a>,
+    storage: OverflowStorage<'a>,
     kept: Vec<StoredContent>,
     wholes: Vec<BlobWrite>,
 }
@@ -76,7 +76,7 @@ struct ResultLimiter<'a> {
 impl<'a> ResultLimiter<'a> {
     /// Replaces bytes by a handle.
     fn media(&mut self, part: &mut Part) {
-        let most = match self.keeping {
+        let most = match self.storage {
             OverflowStorage::UpTo(most) => most,
             OverflowStorage::Failed(_) => usize::MAX,
             OverflowStorage::Nowhere(_) => return,
@@ -170,7 +170,7 @@ impl<'a> ResultLimiter<'a> {
 
     /// Registers content to be stored, if possible.
     fn keep(&mut self, media_type: String, bytes: Vec<u8>, form: StoredForm) -> OmittedText<'a> {
-        match self.keeping {
+        match self.storage {
             OverflowStorage::Nowhere(why) | OverflowStorage::Failed(why) => OmittedText::Lost(why),
             OverflowStorage::UpTo(most) if bytes.len() > most => {
                 OmittedText::Lost("it is more than a store keeps, which is 64 MiB")
@@ -236,7 +236,7 @@ fn same(text: &str, value: &Value, json: &str) -> Option<StoredForm> {
 
 impl std::fmt::Debug for BlobWrite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Whole({}, {}, {} bytes)", self.handle, self.media_type, self.bytes.len())
+        write!(f, "BlobWrite({}, {}, {} bytes)", self.handle, self.media_type, self.bytes.len())
     }
 }
 

@@ -6,7 +6,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::rates::{RateState, Rates};
-use super::refusal::{SEAT_PAUSE, limited};
+use super::refusal::{PERMIT_PAUSE, limited};
 use crate::access::authenticated::Authenticated;
 use crate::state::Gateway;
 
@@ -23,18 +23,18 @@ pub(crate) async fn limit_caller(
         Ok(left) => left,
         Err(wait) => {
             let refused = limited("too many requests with these credentials", wait).into_response();
-            return told(refused, limiter.requests.as_ref().map(Rates::used_up));
+            return with_quota(refused, limiter.requests.as_ref().map(Rates::used_up));
         }
     };
     let response = match limiter.with_permit(&who, request, next).await {
         Ok(response) => response,
-        Err(full) => limited(full, SEAT_PAUSE).into_response(),
+        Err(full) => limited(full, PERMIT_PAUSE).into_response(),
     };
-    told(response, left)
+    with_quota(response, left)
 }
 
 /// Adds the remaining quota to a response (draft-ietf-httpapi-ratelimit-headers).
-fn told(mut response: Response, left: Option<RateState>) -> Response {
+fn with_quota(mut response: Response, left: Option<RateState>) -> Response {
     let Some(left) = left else { return response };
     for (name, value) in [("ratelimit-policy", left.policy()), ("ratelimit", left.header_value())] {
         if let Ok(value) = HeaderValue::from_str(&value) {

@@ -48,7 +48,7 @@ pub struct Limits {
 pub(crate) struct Limiter {
     requests: Option<Rates<Who>>,
     failures: Option<Rates<IpAddr>>,
-    limiter: ConcurrencyLimiter,
+    concurrency: ConcurrencyLimiter,
     reads: Reads,
 }
 
@@ -57,7 +57,11 @@ impl Limiter {
         Self {
             requests: limits.requests.map(Rates::new),
             failures: limits.failures.map(Rates::new),
-            limiter: ConcurrencyLimiter::new(limits.concurrent_requests, limits.streams_at_once, limits.reads_at_once),
+            concurrency: ConcurrencyLimiter::new(
+                limits.concurrent_requests,
+                limits.streams_at_once,
+                limits.reads_at_once,
+            ),
             reads: Reads::new(),
         }
     }
@@ -65,9 +69,10 @@ impl Limiter {
     /// Handles a request, which holds a permit while it is worked on; a stream holds one of its own for as long as it
     /// is open. The error says which kind of permit is exhausted.
     async fn with_permit(&self, who: &Who, request: Request, next: Next) -> Result<Response, &'static str> {
-        let take_stream = || self.limiter.take(who, Kind::Stream).ok_or("too many open streams with these credentials");
+        let take_stream =
+            || self.concurrency.take(who, Kind::Stream).ok_or("too many open streams with these credentials");
         let permit =
-            self.limiter.take(who, Kind::Request).ok_or("too many concurrent requests with these credentials")?;
+            self.concurrency.take(who, Kind::Request).ok_or("too many concurrent requests with these credentials")?;
         // Taken beforehand, so that no work starts for a stream that is then refused.
         let reserved = wants_stream(request.headers()).then(take_stream).transpose()?;
         let response = next.run(request).await;

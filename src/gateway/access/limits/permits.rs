@@ -14,7 +14,7 @@ impl FromRequestParts<Gateway> for ReadPermit {
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, gateway).await?;
         let limiter = &gateway.access().limiter;
-        limiter.reads.permit(&limiter.limiter, &(caller.tenant, caller.name)).await
+        limiter.reads.permit(&limiter.concurrency, &(caller.tenant, caller.name)).await
     }
 }
 

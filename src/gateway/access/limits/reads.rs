@@ -12,7 +12,7 @@ use toolgate_core::id::Tenant;
 use toolgate_runner::{Admission, Capacity, Permit};
 
 use super::concurrency::{ConcurrencyLimiter, ConcurrencyPermit, Kind, Who};
-use super::refusal::{SEAT_PAUSE, limited};
+use super::refusal::{PERMIT_PAUSE, limited};
 use crate::problem::Problem;
 
 /// How long a read waits in the queue. A read that waits longer has many others of its tenant before it.
@@ -45,19 +45,19 @@ impl Reads {
     /// Waits for a permit for a caller.
     pub(super) async fn permit(&self, limiter: &ConcurrencyLimiter, who: &Who) -> Result<ReadPermit, Problem> {
         let (tenant, _): &(Tenant, _) = who;
-        let full = || limited("too many concurrent reads with these credentials", SEAT_PAUSE);
+        let full = || limited("too many concurrent reads with these credentials", PERMIT_PAUSE);
         let permit = limiter.take(who, Kind::Read).ok_or_else(full)?;
         let mut turn = self.0.enter(tenant.clone());
-        match timeout(LONGEST_WAIT, turn.come()).await {
+        match timeout(LONGEST_WAIT, turn.granted()).await {
             Ok(()) => Ok(ReadPermit { _admission: turn, _concurrency: permit }),
-            Err(_) => Err(limited("too many concurrent reads by this tenant", SEAT_PAUSE)),
+            Err(_) => Err(limited("too many concurrent reads by this tenant", PERMIT_PAUSE)),
         }
     }
 
     /// Waits for a permit to begin a stream.
     pub(super) async fn stream_permit(&self, tenant: Tenant) -> StreamPermit {
         let mut turn = self.0.enter(tenant);
-        turn.come().await;
+        turn.granted().await;
         StreamPermit { _admission: turn }
     }
 }

@@ -8,7 +8,7 @@ use toolgate_service::ServiceError;
 use crate::problem::{Problem, whole_seconds};
 
 /// The `Retry-After` of a caller without a free permit: when one becomes free is not known.
-pub(super) const SEAT_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PERMIT_PAUSE: Duration = Duration::from_secs(1);
 
 /// The problem, with the time to wait.
 pub(super) fn limited(what: &str, wait: Duration) -> Problem {

@@ -82,7 +82,7 @@ impl Issuer {
         kept.find(id).ok_or_else(|| TokenRejection::token("the issuer has no such key"))
     }
 
-    /// Fetches the keys again, unless another request did since `digest` was read, or the last attempt is too recent. The
+    /// Fetches the keys again, unless another request did since `seen` was read, or the last attempt is too recent. The
     /// fetch runs to its end even if the client disconnects: otherwise such a client could keep everyone from fresh
     /// keys.
     async fn refresh(self: &Arc<Self>, mut asked: OwnedMutexGuard<Option<Instant>>, seen: Option<&Arc<CachedKeys>>) {

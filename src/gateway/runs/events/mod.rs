@@ -138,7 +138,7 @@ fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
     // Boxed, because the future of each step holds it twice: as it came and as it is used.
     stream::unfold(Some(Box::new(tail)), |tail| async move {
         let mut tail = tail?;
-        let told = match tail.next().await {
+        let frame = match tail.next().await {
             Ok(Some(StreamItem::Event(event))) => frame(&event).map(|frame| (Ok(frame), Some(tail))),
             Ok(Some(StreamItem::Draining)) => {
                 let frame = Event::default().event("server.draining").data(r#"{"type":"server.draining"}"#);
@@ -148,7 +148,7 @@ fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
             Err(error) => Err(error.into()),
         };
         // The connection closes, and the client resumes after the last event it received.
-        told.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted")).ok()
+        frame.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted")).ok()
     })
 }
 

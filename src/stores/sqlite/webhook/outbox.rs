@@ -35,8 +35,8 @@ impl WebhookOutbox for SqliteStore {
         found.into_iter().map(MarkedRow::unannounced).collect()
     }
 
-    async fn announce(&self, told: Announcement) -> Result<(), StoreError> {
-        self.writer.make(told).await
+    async fn announce(&self, announcement: Announcement) -> Result<(), StoreError> {
+        self.writer.make(announcement).await
     }
 
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError> {
@@ -66,7 +66,7 @@ impl<'r> FromRow<'r, SqliteRow> for MarkedRow {
 
 impl MarkedRow {
     fn unannounced(self) -> Result<UnannouncedRun, StoreError> {
-        Ok(UnannouncedRun { row: read::listed(self.row)?, told: u64::try_from(self.told).unwrap_or_default() })
+        Ok(UnannouncedRun { row: read::listed(self.row)?, announced: u64::try_from(self.told).unwrap_or_default() })
     }
 }
 

@@ -35,7 +35,7 @@ async fn a_stored_response_is_deleted_with_its_run() {
     let turns = json!([{"say": "A secret.", "calls": [{"name": "ext_lookup"}]}, say("Another secret.")]);
     let world = given_an_agent().whose_model_says(turns).kept(Kept::InMemory).await;
     let replies = Arc::new(MemoryStore::new());
-    let served = Served::with(world, |builder| builder.anonymous(Caller::local()).replies(replies)).await;
+    let served = Served::with(world, |builder| builder.anonymous(Caller::local()).idempotency(replies)).await;
     let new = json!({"input": "A secret", "external_tools": [{"name": "lookup"}]});
     let created = keyed(&served, "/v1/runs", None, "create", &new).await;
     let path = format!("/v1/runs/{}", created.text("id"));
@@ -62,7 +62,7 @@ async fn a_stored_response_is_deleted_with_its_run() {
 async fn a_stored_response_needs_the_same_permissions() {
     let world = given_an_agent().whose_model_says(json!([say("A secret.")])).kept(Kept::InMemory).await;
     let store = Arc::new(MemoryStore::new());
-    let served = Served::with(world, |builder| builder.keys(store.clone()).replies(store.clone())).await;
+    let served = Served::with(world, |builder| builder.keys(store.clone()).idempotency(store.clone())).await;
     let key = async |scopes: Scopes| {
         let (secret, hash, key) = mint(key_of(scopes), Timestamp::now()).unwrap();
         store.put_key(&hash, &key).await.unwrap();
@@ -92,7 +92,7 @@ async fn a_secret_that_was_shown_once_is_not_shown_again() {
     let world = given_an_agent().kept(Kept::InMemory).await;
     let (replies, outbound) = (Arc::new(MemoryStore::new()), WebhookConfig::new(world.webhooks()));
     let service = Service::new(world.runner.clone()).webhooks(outbound);
-    let served = Served::over(service, world, |builder| builder.anonymous(Caller::local()).replies(replies)).await;
+    let served = Served::over(service, world, |builder| builder.anonymous(Caller::local()).idempotency(replies)).await;
     let new = json!({"url": "https://example.com/hooks"});
     let created = keyed(&served, "/v1/webhook-endpoints", None, "create", &new).await;
     let rotate = format!("/v1/webhook-endpoints/{}/rotate", created.text("id"));

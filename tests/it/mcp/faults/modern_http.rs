@@ -35,9 +35,9 @@ async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> Call
     servers.call(call, &|_| {}).await.reply
 }
 
-async fn ask(servers: &Servers, task: &TaskHandle, wish: TaskAction) -> CallReply {
+async fn ask(servers: &Servers, task: &TaskHandle, action: TaskAction) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("modern"), trace());
-    let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish };
+    let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, action };
     servers.task(about).await.expect("it can be asked").reply
 }
 
@@ -65,7 +65,7 @@ fn ended(reply: CallReply) -> Outcome {
 /// Polls a task until its state changes.
 async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
     for _ in 0..10 {
-        match ask(servers, &handle, TaskAction::News).await {
+        match ask(servers, &handle, TaskAction::Poll).await {
             CallReply::Task(still) => handle = still,
             other => return other,
         }
@@ -126,7 +126,7 @@ async fn a_task_that_fails_is_forgotten_or_is_cancelled_ends_its_call_with_the_r
     let (kind, _) = failed(ended(ask(&servers, &first, TaskAction::Stop).await));
     assert_eq!(kind, FailureKind::Cancelled);
     assert_eq!(endpoint.wire.received("tasks/cancel")[0]["params"]["taskId"], "task-1");
-    let (kind, message) = failed(ended(ask(&servers, &first, TaskAction::News).await));
+    let (kind, message) = failed(ended(ask(&servers, &first, TaskAction::Poll).await));
     assert_eq!((kind, message.as_str()), (FailureKind::Cancelled, "the MCP server cancelled the task `task-1`"));
     servers.close().await;
 }

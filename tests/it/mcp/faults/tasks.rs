@@ -26,9 +26,9 @@ async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> Call
     servers.call(call, &|_| {}).await.reply
 }
 
-async fn ask(servers: &Servers, task: &TaskHandle, wish: TaskAction) -> CallReply {
+async fn ask(servers: &Servers, task: &TaskHandle, action: TaskAction) -> CallReply {
     let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("busy"), trace());
-    let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, wish };
+    let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, action };
     servers.task(about).await.expect("it can be asked").reply
 }
 
@@ -50,7 +50,7 @@ fn ended(reply: CallReply) -> Outcome {
 /// Polls a task until it ends.
 async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
     for _ in 0..10 {
-        match ask(servers, &handle, TaskAction::News).await {
+        match ask(servers, &handle, TaskAction::Poll).await {
             CallReply::Task(still) => handle = still,
             other => return other,
         }

@@ -6,7 +6,7 @@ use toolgate::core::tool::{FailureKind, McpTool, Outcome};
 use toolgate::runner::envelope::{EnvelopeError, EnvelopeKeys};
 use toolgate::runner::{Resume, RunnerError};
 
-use super::super::world::{answer_to, decisions, no, partly, results, say, yes};
+use super::super::world::{answer_to, decisions, no, results, say, yes};
 use super::nodes::{HOUR, PRIVATE, PUBLIC, World, a_clerk, ed25519, keys, sent};
 use crate::fakes::tool;
 
@@ -175,7 +175,7 @@ async fn partial_answers_spend_it_and_the_rest_needs_a_new_one() {
     let world = World::of(a_clerk().whose_model_says(two));
     let node = world.node(keys(&["k1"]));
     let envelope = world.handed_out(&node).await;
-    let half = node.resume(&envelope, partly(tea())).await;
+    let half = node.resume(&envelope, tea().partial()).await;
     let rest = || results([("call_1_2", json!("ordered"))]);
 
     let refused = node.refusal(&envelope, rest()).await;

@@ -39,7 +39,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-pub(crate) fn asker(session: &str) -> GrantContext {
+pub(crate) fn context(session: &str) -> GrantContext {
     GrantContext {
         tenant: toolgate::core::id::Tenant::default(),
         session: session.into(),
@@ -63,17 +63,17 @@ pub(crate) async fn a_grant_covers_the_calls_it_was_given_for<S: Store>(store: A
     for given in [of_the_session, of_ann, grant("always", "h")] {
         store.grant(&given).await.unwrap();
     }
-    let found = |asker: GrantContext, definition: &'static str| {
+    let found = |context: GrantContext, definition: &'static str| {
         let store = store.clone();
-        async move { ids(store.granted(&asker, &[guarded(definition)], at(200)).await.unwrap()) }
+        async move { ids(store.granted(&context, &[guarded(definition)], at(200)).await.unwrap()) }
     };
-    assert_eq!(found(asker("s"), "h").await, ["always", "in_session"]);
-    assert_eq!(found(asker("another"), "h").await, ["always"]);
-    assert_eq!(found(asker("s"), "changed").await, [""; 0]);
-    assert_eq!(found(GrantContext { agent: "another".into(), ..asker("s") }, "h").await, [""; 0]);
-    assert_eq!(found(GrantContext { tenant: "another".into(), ..asker("s") }, "h").await, [""; 0]);
-    assert_eq!(found(GrantContext { principal: Some("ann".into()), ..asker("s") }, "h").await, ["of_ann"]);
-    assert_eq!(found(GrantContext { principal: Some("bob".into()), ..asker("s") }, "h").await, [""; 0]);
+    assert_eq!(found(context("s"), "h").await, ["always", "in_session"]);
+    assert_eq!(found(context("another"), "h").await, ["always"]);
+    assert_eq!(found(context("s"), "changed").await, [""; 0]);
+    assert_eq!(found(GrantContext { agent: "another".into(), ..context("s") }, "h").await, [""; 0]);
+    assert_eq!(found(GrantContext { tenant: "another".into(), ..context("s") }, "h").await, [""; 0]);
+    assert_eq!(found(GrantContext { principal: Some("ann".into()), ..context("s") }, "h").await, ["of_ann"]);
+    assert_eq!(found(GrantContext { principal: Some("bob".into()), ..context("s") }, "h").await, [""; 0]);
 }
 
 pub(crate) async fn granting_twice_is_granting_once<S: Store>(store: Arc<S>) {
@@ -85,7 +85,7 @@ pub(crate) async fn granting_twice_is_granting_once<S: Store>(store: Arc<S>) {
 }
 
 pub(crate) async fn a_batch_finds_every_covered_tool_under_its_own_name<S: Store>(store: Arc<S>) {
-    assert!(store.granted(&asker("s"), &[], at(200)).await.unwrap().is_empty());
+    assert!(store.granted(&context("s"), &[], at(200)).await.unwrap().is_empty());
     let tool =
         |number: usize| GuardedTool { tool: name(&format!("t{number}")), definition: format!("[\"h '{number}🦀") };
     for number in (0..300).step_by(3) {
@@ -93,7 +93,7 @@ pub(crate) async fn a_batch_finds_every_covered_tool_under_its_own_name<S: Store
     }
     let asked: Vec<_> = (0..300).map(tool).collect();
     let mut found: Vec<String> =
-        store.granted(&asker("s"), &asked, at(200)).await.unwrap().iter().map(|one| one.tool.to_string()).collect();
+        store.granted(&context("s"), &asked, at(200)).await.unwrap().iter().map(|one| one.tool.to_string()).collect();
     let mut expected: Vec<String> = (0..300).step_by(3).map(|number| format!("t{number}")).collect();
     found.sort();
     expected.sort();
@@ -106,7 +106,7 @@ pub(crate) async fn a_grant_ends_with_its_time_or_when_it_is_revoked<S: Store>(s
     store.grant(&grant("revoked", "h")).await.unwrap();
     let hold = ["brief".into(), "revoked".into(), "unknown".into()];
     assert_eq!(store.hold(&hold, at(149)).await.unwrap(), [true, true, false]);
-    let [found, _] = &store.granted(&asker("s"), &[guarded("h")], at(149)).await.unwrap()[..] else {
+    let [found, _] = &store.granted(&context("s"), &[guarded("h")], at(149)).await.unwrap()[..] else {
         panic!("two hold")
     };
     assert_eq!((found.arguments.as_deref(), found.expires_at), (Some("sha256:a"), Some(at(150))));
@@ -120,7 +120,7 @@ pub(crate) async fn a_grant_ends_with_its_time_or_when_it_is_revoked<S: Store>(s
     store.grant(&grant("revoked", "h")).await.unwrap();
 
     assert_eq!(store.hold(&hold, at(165)).await.unwrap(), [false, false, false]);
-    assert!(store.granted(&asker("s"), &[guarded("h")], at(165)).await.unwrap().is_empty());
+    assert!(store.granted(&context("s"), &[guarded("h")], at(165)).await.unwrap().is_empty());
     assert!(store.grants(&GrantFilter::default(), at(165)).await.unwrap().is_empty());
     let all = GrantFilter { ended: true, ..GrantFilter::default() };
     assert_eq!(store.grants(&all, at(165)).await.unwrap().len(), 2);

@@ -40,7 +40,8 @@ pub(crate) async fn a_request_is_recorded_once_with_its_response<S: Store>(store
     assert_eq!(store.begin(&first, at(100)).await.unwrap(), None);
     let again = IdempotentRequest { run: Some("run_2".into()), fingerprint: "another".to_owned(), ..first.clone() };
     assert_eq!(store.begin(&again, at(101)).await.unwrap(), begun(RequestState::UnderWay { held_until: at(115) }));
-    for fate in [RequestState::Answered(reply()), RequestState::Unkept, RequestState::UnderWay { held_until: at(0) }] {
+    for fate in [RequestState::Answered(reply()), RequestState::NotStored, RequestState::UnderWay { held_until: at(0) }]
+    {
         IdempotencyStore::settle(&*store, &first, &fate).await.unwrap();
         assert_eq!(store.begin(&again, at(102)).await.unwrap(), begun(fate));
     }
@@ -108,7 +109,7 @@ pub(crate) async fn an_abandoned_request_is_taken_over_by_one<S: Store>(store: A
 
     assert_eq!(all.into_iter().filter(|taken| *taken.as_ref().unwrap()).count(), 1);
     assert_eq!(store.begin(&first, at(116)).await.unwrap(), begun(RequestState::UnderWay { held_until: at(130) }));
-    for fate in [RequestState::Answered(reply()), RequestState::Unkept] {
+    for fate in [RequestState::Answered(reply()), RequestState::NotStored] {
         IdempotencyStore::settle(&*store, &first, &fate).await.unwrap();
         assert!(!store.take_over(&repeat, at(500)).await.unwrap(), "it is settled");
         assert_eq!(store.begin(&first, at(501)).await.unwrap(), begun(fate));
@@ -127,7 +128,7 @@ pub(crate) async fn an_answer_that_quotes_a_purged_run_is_forgotten<S: Store>(st
     store.purge(&run(1), 2, at(101)).await.unwrap();
 
     for (request, quoted) in noted {
-        let left = if quoted == Some(run(1)) { RequestState::Unkept } else { quoting(quoted) };
+        let left = if quoted == Some(run(1)) { RequestState::NotStored } else { quoting(quoted) };
         assert_eq!(store.begin(&request, at(102)).await.unwrap(), begun(left), "{}", request.key);
     }
 }

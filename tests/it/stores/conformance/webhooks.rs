@@ -135,7 +135,7 @@ pub(crate) async fn an_idle_run_is_unannounced_until_it_is_announced<S: Store>(s
         let unannounced = store.unannounced(10).await.unwrap();
         unannounced
             .iter()
-            .map(|unannounced| (unannounced.row.id.clone(), unannounced.row.version, unannounced.told))
+            .map(|unannounced| (unannounced.row.id.clone(), unannounced.row.version, unannounced.announced))
             .collect::<Vec<_>>()
     };
     assert_eq!(unannounced().await, [(run(1), 4, 0), (run(2), 1, 0)]);
