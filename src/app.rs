@@ -312,7 +312,7 @@ impl Store {
         }
     }
 
-    fn replies(&self) -> Arc<dyn IdempotencyStore> {
+    fn idempotency(&self) -> Arc<dyn IdempotencyStore> {
         match self {
             Self::Sqlite(store) => store.clone(),
             Self::Memory(store) => store.clone(),

@@ -83,7 +83,7 @@ impl App {
             .backends(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
             .origins(origins)
             .keys(self.store.keys())
-            .idempotency(self.store.replies());
+            .idempotency(self.store.idempotency());
         if let Some(meter) = self.telemetry.request_meter() {
             builder = builder.measured(meter);
         }
