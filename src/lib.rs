@@ -14,7 +14,7 @@
 //! use toolgate::core::run::{PendingItem, Status};
 //! use toolgate::core::tool::ExternalTool;
 //! use toolgate::models::scripted::{Script, ScriptedModel};
-//! use toolgate::runner::{Agent, AgentRunner, Request, Answer, Resume};
+//! use toolgate::runner::{Agent, AgentRunner, Answer, Request, Resume};
 //! use toolgate::stores::MemoryStore;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -58,8 +58,8 @@
 //! [`core`] is pure: it folds journals into runs and decides the next step. [`ports`] are the traits of the loop's
 //! dependencies. [`driver`] is the loop, [`runner`] the public entry point. [`service`] is what surfaces share, and
 //! [`gateway`] is the HTTP API. [`models`], [`mcp`], [`stores`], [`approvals`], [`validation`] and [`telemetry`] are
-//! adapters. [`config`] reads files, and [`app`] builds a program from them. Each of them is a crate, `toolgate-core`
-//! and so on, and each but `core` and `ports` a feature. ARCHITECTURE.md has the map, the laws, and where to add code.
+//! adapters. [`config`] reads files, and [`app`] builds a program from them. Each module except `app` and `cli` is a
+//! crate (`toolgate-core`, `toolgate-runner`, …), and each except `core` and `ports` is a feature. ARCHITECTURE.md has the map, the laws, and where to add code.
 
 #[cfg(feature = "app")]
 pub mod app;

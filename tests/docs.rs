@@ -64,13 +64,13 @@ fn the_table_of_error_codes_agrees_with_the_code() {
 fn the_list_of_events_is_complete() {
     let source = read("src/core/lifecycle/event.rs");
     let names = source.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once("=> \""));
-    let told: BTreeSet<&str> = names.map(|(_, name)| name).collect();
-    assert!(told.contains("llm.text.delta"), "{told:?}");
+    let named: BTreeSet<&str> = names.map(|(_, name)| name).collect();
+    assert!(named.contains("llm.text.delta"), "{named:?}");
     let page = read("docs/events.md");
     let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
     let words = cells.flat_map(|(cell, _)| cell.split(", ").map(|word| word.trim_matches('`')));
     let listed: BTreeSet<&str> = words.filter(|word| word.contains('.')).collect();
-    assert_eq!(listed, told);
+    assert_eq!(listed, named);
 }
 
 #[test]

@@ -53,12 +53,12 @@ add_counts() {
 # Prints the table and the totals, and exits with the result. $1: `yes` when a skip is a failure.
 finish() {
   local row name result seconds remark
-  printf '\n%s%-10s %-8s %7s  %s%s\n' "$bold" section result seconds note "$plain"
+  printf '\n%s%-11s %-8s %7s  %s%s\n' "$bold" section result seconds note "$plain"
   for row in "${report[@]}"; do
     IFS='|' read -r name result seconds remark <<<"$row"
-    printf '%-10s %-8s %7s  %s\n' "$name" "$result" "$seconds" "$remark"
+    printf '%-11s %-8s %7s  %s\n' "$name" "$result" "$seconds" "$remark"
   done
-  printf '%-10s %-8s %7s\n\n' total '' "$SECONDS"
+  printf '%-11s %-8s %7s\n\n' total '' "$SECONDS"
   local verdict=0
   if ((total_failed > 0)); then verdict=1; fi
   if [[ $1 == yes ]] && ((total_skipped > 0)); then

@@ -170,12 +170,12 @@ fn limits(written: &GatewayLimits) -> Limits {
     let rate = |per_minute: u32, burst: u32| {
         Some(Rate { per_minute: NonZeroU32::new(per_minute)?, burst: NonZeroU32::new(burst)? })
     };
-    let at_once = |count: u64| usize::try_from(count).ok();
+    let concurrent = |count: u64| usize::try_from(count).ok();
     Limits {
         requests: rate(written.requests_per_minute, written.burst),
-        concurrent_requests: at_once(written.concurrent_requests),
-        streams_at_once: at_once(written.streams_at_once),
-        reads_at_once: at_once(written.reads_at_once),
+        concurrent_requests: concurrent(written.concurrent_requests),
+        concurrent_streams: concurrent(written.concurrent_streams),
+        concurrent_reads: concurrent(written.concurrent_reads),
         failures: rate(written.failures_per_minute, written.failures_per_minute),
     }
 }

@@ -107,9 +107,9 @@ pub struct GatewayLimits {
     /// Concurrent requests.
     pub concurrent_requests: u64,
     /// Concurrent event streams.
-    pub streams_at_once: u64,
+    pub concurrent_streams: u64,
     /// Concurrent reads of lists and runs.
-    pub reads_at_once: u64,
+    pub concurrent_reads: u64,
     /// Failed authentications per minute from one address.
     pub failures_per_minute: u32,
     /// The maximum size of a body.

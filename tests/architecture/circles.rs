@@ -28,7 +28,7 @@ impl ImportGraph {
         self.files.insert(module, File { tokens: product_code(tokens(source)), ..File::default() });
     }
 
-    /// The circles, as sorted lists of modules such as `core::run::fold`. The largest comes first.
+    /// The circles, as sorted lists of modules such as `run::fold`. The largest comes first.
     pub(crate) fn circles(mut self) -> Vec<Vec<String>> {
         self.read();
         let edges: BTreeMap<&Module, BTreeSet<&Module>> =

@@ -14,9 +14,9 @@ use crate::written::{self, Gateway, Oidc, Webhook};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
 const REQUESTS_PER_MINUTE: u32 = 60_000;
-const REQUESTS_AT_ONCE: u64 = 1024;
-const STREAMS_AT_ONCE: u64 = 4096;
-const READS_AT_ONCE: u64 = 100;
+const CONCURRENT_REQUESTS: u64 = 1024;
+const CONCURRENT_STREAMS: u64 = 4096;
+const CONCURRENT_READS: u64 = 100;
 const FAILURES_PER_MINUTE: u32 = 60;
 const BODY_BYTES: u64 = 4 * 1024 * 1024;
 const BODY_SECONDS: u64 = 30;
@@ -124,9 +124,9 @@ fn limits(written: &written::GatewayLimits, scope: &mut Resolver<'_>) -> Gateway
     GatewayLimits {
         requests_per_minute,
         burst: scope.at_least_one(written.burst.as_ref(), requests_per_minute.div_ceil(10)),
-        concurrent_requests: scope.at_least_one(written.concurrent_requests.as_ref(), REQUESTS_AT_ONCE),
-        streams_at_once: scope.at_least_one(written.streams_at_once.as_ref(), STREAMS_AT_ONCE),
-        reads_at_once: scope.at_least_one(written.reads_at_once.as_ref(), READS_AT_ONCE),
+        concurrent_requests: scope.at_least_one(written.concurrent_requests.as_ref(), CONCURRENT_REQUESTS),
+        concurrent_streams: scope.at_least_one(written.concurrent_streams.as_ref(), CONCURRENT_STREAMS),
+        concurrent_reads: scope.at_least_one(written.concurrent_reads.as_ref(), CONCURRENT_READS),
         failures_per_minute: scope.at_least_one(written.failures_per_minute.as_ref(), FAILURES_PER_MINUTE),
         body_bytes: scope.at_least_one(written.body_bytes.as_ref(), BODY_BYTES),
         body_timeout: scope.seconds(written.body_timeout_s.as_ref(), BODY_SECONDS),

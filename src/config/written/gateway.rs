@@ -119,9 +119,9 @@ pub(crate) struct GatewayLimits {
     /// Concurrent requests, including those that wait for a run. Default: 1024.
     pub(crate) concurrent_requests: Option<Located<u64>>,
     /// Concurrent event streams. Default: 4096.
-    pub(crate) streams_at_once: Option<Located<u64>>,
+    pub(crate) concurrent_streams: Option<Located<u64>>,
     /// Concurrent reads of lists and runs, including those in the queue. Default: 100.
-    pub(crate) reads_at_once: Option<Located<u64>>,
+    pub(crate) concurrent_reads: Option<Located<u64>>,
     /// Failed authentications per minute from one address. Default: 60.
     pub(crate) failures_per_minute: Option<Located<u32>>,
     /// The maximum size of a body, in bytes. Default: 4194304, 4 MiB.

@@ -132,7 +132,7 @@ async fn readers_of_one_tenant_leave_the_store_to_others() {
 
 #[tokio::test]
 async fn a_caller_with_too_many_reads_is_refused() {
-    let shop = Arc::new(Shop::open(Limits { reads_at_once: Some(3), ..Limits::default() }).await);
+    let shop = Arc::new(Shop::open(Limits { concurrent_reads: Some(3), ..Limits::default() }).await);
     let mut readers = JoinSet::new();
     for _ in 0..8 {
         let shop = shop.clone();
@@ -202,7 +202,7 @@ async fn idle_streams_poll_the_store_together() {
     let turns = serde_json::json!([{"calls": [{"name": "ext_wait"}]}, {"say": "Done."}]);
     let build = || AgentRunner::builder().store(store.clone()).agent(agent(&turns)).build().unwrap();
     let (here, elsewhere) = (build(), build());
-    let limits = Limits { reads_at_once: Some(1), ..Limits::default() };
+    let limits = Limits { concurrent_reads: Some(1), ..Limits::default() };
     let settings = GatewaySettings { poll: Duration::from_millis(20), limits, ..GatewaySettings::default() };
     let gateway = Gateway::builder(here).settings(settings).anonymous(Caller::local()).build();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -82,7 +82,7 @@ async fn is_refused_until_one_ends(accepted: &str) {
 
 #[tokio::test]
 async fn an_open_stream_has_a_permit_of_its_own() {
-    let limits = Limits { concurrent_requests: Some(1), streams_at_once: Some(1), ..Limits::default() };
+    let limits = Limits { concurrent_requests: Some(1), concurrent_streams: Some(1), ..Limits::default() };
     let served = limited(GatewaySettings { limits, ..GatewaySettings::default() }).await;
     let begun = served.request(Method::POST, "/v1/runs").header("prefer", "respond-async");
     let begun = HttpAnswer::of(begun.json(&json!({"input": "Read"})).send().await.unwrap()).await;

@@ -33,7 +33,7 @@ CASES = {
         expect=dict(traces=1, agents=1, llm=3, tool=3, errors=0, chain=1, spans=8, pending=1, parallel=2),
         outcomes=["completed"],
     ),
-    "two tiers, the lower one elided": dict(
+    "two tiers, the lower one dropped": dict(
         agent={"priorities": {"mcp_shop_find_customer": 10}, "tiers": "drop"},
         turns=[{"calls": [CUSTOMER, ("call_early", *ORDERS[1:])]}, {"say": "Done."}],
         steps=[(0, "run", "What did Ada order?")],

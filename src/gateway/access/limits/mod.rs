@@ -37,9 +37,9 @@ pub struct Limits {
     /// Concurrent requests.
     pub concurrent_requests: Option<usize>,
     /// Concurrent event streams.
-    pub streams_at_once: Option<usize>,
+    pub concurrent_streams: Option<usize>,
     /// Concurrent reads of lists and runs, including those that wait in the queue.
-    pub reads_at_once: Option<usize>,
+    pub concurrent_reads: Option<usize>,
     /// The rate of failed authentications from one address; beyond it the answer is 429.
     pub failures: Option<Rate>,
 }
@@ -59,8 +59,8 @@ impl Limiter {
             failures: limits.failures.map(Rates::new),
             concurrency: ConcurrencyLimiter::new(
                 limits.concurrent_requests,
-                limits.streams_at_once,
-                limits.reads_at_once,
+                limits.concurrent_streams,
+                limits.concurrent_reads,
             ),
             reads: Reads::new(),
         }
