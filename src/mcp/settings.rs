@@ -131,7 +131,7 @@ impl Transport {
             Self::Http(http) => (json!({"url": http.url}), http.in_words()),
             Self::InProcess(_) => return None,
         };
-        Some(Endpoint { fingerprint: json::hash(&way), description: Some(described) })
+        Some(Endpoint { fingerprint: json::hash(&way), description: described })
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn described(settings: &ServerSettings) -> String {
-        settings.transport.endpoint().and_then(|endpoint| endpoint.description).expect("it is told")
+        settings.transport.endpoint().map(|endpoint| endpoint.description).expect("an endpoint")
     }
 
     #[test]

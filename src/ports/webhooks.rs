@@ -222,7 +222,7 @@ pub struct DeliveryResult {
     /// changes.
     pub taken_until: Timestamp,
     /// The consequence for the endpoint.
-    pub standing: EndpointHealth,
+    pub health: EndpointHealth,
 }
 
 /// The health of an endpoint after an attempt.

@@ -186,7 +186,7 @@ impl Run {
         match answer {
             Answer::Result(outcome) => self.external_results.get(call).map(|before| **before == *outcome),
             Answer::Decision { decision, .. } => self.decisions.get(call).map(|before| before.is_repeated_by(decision)),
-            Answer::Question(answer) => self.answers.get(call).map(|before| before == answer),
+            Answer::Question(answer) => self.question_answers.get(call).map(|before| before == answer),
             Answer::Elicitation(given) => self.inputs_given.get(call).map(|before| before.is_repeated_by(given)),
         }
     }

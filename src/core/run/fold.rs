@@ -38,7 +38,7 @@ impl Run {
             external_results: Default::default(),
             decisions: Default::default(),
             expired: Default::default(),
-            answers: Default::default(),
+            question_answers: Default::default(),
             inputs_given: Default::default(),
             blobs: Default::default(),
             has_cut_results: false,
@@ -324,7 +324,7 @@ impl Run {
     }
 
     fn question_answered(&mut self, id: &CallId, answer: &HumanAnswer) {
-        self.answers.insert(id.clone(), answer.clone());
+        self.question_answers.insert(id.clone(), answer.clone());
         if let Some(call) = self.open_call(id) {
             let said = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
             call.state = CallState::Settled(Settlement::Completed(said.into()));

@@ -41,7 +41,7 @@ pub struct Run {
     pub(super) decisions: BTreeMap<CallId, Decision>,
     /// The calls that were not answered in time.
     pub(super) expired: BTreeSet<CallId>,
-    pub(super) answers: BTreeMap<CallId, HumanAnswer>,
+    pub(super) question_answers: BTreeMap<CallId, HumanAnswer>,
     pub(super) inputs_given: BTreeMap<CallId, ElicitationAnswer>,
     /// The blobs that replies and results of this run name. Handles in other texts do not count.
     pub(super) blobs: BTreeSet<BlobHandle>,

@@ -175,14 +175,18 @@ mod tests {
     #[test]
     fn another_endpoint_is_shown_in_words_and_by_its_hash() {
         let at = |description: &str, hash: &str| Endpoint {
-            fingerprint: hash.into(),
-            description: Some(description.into()),
+            fingerprint: hash.to_owned(),
+            description: description.to_owned(),
         };
         let (was, is) = (at("program npx, 1 arguments", "sha256:a"), at("program curl, 1 arguments", "sha256:b"));
         let found = another_way(Some(&was), Some(&is)).expect("another way");
         assert_eq!(found.was, "program npx, 1 arguments; in all sha256:a");
         assert_eq!(found.is, "program curl, 1 arguments; in all sha256:b");
-        assert_eq!(another_way(Some(&"sha256:a".into()), Some(&was)), None, "the words alone are no difference");
+        assert_eq!(
+            another_way(Some(&at("other words", "sha256:a")), Some(&was)),
+            None,
+            "the words alone are no difference"
+        );
     }
 
     proptest! {

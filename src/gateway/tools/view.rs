@@ -105,7 +105,7 @@ impl ToolView {
             name: tool.name.to_string(),
             object: "tool",
             origin: OriginView::of(&tool.origin),
-            endpoint: tool.endpoint.as_ref().and_then(|endpoint| endpoint.description.clone()),
+            endpoint: tool.endpoint.as_ref().map(|endpoint| endpoint.description.clone()),
             description: tool.description.clone(),
             input_schema: (*tool.input_schema).clone(),
             output_schema: tool.output_schema.as_deref().cloned(),

@@ -42,7 +42,7 @@ pub(super) fn settled(
     let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     delivery.attempts.push(Attempt { at: began, duration_ms, status, error });
     delivery.attempts.drain(..delivery.attempts.len().saturating_sub(KEPT));
-    let standing = match &answered {
+    let health = match &answered {
         AttemptOutcome::Taken { .. } => EndpointHealth::Well,
         AttemptOutcome::Gone => EndpointHealth::Disabled(Disabled {
             at: now,
@@ -67,7 +67,7 @@ pub(super) fn settled(
             }
         },
     };
-    DeliveryResult { delivery, taken_until, standing }
+    DeliveryResult { delivery, taken_until, health }
 }
 
 /// The pause after that many attempts; `None` after the last. A jitter of a fifth spreads retries of messages that
@@ -155,17 +155,17 @@ mod tests {
 
     #[test]
     fn an_endpoint_that_is_gone_or_fails_for_days_is_disabled() {
-        let standing =
-            |since, now, answered| settled(&endpoint(since), delivery(0), now, Duration::ZERO, answered).standing;
-        assert!(matches!(standing(None, at(9), AttemptOutcome::Gone), EndpointHealth::Disabled(_)));
-        assert_eq!(standing(None, at(9), refused(None)), EndpointHealth::Failing(at(9)));
+        let health =
+            |since, now, answered| settled(&endpoint(since), delivery(0), now, Duration::ZERO, answered).health;
+        assert!(matches!(health(None, at(9), AttemptOutcome::Gone), EndpointHealth::Disabled(_)));
+        assert_eq!(health(None, at(9), refused(None)), EndpointHealth::Failing(at(9)));
         let days = 5 * 24 * HOUR;
-        assert!(matches!(standing(Some(at(0)), at(days - 1), refused(None)), EndpointHealth::Failing(_)));
-        let given_up = standing(Some(at(0)), at(days), refused(None));
+        assert!(matches!(health(Some(at(0)), at(days - 1), refused(None)), EndpointHealth::Failing(_)));
+        let given_up = health(Some(at(0)), at(days), refused(None));
         let EndpointHealth::GivenUp { since, disabled } = given_up else { panic!("it is not disabled") };
         assert_eq!(since, at(0));
         assert_eq!(disabled.reason, "no message was delivered since 1970-01-01T00:00:00Z");
-        assert_eq!(standing(Some(at(0)), at(days), AttemptOutcome::Taken { status: 204 }), EndpointHealth::Well);
+        assert_eq!(health(Some(at(0)), at(days), AttemptOutcome::Taken { status: 204 }), EndpointHealth::Well);
     }
 
     #[test]

@@ -171,13 +171,13 @@ impl WebhookDeliveries for MemoryStore {
 
     async fn settle(&self, settled: &DeliveryResult) -> Result<(), StoreError> {
         let kept = &mut self.contents().webhooks;
-        let DeliveryResult { delivery, taken_until, standing } = settled;
+        let DeliveryResult { delivery, taken_until, health } = settled;
         match kept.deliveries.get_mut(&delivery.id) {
             Some(known) if known.due_at() == Some(*taken_until) => *known = delivery.clone(),
             Some(_) | None => return Ok(()),
         }
         if let Some(endpoint) = kept.endpoints.get_mut(&delivery.endpoint) {
-            match standing {
+            match health {
                 EndpointHealth::Well => endpoint.failing_since = None,
                 EndpointHealth::Failing(at) => drop(endpoint.failing_since.get_or_insert(*at)),
                 EndpointHealth::Disabled(disabled) => {

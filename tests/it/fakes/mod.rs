@@ -13,7 +13,7 @@ mod validators;
 pub(crate) use approvals::CountingApprovals;
 pub(crate) use clock::FakeClock;
 pub(crate) use ids::FakeIds;
-pub(crate) use servers::{Change, FakeServers, tool};
+pub(crate) use servers::{Change, FakeServers, endpoint_of, tool};
 pub(crate) use sink::RecordingSink;
 pub(crate) use store::{FailingStore, Fault};
 pub(crate) use validators::{JsonAnswers, StrictInputs};

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::run::AnsweredElicitation;
 use toolgate::core::tool::{
-    Annotations, CallReply, DeliveredReply, FailureKind, McpTool, Outcome, Progress, ServerTools, ToolOutput,
+    Annotations, CallReply, DeliveredReply, Endpoint, FailureKind, McpTool, Outcome, Progress, ServerTools, ToolOutput,
 };
 use toolgate::core::trace::SpanContext;
 use toolgate::ports::{McpCall, McpServers, McpTask, TaskAction};
@@ -115,7 +115,7 @@ impl FakeServers {
     /// Replaces the program or the address of a server, with the same name and the same tools.
     pub(crate) fn replace(&self, server: &str, endpoint: &str) {
         let mut world = self.world();
-        world.servers.get_mut(&ServerId::from(server)).unwrap().endpoint = Some(endpoint.into());
+        world.servers.get_mut(&ServerId::from(server)).unwrap().endpoint = Some(endpoint_of(endpoint));
         world.generation += 1;
     }
 
@@ -359,4 +359,9 @@ impl McpServers for FakeServers {
     async fn release(&self, run: &RunId) {
         self.world().released.push(run.clone());
     }
+}
+
+/// An endpoint with this hash.
+pub(crate) fn endpoint_of(fingerprint: &str) -> Endpoint {
+    Endpoint { fingerprint: fingerprint.to_owned(), description: "another program".to_owned() }
 }

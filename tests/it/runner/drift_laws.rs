@@ -12,7 +12,7 @@ use toolgate::core::tool::{Arguments, Origin, ServerTools, Toolset, ToolsetRules
 use toolgate::runner::{Answer, Report, Resume};
 
 use super::world::{World, given_an_agent, no, say, yes, yes_but_with};
-use crate::fakes::tool;
+use crate::fakes::{endpoint_of, tool};
 
 type Servers = BTreeMap<ServerId, ServerTools>;
 
@@ -30,7 +30,7 @@ const CHANGES: [fn(&mut Servers); 9] = [
     |_| {},
     |servers| files(servers).trusted ^= true,
     |servers| files(servers).tools.iter_mut().for_each(|tool| tool.description.push('!')),
-    |servers| files(servers).endpoint = Some("sha256:another program".into()),
+    |servers| files(servers).endpoint = Some(endpoint_of("sha256:another program")),
     |servers| {
         let tools = &mut files(servers).tools;
         tools.iter_mut().for_each(|tool| tool.annotations.read_only_hint = Some(true));

@@ -134,14 +134,14 @@ impl Write for DeliveryResult {
     type Answer = ();
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        let Self { delivery, taken_until, standing } = self;
+        let Self { delivery, taken_until, health } = self;
         let query = sqlx::query(SETTLE).bind(delivery.id.as_str()).bind(nanos(*taken_until));
         let query = query.bind(delivery.due_at().map(nanos)).bind(json(delivery)?);
         if query.execute(&mut *db).await?.rows_affected() == 0 {
             return Ok(());
         }
         let endpoint = delivery.endpoint.as_str();
-        let query = match standing {
+        let query = match health {
             EndpointHealth::Well => sqlx::query(WELL).bind(endpoint),
             EndpointHealth::Failing(at) => sqlx::query(FAILING).bind(endpoint).bind(nanos(*at)),
             EndpointHealth::Disabled(disabled) => sqlx::query(DISABLE).bind(endpoint).bind(json(disabled)?),

@@ -236,11 +236,8 @@ pub(crate) async fn a_delivery_claimed_by_another_worker_is_not_settled<S: Store
     let first = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
     store.take(&"we_a".into(), second(60), second(120), 1).await.unwrap();
     let arrived = WebhookDelivery { state: DeliveryState::Delivered, tries: 1, ..first };
-    let settled = |until| DeliveryResult {
-        delivery: arrived.clone(),
-        taken_until: second(until),
-        standing: EndpointHealth::Well,
-    };
+    let settled =
+        |until| DeliveryResult { delivery: arrived.clone(), taken_until: second(until), health: EndpointHealth::Well };
     WebhookDeliveries::settle(&*store, &settled(60)).await.unwrap();
     assert_eq!(listed(&store, "we_a").await.remove(0).due_at(), Some(second(120)));
     WebhookDeliveries::settle(&*store, &settled(120)).await.unwrap();
@@ -250,7 +247,7 @@ pub(crate) async fn a_delivery_claimed_by_another_worker_is_not_settled<S: Store
 
 pub(crate) async fn a_disabled_endpoint_receives_nothing<S: Store>(store: Arc<S>) {
     one_endpoint_with_messages(&store).await;
-    let settle = async |standing| after(&store, standing).await;
+    let settle = async |health| after(&store, health).await;
     assert_eq!(settle(EndpointHealth::Failing(second(3))).await.failing_since, Some(second(3)));
     assert_eq!(
         settle(EndpointHealth::Failing(second(4))).await.failing_since,
@@ -268,9 +265,9 @@ pub(crate) async fn a_disabled_endpoint_receives_nothing<S: Store>(store: Arc<S>
 }
 
 /// Claims the next message of the only endpoint, settles it like this, and returns the endpoint.
-async fn after<S: Store>(store: &Arc<S>, standing: EndpointHealth) -> WebhookEndpoint {
+async fn after<S: Store>(store: &Arc<S>, health: EndpointHealth) -> WebhookEndpoint {
     let taken = store.take(&"we_a".into(), second(1), second(60), 1).await.unwrap().remove(0);
-    let settled = DeliveryResult { delivery: taken, taken_until: second(60), standing };
+    let settled = DeliveryResult { delivery: taken, taken_until: second(60), health };
     WebhookDeliveries::settle(&**store, &settled).await.unwrap();
     all(store).await.remove(0)
 }
