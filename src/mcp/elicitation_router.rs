@@ -44,9 +44,9 @@ struct CallTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// As a rule it does.
-    Told,
+    Identified,
     /// It does not: all calls share one stream.
-    Untold,
+    Unidentified,
 }
 
 /// The permission to be in flight.
@@ -82,8 +82,8 @@ impl ElicitationRouter {
     pub(super) async fn turn(&self, answered: Option<&AnsweredElicitation>, origin: Origin) -> NextElicitation {
         let brings_answers = answered.is_some_and(|answered| answered.needed.restarts);
         // A server that asked over HTTP without naming a call will do so again.
-        let is_untold = origin == Origin::Untold || self.calls().asked > 0;
-        match brings_answers && is_untold {
+        let is_unidentified = origin == Origin::Unidentified || self.calls().asked > 0;
+        match brings_answers && is_unidentified {
             true => NextElicitation::Alone { _exclusive: self.turns.clone().write_owned().await },
             false => NextElicitation::Beside { _others: self.turns.clone().read_owned().await },
         }

@@ -40,7 +40,7 @@ pub(super) async fn ask(
     };
     let said = match connection.exchange(request, meta, limits, sent).await {
         Err(Fault::Refused { code, message, .. }) if UNKNOWN.contains(&code) => {
-            connection.told.forget(&task.task.id);
+            connection.answered_elicitations.forget(&task.task.id);
             return Ok(gone(task, code, &message).into());
         }
         said => said?,
@@ -48,7 +48,7 @@ pub(super) async fn ask(
     match task.wish {
         TaskAction::News => news(connection, task.task, said),
         TaskAction::Stop => {
-            connection.told.forget(&task.task.id);
+            connection.answered_elicitations.forget(&task.task.id);
             let message = format!("the task `{}` was cancelled, because the caller stopped waiting", task.task.id);
             Ok(Outcome::failed(FailureKind::Cancelled, message).into())
         }
@@ -69,7 +69,7 @@ pub(super) async fn send_answers(
     let params = UpdateTaskParams::new(&task.id, elicitation::responses(reactions));
     let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
     connection.exchange(request, meta, limits, sent).await?;
-    connection.told.note(&task.id, reactions.keys());
+    connection.answered_elicitations.note(&task.id, reactions.keys());
     Ok(CallReply::Task(task.clone()))
 }
 
@@ -98,7 +98,7 @@ fn news(connection: &Connection, asked: &TaskHandle, said: Value) -> Result<Call
             return Err(Fault::Unreadable(format!("the task has the status `{status}`, which toolgate does not know")));
         }
     };
-    connection.told.forget(&task.id);
+    connection.answered_elicitations.forget(&task.id);
     Ok(reply.into())
 }
 
@@ -118,8 +118,8 @@ fn failed(task: &TaskHandle, error: Option<&Value>) -> Outcome {
     let part = |name: &str| error.and_then(|error| error.get(name));
     let message = part("message").and_then(Value::as_str).map_or_else(|| words(task), |message| format!(": {message}"));
     let code = part("code").and_then(Value::as_i64).map(|code| format!(" (JSON-RPC error {code})"));
-    let told = format!("the task `{}` failed at the MCP server{message}{}", task.id, code.unwrap_or_default());
-    Outcome::failed(FailureKind::Refused, told)
+    let message = format!("the task `{}` failed at the MCP server{message}{}", task.id, code.unwrap_or_default());
+    Outcome::failed(FailureKind::Refused, message)
 }
 
 /// A question stays in the server's answers until the server has processed our answer, and must not be asked twice.
@@ -128,7 +128,7 @@ fn asks(connection: &Connection, task: TaskHandle, said: &Map<String, Value>) ->
         return Err(Fault::Unreadable("the task wants input, but has no `inputRequests`".into()));
     };
     let mut questions: BTreeMap<String, Question> = elicitation::questions(requests).map_err(Fault::Demands)?;
-    connection.told.leave_unanswered(&task.id, &mut questions);
+    connection.answered_elicitations.leave_unanswered(&task.id, &mut questions);
     if questions.is_empty() {
         return Ok(CallReply::Task(task));
     }
@@ -146,12 +146,12 @@ fn gone(task: &McpTask<'_>, code: i32, message: &str) -> Outcome {
         Some(ttl) => format!("; it said that it keeps it for {} s", ttl / 1000),
         None => String::new(),
     };
-    let told = format!(
+    let message = format!(
         "the MCP server `{}` does not know the task `{}` any more: {message} (JSON-RPC error {code}){kept}. Whether it \
          was done is unknown",
         task.server, task.task.id
     );
-    Outcome::failed(FailureKind::Unavailable, told)
+    Outcome::failed(FailureKind::Unavailable, message)
 }
 
 fn words(task: &TaskHandle) -> String {

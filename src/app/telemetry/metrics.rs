@@ -85,7 +85,7 @@ impl Measured {
     pub(super) fn look_after(&self, spans: &Spans) {
         let look_up = |metric, of: fn(SpanCounts) -> u64| {
             let sink = spans.sink.clone();
-            self.metrics.observe(metric, move || Some(of(sink.tally())));
+            self.metrics.observe(metric, move || Some(of(sink.span_counts())));
         };
         look_up(Metric::SpansQueued, |tally| tally.queued);
         look_up(Metric::SpanBytes, |tally| tally.queued_bytes);

@@ -47,7 +47,10 @@ mod tests {
         ]);
         let token = "granted-token".to_owned();
         let said = "{\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
-        let told = Confidential::of(&headers, Some(&token)).redacted(said.into());
-        assert!(told.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"), "{told}");
+        let redacted = Confidential::of(&headers, Some(&token)).redacted(said.into());
+        assert!(
+            redacted.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"),
+            "{redacted}"
+        );
     }
 }

@@ -37,7 +37,7 @@ use egress::{AddressRejection, AllowedAddresses};
 /// An error in the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
-    #[error("{} is no http or https address; correct the server's `url`", masked_url(.0))]
+    #[error("{} is no http or https address; correct the server's `url`", describe_address(.0))]
     Url(String),
     #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]
     Header(String),
@@ -51,7 +51,7 @@ pub(crate) enum SettingsError {
 const BESIDES_CALLS: usize = 2;
 
 /// An address without its secrets. An invalid address may be anything, including a secret, and is not shown.
-fn masked_url(address: &str) -> String {
+fn describe_address(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else { return "what is given".into() };
     if url.cannot_be_a_base() || url.set_username("").is_err() || url.set_password(None).is_err() {
         return format!("an address that begins with `{}:`", url.scheme());
@@ -106,8 +106,8 @@ mod tests {
             ("file:///ann:hunter2@example.com", "an address that begins with `file:` is no"),
             ("hunter2", "what is given is no"),
         ] {
-            let told = SettingsError::Url(address.into()).to_string();
-            assert!(told.starts_with(expected) && !told.contains("hunter"), "{told}");
+            let message = SettingsError::Url(address.into()).to_string();
+            assert!(message.starts_with(expected) && !message.contains("hunter"), "{message}");
         }
     }
 }

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_not_mcp_is_described_with_a_remedy() {
-        for (answer, told) in [
+        for (answer, expected) in [
             (
                 NonMcpResponse::content(Some("text/html; charset=utf-8")),
                 "a web page (text/html; charset=utf-8); is the server's `url` right?",
@@ -169,7 +169,7 @@ mod tests {
                 "HTTP 202 Accepted without an answer; a request is answered with JSON or an event stream",
             ),
         ] {
-            assert_eq!(answer.to_string(), told);
+            assert_eq!(answer.to_string(), expected);
         }
     }
 

@@ -217,9 +217,10 @@ mod tests {
     #[tokio::test]
     async fn few_replies_to_pings_wait_at_a_time() {
         let replies = Arc::new(());
-        let mut talk = HandshakeTransport::over(Pings { left: 10_000, replies: replies.clone() }, false, Map::new());
-        talk.ask(Question::Initialize).await.expect("it is sent");
-        talk.answer().await.expect("an answer");
+        let mut transport =
+            HandshakeTransport::over(Pings { left: 10_000, replies: replies.clone() }, false, Map::new());
+        transport.ask(Question::Initialize).await.expect("it is sent");
+        transport.answer().await.expect("an answer");
         assert_eq!(Arc::strong_count(&replies), 2 + MAX_PONGS);
     }
 
@@ -235,10 +236,10 @@ mod tests {
         stdout.write_all(b"SHOP_TOKEN is not set\n").await.expect("there is room");
         drop((stdout, stdin));
 
-        let mut talk = HandshakeTransport::over(transport, false, Map::new());
-        let asked = talk.ask(Question::Discover).await;
+        let mut transport = HandshakeTransport::over(transport, false, Map::new());
+        let asked = transport.ask(Question::Discover).await;
         assert!(matches!(asked, Err(HandshakeFailure::Unsendable(_))), "{asked:?}");
-        talk.drain().await;
+        transport.drain().await;
         assert_eq!(String::from_utf8_lossy(&heard.lock().expect("no panic")), "SHOP_TOKEN is not set");
     }
 }

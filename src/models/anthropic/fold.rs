@@ -4,7 +4,7 @@
 use toolgate_core::chat::{ProviderState, Reply, Stop, Usage};
 use toolgate_core::lifecycle::Delta;
 
-use super::block::{LiveFragment, PartialBlock, can_be_kept};
+use super::block::{BlockText, PartialBlock, can_be_kept};
 use super::event::{Answer, Event, MessageEnd};
 use super::replay::WIRE;
 use super::usage::UsageCounts;
@@ -23,7 +23,7 @@ pub(super) struct MessageFold {
     has_message: bool,
     is_whole: bool,
     stop_reason: Option<String>,
-    tally: UsageCounts,
+    counts: UsageCounts,
     model: Option<String>,
     response_id: Option<String>,
 }
@@ -39,7 +39,7 @@ impl Fold for MessageFold {
     fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         match read(data.as_bytes())? {
             Event::MessageStart { mut message } => {
-                self.tally.note_beginning(message.usage.take());
+                self.counts.note_beginning(message.usage.take());
                 self.begin(message, deltas)
             }
             Event::ContentBlockStart { index, content_block } => {
@@ -53,7 +53,7 @@ impl Fold for MessageFold {
             }
             Event::MessageDelta { delta: MessageEnd { stop_reason }, usage } => {
                 self.stop_reason = stop_reason.or(self.stop_reason.take());
-                self.tally.note(usage);
+                self.counts.note(usage);
                 Ok(())
             }
             Event::MessageStop => {
@@ -87,7 +87,7 @@ impl Fold for MessageFold {
     }
 
     fn usage(&self) -> Usage {
-        self.tally.usage()
+        self.counts.usage()
     }
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
@@ -122,7 +122,7 @@ impl MessageFold {
         self.response_id = id;
         self.model = model;
         self.stop_reason = stop_reason;
-        self.tally.note(usage);
+        self.counts.note(usage);
         let blocks = content.unwrap_or_default().into_iter().map(PartialBlock::new);
         (0..).zip(blocks).try_for_each(|(index, block)| self.begin_block(index, block, deltas))
     }
@@ -137,10 +137,10 @@ impl MessageFold {
     }
 }
 
-fn emit(said: Option<LiveFragment>, deltas: &mut dyn FnMut(Delta)) {
+fn emit(said: Option<BlockText>, deltas: &mut dyn FnMut(Delta)) {
     match said {
-        Some(LiveFragment::Text(text)) => deltas(Delta::Text { text }),
-        Some(LiveFragment::Reasoning(text)) => deltas(Delta::Reasoning { text }),
+        Some(BlockText::Text(text)) => deltas(Delta::Text { text }),
+        Some(BlockText::Reasoning(text)) => deltas(Delta::Reasoning { text }),
         None => {}
     }
 }

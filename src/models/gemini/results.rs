@@ -59,7 +59,8 @@ fn result_of<'a>(call: &ReplayedCalls<'_>, said: &'a [Part]) -> Option<(&'a [Par
     })
 }
 
-/// The text of a result. Its media goes to `sampling_settings`, within the response, or to `attached`, after all responses.
+/// The text of a result. Its media goes to `shown`, within the response, or to `attached`, after all
+/// responses.
 fn read<'a>(
     content: &'a [Part],
     media: &Media,
