@@ -58,7 +58,7 @@ type RequestedScopes = BTreeSet<String>;
 
 /// Why another token is needed.
 #[derive(Clone, Debug)]
-pub(super) enum TokenRefusal {
+pub(crate) enum TokenRefusal {
     /// The server refused the token, if any was sent, with this challenge.
     Unauthorized { challenge: String },
     /// The scopes do not suffice, according to this challenge.
@@ -88,7 +88,7 @@ impl Access {
 
     /// The token to send with a request. Without a token the request is sent without one: the server may not require
     /// it.
-    pub(super) async fn token(self: &Arc<Self>) -> Result<Option<SecretString>, AccessError> {
+    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<SecretString>, AccessError> {
         let held = self.held();
         match (held, &self.settings.grant) {
             (TokenState::Token(token), _) if !is_stale(token.expires_at) => Ok(Some(token.secret)),
@@ -109,7 +109,7 @@ impl Access {
     }
 
     /// A token other than the one that was sent, according to the server's answer.
-    pub(super) async fn after(
+    pub(crate) async fn after(
         self: &Arc<Self>,
         sent: Option<SecretString>,
         refused: TokenRefusal,

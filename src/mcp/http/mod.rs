@@ -1,5 +1,6 @@
 //! Streamable HTTP transport for MCP servers, and the meaning of its errors.
 
+mod authorized_client;
 mod client;
 mod confidential;
 pub(crate) mod egress;
@@ -11,7 +12,7 @@ mod resumable;
 mod seen;
 mod session;
 mod sse;
-mod tracing_client;
+mod traced_client;
 mod transport_error;
 mod verdict;
 mod worker;
@@ -22,14 +23,15 @@ use ::http::{HeaderName, HeaderValue};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
+use authorized_client::AuthorizedClient;
 use client::Client;
 pub(super) use seen::Seen;
-use tracing_client::TracedClient;
+use traced_client::TracedClient;
 pub(super) use transport_error::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
 use worker::HttpWorker;
 
-use super::auth::{Access, AuthorizedClient};
+use super::auth::Access;
 use super::settings::HttpSettings;
 use super::transport::MAX_TEXT;
 use egress::{AddressRejection, AllowedAddresses};

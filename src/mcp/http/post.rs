@@ -29,6 +29,7 @@ const OWN_HEADERS: [&str; 3] = ["accept", SESSION, "last-event-id"];
 const BOTH_KINDS: &str = "text/event-stream, application/json";
 
 /// The target of a request.
+#[derive(Clone)]
 pub(super) struct Target {
     pub(super) uri: Arc<str>,
     pub(super) session: Option<Arc<str>>,
