@@ -146,7 +146,7 @@ async fn an_era_that_is_prescribed_is_the_only_one_that_is_tried() {
         (ProtocolVersionChoice::Modern, "legacy", "refused the handshake: Method not found (JSON-RPC error -32601)"),
     ] {
         let (settings, wire) = watched(&[&format!("era={era}")]);
-        let servers = servers([("child", ServerSettings { era: choice, ..settings })]);
+        let servers = servers([("child", ServerSettings { protocol_version: choice, ..settings })]);
         let reason = missing(&servers, "child").await;
         assert!(reason.contains(refusal), "{reason}");
         assert_eq!(wire.received("server/discover").len() + wire.received("initialize").len(), 1);
