@@ -70,17 +70,17 @@ async fn send(
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let elicitations = ElicitationExchange::of(call.answered);
         let asking = ElicitationContext { elicitations: &elicitations, elicitation: call.elicitation };
-        let said = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
-        let said = match said {
+        let result = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
+        let result = match result {
             Err(Fault::TakenBack) => {
                 return elicitations.withdrawn_questions().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
             }
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
                 return visits_required(connection, &elicitations, call.answered, message, data);
             }
-            said => said?,
+            result => result?,
         };
-        match answer::read(said)? {
+        match answer::read(result)? {
             Answer::Output(output) => return Ok(Outcome::Returned(output).into()),
             Answer::Task(task) => return Ok(CallReply::Task(task)),
             Answer::Again { questions, state } if questions.is_empty() => {

@@ -124,10 +124,10 @@ impl Connection {
                     if let Ok(answer) = timeout(ALONG, &mut handle.rx).await {
                         break answer;
                     }
-                    let asked = Instant::now();
+                    let held_since = Instant::now();
                     let held = held_open(asking, &mut handle.rx, &mut updates, &mut progress_state).await;
                     // The time that a person takes does not count against the server.
-                    limits.deadline += asked.elapsed();
+                    limits.deadline += held_since.elapsed();
                     match held {
                         HeldOutcome::Ended(answer) => break *answer,
                         HeldOutcome::Answered => silence.as_mut().reset(Instant::now() + limits.silence),

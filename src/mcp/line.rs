@@ -50,7 +50,7 @@ impl Dial for Line {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {
-                let said = self.output().map(|output| output.quoted()).unwrap_or_default();
+                let output = self.output().map(|output| output.quoted()).unwrap_or_default();
                 let remedy = match &self.settings.transport {
                     Transport::Stdio(_) => {
                         "does it speak MCP on its stdin and stdout? If it is still installing, install it beforehand, or \
@@ -62,9 +62,9 @@ impl Dial for Line {
                 let waited = seconds(budget);
                 let reason = match self.eras.failure() {
                     Some(failure) => {
-                        format!("did not answer the handshake within {waited} s; before that it {failure}{said}")
+                        format!("did not answer the handshake within {waited} s; before that it {failure}{output}")
                     }
-                    None => format!("did not answer the handshake within {waited} s; {remedy}{said}"),
+                    None => format!("did not answer the handshake within {waited} s; {remedy}{output}"),
                 };
                 Err(NotOpened { reason, may_pass: true })
             }

@@ -133,7 +133,7 @@ impl Server {
         let Ok(_turn) = timeout_at(limits.deadline, connection.turn(call.answered)).await else {
             return Ok(self.never_sent(call, limits, "was busy with other calls", "", "").into());
         };
-        let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
+        let output = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
         let (sent, heard) = (LastRequest::default(), connection.traffic().so_far());
         let made = call::make(&connection, call, meta, limits, progress, &sent).await;
@@ -152,7 +152,7 @@ impl Server {
                 self.in_vain(call, fault, flood)
             }
         };
-        if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
+        if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, output)
             && outcome.is_error()
         {
             *stderr = output.stderr_since(mark).await;
@@ -169,8 +169,8 @@ impl Server {
         let connection = timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await.map_err(late)??;
         let _under_way = connection.calls.token();
         let sent = LastRequest::default();
-        let asked = task::ask(&connection, task, meta, limits, &sent).await;
-        let reply = asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))?;
+        let polled = task::ask(&connection, task, meta, limits, &sent).await;
+        let reply = polled.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))?;
         Ok(DeliveredReply { reply, wire: sent.wire(connection.protocol_version(), &self.settings.transport, None) })
     }
 
@@ -210,8 +210,8 @@ impl Server {
 
     /// Its current status.
     pub(super) fn status(&self) -> ServerStatus {
-        let said = self.supervisor.dial().output();
-        ServerStatus::of(&self.id, &self.supervisor, said, self.counters.stats())
+        let output = self.supervisor.dial().output();
+        ServerStatus::of(&self.id, &self.supervisor, output, self.counters.stats())
     }
 
     /// Shuts it down for good and waits until its resources are released.

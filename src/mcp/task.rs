@@ -38,15 +38,15 @@ pub(super) async fn ask(
             ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(&task.task.id)))
         }
     };
-    let said = match connection.exchange(request, meta, limits, sent).await {
+    let result = match connection.exchange(request, meta, limits, sent).await {
         Err(Fault::Refused { code, message, .. }) if UNKNOWN.contains(&code) => {
             connection.answered_elicitations.forget(&task.task.id);
             return Ok(gone(task, code, &message).into());
         }
-        said => said?,
+        result => result?,
     };
     match task.wish {
-        TaskAction::News => news(connection, task.task, said),
+        TaskAction::News => news(connection, task.task, result),
         TaskAction::Stop => {
             connection.answered_elicitations.forget(&task.task.id);
             let message = format!("the task `{}` was cancelled, because the caller stopped waiting", task.task.id);
@@ -80,15 +80,15 @@ pub(super) fn unsent_reply(task: &TaskHandle, why: &str) -> CallReply {
 }
 
 /// Reads the answer to `tasks/get`.
-fn news(connection: &Connection, asked: &TaskHandle, said: Value) -> Result<CallReply, Fault> {
-    let Value::Object(mut said) = said else { return Err(Fault::Unreadable(excerpt(&said))) };
-    let task = TaskHandle { id: asked.id.clone(), ..task_handle::read(&said).map_err(Fault::Unreadable)? };
-    let status = said.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+fn news(connection: &Connection, known: &TaskHandle, result: Value) -> Result<CallReply, Fault> {
+    let Value::Object(mut result) = result else { return Err(Fault::Unreadable(excerpt(&result))) };
+    let task = TaskHandle { id: known.id.clone(), ..task_handle::read(&result).map_err(Fault::Unreadable)? };
+    let status = result.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
     let reply = match status.as_str() {
         "working" => return Ok(CallReply::Task(task)),
-        "input_required" => return asks(connection, task, &said),
-        "completed" => completed(said.remove("result")),
-        "failed" => failed(&task, said.get("error")),
+        "input_required" => return asks(connection, task, &result),
+        "completed" => completed(result.remove("result")),
+        "failed" => failed(&task, result.get("error")),
         "cancelled" => {
             let message = format!("the MCP server cancelled the task `{}`{}", task.id, words(&task));
             Outcome::failed(FailureKind::Cancelled, message)
@@ -123,8 +123,8 @@ fn failed(task: &TaskHandle, error: Option<&Value>) -> Outcome {
 }
 
 /// A question stays in the server's answers until the server has processed our answer, and must not be asked twice.
-fn asks(connection: &Connection, task: TaskHandle, said: &Map<String, Value>) -> Result<CallReply, Fault> {
-    let Some(Value::Object(requests)) = said.get("inputRequests") else {
+fn asks(connection: &Connection, task: TaskHandle, result: &Map<String, Value>) -> Result<CallReply, Fault> {
+    let Some(Value::Object(requests)) = result.get("inputRequests") else {
         return Err(Fault::Unreadable("the task wants input, but has no `inputRequests`".into()));
     };
     let mut questions: BTreeMap<String, Question> = elicitation::questions(requests).map_err(Fault::Demands)?;

@@ -78,7 +78,7 @@ fn words(error: &AuthError) -> String {
 /// The answer of the token endpoint. A parser quotes the text that it could not read, which may be a token.
 fn answer(why: &str) -> &str {
     match why.strip_prefix("Server returned error response: ") {
-        Some(said) => said,
+        Some(answer) => answer,
         None if ["invalid type", "invalid value", "parse error", "unknown variant", "line "]
             .iter()
             .any(|quoting| why.contains(quoting)) =>

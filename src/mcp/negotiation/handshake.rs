@@ -36,18 +36,18 @@ pub(super) async fn in_era<T: Transport<RoleClient> + 'static>(
         Era::Legacy => {
             transport.ask(Question::Initialize).await?;
             let answer = transport.answer().await?;
-            if let Some(why) = refused_as_modern(&answer.said) {
+            if let Some(why) = refused_as_modern(&answer.result) {
                 return Err(NegotiationError::NotLegacy(why));
             }
-            conclude(transport, initialized(answer.said)).await
+            conclude(transport, initialized(answer.result)).await
         }
         Era::Modern => {
             transport.ask(Question::Discover).await?;
-            let first = discovered(transport.answer().await?.said);
+            let first = discovered(transport.answer().await?.result);
             let last = match first {
                 Discovered::AskAgain => {
                     transport.ask(Question::Discover).await?;
-                    discovered(transport.answer().await?.said)
+                    discovered(transport.answer().await?.result)
                 }
                 Discovered::Modern(_) | Discovered::NotModern(_) | Discovered::Insists(_) => first,
             };
@@ -78,7 +78,7 @@ pub(super) async fn in_any_era<T: Transport<RoleClient> + 'static>(
             continue;
         };
         match answer.to {
-            Question::Discover => match discovered(answer.said) {
+            Question::Discover => match discovered(answer.result) {
                 Discovered::Modern(agreed) => return Ok(*agreed),
                 Discovered::Insists(why) => return Err(NegotiationError::Refused(why)),
                 Discovered::AskAgain if !probe.asked_again => {
@@ -88,7 +88,7 @@ pub(super) async fn in_any_era<T: Transport<RoleClient> + 'static>(
                 Discovered::AskAgain => return Err(NegotiationError::Refused(CONTRADICTS_ITSELF.into())),
                 Discovered::NotModern(how) => probe.not_modern(transport, how).await?,
             },
-            Question::Initialize => match initialized(answer.said) {
+            Question::Initialize => match initialized(answer.result) {
                 Ok(agreed) => return conclude(transport, Ok(agreed)).await,
                 Err(why) => probe.not_legacy(why)?,
             },
@@ -150,9 +150,9 @@ impl Probe {
 
 async fn conclude<T: Transport<RoleClient> + 'static>(
     transport: &mut HandshakeTransport<T>,
-    said: Result<NegotiationResult, String>,
+    outcome: Result<NegotiationResult, String>,
 ) -> Result<NegotiationResult, NegotiationError> {
-    let agreed = said.map_err(NegotiationError::Refused)?;
+    let agreed = outcome.map_err(NegotiationError::Refused)?;
     transport.confirm().await?;
     Ok(agreed)
 }

@@ -245,7 +245,7 @@ impl<D: Dial> Supervisor<D> {
             _ => IMPATIENCE,
         };
         let failure = match timeout(longest, self.ask_if_need_be(begun, awaited, meta)).await {
-            Ok(asked) => asked.err(),
+            Ok(answered) => answered.err(),
             Err(_) => {
                 let reason = self.still_waiting(longest);
                 if self.connection_state().link().is_some() {
@@ -303,19 +303,19 @@ impl<D: Dial> Supervisor<D> {
         let _turn = self.asking.lock().await;
         let is_in_vain = retry == ListRetry::UnlessInVain && self.cache.not_worth_waiting().is_some();
         let is_lost = link.signals().lost.is_cancelled();
-        if is_in_vain || is_lost || self.cache.was_asked_since(not_before) {
+        if is_in_vain || is_lost || self.cache.was_requested_since(not_before) {
             return;
         }
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let listed = link.list(&meta, budget).await;
         let is_failure = listed.as_ref().map_or(true, |listing| listing.incomplete.is_some());
-        self.watched.report(&self.server, ExchangeKind::ToolsList, asked.elapsed(), is_failure);
+        self.watched.report(&self.server, ExchangeKind::ToolsList, requested_at.elapsed(), is_failure);
         match listed {
             Ok(listing) => match listing.incomplete.as_deref().map(|reason| self.sentence(reason)) {
-                None => self.cache.keep(&self.server, listing, asked, link.announces_changes()),
+                None => self.cache.keep(&self.server, listing, requested_at, link.announces_changes()),
                 Some(reason) => {
                     tracing::warn!(server = %self.server, reason, "tool list of an MCP server incomplete");
-                    self.cache.keep_part(listing, reason, asked);
+                    self.cache.keep_part(listing, reason, requested_at);
                     self.list_failed.notify_one();
                 }
             },
@@ -323,7 +323,7 @@ impl<D: Dial> Supervisor<D> {
             // asked again.
             Err(reason) if link.signals().lost.is_cancelled() => self.cache.away(self.sentence(&reason)),
             Err(reason) => {
-                self.cache.list_failed(self.sentence(&reason), asked);
+                self.cache.list_failed(self.sentence(&reason), requested_at);
                 self.list_failed.notify_one();
             }
         }
@@ -334,7 +334,7 @@ impl<D: Dial> Supervisor<D> {
     pub(super) async fn confirm(self: &Arc<Self>, meta: Map<String, Value>, age: Duration) {
         let now = Instant::now();
         let since = now.checked_sub(age).unwrap_or(now);
-        if self.cache.was_asked_since(since) || self.cache.not_worth_waiting().is_some() {
+        if self.cache.was_requested_since(since) || self.cache.not_worth_waiting().is_some() {
             return;
         }
         let confirmed = match timeout(PATIENCE, self.refresh_since(since, meta)).await {

@@ -52,7 +52,7 @@ impl<D: Dial> Supervisor<D> {
     ) -> Result<(), String> {
         self.need_for(&meta);
         let longest = 2 * self.budget;
-        let asked = timeout(longest, async {
+        let refreshed = timeout(longest, async {
             // A connection that turns out to be lost only during the request is replaced at once.
             for _ in 0..2 {
                 let link = self.link(Instant::now() + self.budget).await?;
@@ -67,7 +67,7 @@ impl<D: Dial> Supervisor<D> {
             let lost = || self.sentence("lost its connection when it was asked for its tools");
             Err(self.cache.complaint().unwrap_or_else(lost))
         });
-        asked.await.unwrap_or_else(|_| Err(self.still_waiting(longest)))?;
+        refreshed.await.unwrap_or_else(|_| Err(self.still_waiting(longest)))?;
         self.cache.complaint().map_or(Ok(()), Err)
     }
 }

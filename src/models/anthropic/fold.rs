@@ -17,7 +17,7 @@ const MAX_BLOCKS: usize = 4096;
 /// The part of an answer received so far.
 #[derive(Debug, Default)]
 pub(super) struct MessageFold {
-    asked: String,
+    requested_model: String,
     /// Each block with the index that its deltas name.
     blocks: Vec<(u64, PartialBlock)>,
     has_message: bool,
@@ -30,8 +30,8 @@ pub(super) struct MessageFold {
 
 impl MessageFold {
     /// The start of an answer of this model.
-    pub(super) fn new(asked: &str) -> Self {
-        Self { asked: asked.to_owned(), ..Self::default() }
+    pub(super) fn new(requested_model: &str) -> Self {
+        Self { requested_model: requested_model.to_owned(), ..Self::default() }
     }
 }
 
@@ -95,7 +95,7 @@ impl Fold for MessageFold {
             return Err(Fault::NoMessage("the message never started"));
         }
         let usage = self.usage();
-        let Self { asked, blocks, stop_reason, model, response_id, .. } = *self;
+        let Self { requested_model, blocks, stop_reason, model, response_id, .. } = *self;
         let last_call = blocks.iter().rposition(|(_, block)| block.is_call());
         let stop = stop(stop_reason.as_deref(), last_call.is_some());
         let last = blocks.len().saturating_sub(1);
@@ -110,7 +110,7 @@ impl Fold for MessageFold {
         known.assign(&mut content);
         let is_kept = !items.is_empty() && items.iter().all(can_be_kept);
         let provider_state =
-            is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: asked, origin: None, items });
+            is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: requested_model, origin: None, items });
         Ok(Reply { content, stop, usage, model, response_id, provider_state, first_token_ms: None })
     }
 }
@@ -137,8 +137,8 @@ impl MessageFold {
     }
 }
 
-fn emit(said: Option<BlockText>, deltas: &mut dyn FnMut(Delta)) {
-    match said {
+fn emit(block_text: Option<BlockText>, deltas: &mut dyn FnMut(Delta)) {
+    match block_text {
         Some(BlockText::Text(text)) => deltas(Delta::Text { text }),
         Some(BlockText::Reasoning(text)) => deltas(Delta::Reasoning { text }),
         None => {}

@@ -35,8 +35,8 @@ impl WebhookOutbox for SqliteStore {
         found.into_iter().map(MarkedRow::unannounced).collect()
     }
 
-    async fn announce(&self, told: Announcement) -> Result<(), StoreError> {
-        self.writer.make(told).await
+    async fn announce(&self, announcement: Announcement) -> Result<(), StoreError> {
+        self.writer.make(announcement).await
     }
 
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError> {
