@@ -17,12 +17,12 @@ pub(super) struct PartialBlock {
     arguments: String,
 }
 
-/// A fragment for live output.
+/// The text of a block so far, or the text that a delta adds to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BlockText {
-    /// A fragment of the answer.
+    /// Text of the answer.
     Text(String),
-    /// A fragment of the reasoning.
+    /// Text of the reasoning.
     Reasoning(String),
 }
 
