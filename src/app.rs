@@ -394,10 +394,10 @@ fn reached(
             config::McpStart::Eager => mcp::Start::Eager,
             config::McpStart::Lazy => mcp::Start::Lazy,
         },
-        era: match server.protocol_version {
-            config::McpProtocolVersion::Auto => mcp::EraChoice::Auto,
-            config::McpProtocolVersion::Sessions => mcp::EraChoice::Legacy,
-            config::McpProtocolVersion::Stateless => mcp::EraChoice::Modern,
+        protocol_version: match server.protocol_version {
+            config::McpProtocolVersion::Auto => mcp::ProtocolVersionChoice::Auto,
+            config::McpProtocolVersion::Sessions => mcp::ProtocolVersionChoice::Legacy,
+            config::McpProtocolVersion::Stateless => mcp::ProtocolVersionChoice::Modern,
         },
         elicitation: server.elicitation,
         recheck: match server.recheck_tools {

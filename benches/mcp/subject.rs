@@ -68,11 +68,11 @@ impl Subject {
                     ServerSettings::stdio(std::env::current_exe().unwrap().to_str().unwrap(), ["serve-stdio"])
                 }
             };
-            let era = match path.era {
-                Era::Legacy => mcp::EraChoice::Legacy,
-                Era::Modern => mcp::EraChoice::Modern,
+            let protocol_version = match path.era {
+                Era::Legacy => mcp::ProtocolVersionChoice::Legacy,
+                Era::Modern => mcp::ProtocolVersionChoice::Modern,
             };
-            ServerSettings { era, ..settings }
+            ServerSettings { protocol_version, ..settings }
         };
         let ids: Vec<ServerId> = (0..servers).map(|number| ServerId::from(format!("s{number}"))).collect();
         let servers = Arc::new(Servers::new(ids.iter().map(|id| (id.clone(), settings()))));

@@ -48,7 +48,7 @@ impl Server {
             let wrong = format!("`inputResponses` lacks `{KEY}`");
             return Some(vec![Action::answer(message::refusal(request.id, INVALID_PARAMS, &wrong))]);
         };
-        let result = self.told(answer, result.clone());
+        let result = self.answered(answer, result.clone());
         Some(vec![Action::answer(request.result(result))])
     }
 
@@ -63,15 +63,15 @@ impl Server {
             return self.scripts(exchange, actions);
         }
         let result = match answer.get("result") {
-            Some(answer) => self.told(answer, question.result),
+            Some(answer) => self.answered(answer, question.result),
             None => tools::failed(&format!("the client cannot be asked: {}", error_of(answer))),
         };
         self.scripts(exchange, vec![Action::answer(message::response(&question.call, result))])
     }
 
     /// The result of a call with an answer. The call is executed only if the answer has the requested form.
-    fn told(&mut self, answer: &Value, result: Value) -> Value {
-        let result = told(answer, result);
+    fn answered(&mut self, answer: &Value, result: Value) -> Value {
+        let result = answered(answer, result);
         let is_executed_now = result.get("isError").is_none() && !self.faults.has(&Fault::ElicitsLate);
         self.executed += u64::from(is_executed_now);
         result
@@ -115,7 +115,7 @@ pub(crate) fn input_requests(method: &str, params: Value) -> Value {
 }
 
 /// The result of a call with an answer: its own result after a greeting, or an error without an answer.
-pub(crate) fn told(answer: &Value, mut result: Value) -> Value {
+pub(crate) fn answered(answer: &Value, mut result: Value) -> Value {
     let name = answer.get("content").map_or("", |content| text(content, "name"));
     let greeting = match text(answer, "action") {
         "accept" if name.is_empty() => return tools::failed("the answer has no `name`"),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::asking::{elicitation, input_requests, response_of, told};
+use crate::asking::{answered, elicitation, input_requests, response_of};
 use crate::faults::Fault;
 use crate::message::{self, INVALID_PARAMS, text, with};
 use crate::script::Action;
@@ -24,7 +24,7 @@ pub(crate) struct Task {
 /// The progress of a task.
 enum Stage {
     Working,
-    Told(Value),
+    Answered(Value),
     Cancelled,
 }
 
@@ -58,7 +58,8 @@ impl Server {
                 json!({})
             }
             "tasks/update" => {
-                task.stage = response_of(request.params).map_or(Stage::Working, |answer| Stage::Told(answer.clone()));
+                task.stage =
+                    response_of(request.params).map_or(Stage::Working, |answer| Stage::Answered(answer.clone()));
                 json!({})
             }
             _ => task.look(id, fails, asks),
@@ -76,7 +77,7 @@ impl Task {
     fn look(&mut self, id: &str, fails: bool, asks: bool) -> Value {
         let (status, more) = match &self.stage {
             Stage::Cancelled => ("cancelled", json!({})),
-            Stage::Told(answer) => ("completed", json!({"result": told(answer, self.result.clone())})),
+            Stage::Answered(answer) => ("completed", json!({"result": answered(answer, self.result.clone())})),
             Stage::Working if self.polls_left > 0 => {
                 self.polls_left -= 1;
                 ("working", json!({"statusMessage": "still at it"}))

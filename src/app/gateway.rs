@@ -9,8 +9,9 @@ use secrecy::ExposeSecret as _;
 use super::backends::Adapters;
 use super::{App, AppError};
 use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
+use crate::core::address::AllowedClasses;
 use crate::gateway::{
-    Claims, Gateway, GatewaySettings, Limits, MediaHosts, OidcAuthenticator, OidcError, OidcSettings, Origins, Rate,
+    Claims, Gateway, GatewaySettings, Limits, OidcAuthenticator, OidcError, OidcSettings, Origins, Rate,
 };
 use crate::ports::WebhookKind;
 use crate::service::{Caller, ConfiguredWebhook, Scope, Scopes, Service, WebhookConfig, WebhookEgress};
@@ -70,7 +71,10 @@ impl App {
             body_bytes: usize::try_from(written.limits.body_bytes).unwrap_or(usize::MAX),
             body_timeout: written.limits.body_timeout,
             limits: limits(&written.limits),
-            media_hosts: MediaHosts { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
+            media_hosts: AllowedClasses {
+                loopback: written.media_hosts.loopback,
+                private: written.media_hosts.private,
+            },
             ..GatewaySettings::default()
         };
         let own = written.public_url.iter().filter_map(|url| origin_of(url));
@@ -118,7 +122,7 @@ impl App {
     /// The settings of the webhook client.
     fn webhook_config(&self) -> WebhookConfig {
         let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
-        let egress = WebhookEgress { http, loopback, private };
+        let egress = WebhookEgress { http, classes: AllowedClasses { private, loopback } };
         WebhookConfig::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(egress)
     }
 }

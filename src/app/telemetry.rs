@@ -4,7 +4,7 @@ mod metrics;
 
 use std::sync::Arc;
 
-use self::metrics::Measured;
+use self::metrics::ProcessMetrics;
 use super::{AppError, Stay, secrets};
 use crate::config::{self, Settings};
 use crate::core::id::RunId;
@@ -22,7 +22,7 @@ use crate::telemetry::{
 /// All exporters of the process.
 pub(super) struct Telemetry {
     spans: Option<Spans>,
-    metrics: Option<Measured>,
+    metrics: Option<ProcessMetrics>,
     sampler: Sampler,
 }
 
@@ -56,7 +56,7 @@ impl Telemetry {
         let sampler: Sampler = Arc::new(move |trace, parent| sampler.sampled(trace, parent));
         let export = export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?;
         let spans = export.map(|export| Spans::start(&export, identity_of)).transpose()?;
-        let metrics = Measured::start(settings, stay, identity_of, store)?;
+        let metrics = ProcessMetrics::start(settings, stay, identity_of, store)?;
         if let (Some(metrics), Some(spans)) = (&metrics, &spans) {
             metrics.look_after(spans);
         }
@@ -71,12 +71,12 @@ impl Telemetry {
     /// The sinks for events of runs.
     pub(super) fn sinks(&self) -> Vec<Arc<dyn EventSink>> {
         let spans = self.spans.iter().map(|spans| spans.background.clone() as Arc<dyn EventSink>);
-        spans.chain(self.metrics.iter().map(Measured::sink)).collect()
+        spans.chain(self.metrics.iter().map(ProcessMetrics::sink)).collect()
     }
 
     /// The recorder of gateway requests, if there is one.
     pub(super) fn request_meter(&self) -> Option<Arc<dyn RequestMeter>> {
-        self.metrics.as_ref().map(Measured::request_meter)
+        self.metrics.as_ref().map(ProcessMetrics::request_meter)
     }
 
     /// Observes a gateway.
@@ -86,12 +86,12 @@ impl Telemetry {
 
     /// The watcher of the MCP servers.
     pub(super) fn mcp_watcher(&self) -> Option<mcp::Watcher> {
-        self.metrics.as_ref().map(Measured::mcp_watcher)
+        self.metrics.as_ref().map(ProcessMetrics::mcp_watcher)
     }
 
     /// The metrics in the Prometheus format.
     pub(super) fn prometheus(&self) -> Option<String> {
-        self.metrics.as_ref().and_then(Measured::prometheus)
+        self.metrics.as_ref().and_then(ProcessMetrics::prometheus)
     }
 
     /// Exports all spans of a run from its journal. `None` if spans are not exported.

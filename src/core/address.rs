@@ -1,5 +1,5 @@
-//! Classification of IP addresses: public, private, loopback or forbidden. The egress guard decides by this class
-//! whether an untrusted address may be requested. No names are resolved here.
+//! Classification of IP addresses: public, private, loopback or forbidden. Each egress guard decides by this class
+//! whether an untrusted address may be requested (decision 0027). No names are resolved here.
 
 use ::core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,9 +16,36 @@ pub enum AddressClass {
     Forbidden,
 }
 
-/// Whether the address is a host of the internet, in any notation.
-pub fn is_public(address: IpAddr) -> bool {
-    place(address) == AddressClass::Public
+/// The classes that requests may reach besides public addresses, which they always may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AllowedClasses {
+    /// Whether private networks are allowed.
+    pub private: bool,
+    /// Whether this machine is allowed.
+    pub loopback: bool,
+}
+
+impl AllowedClasses {
+    /// Whether requests may reach addresses of this class. No setting allows forbidden ones.
+    pub fn admits(self, class: AddressClass) -> bool {
+        match class {
+            AddressClass::Public => true,
+            AddressClass::Private => self.private,
+            AddressClass::Loopback => self.loopback,
+            AddressClass::Forbidden => false,
+        }
+    }
+}
+
+/// A host in normal form: no brackets, no root dot, lower case.
+pub fn normal_host(host: &str) -> String {
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// Whether a host in normal form is a name of this machine (RFC 6761).
+pub fn is_localhost(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Classifies an address. An IPv6 address that embeds an IPv4 address is classified as that address.
@@ -153,30 +180,31 @@ mod tests {
 
     #[test]
     fn addresses_next_to_a_special_block_are_public() {
-        let addresses = [
-            "1.1.1.1",
-            "9.255.255.255",
-            "11.0.0.0",
-            "100.63.255.255",
-            "100.128.0.0",
-            "126.255.255.255",
-            "128.0.0.0",
-            "169.253.255.255",
-            "169.255.0.0",
-            "172.15.255.255",
-            "172.32.0.0",
-            "192.0.1.0",
-            "192.167.255.255",
-            "192.169.0.0",
-            "198.17.255.255",
-            "198.20.0.0",
-            "223.255.255.255",
-            "2001:200::1",
-            "2606:4700::1111",
-            "3ffe::1",
-        ];
-        assert_places(AddressClass::Public, &addresses);
-        assert!(addresses.iter().all(|address| is_public(address.parse().expect(address))));
+        assert_places(
+            AddressClass::Public,
+            &[
+                "1.1.1.1",
+                "9.255.255.255",
+                "11.0.0.0",
+                "100.63.255.255",
+                "100.128.0.0",
+                "126.255.255.255",
+                "128.0.0.0",
+                "169.253.255.255",
+                "169.255.0.0",
+                "172.15.255.255",
+                "172.32.0.0",
+                "192.0.1.0",
+                "192.167.255.255",
+                "192.169.0.0",
+                "198.17.255.255",
+                "198.20.0.0",
+                "223.255.255.255",
+                "2001:200::1",
+                "2606:4700::1111",
+                "3ffe::1",
+            ],
+        );
     }
 
     #[test]
@@ -185,6 +213,25 @@ mod tests {
             AddressClass::Forbidden,
             &["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"],
         );
+    }
+
+    #[test]
+    fn public_addresses_are_always_allowed_and_forbidden_ones_never() {
+        use AddressClass::{Forbidden, Loopback, Private, Public};
+        for (private, loopback) in [(false, false), (false, true), (true, false), (true, true)] {
+            let allowed = AllowedClasses { private, loopback };
+            let admitted = [Public, Private, Loopback, Forbidden].map(|class| allowed.admits(class));
+            assert_eq!(admitted, [true, private, loopback, false], "{allowed:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_has_one_normal_form() {
+        for (host, normal) in [("[::1]", "::1"), ("LocalHost.", "localhost"), ("a.b..", "a.b"), ("[odd", "[odd")] {
+            assert_eq!(normal_host(host), normal);
+        }
+        assert!(is_localhost("localhost") && is_localhost("a.localhost"));
+        assert!(!is_localhost("notlocalhost") && !is_localhost("localhost.example.com"));
     }
 
     #[test]

@@ -52,7 +52,6 @@ pub use builder::Builder;
 pub use name_rules::check as check_name;
 pub use problem::Problem;
 pub use router::{description, router};
-pub use runs::media_url::MediaHosts;
 pub use serve::{ServeSettings, serve};
 pub use settings::GatewaySettings;
 pub use state::Gateway;

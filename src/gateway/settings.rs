@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use toolgate_core::address::AllowedClasses;
+
 use super::access::Limits;
-use super::runs::media_url::MediaHosts;
 
 /// Settings that apply to every request.
 #[derive(Clone, Debug)]
@@ -27,8 +28,8 @@ pub struct GatewaySettings {
     pub recheck: Duration,
     /// How often a stream polls the journal of a run that another process drives.
     pub poll: Duration,
-    /// Hosts of media URLs that are allowed besides those of the public internet. Default: no further hosts.
-    pub media_hosts: MediaHosts,
+    /// The classes of addresses that media URLs may lead to besides the public internet. Default: no further ones.
+    pub media_hosts: AllowedClasses,
 }
 
 impl Default for GatewaySettings {
@@ -43,7 +44,7 @@ impl Default for GatewaySettings {
             heartbeat: Duration::from_secs(15),
             recheck: Duration::from_secs(5),
             poll: Duration::from_secs(1),
-            media_hosts: MediaHosts::default(),
+            media_hosts: AllowedClasses::default(),
         }
     }
 }

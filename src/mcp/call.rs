@@ -65,28 +65,28 @@ async fn send(
     }
     meta.insert("io.toolgate/idempotency-key".into(), format!("{}/{}", call.run, call.call).into());
 
-    let mut put_off = DeferralCount::since(Instant::now());
+    let mut deferrals = DeferralCount::since(Instant::now());
     loop {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let elicitations = ElicitationExchange::of(call.answered);
         let asking = ElicitationContext { elicitations: &elicitations, elicitation: call.elicitation };
-        let said = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
-        let said = match said {
+        let result = connection.converse(request, meta.clone(), limits, (progress, sent), asking).await;
+        let result = match result {
             Err(Fault::TakenBack) => {
                 return elicitations.withdrawn_questions().map(CallReply::NeedsInput).ok_or(Fault::TakenBack);
             }
             Err(Fault::Refused { code: VISITS_REQUIRED, message, data }) => {
                 return visits_required(connection, &elicitations, call.answered, message, data);
             }
-            said => said?,
+            result => result?,
         };
-        match answer::read(said)? {
+        match answer::read(result)? {
             Answer::Output(output) => return Ok(Outcome::Returned(output).into()),
             Answer::Task(task) => return Ok(CallReply::Task(task)),
             Answer::Again { questions, state } if questions.is_empty() => {
                 params.input_responses = None;
                 params.request_state = state;
-                put_off.once_more(limits).await?;
+                deferrals.once_more(limits).await?;
             }
             Answer::Again { .. } if !connection.may_ask() => return Err(Fault::Demands(UNASKED.into())),
             Answer::Again { questions, state } => {
@@ -126,7 +126,7 @@ impl DeferralCount {
         let until = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         if self.times >= ROUNDS || until >= limits.deadline {
-            return Err(Fault::PutOff { times: self.times, within: self.begun.elapsed() });
+            return Err(Fault::Deferred { times: self.times, within: self.begun.elapsed() });
         }
         sleep_until(until).await;
         Ok(())
@@ -150,8 +150,8 @@ fn visits_required(
         questions.keys().any(|key| reactions.get(key).is_some_and(|reaction| reaction.action != Action::Accept))
     });
     if declined {
-        let told = format!("the server wants an address visited first, and that was declined: {message}");
-        return Ok(Outcome::failed(FailureKind::Refused, told).into());
+        let message = format!("the server wants an address visited first, and that was declined: {message}");
+        return Ok(Outcome::failed(FailureKind::Refused, message).into());
     }
     Ok(CallReply::NeedsInput(elicitations.suspend(questions)))
 }
@@ -165,16 +165,16 @@ mod tests {
         let begun = Instant::now();
         for (total, times, within) in [(600, 10, 11_100), (5, 6, 3_100), (0, 1, 0)] {
             let limits = Limits::new(Duration::from_secs(60), Duration::from_secs(total));
-            let mut put_off = DeferralCount::since(Instant::now());
+            let mut deferrals = DeferralCount::since(Instant::now());
             let given_up = loop {
-                if let Err(given_up) = put_off.once_more(limits).await {
+                if let Err(given_up) = deferrals.once_more(limits).await {
                     break given_up;
                 }
             };
-            assert_eq!(given_up, Fault::PutOff { times, within: Duration::from_millis(within) });
+            assert_eq!(given_up, Fault::Deferred { times, within: Duration::from_millis(within) });
         }
         assert_eq!(begun.elapsed(), Duration::from_millis(14_200));
-        let told = Fault::PutOff { times: 10, within: Duration::from_millis(11_100) }.to_string();
-        assert!(told.starts_with("answered 10 times within 11.1 s that the call is to be made again"), "{told}");
+        let text = Fault::Deferred { times: 10, within: Duration::from_millis(11_100) }.to_string();
+        assert!(text.starts_with("answered 10 times within 11.1 s that the call is to be made again"), "{text}");
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct WaitGuard<'a>(&'a CallCounters);
 
 /// A call in flight. Dropping it without a result means that the caller stopped waiting.
 pub(super) struct InFlightGuard<'a> {
-    tally: &'a CallCounters,
+    counters: &'a CallCounters,
     begun: Instant,
 }
 
@@ -72,19 +72,19 @@ impl CallCounters {
 impl<'a> WaitGuard<'a> {
     /// Ends the wait: the call is sent.
     pub(super) fn sent(self) -> InFlightGuard<'a> {
-        let tally = self.0;
+        let counters = self.0;
         drop(self);
-        let mut stats = tally.lock();
+        let mut stats = counters.lock();
         stats.made += 1;
         stats.in_flight += 1;
-        InFlightGuard { tally, begun: Instant::now() }
+        InFlightGuard { counters, begun: Instant::now() }
     }
 }
 
 impl InFlightGuard<'_> {
     pub(super) fn answered(self) {
         let took = self.begun.elapsed();
-        let mut stats = self.tally.lock();
+        let mut stats = self.counters.lock();
         let latency = stats.latency.get_or_insert(Latency { last: took, mean: took, longest: took });
         latency.last = took;
         latency.mean = latency.mean.mul_f64(1.0 - WEIGHT) + took.mul_f64(WEIGHT);
@@ -93,12 +93,12 @@ impl InFlightGuard<'_> {
 
     /// Counts a call without an answer.
     pub(super) fn failed(self) {
-        self.tally.lock().failed += 1;
+        self.counters.lock().failed += 1;
     }
 
     /// Uncounts a call that could not be sent.
     pub(super) fn unsent(self) {
-        self.tally.lock().made -= 1;
+        self.counters.lock().made -= 1;
     }
 }
 
@@ -110,7 +110,7 @@ impl Drop for WaitGuard<'_> {
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        self.tally.lock().in_flight -= 1;
+        self.counters.lock().in_flight -= 1;
     }
 }
 
@@ -124,12 +124,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_is_counted_where_it_is_and_how_it_ended() {
-        let tally = CallCounters::default();
+        let counters = CallCounters::default();
         let counts = || {
-            let stats = tally.stats();
+            let stats = counters.stats();
             [stats.waiting, stats.in_flight, stats.made, stats.failed]
         };
-        let (first, second, third) = (tally.wait(), tally.wait(), tally.wait());
+        let (first, second, third) = (counters.wait(), counters.wait(), counters.wait());
         assert_eq!(counts(), [3, 0, 0, 0]);
         drop(third);
         let (first, second) = (first.sent(), second.sent());
@@ -137,17 +137,17 @@ mod tests {
         tokio::time::advance(Duration::from_millis(100)).await;
         first.answered();
         second.failed();
-        drop(tally.wait().sent());
+        drop(counters.wait().sent());
         assert_eq!(counts(), [0, 0, 3, 1]);
-        tally.wait().sent().unsent();
+        counters.wait().sent().unsent();
         assert_eq!(counts(), [0, 0, 3, 1], "a call that was not sent does not count as made");
-        let slow = tally.wait().sent();
+        let slow = counters.wait().sent();
         tokio::time::advance(Duration::from_millis(600)).await;
         slow.answered();
-        let quick = tally.wait().sent();
+        let quick = counters.wait().sent();
         tokio::time::advance(Duration::from_millis(100)).await;
         quick.answered();
         let [last, mean, longest] = [100, 180, 600].map(Duration::from_millis);
-        assert_eq!(tally.stats().latency, Some(Latency { last, mean, longest }));
+        assert_eq!(counters.stats().latency, Some(Latency { last, mean, longest }));
     }
 }

@@ -92,9 +92,10 @@ impl Routes {
 }
 
 impl ClientHandler for McpClientHandler {
-    async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        if let Some(route) = self.routes.lock().await.0.get(&said.progress_token) {
-            let progress = Progress { progress: said.progress, total: said.total, message: said.message };
+    async fn on_progress(&self, notification: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        if let Some(route) = self.routes.lock().await.0.get(&notification.progress_token) {
+            let progress =
+                Progress { progress: notification.progress, total: notification.total, message: notification.message };
             let _ = route.try_send(progress);
         }
     }

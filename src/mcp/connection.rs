@@ -20,7 +20,7 @@ use super::closable::Closable;
 use super::headers::ToolHeaders;
 use super::http;
 use super::negotiation::{
-    self, Era, Failed, HandshakeFailure, NegotiationError, NegotiationParams, NegotiationResult, Running, agree,
+    self, Era, Failed, HandshakeFailure, NegotiationError, NegotiationParams, NegotiationResult, Running, negotiate,
 };
 use super::settings::{ServerSettings, StdioSettings, Transport};
 use super::signals::Signals;
@@ -48,7 +48,7 @@ pub(super) struct Connection {
     /// The requests in flight, as the transport tracks them.
     pub(super) requests: Requests,
     /// The answers already sent to its tasks.
-    pub(super) told: AnsweredTaskElicitations,
+    pub(super) answered_elicitations: AnsweredTaskElicitations,
     era: Era,
     /// Whether it was announced to the server that it may ask in the middle of a call.
     may_ask: bool,
@@ -107,7 +107,8 @@ impl Connection {
         let (tool_headers, task_only, traffic) = (ToolHeaders::default(), TaskOnly::default(), Traffic::default());
         match &settings.transport {
             Transport::Stdio(stdio) => {
-                let established = match agree(&terms, || spawn(stdio, tasks, output, (&task_only, &traffic))).await {
+                let established = match negotiate(&terms, || spawn(stdio, tasks, output, (&task_only, &traffic))).await
+                {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(error.into()),
                     Err(Failed::Disagreed(why, (process, _))) => return Err(process.refused(why).await),
@@ -129,7 +130,7 @@ impl Connection {
                     let seen = http::Seen::with(tools, task_only, requests.clone(), traffic);
                     Ok((http::transport(http, max, seen)?, requests))
                 };
-                let established = match agree(&terms, open).await {
+                let established = match negotiate(&terms, open).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(error)) => return Err(ConnectError::Http(error)),
                     Err(Failed::Disagreed(why, _)) => return Err(refused_over_http(why, &http.url)),
@@ -158,7 +159,7 @@ impl Connection {
                     );
                     Ok::<_, Infallible>((transport, requests))
                 };
-                let established = match agree(&terms, open).await {
+                let established = match negotiate(&terms, open).await {
                     Ok(established) => established,
                     Err(Failed::NoTransport(never)) => match never {},
                     Err(Failed::Disagreed(why, _)) => return Err(refused_in_process(why)),
@@ -189,7 +190,7 @@ impl Connection {
         let running = serve_directly(client_handler.clone(), transport, Some(itself));
         let peer = running.peer().clone();
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        tasks.spawn(wait_for_exit(running, goodbye.clone(), over.clone(), signals.lost.clone()));
+        tasks.spawn(wait_for_end(running, goodbye.clone(), over.clone(), signals.lost.clone()));
         let connection = Self {
             peer,
             client_handler,
@@ -197,7 +198,7 @@ impl Connection {
             calls: TaskTracker::new(),
             tasks: tasks.clone(),
             requests,
-            told: AnsweredTaskElicitations::default(),
+            answered_elicitations: AnsweredTaskElicitations::default(),
             era,
             may_ask: settings.elicitation,
             max_tools: settings.max_tools,
@@ -263,7 +264,7 @@ impl Connection {
 
     /// Records the headers that listed tools require, and leaves out tools that can never be called. Over stdio there
     /// are no headers, so no tool is left out because of them.
-    pub(super) fn register_headers(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
+    pub(super) fn register_tools(&self, tools: &mut Vec<McpTool>, left_out: &mut Vec<(Option<String>, String)>) {
         match (self.era, self.over_http) {
             (Era::Modern, true) => self.tool_headers.register_tools(tools, left_out),
             (Era::Modern, false) => {}
@@ -371,7 +372,7 @@ impl Process {
 
 /// Waits until the exchange of messages has ended, by our request or not, and cancels `over`. A server that is still
 /// sending after [`GOODBYE`] is abandoned.
-async fn wait_for_exit(running: Running, goodbye: CancellationToken, over: CancellationToken, lost: CancellationToken) {
+async fn wait_for_end(running: Running, goodbye: CancellationToken, over: CancellationToken, lost: CancellationToken) {
     let _over = over.drop_guard();
     let stop = running.cancellation_token();
     let end = running.waiting();

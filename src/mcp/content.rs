@@ -124,12 +124,12 @@ fn part(block: &Value) -> Result<Part, Flaw> {
 
 fn embedded(resource: &Map<String, Value>) -> Result<Part, Flaw> {
     let data = optional(resource, "blob")?.map(|blob| base64("blob", blob)).transpose()?;
-    let (uri, said) = (text(resource, "uri")?, optional(resource, "text")?);
-    if said.is_none() && data.is_none() {
+    let (uri, body) = (text(resource, "uri")?, optional(resource, "text")?);
+    if body.is_none() && data.is_none() {
         return Err(Flaw::whole("it has neither `text` nor `blob`"));
     }
     let (name, media_type) = (optional(resource, "name")?, optional(resource, "mimeType")?);
-    Ok(Part::Resource { uri, name, media_type, text: said, data })
+    Ok(Part::Resource { uri, name, media_type, text: body, data })
 }
 
 fn inline(object: &Map<String, Value>) -> Result<Media, Flaw> {

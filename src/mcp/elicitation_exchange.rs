@@ -23,7 +23,7 @@ pub(super) struct ElicitationExchange {
     known: KnownAnswers,
     state: Mutex<State>,
     /// Notified when another question without an answer arrives.
-    asked: Notify,
+    question_added: Notify,
     /// Cancelled when the server was notified of the call's cancellation.
     is_taken_back: CancellationToken,
 }
@@ -68,13 +68,13 @@ impl ElicitationExchange {
     /// Waits until the server asked a question without a known answer.
     pub(super) async fn stuck(&self) {
         loop {
-            let asked = self.asked.notified();
-            tokio::pin!(asked);
-            asked.as_mut().enable();
+            let question_added = self.question_added.notified();
+            tokio::pin!(question_added);
+            question_added.as_mut().enable();
             if !self.state().open.is_empty() {
                 return;
             }
-            asked.await;
+            question_added.await;
         }
     }
 
@@ -129,7 +129,7 @@ impl ElicitationExchange {
         attribution: Attribution,
     ) -> Option<ElicitationResponse> {
         let mut answer = self.note(digest, question, attribution)?;
-        self.asked.notify_waiters();
+        self.question_added.notify_waiters();
         tokio::select! {
             biased;
             answered = answer.wait_for(Option::is_some) => answered.ok().and_then(|answer| answer.clone()),

@@ -37,16 +37,16 @@ struct CallTable {
     under_way: HashMap<RequestId, Arc<ElicitationExchange>>,
     /// The open questions without an identified call, with their candidates.
     open: HashMap<u64, HashSet<RequestId>>,
-    asked: u64,
+    questions: u64,
 }
 
 /// Whether the transport identifies the call of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// As a rule it does.
-    Told,
+    Identified,
     /// It does not: all calls share one stream.
-    Untold,
+    Unidentified,
 }
 
 /// The permission to be in flight.
@@ -82,8 +82,8 @@ impl ElicitationRouter {
     pub(super) async fn turn(&self, answered: Option<&AnsweredElicitation>, origin: Origin) -> NextElicitation {
         let brings_answers = answered.is_some_and(|answered| answered.needed.restarts);
         // A server that asked over HTTP without naming a call will do so again.
-        let is_untold = origin == Origin::Untold || self.calls().asked > 0;
-        match brings_answers && is_untold {
+        let is_unidentified = origin == Origin::Unidentified || self.calls().questions > 0;
+        match brings_answers && is_unidentified {
             true => NextElicitation::Alone { _exclusive: self.turns.clone().write_owned().await },
             false => NextElicitation::Beside { _others: self.turns.clone().read_owned().await },
         }
@@ -204,8 +204,8 @@ impl<'a> OpenElicitation<'a> {
     fn begins(router: &'a ElicitationRouter) -> Self {
         let number = {
             let mut calls = router.calls();
-            calls.asked += 1;
-            let (number, candidates) = (calls.asked, calls.under_way.keys().cloned().collect());
+            calls.questions += 1;
+            let (number, candidates) = (calls.questions, calls.under_way.keys().cloned().collect());
             calls.open.insert(number, candidates);
             number
         };

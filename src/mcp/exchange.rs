@@ -25,7 +25,7 @@ use super::http;
 use super::limits::Limits;
 use super::negotiation::Era;
 use super::result_json::raw;
-use super::transport::{JsonError, ResponseFinding};
+use super::transport::{JsonFlaw, ResponseFinding};
 
 /// The JSON-RPC error for a protocol revision that the server does not support, or no longer supports.
 const UNSUPPORTED_REVISION: i32 = -32022;
@@ -58,15 +58,15 @@ impl Connection {
         meta: JsonObject,
         limits: Limits,
         sent: &LastRequest,
-    ) -> Result<(Value, Vec<JsonError>), Fault> {
+    ) -> Result<(Value, Vec<JsonFlaw>), Fault> {
         self.carry_out(request, meta, limits, (&|_| {}, sent), None).await
     }
 
     /// Waits until a call may be sent, with its answers from an earlier suspension.
     pub(super) async fn turn(&self, answered: Option<&AnsweredElicitation>) -> NextElicitation {
         // In the modern era a server does not send requests: its result contains the questions.
-        let tells = self.is_over_http() || self.era() == Era::Modern;
-        let origin = if tells { Origin::Told } else { Origin::Untold };
+        let is_identified = self.is_over_http() || self.era() == Era::Modern;
+        let origin = if is_identified { Origin::Identified } else { Origin::Unidentified };
         self.client_handler.router().turn(answered, origin).await
     }
 
@@ -91,7 +91,7 @@ impl Connection {
         mut limits: Limits,
         (progress, sent): (ProgressReceiver<'_>, &LastRequest),
         asking: Option<ElicitationContext<'_>>,
-    ) -> Result<(Value, Vec<JsonError>), Fault> {
+    ) -> Result<(Value, Vec<JsonFlaw>), Fault> {
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(MetaObject::from(meta)));
         let mut routes = self.client_handler.hold().await;
         let Ok(mut handle) = self.peer.send_cancellable_request(request, options).await else {
@@ -107,7 +107,7 @@ impl Connection {
         drop(routes);
         let mut in_flight = InFlight { connection: self, request: Some(handle.id.clone()) };
 
-        let mut told = ProgressState { furthest: f64::NEG_INFINITY, progress };
+        let mut progress_state = ProgressState { furthest: f64::NEG_INFINITY, progress };
         let silence = tokio::time::sleep(limits.silence);
         tokio::pin!(silence);
         let answer = loop {
@@ -115,7 +115,7 @@ impl Connection {
                 biased;
                 answer = &mut handle.rx => break answer,
                 Some(update) = updates.recv() => {
-                    told.report_progress(update);
+                    progress_state.report_progress(update);
                     silence.as_mut().reset(Instant::now() + limits.silence);
                 }
                 () = tokio::time::sleep_until(limits.deadline) => return Err(Fault::Late(limits.total)),
@@ -124,13 +124,13 @@ impl Connection {
                     if let Ok(answer) = timeout(ALONG, &mut handle.rx).await {
                         break answer;
                     }
-                    let asked = Instant::now();
-                    let held = held_open(asking, &mut handle.rx, &mut updates, &mut told).await;
+                    let held_since = Instant::now();
+                    let held = held_open(asking, &mut handle.rx, &mut updates, &mut progress_state).await;
                     // The time that a person takes does not count against the server.
-                    limits.deadline += asked.elapsed();
+                    limits.deadline += held_since.elapsed();
                     match held {
                         HeldOutcome::Ended(answer) => break *answer,
-                        HeldOutcome::AnsweredElicitation => silence.as_mut().reset(Instant::now() + limits.silence),
+                        HeldOutcome::Answered => silence.as_mut().reset(Instant::now() + limits.silence),
                         HeldOutcome::Unanswered => {
                             in_flight.cancel_request(limits).await?;
                             match handle.rx.try_recv() {
@@ -146,19 +146,19 @@ impl Connection {
                 }
             }
         };
-        let remark = in_flight.request.take().and_then(|request| self.requests.take_remark(&request));
+        let finding = in_flight.request.take().and_then(|request| self.requests.take_finding(&request));
         settle(&mut present);
         while let Ok(update) = updates.try_recv() {
-            told.report_progress(update);
+            progress_state.report_progress(update);
         }
         match answer {
             Ok(Ok(result)) => {
-                let flaws = if let Some(ResponseFinding::Flaws(flaws)) = remark { flaws } else { Vec::new() };
+                let flaws = if let Some(ResponseFinding::Flaws(flaws)) = finding { flaws } else { Vec::new() };
                 Ok((raw(result)?, flaws))
             }
-            Ok(Err(ServiceError::McpError(error))) if matches!(remark, Some(ResponseFinding::Unreadable(_))) => {
+            Ok(Err(ServiceError::McpError(error))) if matches!(finding, Some(ResponseFinding::Unreadable(_))) => {
                 let why =
-                    if let Some(ResponseFinding::Unreadable(why)) = remark { why } else { error.message.into_owned() };
+                    if let Some(ResponseFinding::Unreadable(why)) = finding { why } else { error.message.into_owned() };
                 Err(Fault::Garbled(why))
             }
             Ok(Err(error)) => Err(self.fault(error).await),
@@ -208,7 +208,7 @@ async fn stuck(asking: Option<ElicitationContext<'_>>) {
 }
 
 /// The result, if every part of it is a JSON value.
-fn flawless(result: Value, flaws: &[JsonError]) -> Result<Value, Fault> {
+fn flawless(result: Value, flaws: &[JsonFlaw]) -> Result<Value, Fault> {
     match flaws {
         [] => Ok(result),
         [first] => Err(Fault::Unreadable(first.to_string())),
@@ -243,7 +243,7 @@ enum HeldOutcome {
     /// It ended without them.
     Ended(Box<Result<Result<ServerResult, ServiceError>, oneshot::error::RecvError>>),
     /// The server received the answers and continues.
-    AnsweredElicitation,
+    Answered,
     /// There are no answers, and the call is no longer held open.
     Unanswered,
 }
@@ -253,7 +253,7 @@ async fn held_open(
     asking: Option<ElicitationContext<'_>>,
     answer: &mut Answer,
     updates: &mut mpsc::Receiver<Progress>,
-    told: &mut ProgressState<'_>,
+    progress_state: &mut ProgressState<'_>,
 ) -> HeldOutcome {
     let Some(asking) = asking else { return HeldOutcome::Unanswered };
     let answered = asking.answered_in_place();
@@ -262,8 +262,10 @@ async fn held_open(
         tokio::select! {
             biased;
             answer = &mut *answer => return HeldOutcome::Ended(Box::new(answer)),
-            Some(update) = updates.recv() => told.report_progress(update),
-            was_answered = &mut answered => return if was_answered { HeldOutcome::AnsweredElicitation } else { HeldOutcome::Unanswered },
+            Some(update) = updates.recv() => progress_state.report_progress(update),
+            was_answered = &mut answered => {
+                return if was_answered { HeldOutcome::Answered } else { HeldOutcome::Unanswered };
+            }
         }
     }
 }
@@ -295,8 +297,8 @@ impl InFlight<'_> {
     async fn cancel_request(&mut self, limits: Limits) -> Result<(), Fault> {
         if let Some(request) = self.request.clone() {
             let why = "it waits for an answer, and is made again when there is one";
-            let told = self.connection.peer.send_notification(cancelled(request, why).into());
-            let _ = timeout_at(limits.deadline, told).await.map_err(|_| Fault::Late(limits.total))?;
+            let notified = self.connection.peer.send_notification(cancelled(request, why).into());
+            let _ = timeout_at(limits.deadline, notified).await.map_err(|_| Fault::Late(limits.total))?;
             self.request = None;
         }
         Ok(())

@@ -42,7 +42,7 @@ pub(super) enum Fault {
         "answered {times} times within {:.1} s that the call is to be made again, without a result and without a question, \
          as a server does that is overloaded; the call was given up. Try again later", .within.as_secs_f64()
     )]
-    PutOff {
+    Deferred {
         /// The number of repetitions.
         times: u32,
         /// The duration from the first to the last of them.
@@ -89,7 +89,9 @@ impl Fault {
         match self {
             Self::Refused { code, .. } => Some(*code).filter(|code| *code != NO_CODE),
             Self::NotSent(_) | Self::SessionOver(_) | Self::Rejected(_) | Self::Demands(_) | Self::TakenBack => None,
-            Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) | Self::Disconnected(_) => None,
+            Self::Deferred { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) | Self::Disconnected(_) => {
+                None
+            }
             Self::TooLong(_) | Self::Unreadable(_) | Self::Garbled(_) | Self::NoMcp(_) => None,
         }
     }
@@ -100,7 +102,7 @@ impl Fault {
             Self::NotSent(_) | Self::SessionOver(_) => FailureKind::Unavailable,
             Self::Refused { .. } | Self::Rejected(_) | Self::Demands(_) => FailureKind::Refused,
             Self::TakenBack => FailureKind::Cancelled,
-            Self::PutOff { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) => FailureKind::Timeout,
+            Self::Deferred { .. } | Self::Silent(_) | Self::Late(_) | Self::OutOfTime(_) => FailureKind::Timeout,
             Self::Disconnected(_) => FailureKind::Disconnected,
             Self::TooLong(_) | Self::Unreadable(_) | Self::Garbled(_) | Self::NoMcp(_) => FailureKind::Unreadable,
         };
@@ -143,10 +145,10 @@ mod tests {
 
     #[test]
     fn a_duration_has_no_superfluous_digits() {
-        for (nanoseconds, told) in
+        for (nanoseconds, expected) in
             [(591_069_682, "0.59"), (120_000_000_000, "120"), (1_499_999_999, "1.5"), (50_100_000, "0.05")]
         {
-            assert_eq!(seconds(Duration::from_nanos(nanoseconds)).to_string(), told);
+            assert_eq!(seconds(Duration::from_nanos(nanoseconds)).to_string(), expected);
         }
     }
 }

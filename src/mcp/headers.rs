@@ -263,9 +263,9 @@ mod tests {
             assert!(reason.contains(complaint), "{reason}");
             let seen = ToolHeaders::default();
             seen.inspect(&json!({"tools": [{"name": "bad", "inputSchema": schema}, {"name": "good"}]}));
-            let mut told = Vec::new();
-            seen.register_tools(&mut Vec::new(), &mut told);
-            assert_eq!(told, [(Some("bad".to_owned()), reason)]);
+            let mut left_out = Vec::new();
+            seen.register_tools(&mut Vec::new(), &mut left_out);
+            assert_eq!(left_out, [(Some("bad".to_owned()), reason)]);
         }
     }
 }

@@ -50,7 +50,7 @@ impl Dial for Line {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(NotOpened { reason: error.to_string(), may_pass: error.may_pass() }),
             Err(_) => {
-                let said = self.output().map(|output| output.quoted()).unwrap_or_default();
+                let output = self.output().map(|output| output.quoted()).unwrap_or_default();
                 let remedy = match &self.settings.transport {
                     Transport::Stdio(_) => {
                         "does it speak MCP on its stdin and stdout? If it is still installing, install it beforehand, or \
@@ -62,9 +62,9 @@ impl Dial for Line {
                 let waited = seconds(budget);
                 let reason = match self.eras.failure() {
                     Some(failure) => {
-                        format!("did not answer the handshake within {waited} s; before that it {failure}{said}")
+                        format!("did not answer the handshake within {waited} s; before that it {failure}{output}")
                     }
-                    None => format!("did not answer the handshake within {waited} s; {remedy}{said}"),
+                    None => format!("did not answer the handshake within {waited} s; {remedy}{output}"),
                 };
                 Err(NotOpened { reason, may_pass: true })
             }
@@ -89,9 +89,9 @@ impl Link for Connection {
         let listed = listing::list(self, meta, Limits::new(budget, budget), self.max_tools).await;
         listed.map_err(|fault| match fault {
             Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) => format!(
-                "did not list its tools within {} s; raise its `start_timeout_s`, which this is a part of, if it needs \
-                 longer{}",
+                "did not list its tools within {} s; {}{}",
                 seconds(budget),
+                listing::SLOW_LIST_REMEDY,
                 self.process_output()
             ),
             Fault::Refused { code, message, .. } => {
@@ -99,7 +99,7 @@ impl Link for Connection {
             }
             Fault::Rejected(answer) | Fault::NoMcp(answer) => format!("answered `tools/list` with {answer}"),
             Fault::NotSent(_) | Fault::SessionOver(_) | Fault::Disconnected(_) => fault.to_string(),
-            Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => fault.to_string(),
+            Fault::Demands(_) | Fault::TakenBack | Fault::Deferred { .. } => fault.to_string(),
             Fault::TooLong(longest) => {
                 format!(
                     "listed more than {} MiB of tools at once; let it list fewer, or page by page",

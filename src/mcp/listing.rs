@@ -16,7 +16,7 @@ use super::fault::{Fault, seconds};
 use super::limits::Limits;
 use super::measure::{depth, excerpt, shortened, size};
 use super::negotiation::Era;
-use super::transport::JsonError;
+use super::transport::JsonFlaw;
 
 /// The upper limit of pages without a tool; a server with more of them does not end its list. The tool limit bounds
 /// all other pages.
@@ -34,6 +34,9 @@ const MAX_KEPT: usize = 16 * 1024 * 1024;
 const MAX_READ: usize = 64 * 1024 * 1024;
 const MAX_CURSOR: usize = 64 * 1024;
 
+/// What to do about a list that takes too long.
+pub(super) const SLOW_LIST_REMEDY: &str = "raise its `start_timeout_s`, which also limits this, if it needs longer";
+
 /// The tool list of a server.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Listing {
@@ -47,7 +50,7 @@ pub(super) struct Listing {
     pub(super) time_to_live: Option<Duration>,
     /// The size of the kept tools, in bytes.
     pub(super) kept: usize,
-    /// Why the server was not asked for the rest of its pages in time; completes the sentence "the MCP server `x` ...".
+    /// Why only the first pages are here; completes the sentence "the MCP server `x` ...".
     pub(super) incomplete: Option<String>,
 }
 
@@ -59,7 +62,7 @@ pub(super) async fn list(
     max_tools: usize,
 ) -> Result<Listing, Fault> {
     let mut listing = all_pages(connection, meta, limits, max_tools).await?;
-    connection.register_headers(&mut listing.tools, &mut listing.left_out);
+    connection.register_tools(&mut listing.tools, &mut listing.left_out);
     listing.tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(listing)
 }
@@ -80,7 +83,7 @@ async fn all_pages(
         let (page, flaws) =
             match connection.exchange_leniently(request, meta.clone(), limits, &LastRequest::default()).await {
                 Err(Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_)) if !listing.tools.is_empty() => {
-                    listing.is_late(limits.total);
+                    listing.mark_late(limits.total);
                     return Ok(listing);
                 }
                 answered => answered?,
@@ -97,7 +100,7 @@ async fn all_pages(
         }
         empty_pages += usize::from(listing.tool_count() == before);
         if let Some(why) = objection(&next, &seen, read, empty_pages) {
-            listing.is_endless(&why);
+            listing.mark_endless(&why);
             return Ok(listing);
         }
         seen.insert(next.clone());
@@ -121,7 +124,7 @@ fn objection(next: &str, seen: &HashSet<String>, read: usize, empty_pages: usize
 
 impl Listing {
     /// Adds the tools of a page and returns the cursor of the next one.
-    fn add_page(&mut self, page: Value, flaws: &[JsonError]) -> Result<Option<String>, Fault> {
+    fn add_page(&mut self, page: Value, flaws: &[JsonFlaw]) -> Result<Option<String>, Fault> {
         let Value::Object(mut page) = page else {
             return Err(Fault::Unreadable(excerpt(&page)));
         };
@@ -182,12 +185,9 @@ impl Listing {
         true
     }
 
-    fn is_late(&mut self, within: Duration) {
+    fn mark_late(&mut self, within: Duration) {
         let (kept, within) = (self.tools.len(), seconds(within));
-        self.incomplete = Some(format!(
-            "did not complete its list of tools within {within} s; raise its `start_timeout_s`, which this is a part of, \
-             if it needs longer"
-        ));
+        self.incomplete = Some(format!("did not complete its list of tools within {within} s; {SLOW_LIST_REMEDY}"));
         let reason = format!(
             "its list of tools was not complete within {within} s; the {kept} tools up to there are used. Raise its \
              `start_timeout_s` if it needs longer"
@@ -195,7 +195,7 @@ impl Listing {
         self.left_out.push((None, reason));
     }
 
-    fn is_endless(&mut self, why: &str) {
+    fn mark_endless(&mut self, why: &str) {
         let kept = self.tools.len();
         let reason = format!("its list of tools does not end ({why}); the {kept} tools up to there are used");
         self.left_out.push((None, reason));
@@ -203,7 +203,7 @@ impl Listing {
 }
 
 /// The tools of a page that contain a value that is not JSON, by their position, each with its first flaw.
-fn broken_tools(flaws: &[JsonError]) -> HashMap<String, JsonError> {
+fn broken_tools(flaws: &[JsonFlaw]) -> HashMap<String, JsonFlaw> {
     let inside = flaws.iter().filter_map(|flaw| flaw.within("tools"));
     let of_tool = inside.filter_map(|flaw| {
         let position = flaw.outermost()?.to_owned();
@@ -337,9 +337,9 @@ mod tests {
         wordy["description"] = "x".repeat(MAX_DESCRIPTION + 1).into();
         let page = json!({"tools": [tool(&"x".repeat(MAX_NAME + 1)), wordy, tool(&"x".repeat(MAX_NAME))]});
         assert_eq!(listing.add_page(page, &[]), Ok(None));
-        let told: Vec<(Option<&str>, bool)> =
+        let left_out: Vec<(Option<&str>, bool)> =
             listing.left_out.iter().map(|(name, why)| (name.as_deref(), why.contains("is longer than"))).collect();
-        assert_eq!((told, listing.tools.len()), (vec![(Some("#1"), true), (Some("wordy"), true)], 1));
+        assert_eq!((left_out, listing.tools.len()), (vec![(Some("#1"), true), (Some("wordy"), true)], 1));
     }
 
     #[test]
@@ -354,16 +354,16 @@ mod tests {
             {"name": "fine", "inputSchema": nested(MAX_DEPTH - 1)},
         ]});
         assert_eq!(listing.add_page(page, &[]), Ok(None));
-        let told: Vec<&str> = listing.left_out.iter().map(|(_, why)| why.as_str()).collect();
-        for (told, complaint) in told.iter().zip([
+        let reasons: Vec<&str> = listing.left_out.iter().map(|(_, why)| why.as_str()).collect();
+        for (reason, complaint) in reasons.iter().zip([
             "`inputSchema` is longer than 256 KiB",
             "`inputSchema` is nested more than 64 levels deep",
             "`outputSchema` is nested more than 64 levels deep",
             "`annotations.title` is longer than 1024 bytes",
         ]) {
-            assert!(told.contains(complaint), "{told}");
+            assert!(reason.contains(complaint), "{reason}");
         }
-        assert_eq!((told.len(), listing.tools.len()), (4, 1));
+        assert_eq!((reasons.len(), listing.tools.len()), (4, 1));
     }
 
     #[test]
@@ -387,12 +387,12 @@ mod tests {
         assert_eq!(listing.add_page(page, &[]), Ok(None));
         assert!(listing.left_out[0].1.len() < 1000, "{}", listing.left_out[0].1.len());
         let cursor = "c".repeat(MAX_CURSOR);
-        let told = objection(&cursor, &HashSet::from([cursor.clone()]), 0, 0).expect("it was there");
-        assert!(told.ends_with("...` twice") && told.len() < 1000, "{told}");
+        let why = objection(&cursor, &HashSet::from([cursor.clone()]), 0, 0).expect("it was there");
+        assert!(why.ends_with("...` twice") && why.len() < 1000, "{why}");
         assert!(objection(&(cursor + "c"), &HashSet::new(), 0, 0).expect("too long").contains("longer than 64 KiB"));
         assert!(objection("c", &HashSet::new(), MAX_READ + 1, 0).expect("too much").contains("longer than 64 MiB"));
-        let told = objection("c", &HashSet::new(), 0, MAX_EMPTY_PAGES).expect("too many");
-        assert_eq!(told, "100 of its pages have no tool");
+        let why = objection("c", &HashSet::new(), 0, MAX_EMPTY_PAGES).expect("too many");
+        assert_eq!(why, "100 of its pages have no tool");
         assert_eq!(objection("c", &HashSet::new(), MAX_READ, MAX_EMPTY_PAGES - 1), None);
     }
 

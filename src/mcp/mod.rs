@@ -55,7 +55,7 @@ pub use in_process::InProcess;
 /// The official SDK, for handlers that run in this process ([`InProcess`]).
 pub use rmcp;
 pub use servers::Servers;
-pub use settings::{EraChoice, HttpSettings, Recheck, ServerSettings, Start, StdioSettings, Transport};
+pub use settings::{HttpSettings, ProtocolVersionChoice, Recheck, ServerSettings, Start, StdioSettings, Transport};
 pub use status::{LastError, ServerState, ServerStatus};
 pub use stdio::StdoutNoise;
 pub use watch::{Exchange, ExchangeKind, Watcher};

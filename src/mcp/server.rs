@@ -30,7 +30,7 @@ pub(super) struct Server {
     id: ServerId,
     settings: ServerSettings,
     slots: Semaphore,
-    tally: CallCounters,
+    counters: CallCounters,
     supervisor: Arc<Supervisor<Line>>,
 }
 
@@ -42,7 +42,7 @@ impl Server {
         Self {
             supervisor: Supervisor::new(id.clone(), line, settings.start_timeout, tasks, starts.clone()),
             slots: Semaphore::new(settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
-            tally: CallCounters::default(),
+            counters: CallCounters::default(),
             id,
             settings,
         }
@@ -97,7 +97,7 @@ impl Server {
     pub(super) async fn call(&self, call: McpCall<'_>, progress: ProgressReceiver<'_>) -> DeliveredReply {
         let total = call.deadline.map_or(self.settings.total_timeout, |own| own.min(self.settings.total_timeout));
         let limits = Limits::new(self.settings.call_timeout, total);
-        let waiting = self.tally.wait();
+        let waiting = self.counters.wait();
         let Ok(_slot) = timeout_at(limits.deadline, self.slots.acquire()).await else {
             let remedy = ". A higher `max_concurrency` lets more run at a time";
             return self.never_sent(&call, limits, "was busy with other calls", "", remedy).into();
@@ -107,7 +107,7 @@ impl Server {
         }
         // The server rejected it unprocessed, together with its session. In a new session the call is made for the
         // first time.
-        let second = self.attempt(self.tally.wait(), &call, limits, progress).await;
+        let second = self.attempt(self.counters.wait(), &call, limits, progress).await;
         second.unwrap_or_else(|fault| self.in_vain(&call, fault, None).into())
     }
 
@@ -133,7 +133,7 @@ impl Server {
         let Ok(_turn) = timeout_at(limits.deadline, connection.turn(call.answered)).await else {
             return Ok(self.never_sent(call, limits, "was busy with other calls", "", "").into());
         };
-        let said = self.supervisor.dial().output().map(|output| (output.mark(), output));
+        let output = self.supervisor.dial().output().map(|output| (output.mark(), output));
         let (flight, _under_way) = (waiting.sent(), connection.calls.token());
         let (sent, heard) = (LastRequest::default(), connection.traffic().so_far());
         let made = call::make(&connection, call, meta, limits, progress, &sent).await;
@@ -152,7 +152,7 @@ impl Server {
                 self.in_vain(call, fault, flood)
             }
         };
-        if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, said)
+        if let (CallReply::Ended { outcome, stderr }, Some((mark, output))) = (&mut reply, output)
             && outcome.is_error()
         {
             *stderr = output.stderr_since(mark).await;
@@ -169,8 +169,8 @@ impl Server {
         let connection = timeout_at(limits.deadline, self.supervisor.link(limits.deadline)).await.map_err(late)??;
         let _under_way = connection.calls.token();
         let sent = LastRequest::default();
-        let asked = task::ask(&connection, task, meta, limits, &sent).await;
-        let reply = asked.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))?;
+        let polled = task::ask(&connection, task, meta, limits, &sent).await;
+        let reply = polled.map_err(|fault| format!("the MCP server `{}` {fault}", self.id))?;
         Ok(DeliveredReply { reply, wire: sent.wire(connection.protocol_version(), &self.settings.transport, None) })
     }
 
@@ -191,7 +191,7 @@ impl Server {
             // The output of a child process is part of these already, or has nothing to do with them.
             Fault::Disconnected(_) | Fault::NotSent(_) | Fault::SessionOver(_) | Fault::TooLong(_) => None,
             Fault::Refused { .. } | Fault::Rejected(_) | Fault::NoMcp(_) | Fault::Garbled(_) => None,
-            Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => None,
+            Fault::Demands(_) | Fault::TakenBack | Fault::Deferred { .. } => None,
             // The answer may have been among the lines that are not messages.
             Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) => flood.or_else(|| self.stdout_noise()),
             Fault::Unreadable(_) => self.stdout_noise(),
@@ -210,8 +210,8 @@ impl Server {
 
     /// Its current status.
     pub(super) fn status(&self) -> ServerStatus {
-        let said = self.supervisor.dial().output();
-        ServerStatus::of(&self.id, &self.supervisor, said, self.tally.stats())
+        let output = self.supervisor.dial().output();
+        ServerStatus::of(&self.id, &self.supervisor, output, self.counters.stats())
     }
 
     /// Shuts it down for good and waits until its resources are released.
@@ -256,7 +256,7 @@ fn task_of<'a>(call: &McpCall<'a>) -> Option<&'a TaskHandle> {
 fn count(flight: InFlightGuard<'_>, fault: &Fault) {
     match fault {
         Fault::NotSent(_) | Fault::SessionOver(_) => flight.unsent(),
-        Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::PutOff { .. } => flight.answered(),
+        Fault::Refused { .. } | Fault::Demands(_) | Fault::TakenBack | Fault::Deferred { .. } => flight.answered(),
         Fault::Rejected(_) | Fault::NoMcp(_) | Fault::TooLong(_) => flight.answered(),
         Fault::Unreadable(_) | Fault::Garbled(_) => flight.answered(),
         Fault::Silent(_) | Fault::Late(_) | Fault::OutOfTime(_) | Fault::Disconnected(_) => flight.failed(),

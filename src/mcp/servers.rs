@@ -35,9 +35,8 @@ impl Servers {
         Self { servers, starts }
     }
 
-    /// An in-process server, for example one that is attached to a single run
-    /// (`Request::inject`). The types are those of the `rmcp` that this crate
-    /// re-exports.
+    /// An in-process server, for example one that is attached to a single run (`Request::inject`). The types are those
+    /// of the `rmcp` that this crate re-exports.
     pub fn in_process<H: ServerHandler>(
         id: impl Into<ServerId>,
         make: impl Fn() -> H + Send + Sync + 'static,

@@ -35,8 +35,8 @@ pub struct ServerSettings {
     pub max_tools: usize,
     /// When it is started; default with all others.
     pub start: Start,
-    /// The era of the protocol to use; default: detected.
-    pub era: EraChoice,
+    /// The protocol version to use; default: detected.
+    pub protocol_version: ProtocolVersionChoice,
     /// Whether it may ask a question in the middle of a call; default yes.
     pub elicitation: bool,
     /// Before which calls its tools are listed again; default: calls that were approved after the last list.
@@ -45,9 +45,9 @@ pub struct ServerSettings {
     pub propagation: Propagation,
 }
 
-/// The era of the protocol to use with a server.
+/// The protocol version to use with a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EraChoice {
+pub enum ProtocolVersionChoice {
     /// Detected, and remembered until the server changes it.
     #[default]
     Auto,
@@ -188,7 +188,7 @@ impl ServerSettings {
             max_concurrency: 16,
             max_tools: 10_000,
             start: Start::default(),
-            era: EraChoice::Auto,
+            protocol_version: ProtocolVersionChoice::Auto,
             elicitation: true,
             recheck: Recheck::default(),
             propagation: Propagation::ALL,

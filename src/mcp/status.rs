@@ -110,8 +110,8 @@ impl ServerStatus {
         let last_error = standing
             .last_error
             .as_ref()
-            .map(|trouble| LastError { message: format!("the MCP server `{id}` {}", trouble.reason), at: trouble.at });
-        let unlisted = supervisor.list_trouble().map(|(message, at)| LastError { message, at });
+            .map(|error| LastError { message: format!("the MCP server `{id}` {}", error.reason), at: error.at });
+        let unlisted = supervisor.list_failure().map(|(message, at)| LastError { message, at });
         let last_error = [last_error, unlisted].into_iter().flatten().max_by_key(|error| error.at);
         Self {
             id: id.clone(),

@@ -48,8 +48,8 @@ pub(super) async fn follow(peer: Peer<RoleClient>, signals: Signals) {
 }
 
 async fn listen(mut subscription: Subscription, signals: &Signals) {
-    while let Ok(Some(said)) = subscription.next().await {
-        if let ServerNotification::ToolListChangedNotification(_) = said {
+    while let Ok(Some(notification)) = subscription.next().await {
+        if let ServerNotification::ToolListChangedNotification(_) = notification {
             signals.tools_changed.notify_one();
         }
     }
@@ -98,13 +98,13 @@ mod tests {
     type RequestTimes = Arc<Mutex<Vec<Instant>>>;
 
     /// A server whose streams last this long; the last stream and all after it end at once.
-    async fn serve(pipe: DuplexStream, asked: RequestTimes, mut lasting: Vec<Duration>) {
+    async fn serve(pipe: DuplexStream, requested_at: RequestTimes, mut lasting: Vec<Duration>) {
         let (reading, mut writing) = tokio::io::split(pipe);
         let mut lines = BufReader::new(reading).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let request: Value = serde_json::from_str(&line).expect("a message");
             assert_eq!(request["method"], "subscriptions/listen");
-            asked.lock().expect("not poisoned").push(Instant::now());
+            requested_at.lock().expect("not poisoned").push(Instant::now());
             let meta = json!({"io.modelcontextprotocol/subscriptionId": request["id"]});
             let method = "notifications/subscriptions/acknowledged";
             let params = json!({"notifications": {"toolsListChanged": true}, "_meta": meta});
@@ -120,9 +120,9 @@ mod tests {
     /// The seconds between the end of a stream and the next request, for this many requests.
     async fn pauses(lasting: &[u64], questions: usize) -> Vec<u64> {
         let (ours, theirs) = tokio::io::duplex(4096);
-        let asked = RequestTimes::default();
+        let requested_at = RequestTimes::default();
         let streams: Vec<Duration> = lasting.iter().rev().map(|seconds| Duration::from_secs(*seconds)).collect();
-        let serving = tokio::spawn(serve(theirs, asked.clone(), streams));
+        let serving = tokio::spawn(serve(theirs, requested_at.clone(), streams));
         let signals = Signals::default();
         let client_handler =
             McpClientHandler::new(introduction(Era::Modern, false), signals.clone(), CancellationToken::new());
@@ -130,13 +130,13 @@ mod tests {
         let info = ServerPeerInfo::new(ProtocolVersion::V_2026_07_28, ServerCapabilities::default());
         let running = serve_directly(client_handler, AsyncRwTransport::new_client(reading, writing), Some(info));
         let following = tokio::spawn(follow(running.peer().clone(), signals));
-        while asked.lock().expect("not poisoned").len() < questions {
+        while requested_at.lock().expect("not poisoned").len() < questions {
             sleep(Duration::from_millis(100)).await;
         }
         following.abort();
         serving.abort();
-        let asked = asked.lock().expect("not poisoned");
-        let apart = asked.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs());
+        let requested_at = requested_at.lock().expect("not poisoned");
+        let apart = requested_at.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs());
         let lasted = lasting.iter().copied().chain(std::iter::repeat(0));
         apart.zip(lasted).map(|(apart, lasted)| apart - lasted).collect()
     }

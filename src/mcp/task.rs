@@ -38,17 +38,17 @@ pub(super) async fn ask(
             ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(&task.task.id)))
         }
     };
-    let said = match connection.exchange(request, meta, limits, sent).await {
+    let result = match connection.exchange(request, meta, limits, sent).await {
         Err(Fault::Refused { code, message, .. }) if UNKNOWN.contains(&code) => {
-            connection.told.forget(&task.task.id);
+            connection.answered_elicitations.forget(&task.task.id);
             return Ok(gone(task, code, &message).into());
         }
-        said => said?,
+        result => result?,
     };
     match task.action {
-        TaskAction::Poll => news(connection, task.task, said),
+        TaskAction::Poll => news(connection, task.task, result),
         TaskAction::Stop => {
-            connection.told.forget(&task.task.id);
+            connection.answered_elicitations.forget(&task.task.id);
             let message = format!("the task `{}` was cancelled, because the caller stopped waiting", task.task.id);
             Ok(Outcome::failed(FailureKind::Cancelled, message).into())
         }
@@ -69,7 +69,7 @@ pub(super) async fn send_answers(
     let params = UpdateTaskParams::new(&task.id, elicitation::responses(reactions));
     let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
     connection.exchange(request, meta, limits, sent).await?;
-    connection.told.note(&task.id, reactions.keys());
+    connection.answered_elicitations.note(&task.id, reactions.keys());
     Ok(CallReply::Task(task.clone()))
 }
 
@@ -80,15 +80,15 @@ pub(super) fn unsent_reply(task: &TaskHandle, why: &str) -> CallReply {
 }
 
 /// Reads the answer to `tasks/get`.
-fn news(connection: &Connection, asked: &TaskHandle, said: Value) -> Result<CallReply, Fault> {
-    let Value::Object(mut said) = said else { return Err(Fault::Unreadable(excerpt(&said))) };
-    let task = TaskHandle { id: asked.id.clone(), ..task_handle::read(&said).map_err(Fault::Unreadable)? };
-    let status = said.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+fn news(connection: &Connection, known: &TaskHandle, result: Value) -> Result<CallReply, Fault> {
+    let Value::Object(mut result) = result else { return Err(Fault::Unreadable(excerpt(&result))) };
+    let task = TaskHandle { id: known.id.clone(), ..task_handle::read(&result).map_err(Fault::Unreadable)? };
+    let status = result.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
     let reply = match status.as_str() {
         "working" => return Ok(CallReply::Task(task)),
-        "input_required" => return asks(connection, task, &said),
-        "completed" => completed(said.remove("result")),
-        "failed" => failed(&task, said.get("error")),
+        "input_required" => return asks(connection, task, &result),
+        "completed" => completed(result.remove("result")),
+        "failed" => failed(&task, result.get("error")),
         "cancelled" => {
             let message = format!("the MCP server cancelled the task `{}`{}", task.id, words(&task));
             Outcome::failed(FailureKind::Cancelled, message)
@@ -98,7 +98,7 @@ fn news(connection: &Connection, asked: &TaskHandle, said: Value) -> Result<Call
             return Err(Fault::Unreadable(format!("the task has the status `{status}`, which toolgate does not know")));
         }
     };
-    connection.told.forget(&task.id);
+    connection.answered_elicitations.forget(&task.id);
     Ok(reply.into())
 }
 
@@ -118,17 +118,17 @@ fn failed(task: &TaskHandle, error: Option<&Value>) -> Outcome {
     let part = |name: &str| error.and_then(|error| error.get(name));
     let message = part("message").and_then(Value::as_str).map_or_else(|| words(task), |message| format!(": {message}"));
     let code = part("code").and_then(Value::as_i64).map(|code| format!(" (JSON-RPC error {code})"));
-    let told = format!("the task `{}` failed at the MCP server{message}{}", task.id, code.unwrap_or_default());
-    Outcome::failed(FailureKind::Refused, told)
+    let message = format!("the task `{}` failed at the MCP server{message}{}", task.id, code.unwrap_or_default());
+    Outcome::failed(FailureKind::Refused, message)
 }
 
 /// A question stays in the server's answers until the server has processed our answer, and must not be asked twice.
-fn asks(connection: &Connection, task: TaskHandle, said: &Map<String, Value>) -> Result<CallReply, Fault> {
-    let Some(Value::Object(requests)) = said.get("inputRequests") else {
+fn asks(connection: &Connection, task: TaskHandle, result: &Map<String, Value>) -> Result<CallReply, Fault> {
+    let Some(Value::Object(requests)) = result.get("inputRequests") else {
         return Err(Fault::Unreadable("the task wants input, but has no `inputRequests`".into()));
     };
     let mut questions: BTreeMap<String, Question> = elicitation::questions(requests).map_err(Fault::Demands)?;
-    connection.told.leave_unanswered(&task.id, &mut questions);
+    connection.answered_elicitations.leave_unanswered(&task.id, &mut questions);
     if questions.is_empty() {
         return Ok(CallReply::Task(task));
     }
@@ -146,12 +146,12 @@ fn gone(task: &McpTask<'_>, code: i32, message: &str) -> Outcome {
         Some(ttl) => format!("; it said that it keeps it for {} s", ttl / 1000),
         None => String::new(),
     };
-    let told = format!(
+    let message = format!(
         "the MCP server `{}` does not know the task `{}` any more: {message} (JSON-RPC error {code}){kept}. Whether it \
          was done is unknown",
         task.server, task.task.id
     );
-    Outcome::failed(FailureKind::Unavailable, told)
+    Outcome::failed(FailureKind::Unavailable, message)
 }
 
 fn words(task: &TaskHandle) -> String {

@@ -79,8 +79,8 @@ mod tests {
         traffic.record(br#"{"jsonrpc":"2.0","id":1,"result":{"method":"ping"}}"#);
         assert_eq!(traffic.flood_since(&before), None, "fewer messages are not a flood");
         hear(&traffic, "ping", 1);
-        let told = "meanwhile it sent 100 other messages, 89 of them `notifications/message`";
-        assert_eq!(traffic.flood_since(&before).as_deref(), Some(told));
+        let description = "meanwhile it sent 100 other messages, 89 of them `notifications/message`";
+        assert_eq!(traffic.flood_since(&before).as_deref(), Some(description));
     }
 
     #[test]

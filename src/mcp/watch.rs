@@ -16,7 +16,7 @@ pub struct Exchange {
     pub kind: ExchangeKind,
     /// Its duration.
     pub took: Duration,
-    /// Whether it failed: the connection was lost, or there was no list.
+    /// Whether it failed: the connection was lost, or there was no complete list.
     pub failed: bool,
 }
 
@@ -53,6 +53,6 @@ impl WatcherSlot {
 
 impl fmt::Debug for WatcherSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watched").field(&self.0.get().is_some()).finish()
+        f.debug_tuple("WatcherSlot").field(&self.0.get().is_some()).finish()
     }
 }

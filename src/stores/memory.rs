@@ -29,7 +29,7 @@ use super::wellformed;
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    kept: Mutex<Contents>,
+    contents: Mutex<Contents>,
 }
 
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl MemoryStore {
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
         // Every change is made after its last check, so a panic elsewhere leaves nothing half-written.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,8 +81,8 @@ impl MemoryStore {
 impl RunStore for MemoryStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         wellformed::check(&append)?;
-        let mut kept = self.contents();
-        let known = kept.runs.get(&append.run);
+        let mut contents = self.contents();
+        let known = contents.runs.get(&append.run);
         let length = known.map_or(0, |run| run.row.version);
         let is_purged = known.is_some_and(|run| run.row.purged_at.is_some());
         if length != append.at || is_purged {
@@ -90,7 +90,7 @@ impl RunStore for MemoryStore {
         }
         let lease = lease_after(known.and_then(|run| run.lease.as_ref()), &append)?;
         let Append { run, events, row, .. } = append;
-        let Contents { runs, run_index, webhooks, .. } = &mut *kept;
+        let Contents { runs, run_index, webhooks, .. } = &mut *contents;
         webhooks.changed(&row);
         match runs.get_mut(&run) {
             Some(known) => {
@@ -109,21 +109,21 @@ impl RunStore for MemoryStore {
 
     async fn load(&self, run: &RunId, from: u64) -> Result<Vec<JournalEntry>, StoreError> {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let kept = self.contents();
-        let tail = kept.runs.get(run).and_then(|run| run.journal.get(from..));
+        let contents = self.contents();
+        let tail = contents.runs.get(run).and_then(|run| run.journal.get(from..));
         Ok(tail.map(<[_]>::to_vec).unwrap_or_default())
     }
 
     async fn list(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let limit = if filter.limit == 0 { 100 } else { filter.limit };
-        let kept = self.contents();
+        let contents = self.contents();
         if let Some(id) = &filter.run {
-            let row = kept.runs.get(id).map(|run| &run.row);
+            let row = contents.runs.get(id).map(|run| &run.row);
             return Ok(row.filter(|row| filter.admits(row)).cloned().into_iter().collect());
         }
-        let newest_first: Box<dyn Iterator<Item = &Run>> = match kept.run_index.candidates(filter) {
-            Some(ids) => Box::new(ids.filter_map(|id| kept.runs.get(id))),
-            None => Box::new(kept.runs.values().rev()),
+        let newest_first: Box<dyn Iterator<Item = &Run>> = match contents.run_index.candidates(filter) {
+            Some(ids) => Box::new(ids.filter_map(|id| contents.runs.get(id))),
+            None => Box::new(contents.runs.values().rev()),
         };
         let rows = newest_first.map(|run| &run.row);
         Ok(rows.filter(|row| filter.admits(row)).take(limit).cloned().collect())
@@ -131,8 +131,8 @@ impl RunStore for MemoryStore {
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<RunId>, StoreError> {
         let lease = Lease::new(&claim.owner, claim.lease);
-        let mut kept = self.contents();
-        let Contents { runs, run_index, .. } = &mut *kept;
+        let mut contents = self.contents();
+        let Contents { runs, run_index, .. } = &mut *contents;
         let is_claimable = |id: &&RunId| runs.get(*id).is_some_and(|run| run.can_be_claimed(claim));
         let claimed: Vec<RunId> = match &claim.run {
             Some(named) => Some(named).filter(is_claimable).into_iter().take(claim.limit).cloned().collect(),
@@ -147,16 +147,16 @@ impl RunStore for MemoryStore {
     }
 
     async fn orphaned(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
-        let kept = self.contents();
-        let is_orphaned = |id: &&RunId| kept.runs.get(*id).is_some_and(Run::is_orphaned);
-        Ok(kept.run_index.running().filter(is_orphaned).take(limit).cloned().collect())
+        let contents = self.contents();
+        let is_orphaned = |id: &&RunId| contents.runs.get(*id).is_some_and(Run::is_orphaned);
+        Ok(contents.run_index.running().filter(is_orphaned).take(limit).cloned().collect())
     }
 
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError> {
         let renewed = Lease::new(owner, lease);
-        let mut kept = self.contents();
+        let mut contents = self.contents();
         for run in runs {
-            let lease = kept.runs.get_mut(run).and_then(|run| run.lease.as_mut());
+            let lease = contents.runs.get_mut(run).and_then(|run| run.lease.as_mut());
             if let Some(lease) = lease.filter(|lease| lease.owner == *owner) {
                 *lease = renewed.clone();
             }
@@ -165,8 +165,8 @@ impl RunStore for MemoryStore {
     }
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
-        let mut kept = self.contents();
-        let Contents { runs, run_index, replies, .. } = &mut *kept;
+        let mut contents = self.contents();
+        let Contents { runs, run_index, replies, .. } = &mut *contents;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -197,33 +197,33 @@ impl RunStore for MemoryStore {
 impl BlobStore for MemoryStore {
     async fn put(&self, run: &RunId, blob: Blob) -> Result<BlobHandle, BlobError> {
         let handle = blob.handle()?;
-        let mut kept = self.contents();
-        let kept = kept.blobs.entry(handle).or_insert_with(|| BlobRecord { blob, runs: BTreeSet::new() });
-        kept.runs.insert(run.clone());
+        let mut contents = self.contents();
+        let record = contents.blobs.entry(handle).or_insert_with(|| BlobRecord { blob, runs: BTreeSet::new() });
+        record.runs.insert(run.clone());
         Ok(handle)
     }
 
     async fn share(&self, run: &RunId, handles: &[BlobHandle]) -> Result<(), StoreError> {
-        let mut kept = self.contents();
+        let mut contents = self.contents();
         for handle in handles {
-            if let Some(kept) = kept.blobs.get_mut(handle) {
-                kept.runs.insert(run.clone());
+            if let Some(record) = contents.blobs.get_mut(handle) {
+                record.runs.insert(run.clone());
             }
         }
         Ok(())
     }
 
     async fn forget(&self, run: &RunId) -> Result<(), StoreError> {
-        self.contents().blobs.retain(|_, kept| !kept.runs.remove(run) || !kept.runs.is_empty());
+        self.contents().blobs.retain(|_, record| !record.runs.remove(run) || !record.runs.is_empty());
         Ok(())
     }
 
     async fn get(&self, handle: &BlobHandle) -> Result<Option<Blob>, StoreError> {
-        Ok(self.contents().blobs.get(handle).map(|kept| kept.blob.clone()))
+        Ok(self.contents().blobs.get(handle).map(|record| record.blob.clone()))
     }
 
     async fn describe(&self, handle: &BlobHandle) -> Result<Option<BlobInfo>, StoreError> {
-        Ok(self.contents().blobs.get(handle).map(|kept| kept.blob.info()))
+        Ok(self.contents().blobs.get(handle).map(|record| record.blob.info()))
     }
 }
 
@@ -235,11 +235,11 @@ impl ApprovalCache for MemoryStore {
         tools: &[GuardedTool],
         now: Timestamp,
     ) -> Result<Vec<ToolGrant>, StoreError> {
-        let kept = self.contents();
-        let Some(of_tenant) = kept.grants_by_definition.get(&context.tenant) else { return Ok(Vec::new()) };
+        let contents = self.contents();
+        let Some(of_tenant) = contents.grants_by_definition.get(&context.tenant) else { return Ok(Vec::new()) };
         let each = tools.iter().flat_map(|guarded| {
             let given = of_tenant.get(&guarded.definition).into_iter().flatten();
-            let holding = given.filter_map(|id| kept.grants.get(id));
+            let holding = given.filter_map(|id| contents.grants.get(id));
             let holding = holding.filter(|grant| grant.holds(now) && grant.is_of(context));
             holding.map(|grant| grant.granted(&guarded.tool))
         });
@@ -247,8 +247,8 @@ impl ApprovalCache for MemoryStore {
     }
 
     async fn hold(&self, grants: &[GrantId], now: Timestamp) -> Result<Vec<bool>, StoreError> {
-        let kept = self.contents();
-        Ok(grants.iter().map(|id| kept.grants.get(id).is_some_and(|grant| grant.holds(now))).collect())
+        let contents = self.contents();
+        Ok(grants.iter().map(|id| contents.grants.get(id).is_some_and(|grant| grant.holds(now))).collect())
     }
 
     async fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
@@ -262,23 +262,24 @@ impl ApprovalCache for MemoryStore {
     }
 
     async fn grants(&self, filter: &GrantFilter, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
-        let kept = self.contents();
+        let contents = self.contents();
         let candidates: Vec<&Grant> = match (&filter.id, &filter.tenant) {
-            (Some(id), _) => kept.grants.get(id).into_iter().collect(),
+            (Some(id), _) => contents.grants.get(id).into_iter().collect(),
             (None, Some(tenant)) => {
-                let of_tenant = kept.grants_by_definition.get(tenant).into_iter().flat_map(BTreeMap::values).flatten();
-                of_tenant.filter_map(|id| kept.grants.get(id)).collect()
+                let of_tenant =
+                    contents.grants_by_definition.get(tenant).into_iter().flat_map(BTreeMap::values).flatten();
+                of_tenant.filter_map(|id| contents.grants.get(id)).collect()
             }
-            (None, None) => kept.grants.values().collect(),
+            (None, None) => contents.grants.values().collect(),
         };
-        let after = filter.after.as_ref().map(|after| kept.grants.get(after));
+        let after = filter.after.as_ref().map(|after| contents.grants.get(after));
         let admitted = candidates.into_iter().filter(|grant| filter.admits(grant, now));
         Ok(page(admitted, after, filter.limit, |grant| Reverse((grant.created_at, &grant.id))))
     }
 
     async fn revoke(&self, grant: &GrantId, revoked: &Revoked) -> Result<Option<Grant>, StoreError> {
-        let mut kept = self.contents();
-        Ok(kept.grants.get_mut(grant).map(|grant| {
+        let mut contents = self.contents();
+        Ok(contents.grants.get_mut(grant).map(|grant| {
             grant.revoked.get_or_insert_with(|| revoked.clone());
             grant.clone()
         }))

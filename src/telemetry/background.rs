@@ -44,11 +44,11 @@ impl BackgroundSink {
     }
 
     fn with_queue(sink: Arc<dyn EventSink>, length: usize) -> std::io::Result<Self> {
-        let (queue, told) = channel();
+        let (queue, observations) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let left = waiting.clone();
         let thread = std::thread::Builder::new().name("toolgate-aside".into());
-        let thread = thread.spawn(move || pass_on(&*sink, &told, &left))?;
+        let thread = thread.spawn(move || pass_on(&*sink, &observations, &left))?;
         Ok(Self { queue, waiting, length, thread: Mutex::new(Some(thread)), dropped: AtomicU64::new(0) })
     }
 
@@ -69,9 +69,9 @@ impl BackgroundSink {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    fn send(&self, told: Observation) {
+    fn send(&self, observation: Observation) {
         let full = self.waiting.fetch_add(1, Ordering::Relaxed) >= self.length;
-        if full || self.queue.send(told).is_err() {
+        if full || self.queue.send(observation).is_err() {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -100,9 +100,9 @@ impl fmt::Debug for BackgroundSink {
     }
 }
 
-fn pass_on(sink: &dyn EventSink, told: &Receiver<Observation>, waiting: &AtomicUsize) {
-    while let Ok(told) = told.recv() {
-        match told {
+fn pass_on(sink: &dyn EventSink, observations: &Receiver<Observation>, waiting: &AtomicUsize) {
+    while let Ok(observation) = observations.recv() {
+        match observation {
             Observation::Claimed(run, history) => sink.claimed(&run, &history),
             Observation::JournalEntry(run, recorded) => sink.observe(&run, &Update::JournalEntry(*recorded)),
             Observation::Released(run, at) => sink.released(&run, at),

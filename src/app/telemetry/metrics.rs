@@ -22,7 +22,7 @@ use crate::telemetry::{SpanCounts, logging};
 const REFRESH: Duration = Duration::from_secs(15);
 
 /// The metrics and their exporters.
-pub(super) struct Measured {
+pub(super) struct ProcessMetrics {
     metrics: Arc<Metrics>,
     identity_of: IdentityOf,
     store: Arc<dyn RunStore>,
@@ -32,7 +32,7 @@ pub(super) struct Measured {
     _tasks: JoinSet<()>,
 }
 
-impl Measured {
+impl ProcessMetrics {
     /// Starts the enabled exporters; `None` if no exporter is enabled. Must be called within an async runtime.
     pub(super) fn start(
         settings: &Settings,
@@ -46,8 +46,8 @@ impl Measured {
             let transport = destination(settings).resolve(Signal::Metrics, &env).map_err(|error| unusable(&error))?;
             let runtime = ExportRuntime::start().map_err(|error| unusable(&error))?;
             let exporter = transport.metric_exporter(&runtime, plan.timeout).map_err(|error| unusable(&error))?;
-            let hurry = exporter.exit_signal();
-            builder = builder.push(exporter, hurry);
+            let exit_signal = exporter.exit_signal();
+            builder = builder.push(exporter, exit_signal);
         }
         let metrics = Arc::new(builder.start());
         let endpoint = plan.prometheus.as_ref().map(|listen| MetricsEndpoint::open(listen, &metrics)).transpose();
@@ -85,7 +85,7 @@ impl Measured {
     pub(super) fn look_after(&self, spans: &Spans) {
         let look_up = |metric, of: fn(SpanCounts) -> u64| {
             let sink = spans.sink.clone();
-            self.metrics.observe(metric, move || Some(of(sink.tally())));
+            self.metrics.observe(metric, move || Some(of(sink.span_counts())));
         };
         look_up(Metric::SpansQueued, |tally| tally.queued);
         look_up(Metric::SpanBytes, |tally| tally.queued_bytes);
@@ -109,7 +109,7 @@ impl Measured {
         };
         look_up(Metric::HttpStreams, Gateway::open_streams);
         self.metrics.observe(Metric::LogLinesDropped, || Some(logging::dropped()));
-        look_up(Metric::RunsDriven, |gateway| gateway.activity().driven as u64);
+        look_up(Metric::RunsActive, |gateway| gateway.activity().driven as u64);
         look_up(Metric::RunsQueued, |gateway| gateway.activity().waiting as u64);
         look_up(Metric::RunsBlocked, |gateway| gateway.blocked_runs() as u64);
     }

@@ -137,7 +137,7 @@ impl Call {
             trial
                 .print(if self.output.is_some() { ResultDestination::Elsewhere } else { ResultDestination::Here }, out);
         }
-        if let (Some(path), CallOutcome::AnsweredElicitation(output, _)) = (&self.output, &trial.ending) {
+        if let (Some(path), CallOutcome::Answered(output, _)) = (&self.output, &trial.ending) {
             for path in save(output, path)? {
                 out.note(format!("written to {}", path.display()));
             }
@@ -224,9 +224,9 @@ impl Call {
 
 /// The outcome, with violations of the tool's `outputSchema`.
 async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: CallOutcome) -> CallOutcome {
-    let CallOutcome::AnsweredElicitation(output, mut problems) = ending else { return ending };
+    let CallOutcome::Answered(output, mut problems) = ending else { return ending };
     let Some(tool) = tool.filter(|tool| tool.output_schema.is_some() && !output.is_error) else {
-        return CallOutcome::AnsweredElicitation(output, problems);
+        return CallOutcome::Answered(output, problems);
     };
     match &output.structured {
         None => {
@@ -238,7 +238,7 @@ async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: CallOutcome
             InputFindings::Invalid(misfits) => problems.extend(misfits),
         },
     }
-    CallOutcome::AnsweredElicitation(output, problems)
+    CallOutcome::Answered(output, problems)
 }
 
 fn no_such_tool(named: &str, visit: &ConnectedServer) -> CliError {

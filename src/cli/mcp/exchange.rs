@@ -255,7 +255,7 @@ fn ended(outcome: Outcome) -> CallOutcome {
     match outcome {
         Outcome::Returned(mut output) => {
             let problems = std::mem::take(&mut output.problems);
-            CallOutcome::AnsweredElicitation(output, problems)
+            CallOutcome::Answered(output, problems)
         }
         Outcome::Failed(failure) => CallOutcome::Failed(failure),
         Outcome::Unknown => failed(FailureKind::Disconnected, "the outcome of the call is unknown"),

@@ -21,7 +21,7 @@ use crate::core::tool::{CallFailure, FailureKind, Problem, Question, ToolOutput,
 #[derive(Debug)]
 pub(super) enum CallOutcome {
     /// The tool answered. The answer may report an error, violate MCP, or not match the declared schema.
-    AnsweredElicitation(ToolOutput, Vec<Problem>),
+    Answered(ToolOutput, Vec<Problem>),
     /// The arguments do not match the schema, so the call was not sent.
     Unfit(Vec<Problem>),
     /// The call got no answer.
@@ -72,9 +72,9 @@ impl CallOutcome {
     /// The stable identifier of the outcome.
     fn as_str(&self) -> &'static str {
         match self {
-            Self::AnsweredElicitation(output, _) if output.is_error => "tool_error",
-            Self::AnsweredElicitation(_, problems) if !problems.is_empty() => "invalid_result",
-            Self::AnsweredElicitation(..) => "answered",
+            Self::Answered(output, _) if output.is_error => "tool_error",
+            Self::Answered(_, problems) if !problems.is_empty() => "invalid_result",
+            Self::Answered(..) => "answered",
             Self::Unfit(_) => "invalid_arguments",
             Self::Failed(failure) if failure.kind == FailureKind::Timeout => "timed_out",
             Self::Failed(_) => "failed",
@@ -86,9 +86,9 @@ impl CallOutcome {
     /// The exit code.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::AnsweredElicitation(output, _) if output.is_error => Exit::ToolError,
-            Self::AnsweredElicitation(_, problems) if !problems.is_empty() => Exit::InvalidResult,
-            Self::AnsweredElicitation(..) => Exit::Done,
+            Self::Answered(output, _) if output.is_error => Exit::ToolError,
+            Self::Answered(_, problems) if !problems.is_empty() => Exit::InvalidResult,
+            Self::Answered(..) => Exit::Done,
             Self::Unfit(_) => Exit::InvalidArguments,
             Self::Failed(failure) if failure.kind == FailureKind::Timeout => Exit::TimedOut,
             Self::Failed(_) => Exit::ServerFailed,
@@ -114,7 +114,7 @@ impl Trial {
         let tool = escape_untrusted(&self.tool);
         let (error, help) = (paint.red("error:"), paint.cyan(" help:"));
         match &self.ending {
-            CallOutcome::AnsweredElicitation(output, problems) => {
+            CallOutcome::Answered(output, problems) => {
                 if shown == ResultDestination::Here {
                     result(output, out);
                 }
@@ -172,7 +172,7 @@ impl Trial {
     /// Writes the call as one JSON object.
     pub(super) fn print_json(&self, out: &mut Output) {
         let (result, problems, error, questions) = match &self.ending {
-            CallOutcome::AnsweredElicitation(output, problems) => (Some(output), problems.as_slice(), None, None),
+            CallOutcome::Answered(output, problems) => (Some(output), problems.as_slice(), None, None),
             CallOutcome::Unfit(problems) => (None, problems.as_slice(), None, None),
             CallOutcome::Failed(failure) => (None, [].as_slice(), Some(failure), None),
             CallOutcome::Asked(questions) => (None, [].as_slice(), None, Some(questions)),

@@ -197,7 +197,7 @@ fn remark(span: &Span, inks: SpanColors) -> Option<String> {
         let word = span.text(names::ERROR_TYPE).unwrap_or("failed");
         return Some(paint.red(one_line(&format!("✗ {word}"), room)));
     }
-    if let Some(why) = span.text(names::PUT_ASIDE) {
+    if let Some(why) = span.text(names::TOOL_SUSPENDED) {
         return Some(paint.yellow(one_line(why, room)));
     }
     // The waiting time of the whole run is shown between the executions.

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_core::address::AllowedClasses;
 use toolgate_core::id::{AgentName, Principal, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
@@ -15,7 +16,6 @@ use utoipa::ToSchema;
 
 use super::events::FrameDescription;
 use super::input::NewInput;
-use super::media_url::MediaHosts;
 use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
@@ -116,7 +116,7 @@ pub(super) async fn create(
 }
 
 impl NewRun {
-    fn request(self, agent: AgentName, hosts: MediaHosts) -> Result<Request, Problem> {
+    fn request(self, agent: AgentName, hosts: AllowedClasses) -> Result<Request, Problem> {
         name_rules::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
         name_rules::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
         if self.external_tools.len() > MOST_TOOLS {

@@ -5,10 +5,11 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
+use toolgate_core::address::AllowedClasses;
 use toolgate_core::chat::{Media, Message, Part, Role};
 use utoipa::ToSchema;
 
-use super::media_url::{self, MediaHosts};
+use super::media_url;
 use crate::problem::Problem;
 
 /// A text, or messages.
@@ -85,7 +86,7 @@ enum NewPart {
 
 impl NewInput {
     /// The messages before the run, and the one that begins it.
-    pub(super) fn messages(self, hosts: MediaHosts) -> Result<(Vec<Message>, Message), Problem> {
+    pub(super) fn messages(self, hosts: AllowedClasses) -> Result<(Vec<Message>, Message), Problem> {
         let messages = match self {
             Self::Text(text) => return Ok((Vec::new(), Message::user(text))),
             Self::Messages(messages) => messages,
@@ -102,7 +103,7 @@ impl NewInput {
 }
 
 impl NewMessage {
-    fn read(self, pointer: &str, hosts: MediaHosts) -> Result<Message, Problem> {
+    fn read(self, pointer: &str, hosts: AllowedClasses) -> Result<Message, Problem> {
         let role = match self.role {
             NewRole::User => Role::User,
             NewRole::Assistant => Role::Assistant,
@@ -120,7 +121,7 @@ impl NewMessage {
 }
 
 impl NewPart {
-    fn read(self, role: Role, pointer: String, hosts: MediaHosts) -> Result<Part, Problem> {
+    fn read(self, role: Role, pointer: String, hosts: AllowedClasses) -> Result<Part, Problem> {
         let (media, is_image) = match self {
             Self::Text { text } => return Ok(Part::text(text)),
             Self::Image { media_type, data, url } => (Media { media_type, data, url }, true),

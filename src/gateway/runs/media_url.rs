@@ -6,45 +6,32 @@
 use std::net::IpAddr;
 
 use reqwest::Url;
-use toolgate_core::address::{AddressClass, place};
-
-/// Hosts of media URLs that are allowed besides those of the public internet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MediaHosts {
-    /// Whether this machine is allowed.
-    pub loopback: bool,
-    /// Whether private networks are allowed.
-    pub private: bool,
-}
+use toolgate_core::address::{AddressClass, AllowedClasses, is_localhost, normal_host, place};
 
 /// Refuses a URL that the model's provider must not fetch. The error says why.
-pub(super) fn check(url: &str, hosts: MediaHosts) -> Result<(), String> {
+pub(super) fn check(url: &str, hosts: AllowedClasses) -> Result<(), String> {
     let parsed = Url::parse(url).map_err(|error| format!("this is not a URL: {error}"))?;
     match parsed.scheme() {
         "data" => return Ok(()),
         "https" | "http" => {}
         scheme => return Err(format!("use an `https`, `http` or `data` URL, not `{scheme}:`")),
     }
-    let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.').to_lowercase();
-    let is_taken = match kind(&host) {
-        AddressClass::Public => true,
-        AddressClass::Private => hosts.private,
-        AddressClass::Loopback => hosts.loopback,
-        AddressClass::Forbidden => false,
-    };
-    if is_taken {
+    let host = normal_host(parsed.host_str().unwrap_or_default());
+    if hosts.admits(class_of(&host)) {
         return Ok(());
     }
     Err(format!("`{host}` is not on the public internet; send the bytes as `data` instead"))
 }
 
-fn kind(host: &str) -> AddressClass {
+fn class_of(host: &str) -> AddressClass {
     if let Ok(address) = host.parse::<IpAddr>() {
         return place(address);
     }
+    if is_localhost(host) {
+        return AddressClass::Loopback;
+    }
     let (_, top) = host.rsplit_once('.').unwrap_or(("", host));
     match top {
-        "localhost" => AddressClass::Loopback,
         // The host name of cloud metadata services.
         "internal" if host == "metadata.google.internal" => AddressClass::Forbidden,
         "internal" | "local" | "lan" => AddressClass::Private,
@@ -57,11 +44,11 @@ fn kind(host: &str) -> AddressClass {
 mod tests {
     use super::*;
 
-    const ALL: MediaHosts = MediaHosts { loopback: true, private: true };
+    const ALL: AllowedClasses = AllowedClasses { loopback: true, private: true };
 
     #[test]
     fn only_public_and_data_urls_are_allowed() {
-        let taken = |url| check(url, MediaHosts::default()).is_ok();
+        let taken = |url| check(url, AllowedClasses::default()).is_ok();
         for fine in
             ["https://example.com/cat.png", "http://example.com/a", "data:image/png;base64,AAAA", "https://8.8.8.8/"]
         {

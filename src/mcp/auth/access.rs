@@ -58,7 +58,7 @@ type RequestedScopes = BTreeSet<String>;
 
 /// Why another token is needed.
 #[derive(Clone, Debug)]
-pub(super) enum TokenRefusal {
+pub(crate) enum TokenRefusal {
     /// The server refused the token, if any was sent, with this challenge.
     Unauthorized { challenge: String },
     /// The scopes do not suffice, according to this challenge.
@@ -88,7 +88,7 @@ impl Access {
 
     /// The token to send with a request. Without a token the request is sent without one: the server may not require
     /// it.
-    pub(super) async fn token(self: &Arc<Self>) -> Result<Option<SecretString>, AccessError> {
+    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<SecretString>, AccessError> {
         let held = self.held();
         match (held, &self.settings.grant) {
             (TokenState::Token(token), _) if !is_stale(token.expires_at) => Ok(Some(token.secret)),
@@ -109,7 +109,7 @@ impl Access {
     }
 
     /// A token other than the one that was sent, according to the server's answer.
-    pub(super) async fn after(
+    pub(crate) async fn after(
         self: &Arc<Self>,
         sent: Option<SecretString>,
         refused: TokenRefusal,
@@ -137,48 +137,48 @@ impl Access {
         sent: Option<SecretString>,
         refused: Option<TokenRefusal>,
     ) -> Result<SecretString, AccessError> {
-        let mut asked = self.obtaining.lock().await;
+        let mut requested = self.obtaining.lock().await;
         if let TokenState::Token(token) = self.held()
             && is_another(&token.secret, sent.as_ref())
         {
             return Ok(token.secret);
         }
         if let Grant::Person { credentials, .. } = &self.settings.grant
-            && let Some(newer) = credentials.newest(self.server())?.filter(|kept| is_of_use(kept, sent.as_ref()))
+            && let Some(newer) = credentials.newest(self.server())?.filter(|stored| is_of_use(stored, sent.as_ref()))
         {
             return Ok(self.cache_token(&newer));
         }
         let wanted = match &refused {
-            Some(TokenRefusal::Insufficient { challenge }) => Some(self.wider(challenge, &asked)?),
+            Some(TokenRefusal::Insufficient { challenge }) => Some(self.wider(challenge, &requested)?),
             Some(TokenRefusal::Unauthorized { .. }) | None => None,
         };
         let challenge = refused.as_ref().map(TokenRefusal::challenge).filter(|challenge| !challenge.is_empty());
-        let need = TokenRequest { sent: sent.as_ref(), wanted, challenge };
+        let request = TokenRequest { sent: sent.as_ref(), wanted, challenge };
         let granted = match &self.settings.grant {
             Grant::Client { id, proof } => {
-                asked.extend(need.wanted.iter().flatten().cloned());
-                self.by_itself(id, proof, need).await?
+                requested.extend(request.wanted.iter().flatten().cloned());
+                self.by_itself(id, proof, request).await?
             }
             Grant::Person { credentials, browser: None, .. } => {
                 if credentials.newest(self.server())?.is_none() {
-                    return Err(self.login_needed(NOT_LOGGED_IN.into(), need));
+                    return Err(self.login_needed(NOT_LOGGED_IN.into(), request));
                 }
                 let _lock = credentials.renewing(self.server()).await?;
-                match self.stored_credential(credentials, &need).await? {
+                match self.stored_credential(credentials, &request).await? {
                     RenewalOutcome::Granted(credential) => credential,
-                    RenewalOutcome::Ended(why) => return Err(self.login_needed(why, need)),
+                    RenewalOutcome::Ended(why) => return Err(self.login_needed(why, request)),
                 }
             }
             Grant::Person { client, credentials, browser: Some(browser), .. } => {
-                asked.extend(need.wanted.iter().flatten().cloned());
+                requested.extend(request.wanted.iter().flatten().cloned());
                 // Held while the page is open, too: the user must not see the same page twice at once.
                 let _lock = credentials.renewing(self.server()).await?;
-                match self.stored_credential(credentials, &need).await? {
+                match self.stored_credential(credentials, &request).await? {
                     RenewalOutcome::Granted(credential) => credential,
                     RenewalOutcome::Ended(_) => {
-                        let scopes = need.wanted.as_ref().unwrap_or(&self.settings.scopes);
+                        let scopes = request.wanted.as_ref().unwrap_or(&self.settings.scopes);
                         let (target, browser) = (&self.target, browser.as_ref());
-                        Consent { target, client, scopes, credentials, browser }.ask(need.challenge).await?
+                        Consent { target, client, scopes, credentials, browser }.ask(request.challenge).await?
                     }
                 }
             }
@@ -190,15 +190,15 @@ impl Access {
         &self,
         id: &str,
         proof: &ClientProof,
-        need: TokenRequest<'_>,
+        request: TokenRequest<'_>,
     ) -> Result<Credential, AccessError> {
         let held = match self.held() {
             TokenState::Token(token) => token.scopes,
             TokenState::Unread | TokenState::None => Vec::new(),
         };
         let as_before = if held.is_empty() { self.settings.scopes.clone() } else { held };
-        let scopes = need.wanted.unwrap_or(as_before);
-        renewal::request(&self.target, id, proof, &scopes, need.challenge).await
+        let scopes = request.wanted.unwrap_or(as_before);
+        renewal::request(&self.target, id, proof, &scopes, request.challenge).await
     }
 
     /// The stored credential, if its token differs from the one that was sent, or can be renewed. The caller holds the
@@ -206,39 +206,39 @@ impl Access {
     async fn stored_credential(
         &self,
         credentials: &CredentialFile,
-        need: &TokenRequest<'_>,
+        request: &TokenRequest<'_>,
     ) -> Result<RenewalOutcome, AccessError> {
-        let Some(kept) = credentials.newest(self.server())? else {
+        let Some(stored) = credentials.newest(self.server())? else {
             return Ok(RenewalOutcome::Ended(NOT_LOGGED_IN.into()));
         };
-        if is_of_use(&kept, need.sent) {
-            return Ok(RenewalOutcome::Granted(kept));
+        if is_of_use(&stored, request.sent) {
+            return Ok(RenewalOutcome::Granted(stored));
         }
-        if need.wanted.is_some() {
+        if request.wanted.is_some() {
             return Ok(RenewalOutcome::Ended(
                 "it answered HTTP 403: the access that was granted does not suffice".into(),
             ));
         }
-        renewal::renew(&self.target, credentials, kept).await
+        renewal::renew(&self.target, credentials, stored).await
     }
 
-    fn login_needed(&self, why: String, need: TokenRequest<'_>) -> AccessError {
-        let (server, scopes) = (self.settings.server.clone(), need.wanted.unwrap_or_default());
+    fn login_needed(&self, why: String, request: TokenRequest<'_>) -> AccessError {
+        let (server, scopes) = (self.settings.server.clone(), request.wanted.unwrap_or_default());
         AccessError::LoginNeeded { server, why, scopes }
     }
 
     /// The scopes to request when some are missing: the current and the missing ones. Requesting the same scopes again
     /// would never end.
-    fn wider(&self, challenge: &str, asked: &RequestedScopes) -> Result<Vec<String>, AccessError> {
-        let said = WWWAuthenticateParams::parse(challenge, &self.target.url);
+    fn wider(&self, challenge: &str, requested: &RequestedScopes) -> Result<Vec<String>, AccessError> {
+        let params = WWWAuthenticateParams::parse(challenge, &self.target.url);
         let missing: Vec<String> =
-            said.scope.iter().flat_map(|scope| scope.split_whitespace()).filter_map(scope).collect();
+            params.scope.iter().flat_map(|scope| scope.split_whitespace()).filter_map(scope).collect();
         let mut scopes = match self.held() {
             TokenState::Token(token) => token.scopes,
             TokenState::Unread | TokenState::None => self.settings.scopes.clone(),
         };
-        let is_new = |scope: &String| !asked.contains(scope) && !scopes.contains(scope);
-        if !said.is_insufficient_scope() || !missing.iter().any(is_new) {
+        let is_new = |scope: &String| !requested.contains(scope) && !scopes.contains(scope);
+        if !params.is_insufficient_scope() || !missing.iter().any(is_new) {
             let named = if missing.is_empty() { String::new() } else { format!(" (it wants {})", missing.join(" ")) };
             return Err(AccessError::Insufficient(harmless(&named)));
         }
@@ -279,8 +279,8 @@ impl TokenRefusal {
 }
 
 /// Whether a stored token is worth sending after another one was refused.
-fn is_of_use(kept: &Credential, sent: Option<&SecretString>) -> bool {
-    is_another(&kept.access_token, sent) && !kept.is_stale()
+fn is_of_use(stored: &Credential, sent: Option<&SecretString>) -> bool {
+    is_another(&stored.access_token, sent) && !stored.is_stale()
 }
 
 fn is_another(token: &SecretString, sent: Option<&SecretString>) -> bool {

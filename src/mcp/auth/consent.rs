@@ -32,7 +32,7 @@ impl Consent<'_> {
             );
             return Err(AccessError::Failed(why));
         }
-        let desk = CapturedCredentials::of(&mut from.manager);
+        let captured = CapturedCredentials::of(&mut from.manager);
         let scopes = self.wanted(&from).await;
         let client = self.identify(&mut from, &scopes).await?;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -41,7 +41,7 @@ impl Consent<'_> {
         let exchanged =
             from.manager.exchange_code_for_token_with_issuer(code.expose_secret(), &state, issuer.as_deref());
         exchanged.await.map_err(failed)?;
-        let credential = desk.take(&from, self.target.url.as_str(), client).await?;
+        let credential = captured.take(&from, self.target.url.as_str(), client).await?;
         self.credentials.keep(credential.clone()).await?;
         Ok(credential)
     }

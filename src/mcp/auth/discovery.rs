@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn a_server_that_is_dialled_encrypted_does_not_lead_to_an_endpoint_that_is_not() {
         let encrypted = target("https://mcp.test/mcp");
-        let told = encrypted.dialled("http://as.test/token?key=s3cret").expect_err("not encrypted").to_string();
+        let error = encrypted.dialled("http://as.test/token?key=s3cret").expect_err("not encrypted").to_string();
         assert_eq!(
-            told,
+            error,
             "access could not be obtained: its metadata leads to http://as.test/token, which is not encrypted"
         );
         assert!(encrypted.dialled("https://as.test/token").is_ok());

@@ -78,7 +78,7 @@ fn words(error: &AuthError) -> String {
 /// The answer of the token endpoint. A parser quotes the text that it could not read, which may be a token.
 fn answer(why: &str) -> &str {
     match why.strip_prefix("Server returned error response: ") {
-        Some(said) => said,
+        Some(answer) => answer,
         None if ["invalid type", "invalid value", "parse error", "unknown variant", "line "]
             .iter()
             .any(|quoting| why.contains(quoting)) =>
@@ -130,13 +130,13 @@ mod tests {
 
     #[test]
     fn a_token_error_is_quoted_and_an_unreadable_answer_is_not() {
-        let told = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()));
+        let message_for = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()));
         assert_eq!(
-            told("Server returned error response: invalid_grant: the code is used\u{1b}[2J"),
+            message_for("Server returned error response: invalid_grant: the code is used\u{1b}[2J"),
             "its authorization server gave no token: invalid_grant: the code is used [2J"
         );
         let quoting = "invalid type: string \"s3cret-token\", expected u64 at line 1 column 9";
-        assert_eq!(told(quoting), "its authorization server gave no token: its answer cannot be read");
+        assert_eq!(message_for(quoting), "its authorization server gave no token: its answer cannot be read");
     }
 
     #[test]

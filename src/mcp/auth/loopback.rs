@@ -31,7 +31,7 @@ type Show = Box<dyn Fn(&str) + Send + Sync>;
 pub struct Loopback {
     listener: TcpListener,
     port: u16,
-    patience: Duration,
+    timeout: Duration,
     show: Show,
 }
 
@@ -40,12 +40,12 @@ impl Loopback {
     /// take.
     pub async fn bind(
         port: Option<u16>,
-        patience: Duration,
+        timeout: Duration,
         show: impl Fn(&str) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
-        Ok(Self { listener, port, patience, show: Box::new(show) })
+        Ok(Self { listener, port, timeout, show: Box::new(show) })
     }
 
     /// Waits for the request with that state.
@@ -89,9 +89,9 @@ impl Browser for Loopback {
     async fn visit(&self, page: &str) -> Result<String, String> {
         let state = state_of(page).ok_or("the authorization page asks without a state")?;
         (self.show)(page);
-        match timeout(self.patience, self.answer(&state)).await {
+        match timeout(self.timeout, self.answer(&state)).await {
             Ok(answer) => answer.map_err(|error| format!("the port {} cannot be listened to: {error}", self.port)),
-            Err(_) => Err(format!("the page was not completed within {} s", self.patience.as_secs())),
+            Err(_) => Err(format!("the page was not completed within {} s", self.timeout.as_secs())),
         }
     }
 }

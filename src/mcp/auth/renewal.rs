@@ -34,12 +34,12 @@ pub(super) async fn renew(
         let why = format!("it is now {} that grants access, which {} did before", from.issuer, old.issuer);
         return Ok(RenewalOutcome::Ended(why));
     }
-    let desk = CapturedCredentials::of(&mut from.manager);
-    desk.insert(&old).await?;
+    let captured = CapturedCredentials::of(&mut from.manager);
+    captured.insert(&old).await?;
     from.manager.configure_client(old.client.config()).map_err(failed)?;
     match from.manager.refresh_token().await {
         Ok(_) => {
-            let new = desk.take(&from, &old.server, old.client).await?;
+            let new = captured.take(&from, &old.server, old.client).await?;
             credentials.keep(new.clone()).await?;
             Ok(RenewalOutcome::Granted(new))
         }
@@ -67,10 +67,10 @@ pub(super) async fn request(
     };
     let resource = from.resource(target).await;
     let config = config(id, proof, scopes, resource)?;
-    let desk = CapturedCredentials::of(&mut from.manager);
+    let captured = CapturedCredentials::of(&mut from.manager);
     let from = exchange(from, config).await?;
     let client = Client { id: id.to_owned(), secret: None, redirect_uri: String::new() };
-    desk.take(&from, target.url.as_str(), client).await
+    captured.take(&from, target.url.as_str(), client).await
 }
 
 /// Exchanges the proof for a token. The SDK's future cannot move between threads, so it runs on a thread of its own.

@@ -144,13 +144,13 @@ async fn an_answer_is_not_used_while_another_call_can_have_asked() {
 async fn a_call_that_brings_answers_has_a_shared_stream_to_itself() {
     let router = ElicitationRouter::default();
     let answered = brings("sure?", "yes");
-    let first = router.turn(None, Origin::Untold).await;
-    let _second = router.turn(None, Origin::Untold).await;
-    let mut alone = Box::pin(router.turn(Some(&answered), Origin::Untold));
+    let first = router.turn(None, Origin::Unidentified).await;
+    let _second = router.turn(None, Origin::Unidentified).await;
+    let mut alone = Box::pin(router.turn(Some(&answered), Origin::Unidentified));
     assert!(is_waiting(&mut alone).await);
     drop((first, _second));
     let alone = alone.await;
-    let mut next = Box::pin(router.turn(None, Origin::Untold));
+    let mut next = Box::pin(router.turn(None, Origin::Unidentified));
     assert!(is_waiting(&mut next).await);
     drop(alone);
     next.await;
@@ -160,10 +160,10 @@ async fn a_call_that_brings_answers_has_a_shared_stream_to_itself() {
 async fn calls_run_concurrently_until_a_question_names_no_call() {
     let router = ElicitationRouter::default();
     let answered = brings("sure?", "yes");
-    let beside = router.turn(None, Origin::Told).await;
-    assert!(matches!(router.turn(Some(&answered), Origin::Told).await, NextElicitation::Beside { .. }));
+    let beside = router.turn(None, Origin::Identified).await;
+    assert!(matches!(router.turn(Some(&answered), Origin::Identified).await, NextElicitation::Beside { .. }));
     assert_eq!(router.ask(None, question("at large")).await, ElicitationResponse::cancel());
-    assert!(is_waiting(Box::pin(router.turn(Some(&answered), Origin::Told))).await);
+    assert!(is_waiting(Box::pin(router.turn(Some(&answered), Origin::Identified))).await);
     drop(beside);
 }
 

@@ -5,6 +5,7 @@
 //! know whether the server read it: hyper repeats only requests of which it has written nothing (decision 0023). So:
 //! - A request without an effect uses a pooled connection. If the connection ends before the head of the answer, the
 //!   request is sent once more, on a new connection.
+//! - The DELETE that ends a session uses a pooled connection and is not repeated: nothing depends on its answer.
 //! - Every other request, such as `tools/call`, is sent once, and over HTTP/1.1 on a new connection. HTTP/2 connections
 //!   are shared: a server that closes one names the last request that it took, and only later ones are repeated.
 
@@ -77,7 +78,7 @@ impl Client {
     async fn send_again_if_lost(&self, request: Request) -> Result<Response, Error> {
         let again = request.try_clone();
         let answered = match (self.pooled.execute(request).await, again) {
-            (Err(error), Some(again)) if was_sent_in_vain(&error) => self.unpooled()?.execute(again).await,
+            (Err(error), Some(again)) if was_lost_before_answer(&error) => self.unpooled()?.execute(again).await,
             (answered, _) => answered,
         };
         answered.inspect(|response| {
@@ -105,7 +106,7 @@ fn builder(reach: &AllowedAddresses) -> ClientBuilder {
 }
 
 /// Whether a connection ended before the head of the answer.
-fn was_sent_in_vain(error: &Error) -> bool {
+fn was_lost_before_answer(error: &Error) -> bool {
     error.is_request() && !error.is_connect() && !error.is_timeout()
 }
 

@@ -46,8 +46,11 @@ mod tests {
             (HeaderName::from_static("x-shop"), HeaderValue::from_static("north-branch")),
         ]);
         let token = "granted-token".to_owned();
-        let said = "{\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
-        let told = Confidential::of(&headers, Some(&token)).redacted(said.into());
-        assert!(told.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"), "{told}");
+        let body = "{\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
+        let redacted = Confidential::of(&headers, Some(&token)).redacted(body.into());
+        assert!(
+            redacted.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"),
+            "{redacted}"
+        );
     }
 }

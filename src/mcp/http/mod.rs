@@ -1,5 +1,6 @@
 //! Streamable HTTP transport for MCP servers, and the meaning of its errors.
 
+mod authorized_client;
 mod client;
 mod confidential;
 pub(crate) mod egress;
@@ -11,7 +12,7 @@ mod resumable;
 mod seen;
 mod session;
 mod sse;
-mod tracing_client;
+mod traced_client;
 mod transport_error;
 mod verdict;
 mod worker;
@@ -22,14 +23,15 @@ use ::http::{HeaderName, HeaderValue};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use secrecy::ExposeSecret;
 
+use authorized_client::AuthorizedClient;
 use client::Client;
 pub(super) use seen::Seen;
-use tracing_client::TracedClient;
+use traced_client::TracedClient;
 pub(super) use transport_error::{answered_without_mcp, explain, is_broken_off, is_locked, is_unreachable, send_fault};
 pub(super) use verdict::{session_is_over, was_answered, was_too_long};
 use worker::HttpWorker;
 
-use super::auth::{Access, AuthorizedClient};
+use super::auth::Access;
 use super::settings::HttpSettings;
 use super::transport::MAX_TEXT;
 use egress::{AddressRejection, AllowedAddresses};
@@ -37,7 +39,7 @@ use egress::{AddressRejection, AllowedAddresses};
 /// An error in the settings of a server, found before it is dialled.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
-    #[error("{} is no http or https address; correct the server's `url`", masked_url(.0))]
+    #[error("{} is no http or https address; correct the server's `url`", describe_address(.0))]
     Url(String),
     #[error("the header `{0}` has a name or value that HTTP does not allow; correct the server's `headers`")]
     Header(String),
@@ -51,7 +53,7 @@ pub(crate) enum SettingsError {
 const BESIDES_CALLS: usize = 2;
 
 /// An address without its secrets. An invalid address may be anything, including a secret, and is not shown.
-fn masked_url(address: &str) -> String {
+fn describe_address(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else { return "what is given".into() };
     if url.cannot_be_a_base() || url.set_username("").is_err() || url.set_password(None).is_err() {
         return format!("an address that begins with `{}:`", url.scheme());
@@ -106,8 +108,8 @@ mod tests {
             ("file:///ann:hunter2@example.com", "an address that begins with `file:` is no"),
             ("hunter2", "what is given is no"),
         ] {
-            let told = SettingsError::Url(address.into()).to_string();
-            assert!(told.starts_with(expected) && !told.contains("hunter"), "{told}");
+            let message = SettingsError::Url(address.into()).to_string();
+            assert!(message.starts_with(expected) && !message.contains("hunter"), "{message}");
         }
     }
 }

@@ -21,7 +21,7 @@ const LONGEST: usize = 160;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NonMcpResponse {
     /// An error status with its message.
-    Status { status: u16, said: String, retry_after: Option<String> },
+    Status { status: u16, body: String, retry_after: Option<String> },
     /// A success with another content type.
     Content(Option<String>),
     /// JSON that is not JSON-RPC, as its text.
@@ -35,7 +35,7 @@ pub(super) enum NonMcpResponse {
 impl NonMcpResponse {
     /// A status, with the known part of the body.
     pub(super) fn status(status: u16, body: &str, retry_after: Option<&str>) -> Self {
-        Self::Status { status, said: quote(body), retry_after: retry_after.map(str::to_owned) }
+        Self::Status { status, body: quote(body), retry_after: retry_after.map(str::to_owned) }
     }
 
     /// An unsupported content type.
@@ -64,12 +64,12 @@ impl std::error::Error for NonMcpResponse {}
 impl fmt::Display for NonMcpResponse {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Status { status, said, retry_after } => {
+            Self::Status { status, body, retry_after } => {
                 let known = StatusCode::from_u16(*status).ok();
                 let reason = known.and_then(|status| status.canonical_reason()).unwrap_or_default();
                 write!(to, "{}", format!("HTTP {status} {reason}").trim_end())?;
-                if !said.is_empty() && said != reason {
-                    write!(to, " ({said})")?;
+                if !body.is_empty() && body != reason {
+                    write!(to, " ({body})")?;
                 }
                 match retry_after.as_deref().map(|after| (after, after.parse::<u64>())) {
                     Some((_, Ok(seconds))) => write!(to, ", and wants to be left alone for {seconds} s")?,
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_not_mcp_is_described_with_a_remedy() {
-        for (answer, told) in [
+        for (answer, expected) in [
             (
                 NonMcpResponse::content(Some("text/html; charset=utf-8")),
                 "a web page (text/html; charset=utf-8); is the server's `url` right?",
@@ -169,7 +169,7 @@ mod tests {
                 "HTTP 202 Accepted without an answer; a request is answered with JSON or an event stream",
             ),
         ] {
-            assert_eq!(answer.to_string(), told);
+            assert_eq!(answer.to_string(), expected);
         }
     }
 

@@ -29,6 +29,7 @@ const OWN_HEADERS: [&str; 3] = ["accept", SESSION, "last-event-id"];
 const BOTH_KINDS: &str = "text/event-stream, application/json";
 
 /// The target of a request.
+#[derive(Clone)]
 pub(super) struct Target {
     pub(super) uri: Arc<str>,
     pub(super) session: Option<Arc<str>>,
@@ -208,7 +209,8 @@ impl PostedMessage<'_> {
     async fn refused(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, session) = (response.status(), session_of(&response));
         let retry_after = retry_after(response.headers()).map(str::to_owned);
-        let refused = |said: &str| no_mcp(NonMcpResponse::status(status.as_u16(), said, retry_after.as_deref()));
+        let refused =
+            |body_text: &str| no_mcp(NonMcpResponse::status(status.as_u16(), body_text, retry_after.as_deref()));
         let is_json = kind_of(response.headers()) == Kind::Json;
         if status == StatusCode::TOO_MANY_REQUESTS || (status.is_server_error() && !is_json) {
             return Err(refused(""));
@@ -218,23 +220,23 @@ impl PostedMessage<'_> {
         if status == StatusCode::BAD_REQUEST && self.has_session && session::is_lost(&body, self.id.as_ref()) {
             return Err(StreamableHttpError::SessionExpired);
         }
-        let said = self.reader.confidential.redacted(String::from_utf8_lossy(&body).into_owned());
+        let body_text = self.reader.confidential.redacted(String::from_utf8_lossy(&body).into_owned());
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            let text = format!("HTTP {status}: {said}");
+            let text = format!("HTTP {status}: {body_text}");
             return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));
         }
         let Some(id) = &self.id else {
             // The refused message is not a request, and an error is an MCP answer.
-            return if error.is_some() { Ok(StreamableHttpPostResponse::Accepted) } else { Err(refused(&said)) };
+            return if error.is_some() { Ok(StreamableHttpPostResponse::Accepted) } else { Err(refused(&body_text)) };
         };
-        let error = error.or_else(|| self.is_discovery(status).then(|| refused_discovery(status, &said)));
+        let error = error.or_else(|| self.is_discovery(status).then(|| refused_discovery(status, &body_text)));
         match error {
             Some(error) => {
                 self.reader.seen.requests.over(id);
                 let error = JsonRpcMessage::error(error, Some(id.clone()));
                 Ok(StreamableHttpPostResponse::Json(error, session))
             }
-            None => Err(refused(&said)),
+            None => Err(refused(&body_text)),
         }
     }
 
@@ -273,8 +275,8 @@ fn error_in(body: &[u8]) -> Option<ErrorData> {
     })
 }
 
-fn refused_discovery(status: StatusCode, said: &str) -> ErrorData {
-    ErrorData::invalid_request(format!("server/discover rejected with HTTP {status}: {said}"), None)
+fn refused_discovery(status: StatusCode, body_text: &str) -> ErrorData {
+    ErrorData::invalid_request(format!("server/discover rejected with HTTP {status}: {body_text}"), None)
 }
 
 fn one_or_many(mut messages: Vec<ServerJsonRpcMessage>, session: Option<String>) -> StreamableHttpPostResponse {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 /// How many requests of a server may wait for replies before reading pauses.
-const MAX_ASKED: usize = 64;
+const MAX_PENDING: usize = 64;
 /// How long a server may take no reply while that many wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -23,14 +23,14 @@ pub(super) struct Replies(Arc<State>);
 #[derive(Default)]
 struct State {
     /// Each request, and whether a person may have to answer it first.
-    asked: Mutex<HashMap<RequestId, bool>>,
+    pending: Mutex<HashMap<RequestId, bool>>,
     moved: Mutex<Option<Instant>>,
     taken: Notify,
 }
 
 impl Replies {
     /// Records a message of the server, which may be a request.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "open enums of the SDK; nothing else asks or takes back")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "open enums of the SDK; nothing else requests or cancels")]
     pub(super) fn record(&self, message: &ServerJsonRpcMessage) {
         match message {
             JsonRpcMessage::Request(request) => {
@@ -39,12 +39,12 @@ impl Replies {
                     ServerRequest::CustomRequest(custom) => custom.method == crate::elicitation::METHOD,
                     _ => false,
                 };
-                let mut asked = self.asked();
-                if asked.len() < MAX_ASKED {
+                let mut pending = self.pending();
+                if pending.len() < MAX_PENDING {
                     // The time limit starts when the room is used up.
                     *self.0.moved.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                 }
-                asked.insert(request.id.clone(), for_a_person);
+                pending.insert(request.id.clone(), for_a_person);
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
@@ -59,8 +59,8 @@ impl Replies {
 
     /// Records that a message is being posted. A reply no longer waits for a person.
     pub(super) fn sending(&self, message: &ClientJsonRpcMessage) {
-        let mut asked = self.asked();
-        if let Some(for_a_person) = replied(message).and_then(|id| asked.get_mut(id)) {
+        let mut pending = self.pending();
+        if let Some(for_a_person) = replied(message).and_then(|id| pending.get_mut(id)) {
             *for_a_person = false;
         }
     }
@@ -77,23 +77,23 @@ impl Replies {
         loop {
             let taken = self.0.taken.notified();
             let (waiting, for_people) = {
-                let asked = self.asked();
-                (asked.len(), asked.values().filter(|for_a_person| **for_a_person).count())
+                let pending = self.pending();
+                (pending.len(), pending.values().filter(|for_a_person| **for_a_person).count())
             };
-            if waiting < MAX_ASKED {
+            if waiting < MAX_PENDING {
                 return Ok(());
             }
             let moved = *self.0.moved.lock().unwrap_or_else(PoisonError::into_inner);
             let patience = moved.unwrap_or_else(Instant::now) + PATIENCE;
             // A person has no time limit.
-            let is_to_blame = waiting - for_people >= MAX_ASKED / 2;
+            let is_to_blame = waiting - for_people >= MAX_PENDING / 2;
             tokio::select! {
                 biased;
                 () = taken => {}
                 () = sleep_until(patience), if is_to_blame => {
                     return Err(format!(
-                        "it does not take what it asked for: replies to {waiting} requests of its own wait, and it took \
-                         nothing for {} s",
+                        "it does not accept replies: {waiting} of its requests wait for one, and it accepted none for \
+                         {} s",
                         PATIENCE.as_secs()
                     ));
                 }
@@ -102,14 +102,14 @@ impl Replies {
     }
 
     fn is_replied(&self, id: &RequestId) {
-        if self.asked().remove(id).is_some() {
+        if self.pending().remove(id).is_some() {
             *self.0.moved.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
             self.0.taken.notify_waiters();
         }
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<RequestId, bool>> {
-        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, HashMap<RequestId, bool>> {
+        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn ask_up_to_the_bound(replies: &Replies, method: &str) {
-        (0..MAX_ASKED).for_each(|id| ask(replies, id, method));
+        (0..MAX_PENDING).for_each(|id| ask(replies, id, method));
     }
 
     fn reply(id: usize) -> ClientJsonRpcMessage {
@@ -163,7 +163,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_may_ask_again_when_it_took_a_reply_or_cancelled_a_request() {
         let replies = Replies::default();
-        (1..MAX_ASKED).for_each(|id| ask(&replies, id, "ping"));
+        (1..MAX_PENDING).for_each(|id| ask(&replies, id, "ping"));
         assert!(!is_full(&replies));
         ask(&replies, 0, "ping");
         assert!(is_full(&replies));
@@ -195,7 +195,7 @@ mod tests {
         }
         let why = replies.has_room().await.expect_err("it takes no reply");
         assert_eq!(begun.elapsed(), PATIENCE / 2 * 4 + PATIENCE);
-        assert!(why.starts_with("it does not take what it asked for: replies to 64 requests of its own wait"), "{why}");
+        assert!(why.starts_with("it does not accept replies: 64 of its requests wait for one"), "{why}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -207,7 +207,7 @@ mod tests {
         deliver(&replies, 0);
         assert_eq!(replies.has_room().await, Ok(()));
         ask(&replies, 0, "elicitation/create");
-        (0..MAX_ASKED / 2).for_each(|id| replies.sending(&reply(id)));
+        (0..MAX_PENDING / 2).for_each(|id| replies.sending(&reply(id)));
         assert!(replies.has_room().await.is_err(), "people answered, and it takes no reply");
     }
 

@@ -1,4 +1,4 @@
-//! Observations of a connection's messages on their way to the SDK.
+//! Observers of a connection's messages, handed to the HTTP client as one value.
 
 use super::replies::Replies;
 use super::resumable::Resumable;

@@ -23,8 +23,8 @@ const WORDS: [&str; 10] = [
 
 /// Whether the body of an HTTP 400 states that the session of this request is unknown.
 pub(super) fn is_lost(body: &[u8], request: Option<&RequestId>) -> bool {
-    let said = String::from_utf8_lossy(body).to_lowercase();
-    if !WORDS.iter().any(|words| said.contains(words)) {
+    let body_text = String::from_utf8_lossy(body).to_lowercase();
+    if !WORDS.iter().any(|words| body_text.contains(words)) {
         return false;
     }
     match serde_json::from_slice::<Value>(body) {

@@ -25,9 +25,48 @@ enum TransportError {
     Broken(String),
 }
 
+impl TransportError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
+    fn of(error: &DynamicTransportError) -> Self {
+        let Some(error) = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() else {
+            return Self::Broken(root_cause(error.error.as_ref()));
+        };
+        match error {
+            StreamableHttpError::Client(client) if client.is_connect() => Self::Unreachable(undialled(client)),
+            StreamableHttpError::Client(client) => Self::Broken(broken(client)),
+            StreamableHttpError::HttpStatus(error) => {
+                Self::NoMcp(NonMcpResponse::status(error.status, "", error.retry_after.as_deref()))
+            }
+            StreamableHttpError::AuthRequired(_) => Self::Locked(non_mcp_response::UNAUTHORIZED.into()),
+            StreamableHttpError::InsufficientScope(_) => Self::Locked(non_mcp_response::FORBIDDEN.into()),
+            StreamableHttpError::Auth(AuthError::AuthorizationFailed(why)) => Self::Locked(why.clone()),
+            StreamableHttpError::Auth(AuthError::OAuthError(why)) => Self::NoAccess(why.clone()),
+            StreamableHttpError::Auth(other) => Self::NoAccess(other.to_string()),
+            StreamableHttpError::UnexpectedContentType(kind) => Self::NoMcp(NonMcpResponse::content(kind.as_deref())),
+            StreamableHttpError::UnexpectedServerResponse(text) => match NonMcpResponse::read(text) {
+                NonMcpResponse::Status { status: 401, .. } => Self::Locked(non_mcp_response::UNAUTHORIZED.into()),
+                answer => Self::NoMcp(answer),
+            },
+            StreamableHttpError::Io(error) => {
+                match error.get_ref().and_then(|inner| inner.downcast_ref::<NonMcpResponse>()) {
+                    Some(answer) => Self::NoMcp(answer.clone()),
+                    None => Self::Broken(error.to_string()),
+                }
+            }
+            StreamableHttpError::SessionExpired => {
+                Self::Broken("it does not know the session any more (HTTP 404)".into())
+            }
+            StreamableHttpError::ReinitializationFailed(error) => {
+                Self::Broken(format!("it refused a new one: {}", refusal(&error.message, error.code.0)))
+            }
+            other => Self::Broken(other.to_string()),
+        }
+    }
+}
+
 /// The cause, for a sentence about a server that could not be reached.
 pub(crate) fn explain(error: &DynamicTransportError) -> String {
-    match trouble(error) {
+    match TransportError::of(error) {
         TransportError::Unreachable(cause)
         | TransportError::Locked(cause)
         | TransportError::NoAccess(cause)
@@ -38,7 +77,7 @@ pub(crate) fn explain(error: &DynamicTransportError) -> String {
 
 /// The answer that is not MCP, if there was an answer, for a sentence "it answered with ...".
 pub(crate) fn answered_without_mcp(error: &DynamicTransportError) -> Option<String> {
-    match trouble(error) {
+    match TransportError::of(error) {
         TransportError::NoMcp(answer) => Some(answer.to_string()),
         TransportError::Unreachable(_)
         | TransportError::Locked(_)
@@ -50,23 +89,23 @@ pub(crate) fn answered_without_mcp(error: &DynamicTransportError) -> Option<Stri
 /// Whether the server refuses access until an operator or a user changes something, so that automatic retries are of
 /// no use.
 pub(crate) fn is_locked(error: &DynamicTransportError) -> bool {
-    matches!(trouble(error), TransportError::Locked(_))
+    matches!(TransportError::of(error), TransportError::Locked(_))
 }
 
 /// Whether the connection could not be opened.
 pub(crate) fn is_unreachable(error: &DynamicTransportError) -> bool {
-    matches!(trouble(error), TransportError::Unreachable(_))
+    matches!(TransportError::of(error), TransportError::Unreachable(_))
 }
 
 /// Whether a connection was opened and ended before the answer.
 pub(crate) fn is_broken_off(error: &DynamicTransportError) -> bool {
-    matches!(trouble(error), TransportError::Broken(_))
+    matches!(TransportError::of(error), TransportError::Broken(_))
 }
 
 /// The error of a request that could not be sent, or whose answer is invalid. Only a connection that could not be
 /// opened, and a refusal of access, prove that the server did nothing.
 pub(crate) fn send_fault(error: &DynamicTransportError) -> Fault {
-    match trouble(error) {
+    match TransportError::of(error) {
         TransportError::Unreachable(cause) => Fault::NotSent(format!("could not be reached: {cause}")),
         TransportError::Locked(cause) | TransportError::NoAccess(cause) => {
             Fault::NotSent(format!("could not be used: {cause}"))
@@ -74,45 +113,6 @@ pub(crate) fn send_fault(error: &DynamicTransportError) -> Fault {
         TransportError::NoMcp(answer) if answer.is_a_refusal() => Fault::Rejected(answer.to_string()),
         TransportError::NoMcp(answer) => Fault::NoMcp(answer.to_string()),
         TransportError::Broken(cause) => Fault::Disconnected(cause),
-    }
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
-fn trouble(error: &DynamicTransportError) -> TransportError {
-    let Some(error) = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() else {
-        return TransportError::Broken(root_cause(error.error.as_ref()));
-    };
-    match error {
-        StreamableHttpError::Client(client) if client.is_connect() => TransportError::Unreachable(undialled(client)),
-        StreamableHttpError::Client(client) => TransportError::Broken(broken(client)),
-        StreamableHttpError::HttpStatus(error) => {
-            TransportError::NoMcp(NonMcpResponse::status(error.status, "", error.retry_after.as_deref()))
-        }
-        StreamableHttpError::AuthRequired(_) => TransportError::Locked(non_mcp_response::UNAUTHORIZED.into()),
-        StreamableHttpError::InsufficientScope(_) => TransportError::Locked(non_mcp_response::FORBIDDEN.into()),
-        StreamableHttpError::Auth(AuthError::AuthorizationFailed(why)) => TransportError::Locked(why.clone()),
-        StreamableHttpError::Auth(AuthError::OAuthError(why)) => TransportError::NoAccess(why.clone()),
-        StreamableHttpError::Auth(other) => TransportError::NoAccess(other.to_string()),
-        StreamableHttpError::UnexpectedContentType(kind) => {
-            TransportError::NoMcp(NonMcpResponse::content(kind.as_deref()))
-        }
-        StreamableHttpError::UnexpectedServerResponse(text) => match NonMcpResponse::read(text) {
-            NonMcpResponse::Status { status: 401, .. } => TransportError::Locked(non_mcp_response::UNAUTHORIZED.into()),
-            answer => TransportError::NoMcp(answer),
-        },
-        StreamableHttpError::Io(error) => {
-            match error.get_ref().and_then(|inner| inner.downcast_ref::<NonMcpResponse>()) {
-                Some(answer) => TransportError::NoMcp(answer.clone()),
-                None => TransportError::Broken(error.to_string()),
-            }
-        }
-        StreamableHttpError::SessionExpired => {
-            TransportError::Broken("it does not know the session any more (HTTP 404)".into())
-        }
-        StreamableHttpError::ReinitializationFailed(error) => {
-            TransportError::Broken(format!("it refused a new one: {}", refusal(&error.message, error.code.0)))
-        }
-        other => TransportError::Broken(other.to_string()),
     }
 }
 

@@ -5,18 +5,17 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 
+use super::authorized_client::AuthorizedClient;
 use super::client::Failure;
-use super::tracing_client::TracedClient;
-use crate::auth::AuthorizedClient;
 
-type Worker = StreamableHttpClientTransport<AuthorizedClient<TracedClient>>;
+type Worker = StreamableHttpClientTransport<AuthorizedClient>;
 
 /// A worker for one endpoint.
 pub(crate) struct HttpWorker(Worker);
 
 impl HttpWorker {
     /// A transport over this client. Connects later.
-    pub(super) fn new(client: AuthorizedClient<TracedClient>, config: StreamableHttpClientTransportConfig) -> Self {
+    pub(super) fn new(client: AuthorizedClient, config: StreamableHttpClientTransportConfig) -> Self {
         Self(Worker::with_client(client, config))
     }
 }

@@ -23,8 +23,8 @@ pub(super) enum Discovered {
 }
 
 /// Reads the answer to `server/discover`.
-pub(super) fn discovered(said: Result<Value, ErrorData>) -> Discovered {
-    match said {
+pub(super) fn discovered(answer: Result<Value, ErrorData>) -> Discovered {
+    match answer {
         Ok(result) => match strings(result.get("supportedVersions")) {
             Some(versions) => offered(&versions, &result),
             // A server that acknowledges every request does not know this method.
@@ -48,8 +48,8 @@ pub(super) fn discovered(said: Result<Value, ErrorData>) -> Discovered {
 }
 
 /// Reads the answer to `initialize`. The error states what is wrong with it.
-pub(super) fn initialized(said: Result<Value, ErrorData>) -> Result<NegotiationResult, String> {
-    let result = said.map_err(|error| refusal(&error))?;
+pub(super) fn initialized(answer: Result<Value, ErrorData>) -> Result<NegotiationResult, String> {
+    let result = answer.map_err(|error| refusal(&error))?;
     let Some(version) = part::<ProtocolVersion>(&result, "protocolVersion") else {
         return Err(format!("it answered `initialize` without a `protocolVersion`: {}", excerpt(&result)));
     };
@@ -64,8 +64,8 @@ pub(super) fn initialized(said: Result<Value, ErrorData>) -> Result<NegotiationR
 }
 
 /// The refusal of `initialize`, if only servers of the modern era refuse in this way.
-pub(super) fn refused_as_modern(said: &Result<Value, ErrorData>) -> Option<String> {
-    let error = said.as_ref().err()?;
+pub(super) fn refused_as_modern(answer: &Result<Value, ErrorData>) -> Option<String> {
+    let error = answer.as_ref().err()?;
     let known_to_modern = [
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
         ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn a_discovery_that_offers_our_revision_is_modern_whatever_else_it_offers() {
-        let said = json!({
+        let answer = json!({
             "supportedVersions": ["2099-01-01", "2026-07-28", "2025-11-25"],
             "capabilities": {"tools": {"listChanged": true}, "new": 1},
             "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "till", "version": "3"}},
         });
-        let Discovered::Modern(agreed) = discovered(Ok(said)) else { panic!("modern") };
+        let Discovered::Modern(agreed) = discovered(Ok(answer)) else { panic!("modern") };
         assert_eq!((agreed.era, agreed.peer.protocol_version.as_str()), (Era::Modern, "2026-07-28"));
         assert_eq!(agreed.peer.server_info.map(|itself| itself.name), Some("till".into()));
         assert_eq!(agreed.peer.capabilities.tools.and_then(|tools| tools.list_changed), Some(true));
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_error_that_is_not_of_the_modern_era_means_a_legacy_server() {
-        for said in [
+        for answer in [
             error(-32601, None),
             error(-32602, None),
             error(0, None),
@@ -160,7 +160,7 @@ mod tests {
             Ok(json!({"supportedVersions": ["2025-06-18"]})),
             error(-32022, Some(json!({"supported": ["2025-11-25"]}))),
         ] {
-            assert!(matches!(discovered(said.clone()), Discovered::NotModern(_)), "{said:?}");
+            assert!(matches!(discovered(answer.clone()), Discovered::NotModern(_)), "{answer:?}");
         }
     }
 
@@ -179,12 +179,12 @@ mod tests {
 
     #[test]
     fn a_discovery_of_an_unknown_type_is_invalid_where_the_modern_era_is_spoken() {
-        let said = |kind: Value| Ok(json!({"supportedVersions": ["2026-07-28"], "resultType": kind}));
+        let answer = |kind: Value| Ok(json!({"supportedVersions": ["2026-07-28"], "resultType": kind}));
         for kind in [json!("complete"), Value::Null] {
-            assert!(matches!(discovered(said(kind.clone())), Discovered::Modern(_)), "{kind}");
+            assert!(matches!(discovered(answer(kind.clone())), Discovered::Modern(_)), "{kind}");
         }
         for kind in [json!("later"), json!("input_required"), json!(7)] {
-            let Discovered::Insists(why) = discovered(said(kind.clone())) else { panic!("{kind}") };
+            let Discovered::Insists(why) = discovered(answer(kind.clone())) else { panic!("{kind}") };
             assert!(why.ends_with(&format!("its `resultType` is {kind}, which toolgate does not know")), "{why}");
         }
         let legacy = Ok(json!({"supportedVersions": ["2025-06-18"], "resultType": "later"}));

@@ -32,7 +32,7 @@ pub(super) struct HandshakeTransport<T> {
     elicitation: bool,
     /// Metadata that is sent with every request, besides the protocol's own.
     meta: Map<String, Value>,
-    asked: Vec<Question>,
+    questions: Vec<Question>,
     pongs: JoinSet<()>,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Question {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) to: Question,
-    pub(super) said: Result<Value, ErrorData>,
+    pub(super) result: Result<Value, ErrorData>,
 }
 
 /// Why no further answer can arrive.
@@ -64,14 +64,14 @@ pub(crate) enum HandshakeFailure {
 impl<T: Transport<RoleClient> + 'static> HandshakeTransport<T> {
     /// Wraps a transport.
     pub(super) fn over(transport: T, elicitation: bool, meta: Map<String, Value>) -> Self {
-        Self { transport, elicitation, meta, asked: Vec::new(), pongs: JoinSet::new() }
+        Self { transport, elicitation, meta, questions: Vec::new(), pongs: JoinSet::new() }
     }
 
     /// Sends a request. Over HTTP this returns when the answer begins.
     pub(super) async fn ask(&mut self, question: Question) -> Result<(), HandshakeFailure> {
-        let asked = i64::try_from(self.asked.len()).unwrap_or(i64::MAX - FIRST_ID);
-        self.asked.push(question);
-        let message = ClientJsonRpcMessage::request(self.request(question), RequestId::Number(FIRST_ID + asked));
+        let position = i64::try_from(self.questions.len()).unwrap_or(i64::MAX - FIRST_ID);
+        self.questions.push(question);
+        let message = ClientJsonRpcMessage::request(self.request(question), RequestId::Number(FIRST_ID + position));
         self.send(message).await
     }
 
@@ -81,20 +81,20 @@ impl<T: Transport<RoleClient> + 'static> HandshakeTransport<T> {
             #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; nothing else is due yet")]
             match self.transport.receive().await.ok_or(HandshakeFailure::Ended)? {
                 ServerJsonRpcMessage::Response(response) => {
-                    if let Some(to) = self.asked_under(&response.id)
-                        && let Ok(said) = raw(response.result)
+                    if let Some(to) = self.question_of(&response.id)
+                        && let Ok(result) = raw(response.result)
                     {
-                        return Ok(Answer { to, said: Ok(said) });
+                        return Ok(Answer { to, result: Ok(result) });
                     }
                 }
                 ServerJsonRpcMessage::Error(error) => {
                     // A server that cannot parse a request may not know its id either.
                     let to = match &error.id {
-                        Some(id) => self.asked_under(id),
-                        None => self.asked.last().copied(),
+                        Some(id) => self.question_of(id),
+                        None => self.questions.last().copied(),
                     };
                     if let Some(to) = to {
-                        return Ok(Answer { to, said: Err(error.error) });
+                        return Ok(Answer { to, result: Err(error.error) });
                     }
                 }
                 ServerJsonRpcMessage::Request(request) if matches!(request.request, ServerRequest::PingRequest(_)) => {
@@ -157,12 +157,12 @@ impl<T: Transport<RoleClient> + 'static> HandshakeTransport<T> {
         }
     }
 
-    fn asked_under(&self, id: &RequestId) -> Option<Question> {
+    fn question_of(&self, id: &RequestId) -> Option<Question> {
         let number = match id {
             RequestId::Number(number) => *number,
             RequestId::String(text) => text.parse().ok()?,
         };
-        self.asked.get(usize::try_from(number.checked_sub(FIRST_ID)?).ok()?).copied()
+        self.questions.get(usize::try_from(number.checked_sub(FIRST_ID)?).ok()?).copied()
     }
 }
 
@@ -217,9 +217,10 @@ mod tests {
     #[tokio::test]
     async fn few_replies_to_pings_wait_at_a_time() {
         let replies = Arc::new(());
-        let mut talk = HandshakeTransport::over(Pings { left: 10_000, replies: replies.clone() }, false, Map::new());
-        talk.ask(Question::Initialize).await.expect("it is sent");
-        talk.answer().await.expect("an answer");
+        let mut transport =
+            HandshakeTransport::over(Pings { left: 10_000, replies: replies.clone() }, false, Map::new());
+        transport.ask(Question::Initialize).await.expect("it is sent");
+        transport.answer().await.expect("an answer");
         assert_eq!(Arc::strong_count(&replies), 2 + MAX_PONGS);
     }
 
@@ -235,10 +236,10 @@ mod tests {
         stdout.write_all(b"SHOP_TOKEN is not set\n").await.expect("there is room");
         drop((stdout, stdin));
 
-        let mut talk = HandshakeTransport::over(transport, false, Map::new());
-        let asked = talk.ask(Question::Discover).await;
-        assert!(matches!(asked, Err(HandshakeFailure::Unsendable(_))), "{asked:?}");
-        talk.drain().await;
+        let mut transport = HandshakeTransport::over(transport, false, Map::new());
+        let sent = transport.ask(Question::Discover).await;
+        assert!(matches!(sent, Err(HandshakeFailure::Unsendable(_))), "{sent:?}");
+        transport.drain().await;
         assert_eq!(String::from_utf8_lossy(&heard.lock().expect("no panic")), "SHOP_TOKEN is not set");
     }
 }

@@ -4,13 +4,14 @@
 //! self-contained and `server/discover` lists the capabilities (*modern*). Half of the installed servers support only
 //! one of the two. The SDK can detect the era as well, but waits ten seconds whatever the server's start budget is,
 //! and treats the late answer of a slow server as the end of the connection. So this module performs the handshake
-//! ([`talk`]) and interprets the answers ([`verdict`]), and the SDK gets a connection with a negotiated revision.
+//! ([`handshake_transport`]) and interprets the answers ([`discovery`]), and the SDK gets a connection with a
+//! negotiated revision.
 
 mod discovery;
 mod handshake;
 mod handshake_transport;
+mod memory;
 mod negotiate;
-mod record;
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -21,10 +22,10 @@ use rmcp::service::RunningService;
 
 use super::client_handler::McpClientHandler;
 
-pub(super) use handshake::{Failed, NegotiationParams, agree};
+pub(super) use handshake::NegotiationError;
 pub(super) use handshake_transport::HandshakeFailure;
-pub(super) use negotiate::NegotiationError;
-pub(super) use record::NegotiationMemory;
+pub(super) use memory::NegotiationMemory;
+pub(super) use negotiate::{Failed, NegotiationParams, negotiate};
 
 /// A connection with a completed handshake.
 pub(super) type Running = RunningService<RoleClient, McpClientHandler>;

@@ -1,158 +1,214 @@
-//! Handshake over one transport: the order of the probes, and when the waiting ends.
+//! Protocol version negotiation over as many transports as it takes: a process that died of the probe is started
+//! again, an endpoint that does not answer gets the other probe on a second transport, and the result is remembered.
 
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use rmcp::RoleClient;
 use rmcp::transport::Transport;
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use super::discovery::{Discovered, discovered, initialized, refused_as_modern};
-use super::handshake_transport::{HandshakeFailure, HandshakeTransport, Question};
-use super::{Era, NegotiationResult};
+use super::handshake::{NegotiationError, in_any_era, in_era};
+use super::handshake_transport::{HandshakeFailure, HandshakeTransport};
+use super::{Era, NegotiationMemory, NegotiationResult};
+use crate::http;
+use crate::settings::{ProtocolVersionChoice, ServerSettings, Transport as Kind};
 
-/// Why the negotiation over this transport failed.
-#[derive(Debug)]
-pub(crate) enum NegotiationError {
-    /// The transport broke.
-    Broken(HandshakeFailure),
-    /// The server refused, in words that complete "refused the handshake: ...".
-    Refused(String),
-    /// The server got a legacy request and refused it as only a modern server does.
-    NotLegacy(String),
+/// How long a child process may be silent before it gets the other probe as well: some servers ignore unknown methods.
+const CHILD_PATIENCE: Duration = Duration::from_secs(3);
+/// The same for an endpoint. Few endpoints never answer a POST; many are busy.
+const ENDPOINT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The terms of a negotiation.
+pub(crate) struct NegotiationParams<'a> {
+    choice: ProtocolVersionChoice,
+    elicitation: bool,
+    patience: Duration,
+    transport: &'a Kind,
+    memory: &'a NegotiationMemory,
+    meta: Map<String, Value>,
 }
 
-impl From<HandshakeFailure> for NegotiationError {
-    fn from(broken: HandshakeFailure) -> Self {
-        Self::Broken(broken)
-    }
+/// A transport with a negotiated revision, and its context.
+pub(crate) struct NegotiatedTransport<T, K> {
+    pub(crate) agreed: NegotiationResult,
+    pub(crate) transport: T,
+    pub(crate) keeper: K,
 }
 
-/// Negotiates in this era only.
-pub(super) async fn in_era<T: Transport<RoleClient> + 'static>(
-    talk: &mut HandshakeTransport<T>,
-    era: Era,
-) -> Result<NegotiationResult, NegotiationError> {
-    match era {
-        Era::Legacy => {
-            talk.ask(Question::Initialize).await?;
-            let answer = talk.answer().await?;
-            if let Some(why) = refused_as_modern(&answer.said) {
-                return Err(NegotiationError::NotLegacy(why));
-            }
-            conclude(talk, initialized(answer.said)).await
-        }
-        Era::Modern => {
-            talk.ask(Question::Discover).await?;
-            let first = discovered(talk.answer().await?.said);
-            let last = match first {
-                Discovered::AskAgain => {
-                    talk.ask(Question::Discover).await?;
-                    discovered(talk.answer().await?.said)
-                }
-                Discovered::Modern(_) | Discovered::NotModern(_) | Discovered::Insists(_) => first,
-            };
-            match last {
-                Discovered::Modern(agreed) => Ok(*agreed),
-                Discovered::AskAgain => Err(NegotiationError::Refused(CONTRADICTS_ITSELF.into())),
-                Discovered::NotModern(how) | Discovered::Insists(how) => Err(NegotiationError::Refused(how)),
-            }
-        }
-    }
+/// Why the negotiation failed.
+pub(crate) enum Failed<E, K> {
+    /// No transport could be opened.
+    NoTransport(E),
+    /// The negotiation failed on a transport.
+    Disagreed(NegotiationError, K),
 }
 
-/// Detects the era: sends `server/discover`, and `initialize` when the server refuses, or does not answer within
-/// `timeout`. A slow server may then receive both; its first good answer counts.
-pub(super) async fn in_any_era<T: Transport<RoleClient> + 'static>(
-    talk: &mut HandshakeTransport<T>,
-    patience: Option<Duration>,
-) -> Result<NegotiationResult, NegotiationError> {
-    talk.ask(Question::Discover).await?;
-    let mut probe = Probe { discover: ProbeState::Awaited, initialize: ProbeState::NotAsked, asked_again: false };
-    loop {
-        let answer = match patience {
-            Some(patience) => timeout(patience, talk.answer()).await.ok().transpose()?,
-            None => Some(talk.answer().await?),
+type Outcome<T, K, E> = Result<NegotiatedTransport<T, K>, Failed<E, K>>;
+
+impl<'a> NegotiationParams<'a> {
+    /// The terms of a server. `meta` is sent with every probe.
+    pub(crate) fn of(settings: &'a ServerSettings, memory: &'a NegotiationMemory, meta: Map<String, Value>) -> Self {
+        let patience = match &settings.transport {
+            Kind::Stdio(_) | Kind::InProcess(_) => CHILD_PATIENCE,
+            Kind::Http(_) => ENDPOINT_PATIENCE,
         };
-        let Some(answer) = answer else {
-            probe.impatient(talk).await?;
-            continue;
+        Self {
+            choice: settings.protocol_version,
+            elicitation: settings.elicitation,
+            patience: patience.min(settings.start_timeout / 4),
+            transport: &settings.transport,
+            memory,
+            meta,
+        }
+    }
+}
+
+/// Negotiates over transports that `open` creates. Sets no time limit.
+pub(crate) async fn negotiate<T, K, E>(
+    terms: &NegotiationParams<'_>,
+    open: impl Fn() -> Result<(T, K), E>,
+) -> Outcome<T, K, E>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    terms.memory.begin();
+    let attempt = NegotiationAttempt { terms, open };
+    match (terms.choice, terms.memory.recall()) {
+        (ProtocolVersionChoice::Legacy, _) => attempt.afresh_in(Era::Legacy).await,
+        (ProtocolVersionChoice::Modern, _) => attempt.afresh_in(Era::Modern).await,
+        (ProtocolVersionChoice::Auto, Some(known)) => match attempt.afresh_in(known).await {
+            Err(Failed::Disagreed(NegotiationError::Refused(_) | NegotiationError::NotLegacy(_), _)) => {
+                terms.memory.forget();
+                attempt.probe().await
+            }
+            other => other.inspect_err(|_| terms.memory.forget()),
+        },
+        (ProtocolVersionChoice::Auto, None) => attempt.probe().await,
+    }
+    .inspect(|established| terms.memory.keep(established.agreed.era))
+}
+
+struct NegotiationAttempt<'a, F> {
+    terms: &'a NegotiationParams<'a>,
+    open: F,
+}
+
+impl<F> NegotiationAttempt<'_, F> {
+    /// Detects the era.
+    async fn probe<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let tried = match self.terms.transport {
+            Kind::Stdio(_) | Kind::InProcess(_) => self.one_after_the_other().await,
+            Kind::Http(_) => self.side_by_side().await,
         };
-        match answer.to {
-            Question::Discover => match discovered(answer.said) {
-                Discovered::Modern(agreed) => return Ok(*agreed),
-                Discovered::Insists(why) => return Err(NegotiationError::Refused(why)),
-                Discovered::AskAgain if !probe.asked_again => {
-                    probe.asked_again = true;
-                    talk.ask(Question::Discover).await?;
+        match tried {
+            Err(Failed::Disagreed(NegotiationError::Broken(broken), _)) if may_be_legacy(&broken) => {
+                match self.afresh_in(Era::Legacy).await {
+                    // The probe did not break the transport, so it can be repeated.
+                    Err(Failed::Disagreed(NegotiationError::NotLegacy(_), _)) => self.afresh_in(Era::Modern).await,
+                    other => other,
                 }
-                Discovered::AskAgain => return Err(NegotiationError::Refused(CONTRADICTS_ITSELF.into())),
-                Discovered::NotModern(how) => probe.not_modern(talk, how).await?,
-            },
-            Question::Initialize => match initialized(answer.said) {
-                Ok(agreed) => return conclude(talk, Ok(agreed)).await,
-                Err(why) => probe.not_legacy(why)?,
-            },
-        }
-    }
-}
-
-const CONTRADICTS_ITSELF: &str = "it refuses the revision 2026-07-28 and says that it speaks it";
-
-/// The results of the two probes so far.
-struct Probe {
-    discover: ProbeState,
-    initialize: ProbeState,
-    asked_again: bool,
-}
-
-enum ProbeState {
-    NotAsked,
-    Awaited,
-    Refused(String),
-}
-
-impl Probe {
-    async fn impatient<T: Transport<RoleClient> + 'static>(
-        &mut self,
-        talk: &mut HandshakeTransport<T>,
-    ) -> Result<(), NegotiationError> {
-        match &self.initialize {
-            ProbeState::NotAsked => {
-                self.initialize = ProbeState::Awaited;
-                Ok(talk.ask(Question::Initialize).await?)
             }
-            ProbeState::Awaited => Ok(()),
-            ProbeState::Refused(why) => Err(NegotiationError::Refused(why.clone())),
+            other => other,
         }
     }
 
-    async fn not_modern<T: Transport<RoleClient> + 'static>(
-        &mut self,
-        talk: &mut HandshakeTransport<T>,
-        how: String,
-    ) -> Result<(), NegotiationError> {
-        tracing::debug!(how, "revision 2026-07-28 not supported by an MCP server");
-        self.discover = ProbeState::Refused(how);
-        self.impatient(talk).await
+    /// Sends both probes to the same process.
+    async fn one_after_the_other<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut transport, keeper) = self.open_transport()?;
+        let agreed = in_any_era(&mut transport, Some(self.terms.patience)).await;
+        self.settled(transport, keeper, agreed).await
     }
 
-    /// A server that refuses `initialize` may still answer `server/discover`, if it has not yet.
-    fn not_legacy(&mut self, why: String) -> Result<(), NegotiationError> {
-        match &self.discover {
-            ProbeState::Refused(_) => Err(NegotiationError::Refused(why)),
-            ProbeState::NotAsked | ProbeState::Awaited => {
-                self.initialize = ProbeState::Refused(why);
-                Ok(())
+    /// Over HTTP an unanswered probe blocks its transport, so the second probe uses its own transport.
+    async fn side_by_side<T, K, E>(&self) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut transport, keeper) = self.open_transport()?;
+        let probe = async move {
+            let agreed = in_any_era(&mut transport, None).await;
+            self.settled(transport, keeper, agreed).await
+        };
+        let mut probe = Box::pin(probe);
+        if let Ok(done) = timeout(self.terms.patience, &mut probe).await {
+            return done;
+        }
+        let other = Box::pin(self.afresh_in(Era::Legacy));
+        match select(probe, other).await {
+            Either::Left((Err(_), other)) => other.await,
+            Either::Right((Err(_), probe)) => probe.await,
+            Either::Left((established, _)) | Either::Right((established, _)) => established,
+        }
+    }
+
+    async fn afresh_in<T, K, E>(&self, era: Era) -> Outcome<T, K, E>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (mut transport, keeper) = self.open_transport()?;
+        let agreed = in_era(&mut transport, era).await;
+        self.settled(transport, keeper, agreed).await
+    }
+
+    fn open_transport<T, K, E>(&self) -> Result<(HandshakeTransport<T>, K), Failed<E, K>>
+    where
+        F: Fn() -> Result<(T, K), E>,
+        T: Transport<RoleClient> + 'static,
+    {
+        let (transport, keeper) = (self.open)().map_err(Failed::NoTransport)?;
+        Ok((HandshakeTransport::over(transport, self.terms.elicitation, self.terms.meta.clone()), keeper))
+    }
+
+    async fn settled<T, K, E>(
+        &self,
+        mut transport: HandshakeTransport<T>,
+        keeper: K,
+        agreed: Result<NegotiationResult, NegotiationError>,
+    ) -> Outcome<T, K, E>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        match agreed {
+            Ok(agreed) => Ok(NegotiatedTransport { agreed, transport: transport.into_transport(), keeper }),
+            Err(disagreement) => {
+                if let (NegotiationError::Broken(_), Kind::Stdio(_)) = (&disagreement, self.terms.transport) {
+                    transport.drain().await;
+                }
+                self.terms.memory.failed(describe(&disagreement));
+                Err(Failed::Disagreed(disagreement, keeper))
             }
         }
     }
 }
 
-async fn conclude<T: Transport<RoleClient> + 'static>(
-    talk: &mut HandshakeTransport<T>,
-    said: Result<NegotiationResult, String>,
-) -> Result<NegotiationResult, NegotiationError> {
-    let agreed = said.map_err(NegotiationError::Refused)?;
-    talk.confirm().await?;
-    Ok(agreed)
+fn describe(disagreement: &NegotiationError) -> String {
+    match disagreement {
+        NegotiationError::Refused(words) | NegotiationError::NotLegacy(words) => {
+            format!("refused the handshake: {words}")
+        }
+        NegotiationError::Broken(HandshakeFailure::Ended) => "ended in the middle of the handshake".into(),
+        NegotiationError::Broken(HandshakeFailure::Unsendable(error)) => {
+            format!("could not be reached: {}", http::explain(error))
+        }
+    }
+}
+
+/// Whether the probe may have broken the transport.
+fn may_be_legacy(broken: &HandshakeFailure) -> bool {
+    match broken {
+        HandshakeFailure::Ended => true,
+        HandshakeFailure::Unsendable(error) => http::was_answered(error),
+    }
 }

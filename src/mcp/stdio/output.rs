@@ -57,8 +57,8 @@ impl Output {
         if let Some(beginning) = self.noise.cut_off() {
             let _ = write!(quote, "; its stdout ended in the middle of a message: `{beginning}`");
         }
-        if let Some(told) = self.noise.lines().describe() {
-            let _ = write!(quote, "; {told}");
+        if let Some(description) = self.noise.lines().describe() {
+            let _ = write!(quote, "; {description}");
         }
         let lines = self.stderr.lines();
         quote.push_str(if lines.is_empty() { "; it wrote nothing to stderr" } else { "; last on its stderr:" });

@@ -99,8 +99,8 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
     impl Watchdog {
         fn notify(&mut self, change: char, group: u32) {
-            let told = self.shell.as_mut().is_some_and(|shell| shell.notify(change, group).is_ok());
-            if !told && !self.groups.is_empty() {
+            let was_notified = self.shell.as_mut().is_some_and(|shell| shell.notify(change, group).is_ok());
+            if !was_notified && !self.groups.is_empty() {
                 self.shell = None;
                 self.wake();
             }

@@ -47,16 +47,16 @@ mod tests {
     /// The milliseconds at which the list is requested, for announcements at these milliseconds.
     fn asked_at(announcements: &[u64]) -> Vec<u64> {
         let start = Instant::now();
-        let mut pace = AnnouncementDebounce::default();
+        let mut debounce = AnnouncementDebounce::default();
         let mut asked = Vec::new();
         for now in 0..announcements.last().map_or(0, |last| last + 5_000) {
             let at = start + Duration::from_millis(now);
-            if pace.due().is_some_and(|due| due <= at) {
-                pace.listed(at);
+            if debounce.due().is_some_and(|due| due <= at) {
+                debounce.listed(at);
                 asked.push(now);
             }
             if announcements.contains(&now) {
-                pace.announced(at);
+                debounce.announced(at);
             }
         }
         asked

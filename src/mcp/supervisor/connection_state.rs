@@ -71,7 +71,7 @@ impl<L: Link> ConnectionState<L> {
 
     /// The most recent failure; empty if there is none.
     pub(super) fn reason(&self) -> &str {
-        self.last_error.as_ref().map(|trouble| &*trouble.reason).unwrap_or_default()
+        self.last_error.as_ref().map(|error| &*error.reason).unwrap_or_default()
     }
 
     /// The most recent failure as the end of a message; empty if there is none.

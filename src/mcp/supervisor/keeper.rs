@@ -56,7 +56,7 @@ impl<D: Dial> Supervisor<D> {
     }
 
     async fn open(&self) -> Result<D::Link, NotOpened> {
-        let meta = lock(&self.need.meta).clone();
+        let meta = lock(&self.demand.meta).clone();
         let opened = AssertUnwindSafe(self.dial.open(meta)).catch_unwind().await;
         let panicked = "could not be started: the code that does it panicked; this is a bug in toolgate";
         opened.unwrap_or_else(|_| Err(NotOpened { reason: panicked.into(), may_pass: false }))
@@ -85,7 +85,7 @@ impl<D: Dial> Supervisor<D> {
                 self.connection_state.send_modify(|connection_state| connection_state.enter(State::Idle));
                 link.close().await;
                 restarts.mark_changed();
-                return Some(lock(&self.need.seen).0);
+                return Some(lock(&self.demand.seen).0);
             }
         }
         let reason = format!("lost its connection: {}", link.last_words().await);
@@ -107,28 +107,28 @@ impl<D: Dial> Supervisor<D> {
         restarts: &mut watch::Receiver<u64>,
     ) -> ConnectionEnd {
         let mut asking = JoinSet::new();
-        let meta = std::mem::take(&mut *lock(&self.need.meta));
+        let meta = std::mem::take(&mut *lock(&self.demand.meta));
         let left = self.budget.saturating_sub(begun.elapsed());
-        let first = Question { not_before: begun, budget: left, wish: ListRetry::Anyway };
+        let first = Question { not_before: begun, budget: left, retry: ListRetry::Anyway };
         asking.spawn(self.clone().ask(link.clone(), meta, first));
-        let mut pace = AnnouncementDebounce::default();
+        let mut debounce = AnnouncementDebounce::default();
         loop {
             let retry = self.cache.retry().filter(|_| self.is_in_use());
-            let due = pace.due().into_iter().chain(retry).min().filter(|_| asking.is_empty());
+            let due = debounce.due().into_iter().chain(retry).min().filter(|_| asking.is_empty());
             tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return ConnectionEnd::Closing,
                 () = link.lost() => return ConnectionEnd::Lost,
                 _ = restarts.changed() => return ConnectionEnd::Restarting,
-                () = link.signals().tools_changed.notified() => pace.announced(Instant::now()),
+                () = link.signals().tools_changed.notified() => debounce.announced(Instant::now()),
                 Some(_) = asking.join_next() => {}
                 // The retry time has changed: compute it again.
                 () = self.list_failed.notified() => {}
-                () = self.need.bell.notified(), if self.cache.retry().is_some() && retry.is_none() => {}
+                () = self.demand.bell.notified(), if self.cache.retry().is_some() && retry.is_none() => {}
                 () = until(due) => {
                     let now = Instant::now();
-                    pace.listed(now);
-                    let question = Question { not_before: now, budget: self.budget, wish: ListRetry::Anyway };
+                    debounce.listed(now);
+                    let question = Question { not_before: now, budget: self.budget, retry: ListRetry::Anyway };
                     asking.spawn(self.clone().ask(link.clone(), Default::default(), question));
                 }
             }
@@ -148,7 +148,7 @@ impl<D: Dial> Supervisor<D> {
     fn fail(&self, reason: &str, may_pass: bool, unneeded: UnusedServer) -> Option<u64> {
         self.cache.away(self.sentence(reason));
         let now = Instant::now();
-        let needed = lock(&self.need.seen).0;
+        let needed = lock(&self.demand.seen).0;
         let is_in_use = self.is_in_use();
         self.connection_state.send_modify(|connection_state| {
             connection_state.fail(reason);
@@ -164,7 +164,7 @@ impl<D: Dial> Supervisor<D> {
 
     /// Whether a request needed the server recently.
     fn is_in_use(&self) -> bool {
-        lock(&self.need.seen).1.is_some_and(|last| Instant::now() < last + IN_USE)
+        lock(&self.demand.seen).1.is_some_and(|last| Instant::now() < last + IN_USE)
     }
 
     /// Waits until the next start attempt is due.
@@ -183,8 +183,8 @@ impl<D: Dial> Supervisor<D> {
 
     async fn needed_more_often_than(&self, times: u64) {
         loop {
-            let rung = self.need.bell.notified();
-            if lock(&self.need.seen).0 > times {
+            let rung = self.demand.bell.notified();
+            if lock(&self.demand.seen).0 > times {
                 return;
             }
             rung.await;

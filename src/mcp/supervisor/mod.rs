@@ -11,9 +11,10 @@
 //! - A request waits only once for a server that does not list its tools. After that the server is left out, with the
 //!   reason, and asked again in the background with growing pauses: neither a turn nor another run waits for it a
 //!   second time.
-//! - The tools are those of the last complete list, or of the pages that were read in time while there is none. The supervisor requests a new list after every start, when the server
-//!   announces a change, and when a run begins and the server promises no announcements. While that is impossible it
-//!   returns the previous list, marked with the reason.
+//! - The tools are those of the last complete list, or of the pages that were read in time while there is none. The
+//!   supervisor requests a new list after every start, when the server announces a change, and when a run begins and
+//!   the server promises no announcements. While that is impossible it returns the previous list, marked with the
+//!   reason.
 //! - The supervisor never repeats a call. It repairs a connection; calls that were in flight on it have ended.
 
 mod announcement_debounce;
@@ -65,7 +66,7 @@ pub(super) struct Supervisor<D: Dial> {
     cache: ToolListCache,
     /// Held while a `tools/list` request is in flight.
     asking: tokio::sync::Mutex<()>,
-    need: Demand,
+    demand: Demand,
     watched: WatcherSlot,
     /// Notified when a list fails.
     list_failed: Notify,
@@ -83,7 +84,7 @@ struct Question {
     /// No request is made if the list was requested at or after this time.
     not_before: Instant,
     budget: Duration,
-    wish: ListRetry,
+    retry: ListRetry,
 }
 
 /// Whether to ask a server whose last list failed.
@@ -121,7 +122,7 @@ impl<D: Dial> Supervisor<D> {
             connection_state: watch::Sender::new(ConnectionState::idle()),
             cache: ToolListCache::default(),
             asking: tokio::sync::Mutex::default(),
-            need: Demand { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
+            demand: Demand { seen: Mutex::default(), meta: Mutex::default(), bell: Notify::new() },
             watched: WatcherSlot::default(),
             list_failed: Notify::new(),
             starts,
@@ -140,10 +141,10 @@ impl<D: Dial> Supervisor<D> {
     /// Starts the server if necessary, without waiting.
     pub(super) fn start(self: &Arc<Self>) {
         {
-            let mut seen = lock(&self.need.seen);
+            let mut seen = lock(&self.demand.seen);
             *seen = (seen.0 + 1, Some(Instant::now()));
         }
-        self.need.bell.notify_waiters();
+        self.demand.bell.notify_waiters();
         if !self.closing.is_cancelled() && !self.has_keeper.swap(true, Ordering::AcqRel) {
             self.tasks.spawn(self.clone().keep());
         }
@@ -163,9 +164,9 @@ impl<D: Dial> Supervisor<D> {
 
     /// The live connection for a request that waits for that start.
     async fn link_of(self: &Arc<Self>, awaited: u64, deadline: Instant) -> Result<Arc<D::Link>, String> {
-        let mut standings = self.connection_state.subscribe();
+        let mut states = self.connection_state.subscribe();
         loop {
-            let answer = self.answer(&standings.borrow_and_update(), deadline, awaited);
+            let answer = self.answer(&states.borrow_and_update(), deadline, awaited);
             // Repeated before every wait: the keeper may have become idle since the last time.
             if answer.as_ref().is_none_or(|_| self.connection_state().starts < awaited) {
                 self.start();
@@ -173,7 +174,7 @@ impl<D: Dial> Supervisor<D> {
             if let Some(answer) = answer {
                 return answer;
             }
-            if standings.changed().await.is_err() {
+            if states.changed().await.is_err() {
                 return Err(self.closed());
             }
         }
@@ -219,7 +220,7 @@ impl<D: Dial> Supervisor<D> {
     pub(super) fn need_for(&self, meta: &Map<String, Value>) {
         let is_live = |link: Arc<D::Link>| !link.signals().lost.is_cancelled();
         if !self.connection_state.borrow().link().is_some_and(is_live) {
-            lock(&self.need.meta).clone_from(meta);
+            lock(&self.demand.meta).clone_from(meta);
         }
     }
 
@@ -243,17 +244,17 @@ impl<D: Dial> Supervisor<D> {
             // A run asks before each turn and before each tier, and must not wait for an unavailable server each time.
             _ => IMPATIENCE,
         };
-        let trouble = match timeout(longest, self.ask_if_need_be(begun, awaited, meta)).await {
-            Ok(asked) => asked.err(),
+        let failure = match timeout(longest, self.ask_if_need_be(begun, awaited, meta)).await {
+            Ok(answered) => answered.err(),
             Err(_) => {
                 let reason = self.still_waiting(longest);
                 if self.connection_state().link().is_some() {
-                    self.cache.is_overdue(reason.clone());
+                    self.cache.mark_overdue(reason.clone());
                 }
                 Some(reason)
             }
         };
-        self.cache.offer(&self.server, trusted, trouble)
+        self.cache.offer(&self.server, trusted, failure)
     }
 
     async fn ask_if_need_be(
@@ -271,7 +272,7 @@ impl<D: Dial> Supervisor<D> {
                 break;
             }
             // The request belongs to the server, not to the caller that triggered it.
-            let question = Question { not_before, budget: self.budget, wish: ListRetry::UnlessInVain };
+            let question = Question { not_before, budget: self.budget, retry: ListRetry::UnlessInVain };
             let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
             asking.await.map_err(|_| format!("asking the MCP server `{}` for its tools panicked", self.server))?;
             if !link.signals().lost.is_cancelled() {
@@ -284,37 +285,37 @@ impl<D: Dial> Supervisor<D> {
     /// Waits until the server's own start begins: time spent queued for a start permit does not count as late.
     async fn start_of_its_own(self: &Arc<Self>) {
         self.start();
-        let mut standings = self.connection_state.subscribe();
+        let mut states = self.connection_state.subscribe();
         let is_queued = |connection_state: &ConnectionState<D::Link>| {
             matches!(connection_state.state, State::Idle)
                 && connection_state.starts == 0
                 && !self.closing.is_cancelled()
         };
         tokio::select! {
-            _ = standings.wait_for(|connection_state| !is_queued(connection_state)) => {}
+            _ = states.wait_for(|connection_state| !is_queued(connection_state)) => {}
             () = self.closing.cancelled() => {}
         }
     }
 
     /// Requests the tool list, unless that was done recently.
     async fn ask(self: Arc<Self>, link: Arc<D::Link>, meta: Map<String, Value>, question: Question) {
-        let Question { not_before, budget, wish } = question;
+        let Question { not_before, budget, retry } = question;
         let _turn = self.asking.lock().await;
-        let is_in_vain = wish == ListRetry::UnlessInVain && self.cache.not_worth_waiting().is_some();
+        let is_in_vain = retry == ListRetry::UnlessInVain && self.cache.not_worth_waiting().is_some();
         let is_lost = link.signals().lost.is_cancelled();
-        if is_in_vain || is_lost || self.cache.was_asked_since(not_before) {
+        if is_in_vain || is_lost || self.cache.was_requested_since(not_before) {
             return;
         }
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let listed = link.list(&meta, budget).await;
         let is_failure = listed.as_ref().map_or(true, |listing| listing.incomplete.is_some());
-        self.watched.report(&self.server, ExchangeKind::ToolsList, asked.elapsed(), is_failure);
+        self.watched.report(&self.server, ExchangeKind::ToolsList, requested_at.elapsed(), is_failure);
         match listed {
             Ok(listing) => match listing.incomplete.as_deref().map(|reason| self.sentence(reason)) {
-                None => self.cache.keep(&self.server, listing, asked, link.announces_changes()),
+                None => self.cache.keep(&self.server, listing, requested_at, link.announces_changes()),
                 Some(reason) => {
                     tracing::warn!(server = %self.server, reason, "tool list of an MCP server incomplete");
-                    self.cache.keep_part(listing, reason, asked);
+                    self.cache.keep_part(listing, reason, requested_at);
                     self.list_failed.notify_one();
                 }
             },
@@ -322,7 +323,7 @@ impl<D: Dial> Supervisor<D> {
             // asked again.
             Err(reason) if link.signals().lost.is_cancelled() => self.cache.away(self.sentence(&reason)),
             Err(reason) => {
-                self.cache.list_failed(self.sentence(&reason), asked);
+                self.cache.list_failed(self.sentence(&reason), requested_at);
                 self.list_failed.notify_one();
             }
         }
@@ -333,14 +334,14 @@ impl<D: Dial> Supervisor<D> {
     pub(super) async fn confirm(self: &Arc<Self>, meta: Map<String, Value>, age: Duration) {
         let now = Instant::now();
         let since = now.checked_sub(age).unwrap_or(now);
-        if self.cache.was_asked_since(since) || self.cache.not_worth_waiting().is_some() {
+        if self.cache.was_requested_since(since) || self.cache.not_worth_waiting().is_some() {
             return;
         }
         let confirmed = match timeout(PATIENCE, self.refresh_since(since, meta)).await {
             Ok(confirmed) => confirmed,
             Err(_) => {
                 let reason = self.still_waiting(PATIENCE);
-                self.cache.is_overdue(reason.clone());
+                self.cache.mark_overdue(reason.clone());
                 Err(reason)
             }
         };
@@ -364,8 +365,8 @@ impl<D: Dial> Supervisor<D> {
     }
 
     /// Why the last list failed, and since when, as a whole sentence.
-    pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
-        self.cache.list_trouble()
+    pub(super) fn list_failure(&self) -> Option<(String, Timestamp)> {
+        self.cache.list_failure()
     }
 
     /// A number that changes when [`offer`](Self::offer) may return something else.

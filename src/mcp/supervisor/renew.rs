@@ -19,16 +19,13 @@ impl<D: Dial> Supervisor<D> {
     pub(crate) async fn restart(self: &Arc<Self>, meta: Map<String, Value>) -> Result<(), String> {
         let begun = Instant::now();
         self.need_for(&meta);
-        let mut standings = self.connection_state.subscribe();
-        let awaited = {
-            let connection_state = standings.borrow();
-            connection_state.starts + u64::from(!matches!(connection_state.state, State::Starting))
-        };
-        if standings.borrow().starts < awaited {
+        let mut states = self.connection_state.subscribe();
+        let awaited = self.awaited();
+        if states.borrow().starts < awaited {
             self.restarts.send_modify(|times| *times += 1);
             self.start();
         }
-        let has_ended = standings.wait_for(|connection_state| {
+        let has_ended = states.wait_for(|connection_state| {
             let is_over = connection_state.starts >= awaited && !matches!(connection_state.state, State::Starting);
             is_over || self.closing.is_cancelled()
         });
@@ -55,11 +52,11 @@ impl<D: Dial> Supervisor<D> {
     ) -> Result<(), String> {
         self.need_for(&meta);
         let longest = 2 * self.budget;
-        let asked = timeout(longest, async {
+        let refreshed = timeout(longest, async {
             // A connection that turns out to be lost only during the request is replaced at once.
             for _ in 0..2 {
                 let link = self.link(Instant::now() + self.budget).await?;
-                let question = Question { not_before: since, budget: self.budget, wish: ListRetry::Anyway };
+                let question = Question { not_before: since, budget: self.budget, retry: ListRetry::Anyway };
                 let asking = self.tasks.spawn(self.clone().ask(link.clone(), meta.clone(), question));
                 let panicked = "could not be asked for its tools: the code that does it panicked";
                 asking.await.map_err(|_| self.sentence(panicked))?;
@@ -70,7 +67,7 @@ impl<D: Dial> Supervisor<D> {
             let lost = || self.sentence("lost its connection when it was asked for its tools");
             Err(self.cache.complaint().unwrap_or_else(lost))
         });
-        asked.await.unwrap_or_else(|_| Err(self.still_waiting(longest)))?;
+        refreshed.await.unwrap_or_else(|_| Err(self.still_waiting(longest)))?;
         self.cache.complaint().map_or(Ok(()), Err)
     }
 }

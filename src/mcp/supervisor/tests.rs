@@ -241,11 +241,11 @@ async fn during_backoff_a_request_waits_only_for_a_retry_that_is_near() {
         seconds(1).await;
     }
     let begun = Instant::now();
-    let told = link(&supervisor, 60).await.err().expect("not there");
+    let reason = link(&supervisor, 60).await.err().expect("not there");
     assert_eq!(begun.elapsed(), Duration::ZERO);
-    assert!(told.starts_with("the MCP server `shop` failed 6 times in a row and is tried again in "), "{told}");
-    assert!(told.ends_with(" s; the last time it ended before it was ready"), "{told}");
-    assert_eq!(missing(offer(&supervisor).await), told);
+    assert!(reason.starts_with("the MCP server `shop` failed 6 times in a row and is tried again in "), "{reason}");
+    assert!(reason.ends_with(" s; the last time it ended before it was ready"), "{reason}");
+    assert_eq!(missing(offer(&supervisor).await), reason);
 
     seconds(600).await;
     while !matches!(supervisor.connection_state().state, State::Ready(_)) {
@@ -264,9 +264,9 @@ async fn a_call_fails_at_once_if_the_retry_comes_after_its_deadline() {
         link(&supervisor, 60).await.err().expect("not there");
     }
     let begun = Instant::now();
-    let told = link(&supervisor, 1).await.err().expect("the next try is at least two seconds away");
+    let reason = link(&supervisor, 1).await.err().expect("the next try is at least two seconds away");
     assert_eq!(begun.elapsed(), Duration::ZERO);
-    assert!(told.ends_with("the last time it died"), "{told}");
+    assert!(reason.ends_with("the last time it died"), "{reason}");
     assert!(link(&supervisor, 60).await.is_ok());
     supervisor.close().await;
 }

@@ -1,5 +1,6 @@
-//! Tool list cache: the last good list of a server. It survives the server's absence, marked with the reason, so that
-//! a run keeps its tools while a process restarts; and it saves repeated requests.
+//! Tool list cache: the last complete list of a server, or the first part of one while there is none. It survives the
+//! server's absence, marked with the reason, so that a run keeps its tools while a process restarts; and it saves
+//! repeated requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,9 +27,9 @@ pub(super) struct ToolListCache(Mutex<CachedTools>);
 struct CachedTools {
     good: Option<CachedList>,
     /// Why the last request failed, as a whole sentence.
-    trouble: Option<String>,
+    failure: Option<String>,
     /// The time of the last request, successful or not.
-    asked: Option<Instant>,
+    requested_at: Option<Instant>,
     /// Consecutive failed lists, across connections.
     failed_lists: u32,
     /// The time of the next retry.
@@ -52,7 +53,7 @@ struct CachedList {
 #[derive(Clone, Copy, Debug)]
 enum Freshness {
     /// Until the server announces a change, as it promised.
-    UntilTold,
+    UntilChanged,
     /// Until the time that the server set (`ttlMs`). Then the list has to be requested again.
     Until(Instant),
     /// Until a time that toolgate assumes, because the server promised nothing.
@@ -61,73 +62,73 @@ enum Freshness {
 
 impl ToolListCache {
     /// Stores a list that was requested at that time.
-    pub(super) fn keep(&self, server: &ServerId, listing: Listing, asked: Instant, is_announced: bool) {
-        let mut kept = self.lock();
+    pub(super) fn keep(&self, server: &ServerId, listing: Listing, requested_at: Instant, is_announced: bool) {
+        let mut cached = self.lock();
         let current = match listing.time_to_live {
-            Some(time_to_live) => Freshness::Until(asked + time_to_live.clamp(CURRENT, LONGEST)),
-            None if is_announced => Freshness::UntilTold,
-            None => Freshness::Assumed(asked + CURRENT),
+            Some(time_to_live) => Freshness::Until(requested_at + time_to_live.clamp(CURRENT, LONGEST)),
+            None if is_announced => Freshness::UntilChanged,
+            None => Freshness::Assumed(requested_at + CURRENT),
         };
-        let outdated = kept.is_outdated();
-        let is_other = kept.good.as_ref().is_none_or(|good| good.listing != listing);
-        if let (true, Some(good)) = (is_other, &kept.good) {
+        let outdated = cached.is_outdated();
+        let is_other = cached.good.as_ref().is_none_or(|good| good.listing != listing);
+        if let (true, Some(good)) = (is_other, &cached.good) {
             let difference = Difference::between(&good.listing.tools, &listing.tools);
             tracing::info!(%server, ?difference, "tools of an MCP server changed");
         }
         // The expiry of the old list already counted as one generation. A difference found now needs its own.
-        kept.generation += u64::from(outdated) + u64::from(is_other || kept.trouble.is_some());
-        kept.good = Some(CachedList { listing, current, incomplete: None });
-        kept.trouble = None;
-        kept.asked = Some(asked);
-        (kept.failed_lists, kept.retry, kept.overdue) = (0, None, None);
+        cached.generation += u64::from(outdated) + u64::from(is_other || cached.failure.is_some());
+        cached.good = Some(CachedList { listing, current, incomplete: None });
+        cached.failure = None;
+        cached.requested_at = Some(requested_at);
+        (cached.failed_lists, cached.retry, cached.overdue) = (0, None, None);
     }
 
     /// Records that a list was not completed. It is retried like a failed one. Its first part is used only as long as
     /// no other list is known: a part that differs each time would change the tools of a run with the server's speed.
-    pub(super) fn keep_part(&self, listing: Listing, reason: String, asked: Instant) {
+    pub(super) fn keep_part(&self, listing: Listing, reason: String, requested_at: Instant) {
         let reason = {
-            let mut kept = self.lock();
-            match &kept.good {
+            let mut cached = self.lock();
+            match &cached.good {
                 Some(good) => good.incomplete.clone().unwrap_or(reason),
                 None => {
                     let incomplete = Some(reason.clone());
-                    kept.good = Some(CachedList { listing, current: Freshness::Assumed(asked), incomplete });
-                    kept.generation += 1;
+                    cached.good = Some(CachedList { listing, current: Freshness::Assumed(requested_at), incomplete });
+                    cached.generation += 1;
                     reason
                 }
             }
         };
-        self.list_failed(reason, asked);
+        self.list_failed(reason, requested_at);
     }
 
     /// Records that the server is away, so that the last request no longer counts.
     pub(super) fn away(&self, reason: String) {
-        let mut kept = self.lock();
-        kept.trouble(reason);
-        (kept.asked, kept.overdue) = (None, None);
+        let mut cached = self.lock();
+        cached.record_failure(reason);
+        (cached.requested_at, cached.overdue) = (None, None);
     }
 
     /// Records that the request at that time failed. It is retried automatically, with growing pauses.
-    pub(super) fn list_failed(&self, reason: String, asked: Instant) {
-        let mut kept = self.lock();
-        kept.trouble(reason);
-        (kept.asked, kept.overdue) = (Some(asked), None);
-        kept.list_failed_at = Some(Timestamp::now());
-        kept.failed_lists = kept.failed_lists.saturating_add(1);
-        kept.retry = Some(Instant::now() + delay_after(kept.failed_lists, jitter()));
+    pub(super) fn list_failed(&self, reason: String, requested_at: Instant) {
+        let mut cached = self.lock();
+        cached.record_failure(reason);
+        (cached.requested_at, cached.overdue) = (Some(requested_at), None);
+        cached.list_failed_at = Some(Timestamp::now());
+        cached.failed_lists = cached.failed_lists.saturating_add(1);
+        cached.retry = Some(Instant::now() + delay_after(cached.failed_lists, jitter()));
     }
 
     /// Records that a request in flight exceeded the waiting time.
-    pub(super) fn is_overdue(&self, reason: String) {
-        let mut kept = self.lock();
-        kept.overdue = Some(reason);
-        kept.list_failed_at = Some(Timestamp::now());
+    pub(super) fn mark_overdue(&self, reason: String) {
+        let mut cached = self.lock();
+        cached.overdue = Some(reason);
+        cached.list_failed_at = Some(Timestamp::now());
     }
 
     /// Why the last list failed, and since when, as a whole sentence.
-    pub(super) fn list_trouble(&self) -> Option<(String, Timestamp)> {
-        let kept = self.lock();
-        kept.unlisted().zip(kept.list_failed_at)
+    pub(super) fn list_failure(&self) -> Option<(String, Timestamp)> {
+        let cached = self.lock();
+        cached.unlisted().zip(cached.list_failed_at)
     }
 
     /// Why another wait for the list is useless: a request has already waited for it. A whole sentence.
@@ -147,35 +148,35 @@ impl ToolListCache {
 
     /// Whether the list is current, so that a request is unnecessary.
     pub(super) fn is_current(&self) -> bool {
-        let kept = self.lock();
+        let cached = self.lock();
         let is_current = |good: &CachedList| match good.current {
-            Freshness::UntilTold => true,
+            Freshness::UntilChanged => true,
             Freshness::Until(time) | Freshness::Assumed(time) => Instant::now() < time,
         };
-        kept.trouble.is_none() && kept.good.as_ref().is_some_and(is_current)
+        cached.failure.is_none() && cached.good.as_ref().is_some_and(is_current)
     }
 
     /// Whether a request was made at that time or later.
-    pub(super) fn was_asked_since(&self, time: Instant) -> bool {
-        self.lock().asked.is_some_and(|asked| asked >= time)
+    pub(super) fn was_requested_since(&self, time: Instant) -> bool {
+        self.lock().requested_at.is_some_and(|requested_at| requested_at >= time)
     }
 
     /// A number that changes when [`offer`](Self::offer) may return something else.
     pub(super) fn generation(&self) -> u64 {
-        let kept = self.lock();
-        kept.generation + u64::from(kept.is_outdated())
+        let cached = self.lock();
+        cached.generation + u64::from(cached.is_outdated())
     }
 
-    /// The server's tools, as far as they are known. `trouble` is the error that the caller met just now.
-    pub(super) fn offer(&self, server: &ServerId, trusted: bool, trouble: Option<String>) -> ServerTools {
-        let kept = self.lock();
-        let trouble = trouble.or_else(|| kept.trouble.clone());
+    /// The server's tools, as far as they are known. `failure` is the error that the caller met just now.
+    pub(super) fn offer(&self, server: &ServerId, trusted: bool, failure: Option<String>) -> ServerTools {
+        let cached = self.lock();
+        let failure = failure.or_else(|| cached.failure.clone());
         let left_out = |(tool, reason)| LeftOut { server: Some(server.clone()), tool, reason };
-        let (tools, missing, stale) = match (&kept.good, trouble) {
-            (Some(good), trouble) => {
-                (good.listing.tools.clone(), good.listing.left_out.clone(), trouble.filter(|why| good.is_stale(why)))
+        let (tools, missing, stale) = match (&cached.good, failure) {
+            (Some(good), failure) => {
+                (good.listing.tools.clone(), good.listing.left_out.clone(), failure.filter(|why| good.is_stale(why)))
             }
-            (None, Some(trouble)) => (Vec::new(), vec![(None, trouble)], None),
+            (None, Some(failure)) => (Vec::new(), vec![(None, failure)], None),
             (None, None) => (Vec::new(), vec![(None, format!("the MCP server `{server}` was not asked yet"))], None),
         };
         let left_out = missing.into_iter().map(left_out).collect();
@@ -184,14 +185,14 @@ impl ToolListCache {
 
     /// Why the last request failed.
     pub(super) fn complaint(&self) -> Option<String> {
-        self.lock().trouble.clone()
+        self.lock().failure.clone()
     }
 
     /// The number of tools, and why they are stale.
     pub(super) fn summary(&self) -> (Option<usize>, Option<String>) {
-        let kept = self.lock();
-        let Some(good) = &kept.good else { return (None, None) };
-        (Some(good.listing.tools.len()), kept.trouble.clone().filter(|why| good.is_stale(why)))
+        let cached = self.lock();
+        let Some(good) = &cached.good else { return (None, None) };
+        (Some(good.listing.tools.len()), cached.failure.clone().filter(|why| good.is_stale(why)))
     }
 
     fn lock(&self) -> MutexGuard<'_, CachedTools> {
@@ -209,20 +210,20 @@ impl CachedList {
 impl CachedTools {
     /// Why the last list failed.
     fn unlisted(&self) -> Option<String> {
-        self.overdue.clone().or_else(|| self.trouble.clone().filter(|_| self.failed_lists > 0))
+        self.overdue.clone().or_else(|| self.failure.clone().filter(|_| self.failed_lists > 0))
     }
 
     /// Records an error. A different wording does not change the generation.
-    fn trouble(&mut self, reason: String) {
-        self.generation += u64::from(self.trouble.is_none());
-        self.trouble = Some(reason);
+    fn record_failure(&mut self, reason: String) {
+        self.generation += u64::from(self.failure.is_none());
+        self.failure = Some(reason);
     }
 
     /// Whether the lifetime that the server set has expired.
     fn is_outdated(&self) -> bool {
         match self.good.as_ref().map(|good| good.current) {
             Some(Freshness::Until(time)) => time <= Instant::now(),
-            Some(Freshness::UntilTold | Freshness::Assumed(_)) | None => false,
+            Some(Freshness::UntilChanged | Freshness::Assumed(_)) | None => false,
         }
     }
 }
@@ -372,14 +373,14 @@ mod tests {
         };
         part(&["a"], "it was late");
         assert_eq!((offered(), cache.summary()), ((1, None), (Some(1), None)));
-        assert_eq!(cache.list_trouble().map(|(why, _)| why).as_deref(), Some("it was late"));
+        assert_eq!(cache.list_failure().map(|(why, _)| why).as_deref(), Some("it was late"));
         assert!(cache.retry().is_some() && !cache.is_current());
         let before = cache.generation();
         part(&["a", "b"], "it was late again");
         assert_eq!((offered(), cache.generation()), ((1, None), before), "the tools stay");
         keep(&cache, listing(&["a", "b", "c"], None), true);
         assert!(cache.generation() > before);
-        assert_eq!((offered(), cache.list_trouble()), ((3, None), None));
+        assert_eq!((offered(), cache.list_failure()), ((3, None), None));
         part(&["a"], "it was late");
         assert_eq!(offered(), (3, Some("it was late".to_owned())), "the complete list stays");
     }

@@ -2,8 +2,8 @@
 //!
 //! It accepts invalid JSON that is unambiguous: half of a surrogate pair and bytes that are not UTF-8 become U+FFFD,
 //! control characters in strings are kept, and the last of equal keys counts (as in every SDK). An invalid value
-//! (`NaN`, `1e400`, excessive nesting) becomes `null` and a [`JsonError`] with its position, so that only its container is
-//! refused. Everything else is [`SyntaxError`].
+//! (`NaN`, `1e400`, excessive nesting) becomes `null` and a [`JsonFlaw`] with its position, so that only its container
+//! is refused. Everything else is [`SyntaxError`].
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ const MAX_FLAWS: usize = 1000;
 
 /// A value that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct JsonError {
+pub(crate) struct JsonFlaw {
     /// The names and positions that lead to it.
     path: Vec<String>,
     what: String,
@@ -38,7 +38,7 @@ pub(super) struct SyntaxError {
 }
 
 /// Reads a whole text.
-pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<JsonError>), SyntaxError> {
+pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<JsonFlaw>), SyntaxError> {
     let mut reader = Reader { text, place: 0, path: Vec::new(), flaws: Vec::new() };
     let value = reader.value()?;
     reader.skip_space();
@@ -48,7 +48,7 @@ pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<JsonError>), SyntaxError> 
     }
 }
 
-impl JsonError {
+impl JsonFlaw {
     /// The flaw with a path relative to the member of that name. `None` if it is not inside.
     pub(crate) fn within(&self, name: &str) -> Option<Self> {
         let (first, path) = self.path.split_first()?;
@@ -61,7 +61,7 @@ impl JsonError {
     }
 }
 
-impl fmt::Display for JsonError {
+impl fmt::Display for JsonFlaw {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer: String =
             self.path.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1"))).collect();
@@ -73,7 +73,7 @@ struct Reader<'a> {
     text: &'a [u8],
     place: usize,
     path: Vec<String>,
-    flaws: Vec<JsonError>,
+    flaws: Vec<JsonFlaw>,
 }
 
 impl Reader<'_> {
@@ -252,15 +252,15 @@ impl Reader<'_> {
             }
         }
         let path = self.path.iter().take(SHOWN_STEPS).cloned().collect();
-        self.note(JsonError { path, what: format!("nested more than {MAX_DEPTH} levels deep") });
+        self.note(JsonFlaw { path, what: format!("nested more than {MAX_DEPTH} levels deep") });
         Ok(Value::Null)
     }
 
     fn flaw(&mut self, what: String) {
-        self.note(JsonError { path: self.path.clone(), what });
+        self.note(JsonFlaw { path: self.path.clone(), what });
     }
 
-    fn note(&mut self, flaw: JsonError) {
+    fn note(&mut self, flaw: JsonFlaw) {
         if self.flaws.len() < MAX_FLAWS {
             self.flaws.push(flaw);
         }
@@ -300,7 +300,7 @@ mod tests {
 
     fn lenient(text: &[u8]) -> (Value, Vec<String>) {
         let (value, flaws) = read(text).expect("it can be read");
-        (value, flaws.iter().map(JsonError::to_string).collect())
+        (value, flaws.iter().map(JsonFlaw::to_string).collect())
     }
 
     #[test]

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How long to wait for the end of such a text in all. Log lines can follow a text that its server never finishes.
 const LONGEST_TEXT: Duration = Duration::from_secs(10);
 /// How many requests of a server are answered at a time, except pings. Further requests are refused.
-const MAX_ASKED: usize = 64;
+const MAX_PENDING: usize = 64;
 /// How many messages are passed on before other tasks get a turn.
 const IN_A_ROW: usize = 32;
 
@@ -65,7 +65,7 @@ pub(crate) struct LineTransport<R, W> {
     unfinished_since: Option<Instant>,
     ready: VecDeque<ServerJsonRpcMessage>,
     requests: Requests,
-    asked: PendingIds,
+    pending: PendingIds,
     outbox: Outbox<W>,
     cut: Disconnection,
     /// Replies that the transport itself sends.
@@ -94,7 +94,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
             unfinished_since: None,
             ready: VecDeque::new(),
             requests,
-            asked: PendingIds::default(),
+            pending: PendingIds::default(),
             outbox: Outbox::to(writing, cut.clone()),
             cut,
             replying: JoinSet::new(),
@@ -204,10 +204,10 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                     Some(JsonRpcMessage::response(ClientResult::empty(()), request.id.clone()))
                 }
                 _ => {
-                    let mut asked = self.asked.lock();
-                    let is_full = asked.len() >= MAX_ASKED;
+                    let mut pending = self.pending.lock();
+                    let is_full = pending.len() >= MAX_PENDING;
                     if !is_full {
-                        asked.insert(request.id.clone());
+                        pending.insert(request.id.clone());
                     }
                     is_full.then(|| too_many(request.id.clone()))
                 }
@@ -216,7 +216,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
                 if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.asked.lock().remove(id);
+                    self.pending.lock().remove(id);
                 }
                 None
             }
@@ -245,7 +245,7 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
 }
 
 fn too_many(id: RequestId) -> ClientJsonRpcMessage {
-    let words = format!("this client answers {MAX_ASKED} requests at a time");
+    let words = format!("this client answers {MAX_PENDING} requests at a time");
     JsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, words, None), Some(id))
 }
 
@@ -260,12 +260,12 @@ where
         self.requests.sending(&message);
         let kind = match &message {
             JsonRpcMessage::Response(response) => {
-                self.asked.lock().remove(&response.id);
+                self.pending.lock().remove(&response.id);
                 Kind::Reply
             }
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
-                    self.asked.lock().remove(id);
+                    self.pending.lock().remove(id);
                 }
                 Kind::Reply
             }
@@ -460,16 +460,16 @@ mod tests {
     #[tokio::test]
     async fn pings_are_answered_here_and_few_other_requests_wait_at_a_time() {
         let (mut client, mut server) = connected();
-        for id in 0..=MAX_ASKED {
+        for id in 0..=MAX_PENDING {
             server.writes(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}\n")).await;
         }
         server.writes(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}}\n{CHANGED}\n")).await;
-        for id in 0..MAX_ASKED {
+        for id in 0..MAX_PENDING {
             assert_eq!(received(&mut client).await["id"], id);
         }
         assert_eq!(received(&mut client).await["method"], "notifications/tools/list_changed");
         let refused = server.reads().await;
-        assert_eq!((&refused["id"], refused["error"].is_object()), (&json!(MAX_ASKED), true), "{refused}");
+        assert_eq!((&refused["id"], refused["error"].is_object()), (&json!(MAX_PENDING), true), "{refused}");
         let pong = server.reads().await;
         assert_eq!((&pong["id"], &pong["result"]), (&json!("p"), &json!({})), "{pong}");
     }

@@ -8,7 +8,7 @@ use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
 
 use super::frames::{Balance, begins_like_json, trimmed};
-use super::json::{self, JsonError};
+use super::json::{self, JsonFlaw};
 use super::quote::{contains, quoted, quoted_at};
 use crate::fault::NO_CODE;
 
@@ -19,7 +19,7 @@ const MAX_MESSAGES: usize = 1000;
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// A message, with its parts that are not JSON values and were read as `null`.
-    Message(Box<ServerJsonRpcMessage>, Vec<JsonError>),
+    Message(Box<ServerJsonRpcMessage>, Vec<JsonFlaw>),
     /// An ambiguous answer.
     Unreadable {
         /// The request that it names, if it names one.
@@ -121,7 +121,7 @@ struct ParseContext<'a> {
 }
 
 impl ParseContext<'_> {
-    fn message(&self, mut message: Map<String, Value>, flaws: Vec<JsonError>) -> Incoming {
+    fn message(&self, mut message: Map<String, Value>, flaws: Vec<JsonFlaw>) -> Incoming {
         let has_version = message.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
         if message.contains_key("method") {
             // The receiver judges a request or notification with `null` in place of a number.
@@ -181,7 +181,7 @@ fn read_request(mut message: Map<String, Value>) -> Option<Incoming> {
     })
 }
 
-fn typed(message: Map<String, Value>, flaws: Vec<JsonError>) -> Option<Incoming> {
+fn typed(message: Map<String, Value>, flaws: Vec<JsonFlaw>) -> Option<Incoming> {
     let message = serde_json::from_value(Value::Object(message)).ok()?;
     let within = flaws.iter().filter_map(|flaw| flaw.within("result")).collect();
     Some(Incoming::Message(message, within))
@@ -253,13 +253,13 @@ mod tests {
 
     /// The result of parsing a text while the requests 1 and 7 are in flight: messages in their conforming form, and
     /// the kinds of the others.
-    fn told(text: &str) -> Vec<String> {
-        told_bytes(text.as_bytes())
+    fn conforming(text: &str) -> Vec<String> {
+        conforming_bytes(text.as_bytes())
     }
 
-    fn told_bytes(text: &[u8]) -> Vec<String> {
+    fn conforming_bytes(text: &[u8]) -> Vec<String> {
         let in_flight = |id: &RequestId| [RequestId::Number(1), RequestId::Number(7)].contains(id);
-        let told = |incoming| match incoming {
+        let conforming = |incoming| match incoming {
             Incoming::Message(message, flaws) => {
                 let flaws: String = flaws.iter().map(|flaw| format!(" {flaw}")).collect();
                 format!("{}{flaws}", serde_json::to_string(&message).expect("JSON"))
@@ -267,7 +267,7 @@ mod tests {
             Incoming::Unreadable { id, why } => format!("unreadable {id:?}: {why}"),
             Incoming::Noise => "noise".into(),
         };
-        read(text, in_flight).into_iter().map(told).collect()
+        read(text, in_flight).into_iter().map(conforming).collect()
     }
 
     #[test]
@@ -279,9 +279,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no","data":[1]}}"#,
             r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#,
         ] {
-            let [told] = &told(message)[..] else { panic!("{message}") };
+            let [conforming] = &conforming(message)[..] else { panic!("{message}") };
             let value = |text: &str| serde_json::from_str::<Value>(text).expect(text);
-            assert_eq!(value(told), value(message));
+            assert_eq!(value(conforming), value(message));
         }
     }
 
@@ -289,12 +289,12 @@ mod tests {
     fn a_request_with_parameters_that_cannot_be_read_is_one_without() {
         let plain = r#"{"jsonrpc":"2.0","id":1,"method":"x/y"}"#;
         for params in ["[1,2]", "\"x\"", "7"] {
-            let told = told(&plain.replace('}', &format!(",\"params\":{params}}}")));
+            let conforming = conforming(&plain.replace('}', &format!(",\"params\":{params}}}")));
             let value = |text: &str| serde_json::from_str::<Value>(text).expect(text);
             let expected = json!({"jsonrpc": "2.0", "id": 1, "method": "x/y", "params": null});
-            assert_eq!(told.iter().map(|text| value(text)).collect::<Vec<_>>(), [expected], "{params}");
+            assert_eq!(conforming.iter().map(|text| value(text)).collect::<Vec<_>>(), [expected], "{params}");
         }
-        assert_eq!(told(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":[1]}"#), ["noise"]);
+        assert_eq!(conforming(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":[1]}"#), ["noise"]);
     }
 
     #[test]
@@ -318,14 +318,14 @@ mod tests {
             r#"{"level":"info","id":5,"result":"ok"}"#,
             r#"{"level":"info","result":"#,
         ] {
-            assert_eq!(told(noise), ["noise"], "{noise}");
+            assert_eq!(conforming(noise), ["noise"], "{noise}");
         }
-        assert_eq!(told(" \r\n"), [""; 0]);
+        assert_eq!(conforming(" \r\n"), [""; 0]);
     }
 
     #[test]
     fn an_unambiguous_answer_is_put_into_conforming_form() {
-        let answer = |text: &str| told(text).join(" ");
+        let answer = |text: &str| conforming(text).join(" ");
         let empty = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(answer(r#"{"id":1,"result":{}}"#), empty, "a request in flight is answered without `jsonrpc`");
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#), empty);
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(answer(&format!("[{empty},{empty}]")), format!("{empty} {empty}"));
         let error = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{NO_CODE},"message":"boom"}}}}"#);
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":"boom"}"#), error);
-        let flawed = told(r#"[{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}]"#);
+        let flawed = conforming(r#"[{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}]"#);
         assert_eq!(flawed, [r#"{"jsonrpc":"2.0","id":1,"result":{"a":null}} `/a` is `NaN`, which is no JSON value"#]);
     }
 
@@ -345,13 +345,13 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
         ];
         let log = r#"{"level":"info"}"#;
-        assert_eq!(told(&format!("{answer}{note}")), [answer, note]);
-        assert_eq!(told(&format!("{log} {answer}\t[{note},{answer}]")), ["noise", answer, note, answer]);
-        let cut = told(&format!(r#"{answer}{{"jsonrpc":"2.0","id":7,"result":{{"a":"}}"#));
+        assert_eq!(conforming(&format!("{answer}{note}")), [answer, note]);
+        assert_eq!(conforming(&format!("{log} {answer}\t[{note},{answer}]")), ["noise", answer, note, answer]);
+        let cut = conforming(&format!(r#"{answer}{{"jsonrpc":"2.0","id":7,"result":{{"a":"}}"#));
         assert!(cut.len() == 2 && cut[0] == answer && cut[1].starts_with("unreadable Some(Number(7))"), "{cut:?}");
-        let many = told(&log.repeat(MAX_MESSAGES + 2));
+        let many = conforming(&log.repeat(MAX_MESSAGES + 2));
         assert_eq!((many.len(), many[MAX_MESSAGES].contains("more than 1000 messages")), (MAX_MESSAGES + 1, true));
-        let trailing = told(&format!("{answer} sent x{note}"));
+        let trailing = conforming(&format!("{answer} sent x{note}"));
         assert!(trailing.len() == 1 && trailing[0].contains("more follows behind the value"), "{trailing:?}");
     }
 
@@ -364,9 +364,9 @@ mod tests {
             (r#""boom""#, NO_CODE, "boom"),
             ("[1]", NO_CODE, "no message, only [1]"),
         ] {
-            let told = told(&format!(r#"{{"jsonrpc":"2.0","id":"é 7","error":{error}}}"#));
+            let conforming = conforming(&format!(r#"{{"jsonrpc":"2.0","id":"é 7","error":{error}}}"#));
             let expected = json!({"jsonrpc": "2.0", "id": "é 7", "error": {"code": code, "message": message}});
-            assert_eq!(serde_json::from_str::<Value>(&told[0]).expect("JSON"), expected);
+            assert_eq!(serde_json::from_str::<Value>(&conforming[0]).expect("JSON"), expected);
         }
     }
 
@@ -394,10 +394,13 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7}"#, "Some(Number(7))", "neither a `result` nor an `error`"),
             (r#"{"jsonrpc":"2.0","id":7,"error":null}"#, "Some(Number(7))", "neither a `result` nor an `error`"),
         ] {
-            let told = told(text).join(" ");
-            assert!(told.starts_with(&format!("unreadable {id}: ")) && told.contains(why), "{text}: {told}");
+            let conforming = conforming(text).join(" ");
+            assert!(
+                conforming.starts_with(&format!("unreadable {id}: ")) && conforming.contains(why),
+                "{text}: {conforming}"
+            );
         }
-        let latin = told_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":'\xe9'}}").join(" ");
+        let latin = conforming_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":'\xe9'}}").join(" ");
         assert!(latin.contains(r"'\xe9'"), "{latin}");
     }
 }

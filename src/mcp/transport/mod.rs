@@ -16,7 +16,7 @@ mod outbox;
 mod quote;
 mod requests;
 
-pub(super) use json::JsonError;
+pub(super) use json::JsonFlaw;
 pub(super) use lines::{LineTransport, MAX_TEXT, StreamObservers};
 pub(super) use message::{Incoming, read};
 pub(super) use outbox::Disconnection;

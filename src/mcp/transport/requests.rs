@@ -26,12 +26,12 @@ use rmcp::model::{
 };
 use tokio::time::Instant;
 
-use super::json::JsonError;
+use super::json::JsonFlaw;
 use super::message::Incoming;
 use crate::fault::NO_CODE;
 
-/// How many remarks are kept. An unread remark belongs to a request whose caller stopped waiting.
-const MAX_REMARKS: usize = 256;
+/// How many findings are kept. An unread finding belongs to a request whose caller stopped waiting.
+const MAX_FINDINGS: usize = 256;
 /// How long the right answer may follow an anonymous one.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -42,7 +42,7 @@ pub(crate) struct Requests(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     in_flight: HashMap<RequestId, Request>,
-    remarks: VecDeque<(RequestId, ResponseFinding)>,
+    findings: VecDeque<(RequestId, ResponseFinding)>,
     /// The numeric ids that were used, as ranges. The SDK counts, and so does the handshake.
     used: Vec<RangeInclusive<i64>>,
     /// How many messages were sent.
@@ -112,7 +112,7 @@ pub(crate) enum ResponseFinding {
     /// The answer could not be read, for this reason.
     Unreadable(String),
     /// Parts of the answer are not JSON values.
-    Flaws(Vec<JsonError>),
+    Flaws(Vec<JsonFlaw>),
 }
 
 /// The stream that carries a message.
@@ -192,7 +192,7 @@ impl Requests {
                         Address::Anonymous => return Disposition::Noise,
                     };
                     if !flaws.is_empty() {
-                        self.remark(id.clone(), ResponseFinding::Flaws(flaws));
+                        self.add_finding(id.clone(), ResponseFinding::Flaws(flaws));
                     }
                     self.over(&id);
                     response.id = id;
@@ -222,16 +222,16 @@ impl Requests {
     /// Fails a request with this reason.
     pub(crate) fn fail(&self, id: RequestId, why: String) -> ServerJsonRpcMessage {
         let words = format!("its answer cannot be read: {why}");
-        self.remark(id.clone(), ResponseFinding::Unreadable(why));
+        self.add_finding(id.clone(), ResponseFinding::Unreadable(why));
         self.over(&id);
         JsonRpcMessage::error(ErrorData::new(ErrorCode(NO_CODE), words, None), Some(id))
     }
 
     /// Takes the finding about the answer to a request.
-    pub(crate) fn take_remark(&self, id: &RequestId) -> Option<ResponseFinding> {
+    pub(crate) fn take_finding(&self, id: &RequestId) -> Option<ResponseFinding> {
         let mut state = self.lock();
-        let place = state.remarks.iter().position(|(request, _)| request == id)?;
-        state.remarks.remove(place).map(|(_, remark)| remark)
+        let place = state.findings.iter().position(|(request, _)| request == id)?;
+        state.findings.remove(place).map(|(_, finding)| finding)
     }
 
     /// When the anonymous answer takes effect.
@@ -300,12 +300,12 @@ impl Requests {
         }
     }
 
-    fn remark(&self, id: RequestId, remark: ResponseFinding) {
+    fn add_finding(&self, id: RequestId, finding: ResponseFinding) {
         let mut state = self.lock();
-        if state.remarks.len() == MAX_REMARKS {
-            state.remarks.pop_front();
+        if state.findings.len() == MAX_FINDINGS {
+            state.findings.pop_front();
         }
-        state.remarks.push_back((id, remark));
+        state.findings.push_back((id, finding));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

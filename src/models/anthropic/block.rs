@@ -17,12 +17,12 @@ pub(super) struct PartialBlock {
     arguments: String,
 }
 
-/// A fragment for live output.
+/// The text of a block so far, or the text that a delta adds to it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum LiveFragment {
-    /// A fragment of the answer.
+pub(super) enum BlockText {
+    /// Text of the answer.
     Text(String),
-    /// A fragment of the reasoning.
+    /// Text of the reasoning.
     Reasoning(String),
 }
 
@@ -33,28 +33,28 @@ impl PartialBlock {
     }
 
     /// Its text so far.
-    pub(super) fn fragment(&self) -> Option<LiveFragment> {
+    pub(super) fn fragment(&self) -> Option<BlockText> {
         let text = |field: &str| Some(string(&self.block, field)).filter(|text| !text.is_empty());
         match self.kind() {
-            "text" => text("text").map(|text| LiveFragment::Text(text.to_owned())),
-            "thinking" => text("thinking").map(|text| LiveFragment::Reasoning(text.to_owned())),
+            "text" => text("text").map(|text| BlockText::Text(text.to_owned())),
+            "thinking" => text("thinking").map(|text| BlockText::Reasoning(text.to_owned())),
             _ => None,
         }
     }
 
     /// Adds a delta.
-    pub(super) fn grow(&mut self, mut delta: Map<String, Value>) -> Option<LiveFragment> {
+    pub(super) fn grow(&mut self, mut delta: Map<String, Value>) -> Option<BlockText> {
         let text = |field: &str| Some(string(&delta, field).to_owned()).filter(|text| !text.is_empty());
         match string(&delta, "type") {
             "text_delta" => {
                 let text = text("text")?;
                 self.append("text", &text);
-                return Some(LiveFragment::Text(text));
+                return Some(BlockText::Text(text));
             }
             "thinking_delta" => {
                 let text = text("thinking")?;
                 self.append("thinking", &text);
-                return Some(LiveFragment::Reasoning(text));
+                return Some(BlockText::Reasoning(text));
             }
             "input_json_delta" => self.arguments.push_str(string(&delta, "partial_json")),
             "signature_delta" => {
@@ -93,8 +93,8 @@ impl PartialBlock {
         }
         let part = match (self.kind(), self.fragment()) {
             ("tool_use", _) => Some(self.call(is_cut)),
-            (_, Some(LiveFragment::Text(text))) => Some(Part::Text { text }),
-            (_, Some(LiveFragment::Reasoning(text))) => Some(Part::Reasoning { text }),
+            (_, Some(BlockText::Text(text))) => Some(Part::Text { text }),
+            (_, Some(BlockText::Reasoning(text))) => Some(Part::Reasoning { text }),
             (_, None) => None,
         };
         if let Some(Part::ToolUse { input: Arguments::Malformed(_), .. }) = part {

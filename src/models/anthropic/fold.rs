@@ -4,7 +4,7 @@
 use toolgate_core::chat::{ProviderState, Reply, Stop, Usage};
 use toolgate_core::lifecycle::Delta;
 
-use super::block::{LiveFragment, PartialBlock, can_be_kept};
+use super::block::{BlockText, PartialBlock, can_be_kept};
 use super::event::{Answer, Event, MessageEnd};
 use super::replay::WIRE;
 use super::usage::UsageCounts;
@@ -17,21 +17,21 @@ const MAX_BLOCKS: usize = 4096;
 /// The part of an answer received so far.
 #[derive(Debug, Default)]
 pub(super) struct MessageFold {
-    asked: String,
+    requested_model: String,
     /// Each block with the index that its deltas name.
     blocks: Vec<(u64, PartialBlock)>,
     has_message: bool,
     is_whole: bool,
     stop_reason: Option<String>,
-    tally: UsageCounts,
+    counts: UsageCounts,
     model: Option<String>,
     response_id: Option<String>,
 }
 
 impl MessageFold {
     /// The start of an answer of this model.
-    pub(super) fn new(asked: &str) -> Self {
-        Self { asked: asked.to_owned(), ..Self::default() }
+    pub(super) fn new(requested_model: &str) -> Self {
+        Self { requested_model: requested_model.to_owned(), ..Self::default() }
     }
 }
 
@@ -39,7 +39,7 @@ impl Fold for MessageFold {
     fn event(&mut self, data: &str, deltas: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
         match read(data.as_bytes())? {
             Event::MessageStart { mut message } => {
-                self.tally.note_beginning(message.usage.take());
+                self.counts.note_beginning(message.usage.take());
                 self.begin(message, deltas)
             }
             Event::ContentBlockStart { index, content_block } => {
@@ -53,7 +53,7 @@ impl Fold for MessageFold {
             }
             Event::MessageDelta { delta: MessageEnd { stop_reason }, usage } => {
                 self.stop_reason = stop_reason.or(self.stop_reason.take());
-                self.tally.note(usage);
+                self.counts.note(usage);
                 Ok(())
             }
             Event::MessageStop => {
@@ -87,7 +87,7 @@ impl Fold for MessageFold {
     }
 
     fn usage(&self) -> Usage {
-        self.tally.usage()
+        self.counts.usage()
     }
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
@@ -95,7 +95,7 @@ impl Fold for MessageFold {
             return Err(Fault::NoMessage("the message never started"));
         }
         let usage = self.usage();
-        let Self { asked, blocks, stop_reason, model, response_id, .. } = *self;
+        let Self { requested_model, blocks, stop_reason, model, response_id, .. } = *self;
         let last_call = blocks.iter().rposition(|(_, block)| block.is_call());
         let stop = stop(stop_reason.as_deref(), last_call.is_some());
         let last = blocks.len().saturating_sub(1);
@@ -110,7 +110,7 @@ impl Fold for MessageFold {
         known.assign(&mut content);
         let is_kept = !items.is_empty() && items.iter().all(can_be_kept);
         let provider_state =
-            is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: asked, origin: None, items });
+            is_kept.then(|| ProviderState { wire: WIRE.to_owned(), model: requested_model, origin: None, items });
         Ok(Reply { content, stop, usage, model, response_id, provider_state, first_token_ms: None })
     }
 }
@@ -122,7 +122,7 @@ impl MessageFold {
         self.response_id = id;
         self.model = model;
         self.stop_reason = stop_reason;
-        self.tally.note(usage);
+        self.counts.note(usage);
         let blocks = content.unwrap_or_default().into_iter().map(PartialBlock::new);
         (0..).zip(blocks).try_for_each(|(index, block)| self.begin_block(index, block, deltas))
     }
@@ -137,10 +137,10 @@ impl MessageFold {
     }
 }
 
-fn emit(said: Option<LiveFragment>, deltas: &mut dyn FnMut(Delta)) {
-    match said {
-        Some(LiveFragment::Text(text)) => deltas(Delta::Text { text }),
-        Some(LiveFragment::Reasoning(text)) => deltas(Delta::Reasoning { text }),
+fn emit(block_text: Option<BlockText>, deltas: &mut dyn FnMut(Delta)) {
+    match block_text {
+        Some(BlockText::Text(text)) => deltas(Delta::Text { text }),
+        Some(BlockText::Reasoning(text)) => deltas(Delta::Reasoning { text }),
         None => {}
     }
 }

@@ -26,7 +26,7 @@ const MIN_THINKING_BUDGET: u64 = 1024;
 /// The Messages wire format, for one model.
 #[derive(Debug)]
 pub(super) struct Messages {
-    opening: RequestPrefix,
+    prefix: RequestPrefix,
     model: String,
     streaming: bool,
     manual_thinking: Option<Value>,
@@ -54,7 +54,7 @@ impl Messages {
         // The operator's own `output_config` replaces ours as a whole.
         let is_ours = !settings.extra.contains_key("output_config");
         Ok(Self {
-            opening: RequestPrefix::new(fields(settings, provider)),
+            prefix: RequestPrefix::new(fields(settings, provider)),
             model: settings.model.clone(),
             streaming: settings.stream,
             manual_thinking: manual_thinking(settings),
@@ -96,7 +96,7 @@ impl ProviderProtocol for Messages {
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
-        let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
+        let mut body = Object::new(&self.prefix, request.system.len() + rendered.messages.len() + tools.len());
         if !request.system.trim().is_empty() {
             body.field("system", &request.system)?;
         }

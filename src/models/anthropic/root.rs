@@ -76,8 +76,9 @@ fn flatten(root: &mut Map<String, Value>, keyword: &str, branches: &[&Map<String
         properties.insert(key, schema);
     }
     require(root, required_by(branches, applies_all));
-    let told = ["type", "properties", "required", "title", "description"];
-    let is_whole = applies_all && branches.iter().all(|branch| branch.keys().all(|key| told.contains(&key.as_str())));
+    let known_keys = ["type", "properties", "required", "title", "description"];
+    let is_whole =
+        applies_all && branches.iter().all(|branch| branch.keys().all(|key| known_keys.contains(&key.as_str())));
     (!is_whole).then(|| {
         format!(
             "the API takes no `{keyword}` at the root of a schema: the arguments of all its branches are offered, but not \

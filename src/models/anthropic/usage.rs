@@ -47,18 +47,18 @@ mod tests {
 
     #[test]
     fn output_usage_is_unknown_at_the_start_of_a_stream() {
-        let mut tally = UsageCounts::default();
-        tally.note_beginning(Some(json!({"input_tokens": 5, "output_tokens": 1})));
-        assert_eq!(tally.usage(), Usage { input_tokens: Some(5), ..Usage::default() });
-        tally.note(Some(json!({"output_tokens": 9})));
-        assert_eq!(tally.usage().output_tokens, Some(9));
+        let mut counts = UsageCounts::default();
+        counts.note_beginning(Some(json!({"input_tokens": 5, "output_tokens": 1})));
+        assert_eq!(counts.usage(), Usage { input_tokens: Some(5), ..Usage::default() });
+        counts.note(Some(json!({"output_tokens": 9})));
+        assert_eq!(counts.usage().output_tokens, Some(9));
     }
 
     #[test]
     fn the_latest_count_wins_and_missing_counts_stay_unknown() {
-        let mut tally = UsageCounts::default();
-        tally.note(Some(json!({"input_tokens": 5, "output_tokens": 1, "cache_read_input_tokens": 2})));
-        tally.note(Some(
+        let mut counts = UsageCounts::default();
+        counts.note(Some(json!({"input_tokens": 5, "output_tokens": 1, "cache_read_input_tokens": 2})));
+        counts.note(Some(
             json!({"output_tokens": 9, "input_tokens": null, "output_tokens_details": {"thinking_tokens": 4}}),
         ));
         let expected = Usage {
@@ -68,7 +68,7 @@ mod tests {
             reasoning_tokens: Some(4),
             ..Usage::default()
         };
-        assert_eq!(tally.usage(), expected);
+        assert_eq!(counts.usage(), expected);
         assert_eq!(UsageCounts::default().usage(), Usage::default());
     }
 }

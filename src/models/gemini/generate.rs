@@ -23,7 +23,7 @@ const OUTPUT_FORM: [&str; 4] = ["responseMimeType", "responseSchema", "responseJ
 /// The `generateContent` wire format, for one model.
 #[derive(Debug)]
 pub(super) struct Generate {
-    opening: RequestPrefix,
+    prefix: RequestPrefix,
     streaming: bool,
     generation: Map<String, Value>,
     structured_output: Option<bool>,
@@ -39,7 +39,7 @@ impl Generate {
         let generation = settings::generation(settings);
         let has_form = OUTPUT_FORM.iter().any(|field| generation.contains_key(*field));
         Ok(Self {
-            opening: RequestPrefix::new(settings::beside(settings)),
+            prefix: RequestPrefix::new(settings::beside(settings)),
             streaming: settings.stream,
             structured_output: if has_form { Some(false) } else { settings.structured_output },
             generation,
@@ -99,7 +99,7 @@ impl ProviderProtocol for Generate {
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
-        let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
+        let mut body = Object::new(&self.prefix, request.system.len() + rendered.messages.len() + tools.len());
         if !request.system.is_empty() {
             body.field("systemInstruction", &json!({"parts": [{"text": request.system}]}))?;
         }

@@ -21,13 +21,13 @@ const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The responses to these calls, in order, and the media of the results that must follow all of them.
 pub(super) fn answer<'a>(
-    asked: &[ReplayedCalls<'a>],
+    calls: &[ReplayedCalls<'a>],
     said: &'a [Part],
     media: &Media,
     is_gemini_3: bool,
 ) -> (Vec<WirePart<'a>>, Vec<WirePart<'a>>) {
     let mut attached = Vec::new();
-    let responses = asked
+    let responses = calls
         .iter()
         .map(|call| {
             let (response, parts) = match result_of(call, said) {
@@ -59,7 +59,8 @@ fn result_of<'a>(call: &ReplayedCalls<'_>, said: &'a [Part]) -> Option<(&'a [Par
     })
 }
 
-/// The text of a result. Its media goes to `sampling_settings`, within the response, or to `attached`, after all responses.
+/// The text of a result. Its media goes to `shown`, within the response, or to `attached`, after all
+/// responses.
 fn read<'a>(
     content: &'a [Part],
     media: &Media,

@@ -102,12 +102,12 @@ fn object(fields: &Map<String, Value>, path: &str, lost: &mut Vec<String>) -> Va
 
 /// The enum. The API supports only strings and numbers in it; the type expresses a null.
 fn choices(values: &[Value], at: &str, out: &mut Map<String, Value>, lost: &mut Vec<String>) {
-    let told: Vec<&Value> = values.iter().filter(|value| value.is_string() || value.is_number()).collect();
-    if told.len() < values.len() {
+    let literals: Vec<&Value> = values.iter().filter(|value| value.is_string() || value.is_number()).collect();
+    if literals.len() < values.len() {
         lost.push(format!("{at} is sent with only its strings and numbers"));
     }
-    if !told.is_empty() {
-        put(out, "enum", json!(told));
+    if !literals.is_empty() {
+        put(out, "enum", json!(literals));
     }
 }
 

@@ -53,11 +53,11 @@ impl Turns {
 
     /// A turn of the user; `before` is the model's turn that it answers.
     pub(super) fn of_user<'a>(&self, message: &'a Message, before: Option<&'a Message>) -> Content<'a> {
-        let asked = before.map(|before| replay::replayed_calls(before, &self.model)).unwrap_or_default();
-        let (mut parts, attached) = results::answer(&asked, &message.content, &self.media, self.is_gemini_3);
+        let calls = before.map(|before| replay::replayed_calls(before, &self.model)).unwrap_or_default();
+        let (mut parts, attached) = results::answer(&calls, &message.content, &self.media, self.is_gemini_3);
         parts.extend(attached);
         parts.extend(message.content.iter().filter_map(|part| match part {
-            Part::ToolResult { tool_use_id, .. } if asked.iter().any(|call| call.id == tool_use_id) => None,
+            Part::ToolResult { tool_use_id, .. } if calls.iter().any(|call| call.id == tool_use_id) => None,
             Part::Text { .. }
             | Part::Image(_)
             | Part::Audio(_)

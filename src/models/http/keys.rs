@@ -135,8 +135,8 @@ impl Keys {
 }
 
 async fn fetch(source: &dyn KeySource) -> Result<SecretString, Failure> {
-    let asked = timeout(KEY_TIMEOUT, source.key()).await;
-    let key = asked.unwrap_or_else(|_| Err(format!("no key came within {KEY_TIMEOUT:?}")));
+    let fetched = timeout(KEY_TIMEOUT, source.key()).await;
+    let key = fetched.unwrap_or_else(|_| Err(format!("no key came within {KEY_TIMEOUT:?}")));
     key.map_err(|why| Failure::new(ErrorCode::ProviderAuth, format!("there is no key to send: {why}")))
 }
 
@@ -167,8 +167,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_key_source_has_a_time_limit() {
         let keys = Keys::new(Some(&Key::From(Arc::new(Hanging))));
-        let asked = timeout(KEY_TIMEOUT * 2, keys.current()).await;
-        let failure = asked.expect("the key is waited for").unwrap_err();
+        let fetched = timeout(KEY_TIMEOUT * 2, keys.current()).await;
+        let failure = fetched.expect("the key is waited for").unwrap_err();
         assert_eq!(failure.code, ErrorCode::ProviderAuth);
         assert_eq!(failure.message, "there is no key to send: no key came within 30s");
         assert_eq!(keys.instead_of(None).await.unwrap_err(), failure);

@@ -1,7 +1,8 @@
 //! Shared HTTP shell of all provider adapters: connection, key, deadlines, server-sent events, size limits, errors, and
-//! a conversation that is rendered once and only grows. Providers differ in their [`ProviderProtocol`]: pure functions from the
-//! neutral conversation to bytes and back. So each recorded answer of a provider is a test without a network, split at
-//! any byte, and an adapter is little more than its wire types. One call is one attempt: this module never retries.
+//! a conversation that is rendered once and only grows. Providers differ in their [`ProviderProtocol`]: pure functions
+//! from the neutral conversation to bytes and back. So each recorded answer of a provider is a test without a network,
+//! split at any byte, and an adapter is little more than its wire types. One call is one attempt: this module never
+//! retries.
 
 mod answer;
 mod author;

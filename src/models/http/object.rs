@@ -20,10 +20,10 @@ impl RequestPrefix {
 }
 
 impl Object {
-    /// An object that starts with `opening` and reserves about `room` more bytes.
-    pub(crate) fn new(opening: &RequestPrefix, room: usize) -> Self {
-        let mut json = Vec::with_capacity(opening.0.len() + room + 1024);
-        json.extend_from_slice(&opening.0);
+    /// An object that starts with `prefix` and reserves about `room` more bytes.
+    pub(crate) fn new(prefix: &RequestPrefix, room: usize) -> Self {
+        let mut json = Vec::with_capacity(prefix.0.len() + room + 1024);
+        json.extend_from_slice(&prefix.0);
         Self(json)
     }
 

@@ -23,8 +23,8 @@ const RESERVED: [&str; 7] = ["model", "messages", "stream", "tools", "tool_choic
 /// The Chat Completions wire format, for one model.
 #[derive(Debug)]
 pub(crate) struct Chat {
-    opening: RequestPrefix,
-    manner: MessageFormat,
+    prefix: RequestPrefix,
+    format: MessageFormat,
     strict_tools: bool,
     streaming: bool,
     tool_choice: ToolChoice,
@@ -48,8 +48,8 @@ impl Chat {
             return unsupported("prompt_cache");
         }
         Ok(Self {
-            opening: RequestPrefix::new(fields(settings, provider)),
-            manner: manner(settings, provider),
+            prefix: RequestPrefix::new(fields(settings, provider)),
+            format: message_format(settings, provider),
             strict_tools: settings.strict_tools,
             streaming: settings.stream,
             tool_choice: settings.tool_choice.clone(),
@@ -75,7 +75,7 @@ impl ProviderProtocol for Chat {
         _before: Option<&Message>,
         members: &mut Members,
     ) -> Result<(), serde_json::Error> {
-        self.manner.translate(message)?.iter().try_for_each(|wire| members.push(wire))
+        self.format.translate(message)?.iter().try_for_each(|wire| members.push(wire))
     }
 
     fn declare(&self, tool: &Tool) -> Declared {
@@ -83,12 +83,12 @@ impl ProviderProtocol for Chat {
     }
 
     fn bound(&self, declarations: &mut Vec<Declaration>) {
-        self.manner.reader.bound(declarations);
+        self.format.reader.bound(declarations);
     }
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
-        let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
+        let mut body = Object::new(&self.prefix, request.system.len() + rendered.messages.len() + tools.len());
         let system = match request.system {
             "" => String::new(),
             system => format!(r#"{{"role":"system","content":{}}},"#, Value::from(system)),
@@ -111,7 +111,7 @@ impl ProviderProtocol for Chat {
     }
 
     fn fold(&self) -> Box<dyn Fold> {
-        Box::new(ChatFold::new(self.manner.model.clone()))
+        Box::new(ChatFold::new(self.format.model.clone()))
     }
 }
 
@@ -132,7 +132,7 @@ fn takes_schemas(provider: &str) -> bool {
 }
 
 /// The capabilities and requirements of this provider's server.
-fn manner(settings: &Settings, provider: &str) -> MessageFormat {
+fn message_format(settings: &Settings, provider: &str) -> MessageFormat {
     use MediaKind::{Files, Images};
     // Images are sent to every server: one without vision reports an error. Results hold only text, so their images
     // need a message of their own, which some servers reject after a result.

@@ -22,7 +22,7 @@ const NO_MESSAGE: Fault = Fault::NoMessage("`choices` is empty");
 /// The part of an answer received so far.
 #[derive(Debug, Default)]
 pub(super) struct ChatFold {
-    asked: String,
+    requested_model: String,
     spoken: Vec<TextRun>,
     calls: CallDrafts,
     details: Vec<Value>,
@@ -86,7 +86,7 @@ impl Fold for ChatFold {
             TextRun::Text(text) => Part::Text { text },
             TextRun::Reasoning(text) => Part::Reasoning { text },
         });
-        let provider_state = vendor_fields::state(&self.asked, self.details, self.calls.extra_contents());
+        let provider_state = vendor_fields::state(&self.requested_model, self.details, self.calls.extra_contents());
         let mut content: Vec<Part> = spoken.chain(self.calls.into_parts(cut)).collect();
         known.assign(&mut content);
         Ok(Reply {
@@ -103,8 +103,8 @@ impl Fold for ChatFold {
 
 impl ChatFold {
     /// The empty answer of this model.
-    pub(super) fn new(asked: String) -> Self {
-        Self { asked, ..Self::default() }
+    pub(super) fn new(requested_model: String) -> Self {
+        Self { requested_model, ..Self::default() }
     }
 
     /// Adds a chunk, or a complete answer.

@@ -17,7 +17,7 @@ const SIGNATURES: [(&str, &str); 4] =
 #[derive(Debug)]
 pub(super) struct ImagesFold {
     /// The format requested, if any.
-    asked: Option<String>,
+    requested_format: Option<String>,
     answer: Answer,
 }
 
@@ -43,8 +43,8 @@ impl std::fmt::Debug for Image {
 
 impl ImagesFold {
     /// The start of an answer to a request for this format.
-    pub(super) fn new(asked: Option<String>) -> Self {
-        Self { asked, answer: Answer::default() }
+    pub(super) fn new(requested_format: Option<String>) -> Self {
+        Self { requested_format, answer: Answer::default() }
     }
 }
 
@@ -77,8 +77,9 @@ impl Fold for ImagesFold {
 
     fn into_reply(self: Box<Self>, _known: &CallIds) -> Result<Reply, Fault> {
         let usage = self.usage();
-        let Self { asked, answer } = *self;
-        let content = answer.images().map(|image| Part::Image(image.media(&answer, asked.as_deref()))).collect();
+        let Self { requested_format, answer } = *self;
+        let content =
+            answer.images().map(|image| Part::Image(image.media(&answer, requested_format.as_deref()))).collect();
         Ok(Reply { content, usage, ..Reply::empty() })
     }
 }
@@ -96,10 +97,11 @@ impl Image {
         self.b64_json.as_deref().filter(|data| !data.is_empty())
     }
 
-    fn media(&self, answer: &Answer, asked: Option<&str>) -> Media {
-        let told = answer.output_format.as_deref().and_then(media_type);
+    fn media(&self, answer: &Answer, requested_format: Option<&str>) -> Media {
+        let reported_format = answer.output_format.as_deref().and_then(media_type);
         let seen = || self.data().and_then(signed);
-        let media_type = told.or_else(seen).or_else(|| asked.and_then(media_type)).unwrap_or("image/png");
+        let media_type =
+            reported_format.or_else(seen).or_else(|| requested_format.and_then(media_type)).unwrap_or("image/png");
         let data = self.data().map(str::to_owned);
         // A URL may expire before the run ends, so inline data is preferred.
         let url = self.url.clone().filter(|_| data.is_none());
@@ -129,14 +131,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read_answer(asked: Option<&str>, body: Value) -> Result<Reply, Fault> {
-        let mut fold = ImagesFold::new(asked.map(str::to_owned));
+    fn read_answer(requested_format: Option<&str>, body: Value) -> Result<Reply, Fault> {
+        let mut fold = ImagesFold::new(requested_format.map(str::to_owned));
         fold.whole(body.to_string().as_bytes())?;
         Box::new(fold).into_reply(&CallIds::default())
     }
 
-    fn images(asked: Option<&str>, body: Value) -> Vec<Media> {
-        read_answer(asked, body).unwrap().content.iter().filter_map(Part::as_media).collect()
+    fn images(requested_format: Option<&str>, body: Value) -> Vec<Media> {
+        read_answer(requested_format, body).unwrap().content.iter().filter_map(Part::as_media).collect()
     }
 
     fn inline(media_type: &str, data: &str) -> Media {
@@ -146,13 +148,13 @@ mod tests {
     #[test]
     fn the_answer_decides_the_image_type_before_the_request() {
         let jpeg = || json!([{"b64_json": "/9j/4AAQ"}]);
-        let told = images(Some("png"), json!({"data": jpeg(), "output_format": "webp"}));
+        let reported_format = images(Some("png"), json!({"data": jpeg(), "output_format": "webp"}));
         let shown = images(Some("png"), json!({"data": jpeg()}));
-        let asked = images(Some("svg"), json!({"data": [{"b64_json": "PHN2Zz4="}]}));
+        let requested_format = images(Some("svg"), json!({"data": [{"b64_json": "PHN2Zz4="}]}));
         let unknown = images(None, json!({"data": [{"b64_json": "AAAA"}]}));
-        assert_eq!(told, [inline("image/webp", "/9j/4AAQ")]);
+        assert_eq!(reported_format, [inline("image/webp", "/9j/4AAQ")]);
         assert_eq!(shown, [inline("image/jpeg", "/9j/4AAQ")]);
-        assert_eq!(asked, [inline("image/svg+xml", "PHN2Zz4=")]);
+        assert_eq!(requested_format, [inline("image/svg+xml", "PHN2Zz4=")]);
         assert_eq!(unknown, [inline("image/png", "AAAA")]);
     }
 

@@ -25,7 +25,7 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// The wire format of the Images API, for one model.
 #[derive(Debug)]
 pub(super) struct Images {
-    opening: RequestPrefix,
+    prefix: RequestPrefix,
     output_format: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Images {
             return Err(SettingsError::Unsupported { wire: "the Images API", setting });
         }
         let output_format = settings.extra.get("output_format").and_then(Value::as_str).map(str::to_owned);
-        Ok(Self { opening: RequestPrefix::new(fields(settings, provider)), output_format })
+        Ok(Self { prefix: RequestPrefix::new(fields(settings, provider)), output_format })
     }
 }
 
@@ -66,7 +66,7 @@ impl ProviderProtocol for Images {
     fn body(&self, request: &ModelRequest<'_>, _: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         // `check` rejects a request without a prompt.
         let prompt = prompt(request).unwrap_or_default();
-        let mut body = Object::new(&self.opening, prompt.len());
+        let mut body = Object::new(&self.prefix, prompt.len());
         body.field("prompt", &prompt)?;
         Ok(body.end())
     }

@@ -17,7 +17,7 @@ const MAX_ITEMS: usize = 1024;
 /// The part of a response received so far.
 #[derive(Debug, Default)]
 pub(super) struct ResponseFold {
-    asked: String,
+    requested_model: String,
     done: Vec<(u64, Value)>,
     response: Option<Response>,
     said: String,
@@ -90,7 +90,7 @@ impl Fold for ResponseFold {
     }
 
     fn into_reply(self: Box<Self>, known: &CallIds) -> Result<Reply, Fault> {
-        let Self { asked, mut done, response, said: spoken, has_call, usage, .. } = *self;
+        let Self { requested_model, mut done, response, said: spoken, has_call, usage, .. } = *self;
         let Response { id, model, status, incomplete_details, output, .. } = response.ok_or(Fault::Truncated)?;
         done.sort_by_key(|(index, _)| *index);
         let done: Vec<Value> = done.into_iter().map(|(_, item)| item).collect();
@@ -124,7 +124,7 @@ impl Fold for ResponseFold {
             usage,
             model,
             response_id: id,
-            provider_state: output::state(&asked, items).filter(|_| is_complete),
+            provider_state: output::state(&requested_model, items).filter(|_| is_complete),
             first_token_ms: None,
         })
     }
@@ -132,8 +132,8 @@ impl Fold for ResponseFold {
 
 impl ResponseFold {
     /// The empty response of this model.
-    pub(super) fn new(asked: String) -> Self {
-        Self { asked, ..Self::default() }
+    pub(super) fn new(requested_model: String) -> Self {
+        Self { requested_model, ..Self::default() }
     }
 
     fn emit(&mut self, delta: Option<Value>, deltas: &mut dyn FnMut(Delta), of: fn(String) -> Delta) {

@@ -39,7 +39,7 @@ const FLAGGED: [&str; 4] =
 /// The Responses wire format, for one model.
 #[derive(Debug)]
 pub(super) struct Responses {
-    opening: RequestPrefix,
+    prefix: RequestPrefix,
     items: Items,
     text: Map<String, Value>,
     streaming: bool,
@@ -72,7 +72,7 @@ impl Responses {
             if is_openai { (&[Images, Files], &[Images, Files]) } else { (&[Images], &[]) };
         let text = settings.extra.get("text").and_then(Value::as_object).cloned().unwrap_or_default();
         Ok(Self {
-            opening: RequestPrefix::new(fields(settings)),
+            prefix: RequestPrefix::new(fields(settings)),
             items: Items { reader: Reader::new(settings, provider, said, results), model: settings.model.clone() },
             streaming: settings.stream,
             tool_choice: settings.tool_choice.clone(),
@@ -121,7 +121,7 @@ impl ProviderProtocol for Responses {
 
     fn body(&self, request: &ModelRequest<'_>, rendered: &RenderedParts<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let tools = rendered.tools.unwrap_or_default();
-        let mut body = Object::new(&self.opening, request.system.len() + rendered.messages.len() + tools.len());
+        let mut body = Object::new(&self.prefix, request.system.len() + rendered.messages.len() + tools.len());
         if !request.system.is_empty() {
             body.field("instructions", &request.system)?;
         }

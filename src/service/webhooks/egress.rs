@@ -10,17 +10,15 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use toolgate_core::address::{AddressClass, place};
+use toolgate_core::address::{AddressClass, AllowedClasses, is_localhost, normal_host, place};
 
 /// Destinations that are allowed besides HTTPS to the public internet. Metadata services and the like never are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebhookEgress {
     /// Whether HTTP without TLS is allowed.
     pub http: bool,
-    /// Whether this machine is allowed, also without TLS.
-    pub loopback: bool,
-    /// Whether private networks are allowed.
-    pub private: bool,
+    /// The classes of addresses that are allowed. This machine is allowed without TLS as well.
+    pub classes: AllowedClasses,
 }
 
 /// A destination that is not allowed.
@@ -32,14 +30,13 @@ impl WebhookEgress {
     /// The URL, if it is allowed as far as its text shows, without resolving its name.
     pub(super) fn check(&self, url: &str) -> Result<Url, DestinationRejection> {
         let url = Url::parse(url).map_err(|error| DestinationRejection(format!("this is not a URL: {error}")))?;
-        let host = url.host_str().map(plain).ok_or_else(|| DestinationRejection("the URL has no host".to_owned()))?;
+        let host =
+            url.host_str().map(normal_host).ok_or_else(|| DestinationRejection("the URL has no host".to_owned()))?;
         let literal: Option<IpAddr> = host.parse().ok();
-        let is_here = host == "localhost"
-            || host.ends_with(".localhost")
-            || literal.is_some_and(|address| place(address) == AddressClass::Loopback);
+        let is_here = is_localhost(&host) || literal.is_some_and(|address| place(address) == AddressClass::Loopback);
         match url.scheme() {
             "https" => {}
-            "http" if self.http || (self.loopback && is_here) => {}
+            "http" if self.http || (self.classes.loopback && is_here) => {}
             _ => return Err(DestinationRejection("webhook URLs must begin with `https://`".to_owned())),
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -56,12 +53,7 @@ impl WebhookEgress {
     /// The allowed addresses of a host; at least one.
     fn admit(&self, host: &str, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, DestinationRejection> {
         let first = addresses.first().copied();
-        addresses.retain(|address| match place(*address) {
-            AddressClass::Public => true,
-            AddressClass::Private => self.private,
-            AddressClass::Loopback => self.loopback,
-            AddressClass::Forbidden => false,
-        });
+        addresses.retain(|address| self.classes.admits(place(*address)));
         match (addresses.is_empty(), first) {
             (false, _) | (true, None) => Ok(addresses),
             // The error does not contain the address: a tenant must not learn the addresses of the operator's network.
@@ -87,7 +79,7 @@ impl Guard {
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
-        let (egress, host) = (self.egress, plain(name.as_str()));
+        let (egress, host) = (self.egress, normal_host(name.as_str()));
         let resolving = self.names.resolve(name);
         Box::pin(async move {
             let found = resolving.await?.map(|address| address.ip()).collect();
@@ -121,12 +113,6 @@ pub(super) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Destin
     None
 }
 
-/// A normalised host: no brackets, no root dot, lower case.
-fn plain(host: &str) -> String {
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.trim_end_matches('.').to_ascii_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -142,6 +128,10 @@ mod tests {
             let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0] };
             Box::pin(async move { Ok(Box::new([SocketAddr::new(answer, 0)].into_iter()) as Addrs) })
         }
+    }
+
+    fn allowing(classes: AllowedClasses) -> WebhookEgress {
+        WebhookEgress { http: false, classes }
     }
 
     fn guard(egress: WebhookEgress, answers: &[&str]) -> Guard {
@@ -161,10 +151,10 @@ mod tests {
         let rebinding = guard(WebhookEgress::default(), &["93.184.216.34", "127.0.0.1"]);
         assert!(is_dialled(&rebinding).await);
         assert!(!is_dialled(&rebinding).await, "the second answer is not dialled on the strength of the first");
-        let inside = WebhookEgress { private: true, ..WebhookEgress::default() };
+        let inside = allowing(AllowedClasses { private: true, loopback: false });
         assert!(is_dialled(&guard(inside, &["10.1.2.3"])).await);
         assert!(!is_dialled(&guard(inside, &["127.0.0.1"])).await);
-        let all = WebhookEgress { http: true, loopback: true, private: true };
+        let all = WebhookEgress { http: true, classes: AllowedClasses { private: true, loopback: true } };
         assert!(!is_dialled(&guard(all, &["169.254.169.254"])).await, "metadata services are never allowed");
     }
 
@@ -202,7 +192,7 @@ mod tests {
         ] {
             assert!(strict.check(refused).is_err(), "{refused}");
         }
-        let here = WebhookEgress { loopback: true, ..strict };
+        let here = allowing(AllowedClasses { private: false, loopback: true });
         assert!(here.check("http://localhost:9000/").is_ok() && here.check("http://127.0.0.1:9000/").is_ok());
         assert!(here.check("http://example.com/").is_err() && here.check("https://10.0.0.1/").is_err());
         let plain = WebhookEgress { http: true, ..strict };

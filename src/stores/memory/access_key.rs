@@ -21,23 +21,23 @@ impl AccessKeys for MemoryStore {
     }
 
     async fn keys(&self, filter: &KeyFilter) -> Result<Vec<AccessKey>, StoreError> {
-        let kept = self.contents();
-        let after = filter.after.as_ref().map(|after| kept.keys.values().find(|key| key.id == *after));
-        let admitted = kept.keys.values().filter(|key| filter.admits(key));
+        let contents = self.contents();
+        let after = filter.after.as_ref().map(|after| contents.keys.values().find(|key| key.id == *after));
+        let admitted = contents.keys.values().filter(|key| filter.admits(key));
         Ok(page(admitted, after, filter.limit, |key| Reverse((key.created_at, &key.id))))
     }
 
     async fn revoke_key(&self, key: &KeyId, revoked: &Revoked) -> Result<Option<AccessKey>, StoreError> {
-        let mut kept = self.contents();
-        Ok(kept.keys.values_mut().find(|known| known.id == *key).map(|known| {
+        let mut contents = self.contents();
+        Ok(contents.keys.values_mut().find(|known| known.id == *key).map(|known| {
             known.revoked.get_or_insert_with(|| revoked.clone());
             known.clone()
         }))
     }
 
     async fn touch(&self, key: &KeyId, at: Timestamp) -> Result<(), StoreError> {
-        let mut kept = self.contents();
-        if let Some(known) = kept.keys.values_mut().find(|known| known.id == *key) {
+        let mut contents = self.contents();
+        if let Some(known) = contents.keys.values_mut().find(|known| known.id == *key) {
             known.used_at = known.used_at.max(Some(at));
         }
         Ok(())

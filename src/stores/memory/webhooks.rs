@@ -26,13 +26,13 @@ pub(super) struct WebhookContents {
 #[async_trait]
 impl WebhookEndpoints for MemoryStore {
     async fn save(&self, endpoint: &WebhookEndpoint) -> Result<EndpointSaved, StoreError> {
-        let mut kept = self.contents();
-        let known = kept.webhooks.endpoints.get(&endpoint.id);
+        let mut contents = self.contents();
+        let known = contents.webhooks.endpoints.get(&endpoint.id);
         let revision = known.map_or(0, |known| known.revision);
         if revision != endpoint.revision {
             return Ok(EndpointSaved::Stale);
         }
-        let of_tenant = || kept.webhooks.endpoints.values().filter(|other| other.tenant == endpoint.tenant);
+        let of_tenant = || contents.webhooks.endpoints.values().filter(|other| other.tenant == endpoint.tenant);
         if known.is_none_or(|known| known.url != endpoint.url)
             && let Some(other) = of_tenant().find(|other| other.url == endpoint.url)
         {
@@ -44,7 +44,7 @@ impl WebhookEndpoints for MemoryStore {
         let stays_on_or_off = known.filter(|known| known.disabled.is_none() || endpoint.disabled.is_some());
         let failing_since = stays_on_or_off.and_then(|known| known.failing_since);
         let saved = WebhookEndpoint { revision: revision + 1, failing_since, ..endpoint.clone() };
-        kept.webhooks.endpoints.insert(endpoint.id.clone(), saved);
+        contents.webhooks.endpoints.insert(endpoint.id.clone(), saved);
         Ok(EndpointSaved::Saved)
     }
 
@@ -60,18 +60,18 @@ impl WebhookEndpoints for MemoryStore {
     }
 
     async fn configure(&self, endpoints: &[WebhookEndpoint]) -> Result<(), StoreError> {
-        let kept = &mut self.contents().webhooks;
+        let webhooks = &mut self.contents().webhooks;
         let named: BTreeSet<&EndpointId> = endpoints.iter().map(|endpoint| &endpoint.id).collect();
-        let configured = kept.endpoints.values().filter(|known| known.configured && !named.contains(&known.id));
+        let configured = webhooks.endpoints.values().filter(|known| known.configured && !named.contains(&known.id));
         for gone in configured.map(|known| known.id.clone()).collect::<Vec<_>>() {
-            kept.remove(&gone);
+            webhooks.remove(&gone);
         }
         for endpoint in endpoints {
-            let known = kept.endpoints.get(&endpoint.id);
+            let known = webhooks.endpoints.get(&endpoint.id);
             let created_at = known.map_or(endpoint.created_at, |known| known.created_at);
             let revision = known.map_or(0, |known| known.revision) + 1;
             let saved = WebhookEndpoint { created_at, revision, ..endpoint.clone() };
-            kept.endpoints.insert(endpoint.id.clone(), saved);
+            webhooks.endpoints.insert(endpoint.id.clone(), saved);
         }
         Ok(())
     }
@@ -80,8 +80,8 @@ impl WebhookEndpoints for MemoryStore {
 #[async_trait]
 impl WebhookOutbox for MemoryStore {
     async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
-        let mut kept = self.contents();
-        let super::Contents { runs, webhooks, .. } = &mut *kept;
+        let mut contents = self.contents();
+        let super::Contents { runs, webhooks, .. } = &mut *contents;
         let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
         let (mut unannounced, mut settled) = (Vec::new(), Vec::new());
         for row in webhooks.changed.iter().filter_map(|run| runs.get(run)).map(|run| &run.row) {
@@ -102,40 +102,40 @@ impl WebhookOutbox for MemoryStore {
     }
 
     async fn announce(&self, announcement: Announcement) -> Result<(), StoreError> {
-        let kept = &mut self.contents().webhooks;
+        let webhooks = &mut self.contents().webhooks;
         for delivery in announcement.deliveries {
-            if kept.endpoints.contains_key(&delivery.endpoint) {
-                kept.deliveries.entry(delivery.id.clone()).or_insert(delivery);
+            if webhooks.endpoints.contains_key(&delivery.endpoint) {
+                webhooks.deliveries.entry(delivery.id.clone()).or_insert(delivery);
             }
         }
-        let mark = kept.announced.entry(announcement.run).or_default();
+        let mark = webhooks.announced.entry(announcement.run).or_default();
         *mark = announcement.up_to.max(*mark);
         Ok(())
     }
 
     async fn forget(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let kept = &mut self.contents().webhooks;
-        let there = kept.deliveries.len();
-        kept.deliveries.retain(|_, delivery| delivery.created_at >= before);
-        Ok(there.saturating_sub(kept.deliveries.len()) as u64)
+        let webhooks = &mut self.contents().webhooks;
+        let there = webhooks.deliveries.len();
+        webhooks.deliveries.retain(|_, delivery| delivery.created_at >= before);
+        Ok(there.saturating_sub(webhooks.deliveries.len()) as u64)
     }
 }
 
 #[async_trait]
 impl WebhookDeliveries for MemoryStore {
     async fn enqueue(&self, delivery: &WebhookDelivery) -> Result<bool, StoreError> {
-        let kept = &mut self.contents().webhooks;
-        if !kept.endpoints.contains_key(&delivery.endpoint) {
+        let webhooks = &mut self.contents().webhooks;
+        if !webhooks.endpoints.contains_key(&delivery.endpoint) {
             return Ok(false);
         }
-        kept.deliveries.insert(delivery.id.clone(), delivery.clone());
+        webhooks.deliveries.insert(delivery.id.clone(), delivery.clone());
         Ok(true)
     }
 
     async fn due(&self, now: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
-        let kept = &self.contents().webhooks;
+        let webhooks = &self.contents().webhooks;
         let mut longest: BTreeMap<&EndpointId, Timestamp> = BTreeMap::new();
-        for delivery in kept.deliveries.values() {
+        for delivery in webhooks.deliveries.values() {
             if let Some(due_at) = delivery.due_at().filter(|due_at| *due_at <= now) {
                 let longest = longest.entry(&delivery.endpoint).or_insert(due_at);
                 *longest = due_at.min(*longest);
@@ -143,7 +143,7 @@ impl WebhookDeliveries for MemoryStore {
         }
         let mut longest: Vec<_> = longest.into_iter().collect();
         longest.sort_by_key(|(id, due_at)| (*due_at, *id));
-        let known = longest.into_iter().filter_map(|(id, _)| kept.endpoints.get(id));
+        let known = longest.into_iter().filter_map(|(id, _)| webhooks.endpoints.get(id));
         let enabled = known.filter(|known| known.disabled.is_none());
         Ok(enabled.map(|known| DueEndpoint { id: known.id.clone(), tenant: known.tenant.clone() }).collect())
     }
@@ -155,11 +155,11 @@ impl WebhookDeliveries for MemoryStore {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<WebhookDelivery>, StoreError> {
-        let kept = &mut self.contents().webhooks;
-        if kept.endpoints.get(endpoint).is_none_or(|known| known.disabled.is_some()) {
+        let webhooks = &mut self.contents().webhooks;
+        if webhooks.endpoints.get(endpoint).is_none_or(|known| known.disabled.is_some()) {
             return Ok(Vec::new());
         }
-        let of_it = kept.deliveries.values_mut().filter(|delivery| delivery.endpoint == *endpoint);
+        let of_it = webhooks.deliveries.values_mut().filter(|delivery| delivery.endpoint == *endpoint);
         let mut due: Vec<_> = of_it.filter(|delivery| delivery.due_at().is_some_and(|due| due <= now)).collect();
         due.sort_by_key(|delivery| delivery.due_at());
         let taken = due.into_iter().take(limit).map(|delivery| {
@@ -170,13 +170,13 @@ impl WebhookDeliveries for MemoryStore {
     }
 
     async fn settle(&self, settled: &DeliveryResult) -> Result<(), StoreError> {
-        let kept = &mut self.contents().webhooks;
+        let webhooks = &mut self.contents().webhooks;
         let DeliveryResult { delivery, taken_until, health } = settled;
-        match kept.deliveries.get_mut(&delivery.id) {
+        match webhooks.deliveries.get_mut(&delivery.id) {
             Some(known) if known.due_at() == Some(*taken_until) => *known = delivery.clone(),
             Some(_) | None => return Ok(()),
         }
-        if let Some(endpoint) = kept.endpoints.get_mut(&delivery.endpoint) {
+        if let Some(endpoint) = webhooks.endpoints.get_mut(&delivery.endpoint) {
             match health {
                 EndpointHealth::Well => endpoint.failing_since = None,
                 EndpointHealth::Failing(at) => drop(endpoint.failing_since.get_or_insert(*at)),
@@ -195,16 +195,16 @@ impl WebhookDeliveries for MemoryStore {
     }
 
     async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<WebhookDelivery>, StoreError> {
-        let kept = &self.contents().webhooks;
+        let webhooks = &self.contents().webhooks;
         let place = |delivery: &WebhookDelivery| (delivery.created_at, delivery.id.clone());
         let after = match &filter.after {
             None => None,
-            Some(after) => match kept.deliveries.get(after).filter(|after| after.endpoint == filter.endpoint) {
+            Some(after) => match webhooks.deliveries.get(after).filter(|after| after.endpoint == filter.endpoint) {
                 Some(after) => Some(place(after)),
                 None => return Ok(Vec::new()),
             },
         };
-        let admitted = kept.deliveries.values().filter(|delivery| {
+        let admitted = webhooks.deliveries.values().filter(|delivery| {
             delivery.endpoint == filter.endpoint
                 && filter.id.as_ref().is_none_or(|id| *id == delivery.id)
                 && after.as_ref().is_none_or(|after| place(delivery) < *after)

@@ -32,36 +32,40 @@ type Row = (String, Option<String>, Option<i64>, Option<String>, Option<Vec<u8>>
 
 #[async_trait]
 impl IdempotencyStore for SqliteStore {
-    async fn begin(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<Option<IdempotencyRecord>, StoreError> {
-        self.writer.make(BeginRequest { asked: asked.clone(), now }).await?.map(read).transpose()
+    async fn begin(
+        &self,
+        request: &IdempotentRequest,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        self.writer.make(BeginRequest { request: request.clone(), now }).await?.map(read).transpose()
     }
 
-    async fn prolong(&self, asked: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
-        self.change(asked, Change::Hold(until)).await.map(drop)
+    async fn prolong(&self, request: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
+        self.change(request, Change::Hold(until)).await.map(drop)
     }
 
-    async fn take_over(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError> {
-        self.change(asked, Change::TakeOver { now }).await
+    async fn take_over(&self, request: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError> {
+        self.change(request, Change::TakeOver { now }).await
     }
 
-    async fn settle(&self, asked: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
-        self.change(asked, Change::Settle(fate.clone())).await.map(drop)
+    async fn settle(&self, request: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
+        self.change(request, Change::Settle(fate.clone())).await.map(drop)
     }
 
-    async fn forget(&self, asked: &IdempotentRequest) -> Result<(), StoreError> {
-        self.change(asked, Change::Forget).await.map(drop)
+    async fn forget(&self, request: &IdempotentRequest) -> Result<(), StoreError> {
+        self.change(request, Change::Forget).await.map(drop)
     }
 }
 
 impl SqliteStore {
     /// Whether the record existed.
-    async fn change(&self, asked: &IdempotentRequest, change: Change) -> Result<bool, StoreError> {
-        self.writer.make(UpdateRequest { asked: asked.clone(), change }).await
+    async fn change(&self, request: &IdempotentRequest, change: Change) -> Result<bool, StoreError> {
+        self.writer.make(UpdateRequest { request: request.clone(), change }).await
     }
 }
 
 struct BeginRequest {
-    asked: IdempotentRequest,
+    request: IdempotentRequest,
     now: Timestamp,
 }
 
@@ -70,21 +74,21 @@ impl Write for BeginRequest {
     type Answer = Option<Row>;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<Option<Row>, sqlx::Error> {
-        let (asked, now) = (&self.asked, self.now.as_millisecond());
+        let (request, now) = (&self.request, self.now.as_millisecond());
         sqlx::query(SWEEP).bind(now).execute(&mut *db).await?;
-        let query = sqlx::query(BEGIN).bind(asked.tenant.as_str()).bind(&asked.caller).bind(&asked.key);
-        let query = query.bind(&asked.fingerprint).bind(asked.run.as_ref().map(|run| run.as_str()));
-        let query = query.bind(asked.held_until.as_millisecond()).bind(asked.expires_at.as_millisecond());
+        let query = sqlx::query(BEGIN).bind(request.tenant.as_str()).bind(&request.caller).bind(&request.key);
+        let query = query.bind(&request.fingerprint).bind(request.run.as_ref().map(|run| run.as_str()));
+        let query = query.bind(request.held_until.as_millisecond()).bind(request.expires_at.as_millisecond());
         if query.bind(now).execute(&mut *db).await?.rows_affected() > 0 {
             return Ok(None);
         }
-        let query = sqlx::query_as(KNOWN).bind(asked.tenant.as_str()).bind(&asked.caller).bind(&asked.key);
+        let query = sqlx::query_as(KNOWN).bind(request.tenant.as_str()).bind(&request.caller).bind(&request.key);
         Ok(Some(query.fetch_one(db).await?))
     }
 }
 
 struct UpdateRequest {
-    asked: IdempotentRequest,
+    request: IdempotentRequest,
     change: Change,
 }
 
@@ -106,7 +110,7 @@ impl Write for UpdateRequest {
             Change::Settle(_) => SETTLE,
             Change::Forget => FORGET,
         };
-        let IdempotentRequest { tenant, caller, key, held_until, .. } = &self.asked;
+        let IdempotentRequest { tenant, caller, key, held_until, .. } = &self.request;
         let query = sqlx::query(sql).bind(tenant.as_str()).bind(caller).bind(key);
         let query = match &self.change {
             Change::Hold(until) => query.bind(until.as_millisecond()),

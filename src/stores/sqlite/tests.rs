@@ -224,7 +224,7 @@ async fn every_lookup_uses_an_index() {
         ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
         (purge::UNQUOTE.to_owned(), "SEARCH reply USING INDEX reply_by_run (<expr>=?)"),
-        (webhook::outbox::UNTOLD.to_owned(), "SCAN run USING INDEX run_by_untold"),
+        (webhook::outbox::UNANNOUNCED.to_owned(), "SCAN run USING INDEX run_by_untold"),
         (
             webhook::delivery::TAKE.to_owned(),
             "SEARCH webhook_delivery USING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",

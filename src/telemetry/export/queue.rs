@@ -48,7 +48,7 @@ pub(super) struct SpanQueue {
 #[derive(Debug, Default)]
 struct QueueState {
     spans: VecDeque<(SpanData, usize)>,
-    tally: SpanCounts,
+    counts: SpanCounts,
 }
 
 /// The spans of one request.
@@ -83,18 +83,18 @@ impl SpanQueue {
         let bytes = size_of(&span);
         let closed = self.closed.borrow().is_some();
         let mut waiting = self.waiting();
-        let tally = &mut waiting.tally;
-        let full = tally.queued >= self.bounds.queue as u64
-            || tally.queued_bytes.saturating_add(bytes as u64) > self.bounds.queue_bytes as u64;
+        let counts = &mut waiting.counts;
+        let full = counts.queued >= self.bounds.queue as u64
+            || counts.queued_bytes.saturating_add(bytes as u64) > self.bounds.queue_bytes as u64;
         if closed || full {
-            tally.dropped += 1;
+            counts.dropped += 1;
             return;
         }
-        tally.queued += 1;
-        tally.queued_bytes += bytes as u64;
+        counts.queued += 1;
+        counts.queued_bytes += bytes as u64;
         waiting.spans.push_back((span, bytes));
         let enough = self.bounds.batch_bytes.min(self.bounds.queue_bytes / 2) as u64;
-        if waiting.spans.len() >= self.bounds.batch || waiting.tally.queued_bytes >= enough {
+        if waiting.spans.len() >= self.bounds.batch || waiting.counts.queued_bytes >= enough {
             self.wake.notify_one();
         }
     }
@@ -123,17 +123,17 @@ impl SpanQueue {
 
     /// Frees the space of a batch and counts its spans by outcome.
     pub(super) fn settle(&self, size: Size, delivery: Delivery) {
-        let tally = &mut self.waiting().tally;
-        tally.queued -= size.spans;
-        tally.queued_bytes -= size.bytes;
+        let counts = &mut self.waiting().counts;
+        counts.queued -= size.spans;
+        counts.queued_bytes -= size.bytes;
         match delivery {
-            Delivery::Taken => tally.exported += size.spans,
+            Delivery::Taken => counts.exported += size.spans,
             Delivery::TakenInPart(rejected) => {
                 let rejected = rejected.min(size.spans);
-                tally.exported += size.spans - rejected;
-                tally.failed += rejected;
+                counts.exported += size.spans - rejected;
+                counts.failed += rejected;
             }
-            Delivery::Failed => tally.failed += size.spans,
+            Delivery::Failed => counts.failed += size.spans,
         }
     }
 
@@ -155,8 +155,8 @@ impl SpanQueue {
         since.unwrap_or_else(Instant::now) // `self` owns the channel, so it is open
     }
 
-    pub(super) fn tally(&self) -> SpanCounts {
-        self.waiting().tally
+    pub(super) fn span_counts(&self) -> SpanCounts {
+        self.waiting().counts
     }
 
     fn waiting(&self) -> MutexGuard<'_, QueueState> {

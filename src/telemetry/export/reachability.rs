@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 pub(super) const GRACE: Duration = Duration::from_millis(1_500);
 
 /// The interval of connection probes, for transports that do not report their attempts.
-const KNOCKING: Duration = Duration::from_millis(200);
+const PROBE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The state of each receiver in this process, by scheme, host and port.
 static KNOWN: LazyLock<Mutex<HashMap<String, Arc<ReceiverHistory>>>> = LazyLock::new(Mutex::default);
@@ -31,7 +31,7 @@ pub(super) struct Reachability {
     past: Arc<ReceiverHistory>,
     latest: watch::Sender<Latest>,
     /// The address to probe, if the transport does not report its attempts.
-    door: Option<(String, u16)>,
+    probe_address: Option<(String, u16)>,
 }
 
 #[derive(Debug, Default)]
@@ -54,13 +54,13 @@ impl Reachability {
     pub(super) fn noted(url: &Url) -> Self {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let past = known.entry(url.origin().ascii_serialization()).or_default().clone();
-        Self { past, latest: watch::Sender::default(), door: None }
+        Self { past, latest: watch::Sender::default(), probe_address: None }
     }
 
     /// The reachability of a receiver whose attempts are not reported: an ending process probes it.
     pub(super) fn probing(url: &Url) -> Self {
         let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
-        Self { door: host.zip(url.port_or_known_default()), ..Self::noted(url) }
+        Self { probe_address: host.zip(url.port_or_known_default()), ..Self::noted(url) }
     }
 
     /// Notes the result of an attempt.
@@ -109,11 +109,11 @@ impl Reachability {
 
     /// Probes the address. Never completes.
     async fn probe(&self) {
-        let Some((host, port)) = &self.door else { return pending().await };
+        let Some((host, port)) = &self.probe_address else { return pending().await };
         loop {
-            let knocked = TcpStream::connect((host.as_str(), *port)).await;
-            self.note(knocked.as_ref().err().map(|error| error as &dyn Error));
-            sleep(KNOCKING).await;
+            let probed = TcpStream::connect((host.as_str(), *port)).await;
+            self.note(probed.as_ref().err().map(|error| error as &dyn Error));
+            sleep(PROBE_INTERVAL).await;
         }
     }
 }

@@ -68,8 +68,8 @@ impl SpanSender {
         self.queue.offer(span);
     }
 
-    pub(super) fn tally(&self) -> SpanCounts {
-        self.queue.tally()
+    pub(super) fn span_counts(&self) -> SpanCounts {
+        self.queue.span_counts()
     }
 
     /// Sends the remaining spans. Blocks, on any thread; an error reports the spans lost since the start.
@@ -77,8 +77,8 @@ impl SpanSender {
         self.queue.close();
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = ended.recv_timeout(SHUTDOWN + PATIENCE); // the sender ends by itself well before that
-        let tally = self.queue.tally();
-        let lost = tally.lost() + tally.queued;
+        let counts = self.queue.span_counts();
+        let lost = counts.lost() + counts.queued;
         if lost == 0 {
             return Ok(());
         }

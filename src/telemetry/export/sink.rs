@@ -59,8 +59,8 @@ impl SpanSink {
     }
 
     /// The outcomes of the spans so far.
-    pub fn tally(&self) -> SpanCounts {
-        self.sender.as_ref().map(SpanSender::tally).unwrap_or_default()
+    pub fn span_counts(&self) -> SpanCounts {
+        self.sender.as_ref().map(SpanSender::span_counts).unwrap_or_default()
     }
 
     fn send(&self, spans: Vec<Span>) {

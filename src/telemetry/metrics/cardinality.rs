@@ -29,7 +29,7 @@ impl CardinalityLimit {
     }
 
     fn known(&self, key: &'static str, name: &Arc<str>) -> Value {
-        if let Some(known) = self.limited(key, name) {
+        if let Some(known) = self.recorded(key, name) {
             return known.into();
         }
         let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -41,7 +41,8 @@ impl CardinalityLimit {
         name.clone().into()
     }
 
-    fn limited(&self, key: &'static str, name: &Arc<str>) -> Option<Arc<str>> {
+    /// The name, if it is already recorded.
+    fn recorded(&self, key: &'static str, name: &Arc<str>) -> Option<Arc<str>> {
         let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
         names.get(key)?.get(name).cloned()
     }

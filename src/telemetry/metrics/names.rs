@@ -104,7 +104,7 @@ metrics! {
     HttpDuration: "http.server.request.duration", Distribution, "s", SECONDS_OF_REQUESTS,
         "Duration of a request to the gateway, up to the head of its response.";
     HttpStreams: "toolgate.http.streams", Level, "{stream}", NONE, "Open event streams.";
-    RunsDriven: "toolgate.runs.driven", Level, "{run}", NONE, "Runs that this process executes.";
+    RunsActive: "toolgate.runs.active", Level, "{run}", NONE, "Runs that this process executes.";
     RunsQueued: "toolgate.runs.queued", Level, "{run}", NONE, "Runs of this process that wait for a slot.";
     RunsBlocked: "toolgate.runs.blocked", Level, "{run}", NONE,
         "Runs that this process cannot execute, because its configuration lacks their agent or server.";

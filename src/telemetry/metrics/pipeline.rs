@@ -34,7 +34,7 @@ pub struct Metrics {
     store_gauges: Arc<StoreGauges>,
     registry: Option<Registry>,
     exports: Exports,
-    hurry: Option<ExitSignal>,
+    exit_signal: Option<ExitSignal>,
 }
 
 /// Signals an exporter that the process ends.
@@ -46,7 +46,7 @@ pub struct MetricsBuilder {
     registry: Option<Registry>,
     interval: Duration,
     exports: Exports,
-    hurry: Option<ExitSignal>,
+    exit_signal: Option<ExitSignal>,
 }
 
 /// Why metrics could not be set up, or why the last ones may be lost.
@@ -96,12 +96,12 @@ impl MetricsBuilder {
             provider = provider.with_reader(exporter.map_err(|error| MetricsError::Registry(error.to_string()))?);
         }
         let (interval, exports) = (plan.interval, Exports::default());
-        Ok(Self { provider, registry, interval, exports, hurry: None })
+        Ok(Self { provider, registry, interval, exports, exit_signal: None })
     }
 
     /// Adds an exporter that sends metrics, and `exit_signal`, which is called when the process ends.
-    pub fn push(mut self, exporter: impl PushMetricExporter, hurry: impl Fn() + Send + Sync + 'static) -> Self {
-        self.hurry = Some(Box::new(hurry));
+    pub fn push(mut self, exporter: impl PushMetricExporter, exit_signal: impl Fn() + Send + Sync + 'static) -> Self {
+        self.exit_signal = Some(Box::new(exit_signal));
         let reader = PeriodicReader::builder(self.exports.of(exporter)).with_interval(self.interval).build();
         self.provider = self.provider.with_reader(reader);
         self
@@ -122,7 +122,7 @@ impl MetricsBuilder {
             store_gauges,
             registry: self.registry,
             exports: self.exports,
-            hurry: self.hurry,
+            exit_signal: self.exit_signal,
         }
     }
 }
@@ -175,8 +175,8 @@ impl Metrics {
     /// Exports a last time and stops. Blocks: call it where blocking is allowed.
     pub fn shutdown(&self) -> Result<(), MetricsError> {
         self.exports.end();
-        if let Some(hurry) = &self.hurry {
-            hurry();
+        if let Some(exit_signal) = &self.exit_signal {
+            exit_signal();
         }
         let stopped = self.provider.shutdown().map_err(|error| MetricsError::Flush(error.to_string()));
         match self.exports.failure() {

@@ -39,7 +39,7 @@ pub(super) enum CallResult<'a> {
     /// The call has an outcome.
     Outcome(&'a Outcome),
     /// The server suspended the call, for this reason; it continues in a span of its own.
-    PutAside(&'static str),
+    Suspended(&'static str),
     /// The call expired; the message that the model reads instead of a result.
     Expired(&'a str),
     /// The call has no outcome within the span.
@@ -111,8 +111,8 @@ impl ToolCall<'_> {
                     to.text(names::GEN_AI_CALL_RESULT, &text);
                 }
             }
-            CallResult::PutAside(why) => {
-                to.text(names::PUT_ASIDE, why);
+            CallResult::Suspended(why) => {
+                to.text(names::TOOL_SUSPENDED, why);
                 to.output(&json!({ "status": why }).to_string(), content.hide_outputs);
             }
             CallResult::Expired(message) => to.output(message, content.hide_outputs),
@@ -128,7 +128,7 @@ impl ToolCall<'_> {
             CallResult::Expired(message) => message.to_owned(),
             CallResult::Outcome(_) if self.content.hide_outputs => String::new(),
             CallResult::Outcome(outcome) => output_text(outcome),
-            CallResult::PutAside(_) => String::new(),
+            CallResult::Suspended(_) => String::new(),
         };
         let message = if message.is_empty() { kind.to_string() } else { message };
         let event = SpanEvent::exception(&kind, &message, at);
@@ -138,7 +138,7 @@ impl ToolCall<'_> {
     /// The value of `error.type`. A JSON-RPC error of the server is its code, as the MCP conventions specify.
     fn error(&self) -> Option<Cow<'static, str>> {
         match self.result {
-            CallResult::PutAside(_) => None,
+            CallResult::Suspended(_) => None,
             CallResult::Expired(_) => Some("expired".into()),
             CallResult::CutShort(why) => Some(why.as_str().into()),
             CallResult::Outcome(outcome) => {

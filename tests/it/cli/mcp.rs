@@ -211,8 +211,8 @@ fn a_late_server_is_reported_with_the_flag_for_more_time() {
     let program = super::suspended_calls::fault_server();
     for (words, fault, told) in [
         (&["list"][..], "hang-at-start", "did not answer the handshake within 0.5 s; does it speak MCP on its stdin"),
-        (&["list"], "hang-at-list", "raise its `start_timeout_s`, which this is a part of, if it needs longer"),
-        (&["call", "echo"], "hang-at-list", "raise its `start_timeout_s`, which this is a part of"),
+        (&["list"], "hang-at-list", "raise its `start_timeout_s`, which also limits this, if it needs longer"),
+        (&["call", "echo"], "hang-at-list", "raise its `start_timeout_s`, which also limits this"),
     ] {
         let server = ["--start-timeout", "0.5", "--", program.to_str().unwrap(), "--stdio", "--fault", fault];
         let ended = Desk::empty().toolgate(&[&["mcp"], words, &server[..]].concat()).expect(5);

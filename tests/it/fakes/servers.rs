@@ -40,7 +40,7 @@ struct World {
     /// Tasks without any answer, and the number of polls.
     mute_tasks: BTreeMap<String, usize>,
     /// Suspended calls, which may be sent again with the answers.
-    put_aside: BTreeSet<(RunId, CallId)>,
+    suspended: BTreeSet<(RunId, CallId)>,
     generation: u64,
     /// The changes that follow, one for each check of the generation.
     changes: VecDeque<Change>,
@@ -255,7 +255,7 @@ impl FakeServers {
     fn arrived(&self, call: &McpCall<'_>) -> Behaviour {
         let mut world = self.world();
         let key = (call.run.clone(), call.call.clone());
-        let goes_on = world.put_aside.remove(&key) && call.answered.is_some();
+        let goes_on = world.suspended.remove(&key) && call.answered.is_some();
         world.told.extend(call.answered.cloned());
         if world.made.contains(&key) && !goes_on && !world.repeatable.contains(call.tool) {
             world.violations.push(format!("call {}/{} was made twice", call.run, call.call));
@@ -317,7 +317,7 @@ impl McpServers for FakeServers {
         };
         in_flight.answered = true;
         if matches!(reply, CallReply::NeedsInput(_)) {
-            self.world().put_aside.insert((call.run.clone(), call.call.clone()));
+            self.world().suspended.insert((call.run.clone(), call.call.clone()));
         }
         reply.into()
     }
@@ -345,7 +345,7 @@ impl McpServers for FakeServers {
                 let news = world.tasks.get_mut(&task.task.id).and_then(VecDeque::pop_front);
                 let news = news.unwrap_or_else(|| panic!("the fake server has no answer about {}", task.task.id));
                 if matches!(news, Ok(CallReply::NeedsInput(_))) {
-                    world.put_aside.insert((task.run.clone(), task.call.clone()));
+                    world.suspended.insert((task.run.clone(), task.call.clone()));
                 }
                 news.map(DeliveredReply::from)
             }

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use toolgate::core::address::AllowedClasses;
 use toolgate::gateway::Gateway;
 use toolgate::ports::Clock;
 use toolgate::service::{Caller, Scopes, Service, WebhookConfig, WebhookEgress};
@@ -59,7 +60,7 @@ struct Hooked {
 }
 
 /// Webhooks may go to this machine, where the receivers are.
-const HERE: WebhookEgress = WebhookEgress { http: false, loopback: true, private: false };
+const HERE: WebhookEgress = WebhookEgress { http: false, classes: AllowedClasses { private: false, loopback: true } };
 
 /// How many endpoints were added.
 static ADDED: AtomicUsize = AtomicUsize::new(0);

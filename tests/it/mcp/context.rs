@@ -14,7 +14,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use toolgate::core::id::ServerId;
 use toolgate::core::trace::{Propagation, Trace};
-use toolgate::mcp::{EraChoice, ServerSettings};
+use toolgate::mcp::{ProtocolVersionChoice, ServerSettings};
 use toolgate::ports::{McpServers as _, TaskAction};
 
 use super::elicitation::{answered, asked, name, send};
@@ -24,8 +24,10 @@ use super::support::*;
 use super::tasks::{ask, news, task};
 
 const FIELDS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
-const ERAS: [(EraChoice, &str, &str); 2] =
-    [(EraChoice::Legacy, "legacy", "initialize"), (EraChoice::Modern, "modern", "server/discover")];
+const ERAS: [(ProtocolVersionChoice, &str, &str); 2] = [
+    (ProtocolVersionChoice::Legacy, "legacy", "initialize"),
+    (ProtocolVersionChoice::Modern, "modern", "server/discover"),
+];
 
 /// Every posted message, with its headers.
 type Posted = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
@@ -58,9 +60,9 @@ fn in_headers(headers: &HeaderMap) -> [Option<&str>; 3] {
 
 #[tokio::test]
 async fn every_request_over_http_carries_the_callers_context_twice() {
-    for (era, _, handshake) in ERAS {
+    for (protocol_version, _, handshake) in ERAS {
         let (url, posted, _) = serve().await;
-        let servers = servers([("till", ServerSettings { era, ..ServerSettings::http(url) })]);
+        let servers = servers([("till", ServerSettings { protocol_version, ..ServerSettings::http(url) })]);
         names(&servers, "till").await;
         text(call(&servers, "till", "headers", json!({})).await);
         servers.close().await;
@@ -69,9 +71,13 @@ async fn every_request_over_http_carries_the_callers_context_twice() {
         let whole = whole.each_ref().map(Option::as_deref);
         for method in [handshake, "tools/list", "tools/call"] {
             let asked: Vec<_> = posted.iter().filter(|(_, message)| message["method"] == method).collect();
-            assert!(!asked.is_empty(), "{method} was sent in {era:?}");
+            assert!(!asked.is_empty(), "{method} was sent with {protocol_version:?}");
             for (headers, request) in asked {
-                assert_eq!((in_meta(request), in_headers(headers)), (whole, whole), "{method} in {era:?}");
+                assert_eq!(
+                    (in_meta(request), in_headers(headers)),
+                    (whole, whole),
+                    "{method} with {protocol_version:?}"
+                );
             }
         }
     }
@@ -152,7 +158,10 @@ async fn a_server_receives_only_the_allowed_parts_of_the_context() {
 #[tokio::test]
 async fn a_new_connection_carries_the_context_of_the_run_that_needs_it() {
     let (url, posted, sessions) = serve().await;
-    let servers = servers([("till", ServerSettings { era: EraChoice::Legacy, ..ServerSettings::http(url) })]);
+    let servers = servers([(
+        "till",
+        ServerSettings { protocol_version: ProtocolVersionChoice::Legacy, ..ServerSettings::http(url) },
+    )]);
     let first = "00-11111111111111111111111111111111-2222222222222222-01";
     let first = Trace::from_traceparent(first).expect("valid").context("first");
     servers.list(&[ServerId::from("till")], &first).await;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use toolgate::core::tool::FailureKind;
-use toolgate::mcp::{EraChoice, ServerSettings, ServerState, Transport};
+use toolgate::mcp::{ProtocolVersionChoice, ServerSettings, ServerState, Transport};
 
 use super::support::*;
 
@@ -106,7 +106,7 @@ async fn dropping_a_call_cancels_it_at_an_http_server_too() {
 async fn a_session_that_the_server_forgot_is_opened_again() {
     let (url, sessions) = serve(Till::default()).await;
     let mut settings = ServerSettings::http(url);
-    settings.era = EraChoice::Legacy;
+    settings.protocol_version = ProtocolVersionChoice::Legacy;
     let servers = servers([("till", settings)]);
     names(&servers, "till").await;
     let before: Vec<_> = sessions.sessions.write().await.drain().map(|(id, _)| id).collect();

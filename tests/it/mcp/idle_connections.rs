@@ -32,7 +32,7 @@ enum Closes {
 struct Till {
     closes: Closes,
     told: Arc<Notify>,
-    /// The number of opened connections, of closed ones, and of executed calls.
+    /// The number of opened connections, of closed ones, of executed calls, and of answered lists.
     opened: Arc<AtomicUsize>,
     closed: Arc<AtomicUsize>,
     calls: Arc<AtomicUsize>,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use toolgate::mcp::{EraChoice, ServerSettings, ServerState, Servers};
+use toolgate::mcp::{ProtocolVersionChoice, ServerSettings, ServerState, Servers};
 use toolgate::ports::McpServers as _;
 
 use super::faults::{Endpoint, Wire, fault, watched, within};
@@ -138,17 +138,22 @@ fn kill(servers: &Servers, id: &str) {
 #[tokio::test]
 async fn an_era_that_is_prescribed_is_the_only_one_that_is_tried() {
     for (choice, era, refusal) in [
-        (EraChoice::Legacy, "modern", "refused the handshake: Unsupported protocol version (JSON-RPC error -32022)"),
-        (EraChoice::Modern, "legacy", "refused the handshake: Method not found (JSON-RPC error -32601)"),
+        (
+            ProtocolVersionChoice::Legacy,
+            "modern",
+            "refused the handshake: Unsupported protocol version (JSON-RPC error -32022)",
+        ),
+        (ProtocolVersionChoice::Modern, "legacy", "refused the handshake: Method not found (JSON-RPC error -32601)"),
     ] {
         let (settings, wire) = watched(&[&format!("era={era}")]);
-        let servers = servers([("child", ServerSettings { era: choice, ..settings })]);
+        let servers = servers([("child", ServerSettings { protocol_version: choice, ..settings })]);
         let reason = missing(&servers, "child").await;
         assert!(reason.contains(refusal), "{reason}");
         assert_eq!(wire.received("server/discover").len() + wire.received("initialize").len(), 1);
         servers.close().await;
     }
-    let servers = servers([("dual", ServerSettings { era: EraChoice::Legacy, ..fault(&["era=dual"]) })]);
+    let servers =
+        servers([("dual", ServerSettings { protocol_version: ProtocolVersionChoice::Legacy, ..fault(&["era=dual"]) })]);
     works(&servers, "dual", "2025-11-25").await;
     servers.close().await;
 }

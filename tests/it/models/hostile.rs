@@ -15,20 +15,20 @@ use super::asking::{ask, result, user};
 use super::fixtures::{Fixture, of};
 
 /// Recorded answers, and the model that reads them.
-struct JournalEntry {
+struct RecordedAnswers {
     wire: &'static str,
     model: HttpModel,
     fixtures: Vec<(Fixture, Vec<u8>)>,
 }
 
-static RECORDED: LazyLock<Vec<JournalEntry>> = LazyLock::new(|| {
+static RECORDED: LazyLock<Vec<RecordedAnswers>> = LazyLock::new(|| {
     let settings = Settings::new("http://fixture", "m");
     let recorded = |wire, model: HttpModel, providers: &[&str]| {
         let fixtures = of(providers).into_iter().map(|fixture| {
             let body = fixture.body();
             (fixture, body)
         });
-        JournalEntry { wire, model, fixtures: fixtures.collect() }
+        RecordedAnswers { wire, model, fixtures: fixtures.collect() }
     };
     vec![
         recorded("openai_chat", openai_chat::model(&settings).unwrap(), &["openai_chat", "openai_compat"]),

@@ -10,7 +10,7 @@ use super::fixtures::{Fixture, Outcome, assert_all_met, of};
 use super::model_server::{Ending, ModelServer, Prepared};
 
 /// A wire format and its recorded answers.
-pub(crate) struct JournalEntry {
+pub(crate) struct RecordedAnswers {
     pub(crate) model: fn(&Settings) -> Result<HttpModel, SettingsError>,
     pub(crate) providers: &'static [&'static str],
     pub(crate) count: usize,
@@ -18,7 +18,7 @@ pub(crate) struct JournalEntry {
     pub(crate) end_mark: &'static str,
 }
 
-impl JournalEntry {
+impl RecordedAnswers {
     fn all(&self) -> Vec<Fixture> {
         let fixtures = of(self.providers);
         assert_eq!(fixtures.len(), self.count);
@@ -50,7 +50,7 @@ fn read<'a>(model: &HttpModel, fixture: &Fixture, pieces: impl IntoIterator<Item
     Outcome { reply: answer.end(&CallIds::default()).map_err(|failed| failed.failure), deltas }
 }
 
-impl JournalEntry {
+impl RecordedAnswers {
     pub(crate) fn is_read_as_the_index_demands(&self) {
         assert_all_met(self.all().into_iter().map(|fixture| {
             let outcome = read(&self.reader(&fixture), &fixture, [fixture.body().as_slice()]);
@@ -171,7 +171,7 @@ macro_rules! every_recorded_answer {
 
 every_recorded_answer!(
     openai_chat,
-    JournalEntry {
+    RecordedAnswers {
         model: toolgate::models::openai_chat::model,
         providers: &["openai_chat", "openai_compat"],
         count: 54,
@@ -181,7 +181,7 @@ every_recorded_answer!(
 
 every_recorded_answer!(
     openai_responses,
-    JournalEntry {
+    RecordedAnswers {
         model: toolgate::models::openai_responses::model,
         providers: &["openai_responses"],
         count: 22,
@@ -191,7 +191,7 @@ every_recorded_answer!(
 
 every_recorded_answer!(
     anthropic,
-    JournalEntry {
+    RecordedAnswers {
         model: toolgate::models::anthropic::model,
         providers: &["anthropic"],
         count: 32,
@@ -201,7 +201,7 @@ every_recorded_answer!(
 
 every_recorded_answer!(
     gemini,
-    JournalEntry {
+    RecordedAnswers {
         model: toolgate::models::gemini::model,
         providers: &["gemini"],
         count: 23,

@@ -74,7 +74,7 @@ fn a_receiver_gets_the_spans_of_a_run_in_each_protocol() {
         ] {
             assert_eq!(receiver.occurrences(name), count, "{name} over {protocol}");
         }
-        assert_eq!(sink.tally(), SpanCounts { exported: 6, ..SpanCounts::default() });
+        assert_eq!(sink.span_counts(), SpanCounts { exported: 6, ..SpanCounts::default() });
     }
 }
 
@@ -148,7 +148,7 @@ fn two_thousand_runs_that_end_together_lose_no_span_with_default_settings() {
 
     sink.shutdown().expect("delivered");
 
-    assert_eq!(sink.tally(), SpanCounts { exported: 12_000, ..SpanCounts::default() });
+    assert_eq!(sink.span_counts(), SpanCounts { exported: 12_000, ..SpanCounts::default() });
     assert_eq!(receiver.spans(), 12_000);
 }
 
@@ -162,7 +162,7 @@ fn spans_beyond_a_short_queue_are_counted_and_reported() {
 
     let complaint = sink.shutdown().expect_err("lost").to_string();
 
-    assert_eq!(sink.tally(), SpanCounts { exported: 2_048, dropped: 9_952, ..SpanCounts::default() });
+    assert_eq!(sink.span_counts(), SpanCounts { exported: 2_048, dropped: 9_952, ..SpanCounts::default() });
     assert_eq!(receiver.spans(), 2_048);
     assert!(complaint.contains("9952 spans were lost"), "{complaint}");
 }
@@ -179,8 +179,8 @@ fn back_at(address: SocketAddr) -> Receiver {
 /// Waits until that many spans were exported.
 fn await_exported(sink: &SpanSink, spans: u64) {
     let began = Instant::now();
-    while sink.tally().exported < spans {
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", sink.tally());
+    while sink.span_counts().exported < spans {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", sink.span_counts());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -270,7 +270,7 @@ fn rejected_spans_are_counted_and_the_reason_is_reported() {
 
         let complaint = sink.shutdown().expect_err(protocol).to_string();
 
-        assert_eq!(sink.tally(), SpanCounts { exported: 4, failed: 2, ..SpanCounts::default() }, "{protocol}");
+        assert_eq!(sink.span_counts(), SpanCounts { exported: 4, failed: 2, ..SpanCounts::default() }, "{protocol}");
         assert!(complaint.starts_with("2 spans were lost") && complaint.contains("over quota"), "{complaint}");
         assert!(!complaint.contains(char::is_control), "{protocol}: {complaint:?}");
     }
@@ -292,7 +292,7 @@ async fn thirty_megabytes_are_sent_at_the_end_on_one_thread() {
 
         let bytes: usize = receiver.requests().iter().map(|request| request.body.len()).sum();
         assert!(bytes > 30_000_000, "{bytes} bytes over {protocol}");
-        assert_eq!(sink.tally(), SpanCounts { exported: 480, ..SpanCounts::default() }, "{protocol}");
+        assert_eq!(sink.span_counts(), SpanCounts { exported: 480, ..SpanCounts::default() }, "{protocol}");
     }
 }
 

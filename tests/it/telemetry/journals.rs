@@ -42,7 +42,7 @@ pub(crate) fn all(start: Timestamp) -> Vec<Journal> {
         fell_back(start),
         budget_used_up(start),
         picture(start),
-        put_aside(start),
+        suspended(start),
     ]
 }
 
@@ -100,8 +100,8 @@ pub(crate) fn parallel_calls(start: Timestamp) -> Journal {
 
 /// A server requests input, gets the answer during another call, turns the call into a task, and ends it in the next
 /// execution.
-pub(crate) fn put_aside(start: Timestamp) -> Journal {
-    let mut journal = Journal::start("put_aside", 12, start, |_| {});
+pub(crate) fn suspended(start: Timestamp) -> Journal {
+    let mut journal = Journal::start("suspended", 12, start, |_| {});
     journal.lists_tools();
     journal.model_calls([
         ToolCall::new("call_i", "mcp_weather_today", json!({ "city": "Bergen" })),

@@ -294,11 +294,11 @@ fn span_ids_equal_those_that_the_driver_sends() {
 
 #[test]
 fn each_sending_of_a_suspended_call_has_its_own_span() {
-    let spans = spans(&journals::put_aside(START), SpanContent::default());
+    let spans = spans(&journals::suspended(START), SpanContent::default());
     let sent: Vec<&Span> = spans.iter().filter(|span| span.name == "execute_tool mcp_weather_today").collect();
     let [asked, taken_on, done] = sent[..] else { panic!("{} spans of the call", sent.len()) };
-    assert_eq!((text(asked, "toolgate.tool.put_aside"), &asked.status), ("input_required", &Status::Ok));
-    assert_eq!((text(taken_on, "toolgate.tool.put_aside"), &taken_on.status), ("task", &Status::Ok));
+    assert_eq!((text(asked, "toolgate.tool.suspended"), &asked.status), ("input_required", &Status::Ok));
+    assert_eq!((text(taken_on, "toolgate.tool.suspended"), &taken_on.status), ("task", &Status::Ok));
     assert_eq!(text(done, "output.value"), "rain");
     let ids: std::collections::BTreeSet<String> =
         spans.iter().map(|span| format!("{:?}", (span.trace, span.id))).collect();

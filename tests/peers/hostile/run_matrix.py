@@ -22,7 +22,7 @@ def options():
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="plays only the situation of this name, or those whose name or class has this text (* and ? match)")
     parser.add_argument("--all", action="store_true",
-                        help="plays each misbehaviour in every way: each transport, era and moment (default: the ways take turns)")
+                        help="plays each misbehaviour in every way: each transport, protocol version and moment (default: they take turns)")
     parser.add_argument("--json", metavar="FILE", help="writes a report of each situation")
     parser.add_argument("--jobs", type=int, default=4, metavar="N",
                         help="situations at the same time, and as many more that only wait (4)")

@@ -9,7 +9,6 @@ import re
 from peer import ADD, ECHO
 
 
-
 class Timeouts:
     """The limits of the generated configuration, in seconds."""
 
@@ -27,7 +26,8 @@ AT_ONCE = 30
 MEMORY_MB = 300
 # The texts of toolgate's own timeouts: an ending "at once" contains none of them.
 TIMED_OUT = re.compile(r"neither an answer nor progress for|gave no answer within|did not answer the handshake within"
-                       r"|did not list its tools within|was not ready within")
+                       r"|did not list its tools within|did not complete its list of tools within"
+                       r"|its list of tools was not complete within|was not ready within")
 
 
 class Ending:

@@ -56,7 +56,7 @@ pub struct CredentialFile {
 
 /// Why credentials cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CredentialError {
+pub(crate) enum CredentialError {
     #[error("the credentials in `{}` can be read by others (mode {mode:04o}); run `chmod 600 {}`", .path.display(), .path.display())]
     Exposed { path: PathBuf, mode: u32 },
     #[error("the credentials in `{}` cannot be {what}: {error}", .path.display())]

@@ -101,8 +101,8 @@ fn a_file_with_other_content_is_reported() {
     let path = folder.path().join("tokens.json");
     file::open_private(&path).expect("made");
     fs::write(&path, "{\"credentials\": [{\"access_token\": 7}]}").expect("written");
-    let told = CredentialFile::new(&path).newest(SERVER).expect_err("malformed").to_string();
-    assert!(told.contains("is no file of credentials") && told.ends_with("move it away and log in again"), "{told}");
+    let error = CredentialFile::new(&path).newest(SERVER).expect_err("malformed").to_string();
+    assert!(error.contains("is no file of credentials") && error.ends_with("move it away and log in again"), "{error}");
 }
 
 #[test]

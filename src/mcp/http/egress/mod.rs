@@ -5,7 +5,7 @@
 //! run time, an endpoint in a server's OAuth metadata) is dialled only at permitted addresses. Names are checked where
 //! they are resolved, and the connection uses the checked address, so a name that changes its address in between gains
 //! nothing. Behind a proxy from the environment the proxy resolves names; toolgate then checks only literal IP
-//! addresses.
+//! addresses. The guard of webhooks is another one (decision 0027).
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use toolgate_core::address::{AddressClass, is_public, place};
+use toolgate_core::address::{AddressClass, AllowedClasses, is_localhost, normal_host, place};
 
 /// Who controls the address of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,8 +39,7 @@ pub(crate) enum AllowedAddresses {
 pub(crate) struct Exceptions {
     /// Hosts that may be at any address.
     hosts: Vec<String>,
-    private: bool,
-    loopback: bool,
+    classes: AllowedClasses,
 }
 
 /// A rejected address.
@@ -62,11 +61,13 @@ impl AllowedAddresses {
     pub(crate) fn from_server(egress: Egress, server: &Url, allow_private: bool) -> Self {
         let mut exceptions = Exceptions::with_proxies();
         if egress == Egress::Operator {
-            exceptions.hosts.extend(server.host_str().map(plain));
+            exceptions.hosts.extend(server.host_str().map(normal_host));
             let beside = literal(server).map(place);
-            let is_localhost = server.host_str().is_some_and(is_localhost);
-            exceptions.private = allow_private || beside == Some(AddressClass::Private);
-            exceptions.loopback = allow_private || beside == Some(AddressClass::Loopback) || is_localhost;
+            let is_localhost = server.host_str().is_some_and(|host| is_localhost(&normal_host(host)));
+            exceptions.classes = AllowedClasses {
+                private: allow_private || beside == Some(AddressClass::Private),
+                loopback: allow_private || beside == Some(AddressClass::Loopback) || is_localhost,
+            };
         }
         Self::Public(exceptions)
     }
@@ -75,14 +76,14 @@ impl AllowedAddresses {
     pub(crate) fn admits_private(&self) -> bool {
         match self {
             Self::Anywhere => true,
-            Self::Public(exceptions) => exceptions.private,
+            Self::Public(exceptions) => exceptions.classes.private,
         }
     }
 
     /// Rejects a literal IP address; a name is checked when it is resolved.
     pub(crate) fn check(&self, url: &Url) -> Result<(), AddressRejection> {
         match (literal(url), url.host_str()) {
-            (Some(address), Some(host)) => self.admit(&plain(host), &[address]).map(drop),
+            (Some(address), Some(host)) => self.admit(&normal_host(host), &[address]).map(drop),
             (Some(_) | None, _) => Ok(()),
         }
     }
@@ -102,7 +103,8 @@ impl AllowedAddresses {
             Self::Public(exceptions) if exceptions.hosts.iter().any(|own| own == host) => return Ok(addresses.to_vec()),
             Self::Public(exceptions) => exceptions,
         };
-        let admitted: Vec<_> = addresses.iter().copied().filter(|address| exceptions.admit(*address)).collect();
+        let admitted: Vec<_> =
+            addresses.iter().copied().filter(|address| exceptions.classes.admits(place(*address))).collect();
         match (admitted.is_empty(), addresses.first()) {
             (false, _) | (true, None) => Ok(admitted),
             (true, Some(first)) => Err(AddressRejection(format!(
@@ -119,19 +121,10 @@ impl Exceptions {
             ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
         let host_of = |proxy: String| {
             let url = if proxy.contains("://") { proxy } else { format!("http://{proxy}") };
-            Url::parse(&url).ok().and_then(|url| url.host_str().map(plain))
+            Url::parse(&url).ok().and_then(|url| url.host_str().map(normal_host))
         };
         let proxies = VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).filter_map(host_of);
         Self { hosts: proxies.collect(), ..Self::default() }
-    }
-
-    fn admit(&self, address: IpAddr) -> bool {
-        match place(address) {
-            AddressClass::Public => is_public(address),
-            AddressClass::Private => self.private,
-            AddressClass::Loopback => self.loopback,
-            AddressClass::Forbidden => false,
-        }
     }
 }
 
@@ -143,7 +136,7 @@ pub(crate) struct Guard {
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, host) = (self.reach.clone(), plain(name.as_str()));
+        let (reach, host) = (self.reach.clone(), normal_host(name.as_str()));
         let resolving = self.names.resolve(name);
         Box::pin(async move {
             let found: Vec<IpAddr> = resolving.await?.map(|address| address.ip()).collect();
@@ -179,18 +172,7 @@ pub(crate) fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Addres
 
 /// The literal IP address of a URL, if it has one.
 fn literal(url: &Url) -> Option<IpAddr> {
-    plain(url.host_str()?).parse().ok()
-}
-
-fn is_localhost(host: &str) -> bool {
-    let host = plain(host);
-    host == "localhost" || host.ends_with(".localhost")
-}
-
-/// A host in normal form: no brackets, no root dot, lower case.
-fn plain(host: &str) -> String {
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.trim_end_matches('.').to_ascii_lowercase()
+    normal_host(url.host_str()?).parse().ok()
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ async fn a_restart_ignores_the_backoff_and_joins_a_start_under_way() {
     seconds(60).await;
     *lock(&world.openings) = [Misconfigured].into();
     let (restarted, joined) = tokio::join!(supervisor.restart(Map::new()), supervisor.restart(Map::new()));
-    let told = Err("the MCP server `shop` could not be started: no such command".to_owned());
-    assert_eq!((&restarted, state(&supervisor)), (&told, "failed"), "{joined:?}");
+    let expected = Err("the MCP server `shop` could not be started: no such command".to_owned());
+    assert_eq!((&restarted, state(&supervisor)), (&expected, "failed"), "{joined:?}");
     lock(&world.openings).push_back(Takes(20));
     let starts = world.count("start");
     let (one, other) = tokio::join!(supervisor.restart(Map::new()), async {

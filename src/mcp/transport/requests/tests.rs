@@ -132,9 +132,9 @@ async fn an_answer_under_an_id_that_was_never_in_use_fails_no_request() {
 fn a_finding_about_an_answer_is_kept_for_its_request_alone() {
     let requests = in_flight(&[7]);
     admitted(&requests, r#"{"jsonrpc":"2.0","id":7,"result":"#, &Stream::Shared);
-    assert_eq!(requests.take_remark(&RequestId::Number(6)), None);
-    assert!(matches!(requests.take_remark(&RequestId::Number(7)), Some(ResponseFinding::Unreadable(_))));
-    assert_eq!(requests.take_remark(&RequestId::Number(7)), None);
+    assert_eq!(requests.take_finding(&RequestId::Number(6)), None);
+    assert!(matches!(requests.take_finding(&RequestId::Number(7)), Some(ResponseFinding::Unreadable(_))));
+    assert_eq!(requests.take_finding(&RequestId::Number(7)), None);
 }
 
 #[test]

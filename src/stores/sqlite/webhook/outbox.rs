@@ -13,7 +13,7 @@ use super::super::units::{integer, nanos};
 use super::super::writer::Write;
 use super::json;
 
-pub(in crate::sqlite) const UNTOLD: &str =
+pub(in crate::sqlite) const UNANNOUNCED: &str =
     "SELECT * FROM run WHERE told < version AND status <> 'running' ORDER BY id LIMIT ?1";
 /// Events of a tenant without endpoints count as announced, and so do deleted runs.
 const UNHEARD: &str = "UPDATE run SET told = version WHERE told < version AND status <> 'running'
@@ -29,7 +29,7 @@ const FORGET: &str = "DELETE FROM webhook_delivery WHERE created_at < ?1";
 impl WebhookOutbox for SqliteStore {
     async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
         let mut found = self.marked(limit).await?;
-        if !found.is_empty() && self.writer.make(NoListener).await? {
+        if !found.is_empty() && self.writer.make(SkipUnheard).await? {
             found = self.marked(limit).await?;
         }
         found.into_iter().map(MarkedRow::unannounced).collect()
@@ -47,7 +47,7 @@ impl WebhookOutbox for SqliteStore {
 impl SqliteStore {
     /// Idle or ended runs with events past their mark.
     async fn marked(&self, limit: usize) -> Result<Vec<MarkedRow>, StoreError> {
-        let found = sqlx::query_as(UNTOLD).bind(integer(limit as u64)).fetch_all(&self.readers).await;
+        let found = sqlx::query_as(UNANNOUNCED).bind(integer(limit as u64)).fetch_all(&self.readers).await;
         found.map_err(|error| self.fault(error))
     }
 }
@@ -70,10 +70,11 @@ impl MarkedRow {
     }
 }
 
-struct NoListener;
+/// Marks the events of runs that no endpoint listens to as announced.
+struct SkipUnheard;
 
 #[async_trait]
-impl Write for NoListener {
+impl Write for SkipUnheard {
     /// Whether any row changed.
     type Answer = bool;
 

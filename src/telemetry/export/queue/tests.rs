@@ -59,14 +59,19 @@ fn a_batch_ends_before_it_is_too_large_and_loses_no_span() {
 fn a_span_beyond_the_queue_is_dropped_and_counted() {
     let by_number = queue(bounds(3, 3), &[1, 1, 1, 1, 1]);
     assert_eq!(
-        by_number.tally(),
-        SpanCounts { queued: 3, dropped: 2, queued_bytes: by_number.tally().queued_bytes, ..SpanCounts::default() }
+        by_number.span_counts(),
+        SpanCounts {
+            queued: 3,
+            dropped: 2,
+            queued_bytes: by_number.span_counts().queued_bytes,
+            ..SpanCounts::default()
+        }
     );
 
     let by_bytes = queue(Batching { queue_bytes: 5_000, ..bounds(100, 100) }, &[2_000, 2_000, 2_000, 100]);
-    let tally = by_bytes.tally();
-    assert_eq!((tally.queued, tally.dropped), (3, 1), "the small span still fits");
-    assert!((4_100..5_000).contains(&tally.queued_bytes), "{tally:?}");
+    let counts = by_bytes.span_counts();
+    assert_eq!((counts.queued, counts.dropped), (3, 1), "the small span still fits");
+    assert!((4_100..5_000).contains(&counts.queued_bytes), "{counts:?}");
 }
 
 #[test]
@@ -74,15 +79,15 @@ fn a_batch_in_flight_holds_its_place_until_it_is_sent_or_fails() {
     let queue = queue(bounds(2, 1), &[1, 1]);
     let (first, second) = (queue.take().unwrap(), queue.take().unwrap());
     queue.offer(span(1));
-    assert_eq!((queue.tally().queued, queue.tally().dropped), (2, 1));
+    assert_eq!((queue.span_counts().queued, queue.span_counts().dropped), (2, 1));
 
     queue.settle(first.size, Delivery::Taken);
     queue.settle(second.size, Delivery::Failed);
     queue.offer(span(1));
 
-    let tally = queue.tally();
-    assert_eq!((tally.queued, tally.exported, tally.dropped, tally.failed), (1, 1, 1, 1));
-    assert_eq!(tally.queued_bytes, size_of(&span(1)) as u64);
+    let counts = queue.span_counts();
+    assert_eq!((counts.queued, counts.exported, counts.dropped, counts.failed), (1, 1, 1, 1));
+    assert_eq!(counts.queued_bytes, size_of(&span(1)) as u64);
 }
 
 #[test]
@@ -90,5 +95,5 @@ fn a_closed_queue_accepts_no_span() {
     let queue = queue(bounds(10, 10), &[1]);
     queue.close();
     queue.offer(span(1));
-    assert_eq!((queue.tally().queued, queue.tally().dropped), (1, 1));
+    assert_eq!((queue.span_counts().queued, queue.span_counts().dropped), (1, 1));
 }

@@ -45,28 +45,28 @@ fn round(exporter: Receives, batching: Batching, spans: usize) -> SendLoop<Recei
     }
 }
 
-/// Sends until everything is settled, on paused time. Returns the time that took, the tally and the reason of losses.
+/// Sends until everything is settled, on paused time. Returns the time that took, the counts and the reason of losses.
 async fn carried(round: SendLoop<Receives>) -> (Duration, SpanCounts, Option<String>) {
     let (queue, reason, began) = (round.queue.clone(), round.reason.clone(), Instant::now());
     round.carry(channel().0).await;
     let reason = reason.lock().unwrap().clone();
-    (began.elapsed(), queue.tally(), reason)
+    (began.elapsed(), queue.span_counts(), reason)
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_waiting_spans_are_sent_before_the_end() {
     let round = round(Receives::Everything, bounds(1_000, 10), 95);
     round.queue.close();
-    let (took, tally, _) = carried(round).await;
-    assert_eq!((took, tally), (Duration::ZERO, SpanCounts { exported: 95, ..SpanCounts::default() }));
+    let (took, counts, _) = carried(round).await;
+    assert_eq!((took, counts), (Duration::ZERO, SpanCounts { exported: 95, ..SpanCounts::default() }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_receiver_is_given_up_after_a_few_seconds() {
     let round = round(Receives::Silence, bounds(1_000, 10), 95);
     round.queue.close();
-    let (took, tally, reason) = carried(round).await;
-    assert_eq!((took, tally.failed, tally.queued), (PATIENCE, 95, 0));
+    let (took, counts, reason) = carried(round).await;
+    assert_eq!((took, counts.failed, counts.queued), (PATIENCE, 95, 0));
     assert!(reason.is_some_and(|reason| reason.contains("accepted no spans")));
 }
 
@@ -78,8 +78,8 @@ async fn an_export_in_flight_is_cut_short_when_the_process_ends() {
         tokio::time::sleep(Duration::from_secs(20)).await;
         queue.close();
     });
-    let (took, tally, _) = carried(round).await;
-    assert_eq!((took, tally.failed), (Duration::from_secs(20) + PATIENCE, 10));
+    let (took, counts, _) = carried(round).await;
+    assert_eq!((took, counts.failed), (Duration::from_secs(20) + PATIENCE, 10));
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +89,7 @@ async fn a_running_process_gives_an_export_its_configured_time() {
     tokio::spawn(round.carry(channel().0));
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(
-        (queue.tally().failed, queue.tally().queued),
+        (queue.span_counts().failed, queue.span_counts().queued),
         (10, 10),
         "the first batch failed, the second is in flight"
     );
@@ -99,8 +99,8 @@ async fn a_running_process_gives_an_export_its_configured_time() {
 async fn rejected_spans_are_counted_with_the_reason() {
     let round = round(Receives::Nothing, bounds(1_000, 10), 25);
     round.queue.close();
-    let (_, tally, reason) = carried(round).await;
-    assert_eq!((tally.failed, tally.queued), (25, 0));
+    let (_, counts, reason) = carried(round).await;
+    assert_eq!((counts.failed, counts.queued), (25, 0));
     assert!(reason.is_some_and(|reason| reason.contains("status 401")));
 }
 

@@ -234,11 +234,11 @@ impl Projector {
                 Vec::new()
             }
             Event::InputRequired { call, wire, .. } => {
-                let result = CallResult::PutAside("input_required");
+                let result = CallResult::Suspended("input_required");
                 self.call_ended(call, *at, result, wire.as_deref()).into_iter().collect()
             }
             Event::TaskStarted { call, wire, .. } => {
-                self.call_ended(call, *at, CallResult::PutAside("task"), wire.as_deref()).into_iter().collect()
+                self.call_ended(call, *at, CallResult::Suspended("task"), wire.as_deref()).into_iter().collect()
             }
             Event::ToolsListed { toolset } => self.listed(*seq, *at, toolset).into_iter().collect(),
             Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, message, .. } } => {

@@ -42,7 +42,7 @@ async fn requests_streams_and_runs_are_counted_and_read_at_an_address_of_their_o
     };
     let text = shows(&[
         "toolgate_http_streams 1",
-        "toolgate_runs_driven 1",
+        "toolgate_runs_active 1",
         "toolgate_runs_queued 1",
         &answered("POST", 202, "/v1/runs", 2),
         &answered("GET", 200, "/v1/runs/{run}/events", 1),
@@ -55,9 +55,9 @@ async fn requests_streams_and_runs_are_counted_and_read_at_an_address_of_their_o
     drop(stream);
     shows(&["toolgate_http_streams 0"]).await;
     server.post(&format!("/v1/runs/{queued}/cancel"), "", json!({})).await;
-    shows(&["toolgate_runs_driven 1", "toolgate_runs_queued 0"]).await;
+    shows(&["toolgate_runs_active 1", "toolgate_runs_queued 0"]).await;
     server.post(&format!("/v1/runs/{driven}/cancel"), "", json!({})).await;
-    shows(&["toolgate_runs_driven 0", "toolgate_runs_queued 0"]).await;
+    shows(&["toolgate_runs_active 0", "toolgate_runs_queued 0"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +87,7 @@ async fn blocked_runs_are_counted_until_they_end_or_resume() {
     server.line("configuration reloaded").await;
     counts(&server, 0).await;
 
-    shows(&metrics, &["toolgate_runs_driven 1"]).await;
+    shows(&metrics, &["toolgate_runs_active 1"]).await;
     server.sees(&resumed, "running").await;
 }
 

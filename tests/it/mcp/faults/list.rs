@@ -20,7 +20,7 @@ async fn a_list_that_never_comes_is_a_reason_after_the_start_budget() {
     assert!(reason.starts_with("the MCP server `bad` did not list its tools within 0."), "{reason}");
     assert!(
         reason.ends_with(
-            " s; raise its `start_timeout_s`, which this is a part of, if it needs longer; it wrote nothing to stderr"
+            " s; raise its `start_timeout_s`, which also limits this, if it needs longer; it wrote nothing to stderr"
         ),
         "{reason}"
     );

@@ -17,12 +17,12 @@ async fn a_question_suspends_the_call_and_its_answer_ends_it_in_either_era() {
         let (stdio, wire) = of_era(era, &["elicits"]);
         let endpoint = Endpoint::of_era(era, &["elicits"]).await;
         for (transport, settings, wire) in [("stdio", stdio, &wire), ("http", endpoint.settings(), &endpoint.wire)] {
-            put_aside_and_answered(era, transport, settings, wire).await;
+            suspended_and_answered(era, transport, settings, wire).await;
         }
     }
 }
 
-async fn put_aside_and_answered(era: &str, transport: &str, settings: ServerSettings, wire: &Wire) {
+async fn suspended_and_answered(era: &str, transport: &str, settings: ServerSettings, wire: &Wire) {
     let servers = servers([("asking", settings)]);
     let needed = asked(ask(&servers, "asking", None).await);
     assert_eq!(needed.questions.values().collect::<Vec<_>>(), [&the_form()], "{era} over {transport}");

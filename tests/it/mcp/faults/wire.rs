@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolgate::core::tool::FailureKind;
-use toolgate::mcp::EraChoice;
+use toolgate::mcp::ProtocolVersionChoice;
 
 use super::*;
 
@@ -40,7 +40,7 @@ async fn answers_that_come_twice_are_taken_once() {
 #[tokio::test]
 async fn a_banner_that_swallows_the_handshake_answer_costs_the_start_budget() {
     let settings = within(Duration::from_millis(600), fault(&["stdout-banner-without-newline"]));
-    let servers = servers([("bad", ServerSettings { era: EraChoice::Legacy, ..settings })]);
+    let servers = servers([("bad", ServerSettings { protocol_version: ProtocolVersionChoice::Legacy, ..settings })]);
     let reason = missing(&servers, "bad").await;
     assert!(reason.starts_with("the MCP server `bad` did not answer the handshake within 0.6 s"), "{reason}");
     let told = r#"it writes log lines to stdout (1 so far, the first: `Fault Server ready. {"jsonrpc":"2.0","id":"#;

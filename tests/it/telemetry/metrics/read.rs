@@ -192,8 +192,8 @@ fn sent_to(endpoint: &str) -> Metrics {
     let transport = destination.resolve(Signal::Metrics, &|_| None).unwrap();
     let plan = plan(&[("OTEL_METRICS_EXPORTER", "otlp")]);
     let exporter = transport.metric_exporter(&ExportRuntime::start().unwrap(), plan.timeout).unwrap();
-    let hurry = exporter.exit_signal();
-    MetricsBuilder::new(&plan).unwrap().push(exporter, hurry).start()
+    let exit_signal = exporter.exit_signal();
+    MetricsBuilder::new(&plan).unwrap().push(exporter, exit_signal).start()
 }
 
 async fn shut_down(metrics: Metrics) -> Result<(), String> {

@@ -1,55 +1,50 @@
 //! Authorizing HTTP client: sends the current token, and after a refusal the next one. A refused request had no
 //! effect, so it is sent again.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::stream::BoxStream;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::StatusCode;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::AuthError;
-use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-};
+use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use secrecy::{ExposeSecret, SecretString};
-use sse_stream::Sse;
 
-use super::access::{Access, TokenRefusal};
-use super::fault::AccessError;
-
-type Headers = HashMap<HeaderName, HeaderValue>;
-type Failure = StreamableHttpError<reqwest::Error>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+use super::client::{Failure, Headers};
+use super::post::Target;
+use super::reader::Events;
+use super::traced_client::TracedClient;
+use crate::auth::{Access, AccessError, TokenRefusal};
+use crate::transport::MAX_TEXT;
 
 /// How often a request is repeated with a token that has more scopes.
 const WIDENINGS: usize = 2;
 
-/// An HTTP client that sends a token, where access is configured.
+/// The HTTP client of the SDK's transport. It sends a token, where access is configured.
 #[derive(Clone, Debug)]
-pub(crate) struct AuthorizedClient<C> {
-    inner: C,
+pub(super) struct AuthorizedClient {
+    client: TracedClient,
     access: Option<Arc<Access>>,
 }
 
-impl<C> AuthorizedClient<C> {
+impl AuthorizedClient {
     /// Wraps a client with this access; `None` sends requests unchanged.
-    pub(crate) fn new(inner: C, access: Option<Arc<Access>>) -> Self {
-        Self { inner, access }
+    pub(super) fn new(client: TracedClient, access: Option<Arc<Access>>) -> Self {
+        Self { client, access }
     }
 
-    async fn send<T, F, R>(&self, given: Option<String>, request: F) -> Result<T, Failure>
+    async fn send<T, F, R>(&self, target: Target, request: F) -> Result<T, Failure>
     where
-        F: Fn(Option<String>) -> R + Send + Sync,
+        F: Fn(Target) -> R + Send + Sync,
         R: Future<Output = Result<T, Failure>> + Send,
         T: Send,
     {
-        let Some(access) = self.access.as_ref().filter(|_| given.is_none()) else {
-            return request(given).await;
+        let Some(access) = self.access.as_ref().filter(|_| target.token.is_none()) else {
+            return request(target).await;
         };
         let mut token = access.token().await.map_err(sdk_error)?;
         let (mut renewed, mut widened) = (false, 0);
         loop {
-            let failure = match request(exposed(token.as_ref())).await {
+            let failure = match request(Target { token: exposed(token.as_ref()), ..target.clone() }).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -101,81 +96,65 @@ fn exposed(token: Option<&SecretString>) -> Option<String> {
     token.map(|token| token.expose_secret().to_owned())
 }
 
-impl<C: StreamableHttpClient<Error = reqwest::Error> + Sync> StreamableHttpClient for AuthorizedClient<C> {
+impl StreamableHttpClient for AuthorizedClient {
     type Error = reqwest::Error;
 
     async fn post_message(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
+        session: Option<Arc<str>>,
+        token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let post = |token| {
-            let (uri, message, session, headers) = (uri.clone(), message.clone(), session_id.clone(), headers.clone());
-            self.inner.post_message(uri, message, session, token, headers)
-        };
-        self.send(auth_header, post).await
+        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, MAX_TEXT).await
     }
 
     async fn post_message_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
+        session: Option<Arc<str>>,
+        token: Option<String>,
         headers: Headers,
         max: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let post = |token| {
-            let (uri, message, session, headers) = (uri.clone(), message.clone(), session_id.clone(), headers.clone());
-            self.inner.post_message_with_max_sse_event_size(uri, message, session, token, headers, max)
-        };
-        self.send(auth_header, post).await
+        let target = Target { uri, session, token, headers, max };
+        self.send(target, |target| self.client.post(target, &message)).await
     }
 
     async fn delete_session(
         &self,
         uri: Arc<str>,
-        session_id: Arc<str>,
-        auth_header: Option<String>,
+        session: Arc<str>,
+        token: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        let delete = |token| self.inner.delete_session(uri.clone(), session_id.clone(), token, headers.clone());
-        self.send(auth_header, delete).await
+        let target = Target { uri, session: Some(session), token, headers, max: MAX_TEXT };
+        self.send(target, |target| self.client.delete(target)).await
     }
 
     async fn get_stream(
         &self,
         uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
         headers: Headers,
     ) -> Result<Events, Failure> {
-        let get = |token| {
-            let (uri, session, last, headers) =
-                (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
-            self.inner.get_stream(uri, session, last, token, headers)
-        };
-        self.send(auth_header, get).await
+        self.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, MAX_TEXT).await
     }
 
     async fn get_stream_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
         headers: Headers,
         max: usize,
     ) -> Result<Events, Failure> {
-        let get = |token| {
-            let (uri, session, last, headers) =
-                (uri.clone(), session_id.clone(), last_event_id.clone(), headers.clone());
-            self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max)
-        };
-        self.send(auth_header, get).await
+        let target = Target { uri, session, token, headers, max };
+        self.send(target, |target| self.client.get(target, last_event.clone())).await
     }
 }
