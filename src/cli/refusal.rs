@@ -26,25 +26,10 @@ pub(super) fn with_journal_details(error: RunnerError, journal: &[JournalEntry])
 /// The calls that changed since they were approved or denied.
 pub(super) fn drifted(error: &RunnerError) -> Vec<CallId> {
     let RunnerError::Refused(refusals) = error else { return Vec::new() };
-    let drifted = refusals.iter().filter_map(|refusal| match refusal {
-        ResumeError::Drifted { call_id } => Some(call_id.clone()),
-        ResumeError::UnknownCall { .. }
-        | ResumeError::AlreadySettled { .. }
-        | ResumeError::WrongKind { .. }
-        | ResumeError::Duplicate { .. }
-        | ResumeError::TooLate { .. }
-        | ResumeError::RepeatUnconfirmed { .. }
-        | ResumeError::NotLater { .. }
-        | ResumeError::NoDeadline { .. }
-        | ResumeError::InThePast { .. }
-        | ResumeError::Incomplete { .. }
-        | ResumeError::Invalid { .. }
-        | ResumeError::VersionConflict { .. }
-        | ResumeError::RunEnded { .. }
-        | ResumeError::Oversized { .. }
-        | ResumeError::EmptyMessage => None,
-    });
-    drifted.collect()
+    let drifted = |refusal: &ResumeError| {
+        if let ResumeError::Drifted { call_id } = refusal { Some(call_id.clone()) } else { None }
+    };
+    refusals.iter().filter_map(drifted).collect()
 }
 
 /// The exit code for a rejected resume.
@@ -64,32 +49,23 @@ pub(super) async fn exit_after(app: &App, run: &RunId, rests: Exit, decided: &[C
 }
 
 fn in_words(refusal: &ResumeError, journal: &[JournalEntry]) -> String {
-    match refusal {
-        ResumeError::AlreadySettled { call_id } => settled(call_id, journal).unwrap_or_else(|| refusal.to_string()),
-        ResumeError::Invalid { call_id, what, problems, .. } => match findings(problems) {
-            Some(findings) => format!("{what} of call `{call_id}` cannot be used: {findings}"),
-            None => refusal.to_string(),
-        },
-        ResumeError::NotLater { call_id, until } => {
-            format!("the deadline of call `{call_id}` is {} already; give a later time", clock(*until))
-        }
-        ResumeError::InThePast { call_id, until } => {
-            let until = clock(*until);
-            format!("the new deadline {until} of call `{call_id}` has passed; give a time in the future")
-        }
-        ResumeError::UnknownCall { .. }
-        | ResumeError::WrongKind { .. }
-        | ResumeError::Duplicate { .. }
-        | ResumeError::Drifted { .. }
-        | ResumeError::TooLate { .. }
-        | ResumeError::RepeatUnconfirmed { .. }
-        | ResumeError::NoDeadline { .. }
-        | ResumeError::Incomplete { .. }
-        | ResumeError::VersionConflict { .. }
-        | ResumeError::RunEnded { .. }
-        | ResumeError::Oversized { .. }
-        | ResumeError::EmptyMessage => refusal.to_string(),
+    with_details(refusal, journal).unwrap_or_else(|| refusal.to_string())
+}
+
+/// The errors whose text in the API has JSON, or less than the journal says.
+fn with_details(refusal: &ResumeError, journal: &[JournalEntry]) -> Option<String> {
+    if let ResumeError::AlreadySettled { call_id } = refusal {
+        return settled(call_id, journal);
     }
+    if let ResumeError::Invalid { call_id, what, problems, .. } = refusal {
+        return Some(format!("{what} of call `{call_id}` cannot be used: {}", findings(problems)?));
+    }
+    if let ResumeError::NotLater { call_id, until } = refusal {
+        return Some(format!("the deadline of call `{call_id}` is {} already; give a later time", clock(*until)));
+    }
+    let ResumeError::InThePast { call_id, until } = refusal else { return None };
+    let until = clock(*until);
+    Some(format!("the new deadline {until} of call `{call_id}` has passed; give a time in the future"))
 }
 
 /// The approver or rule that settled a call. `None` when the caller gave the result.

@@ -18,7 +18,7 @@ use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run,
     Step, ToolAccess,
 };
-use crate::chat::{Message, Part, Role};
+use crate::chat::{Message, Role};
 use crate::id::CallId;
 
 /// The note to the model that it has a tool budget again, after a transcript that says that the budget is used up.
@@ -86,19 +86,11 @@ impl Run {
 
     /// The ending that follows from the journal alone, without a new event from outside.
     pub fn foregone_ending(&self) -> Option<Ending> {
-        match self.next() {
-            Step::Record(events) => events
-                .into_iter()
-                .find_map(|event| if let Event::Ended { ending } = event { Some(ending) } else { None }),
-            Step::Done(ending) => Some(ending),
-            Step::ListTools
-            | Step::ResolveApprovals(_)
-            | Step::CallModel { .. }
-            | Step::ValidateOutput(_)
-            | Step::CheckCalls(_)
-            | Step::RunTier(_)
-            | Step::Wait(_) => None,
+        if let Some(ending) = self.ending() {
+            return Some(ending.clone());
         }
+        let Step::Record(events) = self.next() else { return None };
+        events.into_iter().find_map(|event| if let Event::Ended { ending } = event { Some(ending) } else { None })
     }
 
     /// The conversation as the history of another run: up to the last answered turn, results included, without the
@@ -107,7 +99,7 @@ impl Run {
         let Some(last) = self.transcript.iter().rposition(|message| message.role == Role::Assistant) else {
             return Vec::new();
         };
-        let calls = |message: &Arc<Message>| message.content.iter().any(|part| matches!(part, Part::ToolUse { .. }));
+        let calls = |message: &Arc<Message>| message.content.iter().any(|part| part.tool_use().is_some());
         let answered = last + 1 + usize::from(self.transcript.get(last).is_some_and(calls));
         let conversation = self.transcript.iter().take(answered).map(|message| without_notes(message));
         conversation.filter(|message| !message.content.is_empty()).collect()
@@ -145,11 +137,8 @@ impl Run {
     /// Whether a fork that copies the journal up to here calls the model, or waits, before it ends.
     fn is_fork_point(&self) -> bool {
         let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
-        let triggers_fallback = match &self.phase {
-            Phase::Ready { .. } | Phase::Asking(_) | Phase::Retrying { .. } | Phase::Working { .. } => true,
-            Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_) => false,
-        };
-        triggers_fallback && !is_denied && self.last_word.is_none()
+        let has_answer = matches!(self.phase, Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_));
+        !has_answer && !is_denied && self.last_word.is_none()
     }
 
     /// Whether the event is a denial that ends the run without a person's decision.
@@ -163,8 +152,7 @@ impl Run {
 
     /// The calls that would run because of a person's consent alone, and have not run yet.
     fn unused_consents(&self) -> Vec<CallId> {
-        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
-        let unused = turn.calls.iter().filter(|call| call.rests_on_unused_consent());
+        let unused = self.phase.calls().iter().filter(|call| call.rests_on_unused_consent());
         unused.map(|call| call.asked.id.clone()).collect()
     }
 }
@@ -188,30 +176,7 @@ fn without_notes(message: &Message) -> Message {
 
 /// The call that an event lets continue because a person consented.
 fn consent(event: &Event) -> Option<&CallId> {
-    match event {
-        Event::ApprovalDecided { call, .. } | Event::InputGiven { call, .. } => Some(call),
-        Event::Started(_)
-        | Event::Resumed { .. }
-        | Event::ToolsListed { .. }
-        | Event::ApprovalsResolved { .. }
-        | Event::ModelCalled { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelFailed { .. }
-        | Event::OutputValidated { .. }
-        | Event::TierSelected { .. }
-        | Event::CallChecked { .. }
-        | Event::CallDrifted { .. }
-        | Event::Extended { .. }
-        | Event::Expired { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::CallsStarted { .. }
-        | Event::CallCompleted { .. }
-        | Event::InputRequested { .. }
-        | Event::InputRequired { .. }
-        | Event::TaskStarted { .. }
-        | Event::MessageAdded { .. }
-        | Event::Ended { .. } => None,
-    }
+    if let Event::ApprovalDecided { call, .. } | Event::InputGiven { call, .. } = event { Some(call) } else { None }
 }
 
 /// The call of a consent, or of an event that follows an unused one: that the consent still holds, or an extended
