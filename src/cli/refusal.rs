@@ -7,7 +7,7 @@ use super::view::{by_way_of, clock, findings};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{
-    Authorization, CallVerdict, DecisionKind, Event, JournalEntry, PendingItem, Resume, ResumeError,
+    Authorization, CallVerdict, DecisionKind, Event, History, JournalEntry, PendingItem, Resume, ResumeError,
 };
 use crate::core::tool::escape_untrusted;
 use crate::runner::RunnerError;
@@ -70,55 +70,46 @@ fn with_details(refusal: &ResumeError, journal: &[JournalEntry]) -> Option<Strin
 
 /// The approver or rule that settled a call. `None` when the caller gave the result.
 fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
-    let was_sent = |event: &Event| matches!(event, Event::CallsStarted { calls } if calls.contains(call));
-    let has_ended = |event: &Event| matches!(event, Event::CallCompleted { call: ended, .. } if ended == call);
-    let mut events = journal.iter().map(|recorded| &recorded.event);
-    if events.clone().any(has_ended) && !events.clone().any(was_sent) {
+    let history = History::of(journal)?;
+    let called = history.call(call)?;
+    let has_ended = called.entries.iter().any(|entry| matches!(entry.event, Event::CallCompleted { .. }));
+    if has_ended && called.sent_at().is_none() {
         return None;
     }
     let by = |by: &str, via| format!("by {} {}", escape_untrusted(by), by_way_of(via));
-    let undecided = |why: String| format!("call `{call}` requires no decision: {why}");
-    let mut told = None;
-    for event in &mut events {
-        if let Event::ApprovalDecided { call: decided, decision } = event
-            && decided == call
-        {
+    let undecided = |why: String| Some(format!("call `{call}` requires no decision: {why}"));
+    let settled = |how: String| Some(format!("call `{call}` was {how} already; another answer changes nothing"));
+    let tell = |event: &Event| {
+        if let Event::ApprovalDecided { decision, .. } = event {
             let word = match decision.answer {
                 DecisionKind::Approve => "approved",
                 DecisionKind::Deny => "denied",
             };
-            let by = by(&decision.by, decision.via);
-            told = Some(format!("call `{call}` was {word} {by} already; another answer changes nothing"));
+            return settled(format!("{word} {}", by(&decision.by, decision.via)));
         }
-        if let Event::QuestionAnswered { call: answered, answer } = event
-            && answered == call
-        {
-            let by = by(&answer.by, answer.via);
-            told = Some(format!("call `{call}` was answered {by} already; another answer changes nothing"));
+        if let Event::QuestionAnswered { answer, .. } = event {
+            return settled(format!("answered {}", by(&answer.by, answer.via)));
         }
-        if let Event::CallChecked { call: checked, verdict } = event
-            && checked == call
-        {
-            told = match verdict {
-                CallVerdict::Run { by: Authorization::Policy { rule: Some(rule), .. } } => {
-                    Some(undecided(format!("rule `{}` allows it", escape_untrusted(rule))))
-                }
-                CallVerdict::Run { by: Authorization::Policy { rule: None, .. } } => {
-                    Some(undecided("the policy allows it".to_owned()))
-                }
-                CallVerdict::Run { by: Authorization::Grant { grant } } => {
-                    Some(undecided(format!("it was approved before, {grant}")))
-                }
-                CallVerdict::Rejected { reason, message, .. } => {
-                    let word = reason.as_str().replace('_', " ");
-                    Some(undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED))))
-                }
-                // An approver decided, and the message repeats the decision.
-                CallVerdict::Run { by: Authorization::HumanApproval } | CallVerdict::Ask { .. } => told,
-            };
+        let Event::CallChecked { verdict, .. } = event else { return None };
+        match verdict {
+            CallVerdict::Run { by: Authorization::Policy { rule: Some(rule), .. } } => {
+                undecided(format!("rule `{}` allows it", escape_untrusted(rule)))
+            }
+            CallVerdict::Run { by: Authorization::Policy { rule: None, .. } } => {
+                undecided("the policy allows it".to_owned())
+            }
+            CallVerdict::Run { by: Authorization::Grant { grant } } => {
+                undecided(format!("it was approved before, {grant}"))
+            }
+            CallVerdict::Rejected { reason, message, .. } => {
+                let word = reason.as_str().replace('_', " ");
+                undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED)))
+            }
+            // An approver decided, and the message repeats the decision.
+            CallVerdict::Run { by: Authorization::HumanApproval } | CallVerdict::Ask { .. } => None,
         }
-    }
-    told
+    };
+    called.entries.iter().rev().find_map(|entry| tell(&entry.event))
 }
 
 /// Whether one of these calls requires approval again because something changed.

@@ -1,6 +1,5 @@
 //! Call history: past calls with the verdict and the outcome that the journals record.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,7 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, CallId, Principal, RunId};
 use crate::core::policy::{Judgement, Policy, Subject, Verdict};
-use crate::core::run::{Authorization, CallVerdict, DecisionKind, Event, InvalidEvent, JournalEntry, Rejection, Run};
+use crate::core::run::{
+    Authorization, CallHistory, CallVerdict, DecisionKind, Event, History, InvalidEvent, JournalEntry, Rejection, Run,
+    Spec,
+};
 use crate::core::tool::Tool;
 
 /// A past call that a policy judged.
@@ -78,27 +80,25 @@ impl PastCall {
 
 /// The calls of a run, in the order of their first check. A call that was checked again counts with its last check.
 pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall>, InvalidEvent> {
-    let mut past: Vec<PastCall> = Vec::new();
-    let mut places: BTreeMap<CallId, usize> = BTreeMap::new();
-    let mut run: Option<Run> = None;
-    for recorded in journal {
-        let Some(known) = &mut run else {
-            run = Run::replay_recorded([recorded])?;
-            continue;
-        };
-        if let Event::CallChecked { call, verdict } = &recorded.event
-            && let Some(checked) = checked(id, known, call, verdict, recorded.at)
+    Run::replay_recorded(journal)?;
+    let Some(history) = History::of(journal) else { return Ok(Vec::new()) };
+    let spec = &history.started.spec;
+    let mut past: Vec<(u64, PastCall)> = history.calls().filter_map(|call| judged(id, spec, call)).collect();
+    past.sort_by_key(|(first, _)| *first);
+    Ok(past.into_iter().map(|(_, call)| call).collect())
+}
+
+/// The call with the position of its first check, if a policy judged it.
+fn judged(id: &RunId, spec: &Spec, call: &CallHistory<'_>) -> Option<(u64, PastCall)> {
+    let mut judged: Option<(u64, PastCall)> = None;
+    for entry in &call.entries {
+        if let Event::CallChecked { verdict, .. } = &entry.event
+            && let Some(checked) = checked(id, spec, call, entry, verdict)
         {
-            match places.get(call).and_then(|place| past.get_mut(*place)) {
-                Some(before) => *before = checked,
-                None => {
-                    places.insert(call.clone(), past.len());
-                    past.push(checked);
-                }
-            }
+            judged = Some((judged.map_or(entry.seq, |(first, _)| first), checked));
         }
-        if let Event::ApprovalDecided { call, decision } = &recorded.event
-            && let Some(asked) = places.get(call).and_then(|place| past.get_mut(*place))
+        if let Event::ApprovalDecided { decision, .. } = &entry.event
+            && let Some((_, asked)) = &mut judged
             && asked.became.verdict() == Verdict::Ask
         {
             asked.became = match decision.answer {
@@ -106,13 +106,18 @@ pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall
                 DecisionKind::Deny => PastOutcome::Refused,
             };
         }
-        known.apply_at(&recorded.event, recorded.at)?;
     }
-    Ok(past)
+    judged
 }
 
 /// The call, if a policy judged it: a call with invalid arguments or beyond the budget was never judged.
-fn checked(id: &RunId, run: &Run, call: &CallId, verdict: &CallVerdict, at: Timestamp) -> Option<PastCall> {
+fn checked(
+    id: &RunId,
+    spec: &Spec,
+    call: &CallHistory<'_>,
+    entry: &JournalEntry,
+    verdict: &CallVerdict,
+) -> Option<PastCall> {
     let became = match verdict {
         CallVerdict::Run { by: Authorization::Policy { .. } } => PastOutcome::Allowed,
         CallVerdict::Run { by: Authorization::Grant { .. } } => PastOutcome::Granted,
@@ -124,16 +129,15 @@ fn checked(id: &RunId, run: &Run, call: &CallId, verdict: &CallVerdict, at: Time
         CallVerdict::Rejected { reason: Rejection::Denied, .. } => PastOutcome::Denied,
         CallVerdict::Rejected { .. } => return None,
     };
-    let asked = run.call(call)?;
-    let spec = &run.started().spec;
+    let before = call.before(entry.seq);
     Some(PastCall {
         run: id.clone(),
-        call: call.clone(),
-        at,
-        tool: asked.tool.clone()?,
+        call: call.asked.id.clone(),
+        at: entry.at,
+        tool: before.tool()?.clone(),
         agent: spec.agent.clone(),
         principal: spec.principal.clone(),
-        arguments: asked.arguments().as_object()?.clone(),
+        arguments: before.arguments().as_object()?.clone(),
         became,
     })
 }
