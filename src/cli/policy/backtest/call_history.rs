@@ -90,54 +90,45 @@ pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall
 
 /// The call with the position of its first check, if a policy judged it.
 fn judged(id: &RunId, spec: &Spec, call: &CallHistory<'_>) -> Option<(u64, PastCall)> {
-    let mut judged: Option<(u64, PastCall)> = None;
-    for entry in &call.entries {
-        if let Event::CallChecked { verdict, .. } = &entry.event
-            && let Some(checked) = checked(id, spec, call, entry, verdict)
-        {
-            judged = Some((judged.map_or(entry.seq, |(first, _)| first), checked));
-        }
-        if let Event::ApprovalDecided { decision, .. } = &entry.event
-            && let Some((_, asked)) = &mut judged
-            && asked.became.verdict() == Verdict::Ask
-        {
-            asked.became = match decision.answer {
-                DecisionKind::Approve => PastOutcome::Approved,
-                DecisionKind::Deny => PastOutcome::Refused,
-            };
-        }
-    }
-    judged
-}
-
-/// The call, if a policy judged it: a call with invalid arguments or beyond the budget was never judged.
-fn checked(
-    id: &RunId,
-    spec: &Spec,
-    call: &CallHistory<'_>,
-    entry: &JournalEntry,
-    verdict: &CallVerdict,
-) -> Option<PastCall> {
-    let became = match verdict {
-        CallVerdict::Run { by: Authorization::Policy { .. } } => PastOutcome::Allowed,
-        CallVerdict::Run { by: Authorization::Grant { .. } } => PastOutcome::Granted,
-        // The decision event records the outcome.
-        CallVerdict::Run { by: Authorization::HumanApproval } => return None,
-        CallVerdict::Ask { policy: Some(_), .. } => PastOutcome::Unanswered,
-        // Approval was required for another reason: the outcome of an earlier attempt was unknown.
-        CallVerdict::Ask { policy: None, .. } => return None,
-        CallVerdict::Rejected { reason: Rejection::Denied, .. } => PastOutcome::Denied,
-        CallVerdict::Rejected { .. } => return None,
+    let checked = |entry: &JournalEntry| Some((entry.seq, entry.at, outcome_of_check(&entry.event)?));
+    let mut checks = call.entries.iter().filter_map(|entry| checked(entry));
+    let first = checks.next()?;
+    let (last, at, became) = checks.last().unwrap_or(first);
+    let decisions = call.entries.iter().filter(|entry| entry.seq > last).filter_map(|entry| {
+        if let Event::ApprovalDecided { decision, .. } = &entry.event { Some(decision.answer) } else { None }
+    });
+    let became = match decisions.last().filter(|_| became.verdict() == Verdict::Ask) {
+        Some(DecisionKind::Approve) => PastOutcome::Approved,
+        Some(DecisionKind::Deny) => PastOutcome::Refused,
+        None => became,
     };
-    let before = call.before(entry.seq);
-    Some(PastCall {
+    let call = call.before(last);
+    let past = PastCall {
         run: id.clone(),
         call: call.asked.id.clone(),
-        at: entry.at,
-        tool: before.tool()?.clone(),
+        at,
+        tool: call.tool()?.clone(),
         agent: spec.agent.clone(),
         principal: spec.principal.clone(),
-        arguments: before.arguments().as_object()?.clone(),
+        arguments: call.arguments().as_object()?.clone(),
         became,
-    })
+    };
+    Some((first.0, past))
+}
+
+/// The outcome of a check by a policy, before a person decides. A call with invalid arguments or beyond the budget was
+/// never judged.
+fn outcome_of_check(event: &Event) -> Option<PastOutcome> {
+    let Event::CallChecked { verdict, .. } = event else { return None };
+    match verdict {
+        CallVerdict::Run { by: Authorization::Policy { .. } } => Some(PastOutcome::Allowed),
+        CallVerdict::Run { by: Authorization::Grant { .. } } => Some(PastOutcome::Granted),
+        // The decision event records the outcome.
+        CallVerdict::Run { by: Authorization::HumanApproval } => None,
+        CallVerdict::Ask { policy: Some(_), .. } => Some(PastOutcome::Unanswered),
+        // Approval was required for another reason: the outcome of an earlier attempt was unknown.
+        CallVerdict::Ask { policy: None, .. } => None,
+        CallVerdict::Rejected { reason: Rejection::Denied, .. } => Some(PastOutcome::Denied),
+        CallVerdict::Rejected { .. } => None,
+    }
 }
