@@ -93,11 +93,12 @@ fn judged(id: &RunId, spec: &Spec, call: &CallHistory<'_>) -> Option<(u64, PastC
     let checked = |entry: &JournalEntry| Some((entry.seq, entry.at, outcome_of_check(&entry.event)?));
     let mut checks = call.entries.iter().filter_map(|entry| checked(entry));
     let first = checks.next()?;
-    let (last, at, became) = checks.last().unwrap_or(first);
-    let decisions = call.entries.iter().filter(|entry| entry.seq > last).filter_map(|entry| {
+    let (last, at, became) = checks.next_back().unwrap_or(first);
+    let since = call.entries.iter().rev().take_while(|entry| entry.seq > last);
+    let mut decisions = since.filter_map(|entry| {
         if let Event::ApprovalDecided { decision, .. } = &entry.event { Some(decision.answer) } else { None }
     });
-    let became = match decisions.last().filter(|_| became.verdict() == Verdict::Ask) {
+    let became = match decisions.next().filter(|_| became.verdict() == Verdict::Ask) {
         Some(DecisionKind::Approve) => PastOutcome::Approved,
         Some(DecisionKind::Deny) => PastOutcome::Refused,
         None => became,
