@@ -7,7 +7,7 @@ use super::view::{by_way_of, clock, findings};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{
-    Authorization, CallVerdict, DecisionKind, Event, JournalEntry, PendingItem, Resume, ResumeError,
+    Authorization, CallVerdict, DecisionKind, Event, History, JournalEntry, PendingItem, Resume, ResumeError,
 };
 use crate::core::tool::escape_untrusted;
 use crate::runner::RunnerError;
@@ -26,25 +26,10 @@ pub(super) fn with_journal_details(error: RunnerError, journal: &[JournalEntry])
 /// The calls that changed since they were approved or denied.
 pub(super) fn drifted(error: &RunnerError) -> Vec<CallId> {
     let RunnerError::Refused(refusals) = error else { return Vec::new() };
-    let drifted = refusals.iter().filter_map(|refusal| match refusal {
-        ResumeError::Drifted { call_id } => Some(call_id.clone()),
-        ResumeError::UnknownCall { .. }
-        | ResumeError::AlreadySettled { .. }
-        | ResumeError::WrongKind { .. }
-        | ResumeError::Duplicate { .. }
-        | ResumeError::TooLate { .. }
-        | ResumeError::RepeatUnconfirmed { .. }
-        | ResumeError::NotLater { .. }
-        | ResumeError::NoDeadline { .. }
-        | ResumeError::InThePast { .. }
-        | ResumeError::Incomplete { .. }
-        | ResumeError::Invalid { .. }
-        | ResumeError::VersionConflict { .. }
-        | ResumeError::RunEnded { .. }
-        | ResumeError::Oversized { .. }
-        | ResumeError::EmptyMessage => None,
-    });
-    drifted.collect()
+    let drifted = |refusal: &ResumeError| {
+        if let ResumeError::Drifted { call_id } = refusal { Some(call_id.clone()) } else { None }
+    };
+    refusals.iter().filter_map(drifted).collect()
 }
 
 /// The exit code for a rejected resume.
@@ -64,85 +49,67 @@ pub(super) async fn exit_after(app: &App, run: &RunId, rests: Exit, decided: &[C
 }
 
 fn in_words(refusal: &ResumeError, journal: &[JournalEntry]) -> String {
-    match refusal {
-        ResumeError::AlreadySettled { call_id } => settled(call_id, journal).unwrap_or_else(|| refusal.to_string()),
-        ResumeError::Invalid { call_id, what, problems, .. } => match findings(problems) {
-            Some(findings) => format!("{what} of call `{call_id}` cannot be used: {findings}"),
-            None => refusal.to_string(),
-        },
-        ResumeError::NotLater { call_id, until } => {
-            format!("the deadline of call `{call_id}` is {} already; give a later time", clock(*until))
-        }
-        ResumeError::InThePast { call_id, until } => {
-            let until = clock(*until);
-            format!("the new deadline {until} of call `{call_id}` has passed; give a time in the future")
-        }
-        ResumeError::UnknownCall { .. }
-        | ResumeError::WrongKind { .. }
-        | ResumeError::Duplicate { .. }
-        | ResumeError::Drifted { .. }
-        | ResumeError::TooLate { .. }
-        | ResumeError::RepeatUnconfirmed { .. }
-        | ResumeError::NoDeadline { .. }
-        | ResumeError::Incomplete { .. }
-        | ResumeError::VersionConflict { .. }
-        | ResumeError::RunEnded { .. }
-        | ResumeError::Oversized { .. }
-        | ResumeError::EmptyMessage => refusal.to_string(),
+    with_details(refusal, journal).unwrap_or_else(|| refusal.to_string())
+}
+
+/// The errors whose text in the API has JSON, or less than the journal says.
+fn with_details(refusal: &ResumeError, journal: &[JournalEntry]) -> Option<String> {
+    if let ResumeError::AlreadySettled { call_id } = refusal {
+        return settled(call_id, journal);
     }
+    if let ResumeError::Invalid { call_id, what, problems, .. } = refusal {
+        return Some(format!("{what} of call `{call_id}` cannot be used: {}", findings(problems)?));
+    }
+    if let ResumeError::NotLater { call_id, until } = refusal {
+        return Some(format!("the deadline of call `{call_id}` is {} already; give a later time", clock(*until)));
+    }
+    let ResumeError::InThePast { call_id, until } = refusal else { return None };
+    let until = clock(*until);
+    Some(format!("the new deadline {until} of call `{call_id}` has passed; give a time in the future"))
 }
 
 /// The approver or rule that settled a call. `None` when the caller gave the result.
 fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
-    let was_sent = |event: &Event| matches!(event, Event::CallsStarted { calls } if calls.contains(call));
-    let has_ended = |event: &Event| matches!(event, Event::CallCompleted { call: ended, .. } if ended == call);
-    let mut events = journal.iter().map(|recorded| &recorded.event);
-    if events.clone().any(has_ended) && !events.clone().any(was_sent) {
+    let history = History::of(journal)?;
+    let called = history.call(call)?;
+    let has_ended = called.entries.iter().any(|entry| matches!(entry.event, Event::CallCompleted { .. }));
+    if has_ended && called.sent_at().is_none() {
         return None;
     }
     let by = |by: &str, via| format!("by {} {}", escape_untrusted(by), by_way_of(via));
-    let undecided = |why: String| format!("call `{call}` requires no decision: {why}");
-    let mut told = None;
-    for event in &mut events {
-        if let Event::ApprovalDecided { call: decided, decision } = event
-            && decided == call
-        {
+    let undecided = |why: String| Some(format!("call `{call}` requires no decision: {why}"));
+    let settled = |how: String| Some(format!("call `{call}` was {how} already; another answer changes nothing"));
+    let tell = |event: &Event| {
+        if let Event::ApprovalDecided { decision, .. } = event {
             let word = match decision.answer {
                 DecisionKind::Approve => "approved",
                 DecisionKind::Deny => "denied",
             };
-            let by = by(&decision.by, decision.via);
-            told = Some(format!("call `{call}` was {word} {by} already; another answer changes nothing"));
+            return settled(format!("{word} {}", by(&decision.by, decision.via)));
         }
-        if let Event::QuestionAnswered { call: answered, answer } = event
-            && answered == call
-        {
-            let by = by(&answer.by, answer.via);
-            told = Some(format!("call `{call}` was answered {by} already; another answer changes nothing"));
+        if let Event::QuestionAnswered { answer, .. } = event {
+            return settled(format!("answered {}", by(&answer.by, answer.via)));
         }
-        if let Event::CallChecked { call: checked, verdict } = event
-            && checked == call
-        {
-            told = match verdict {
-                CallVerdict::Run { by: Authorization::Policy { rule: Some(rule), .. } } => {
-                    Some(undecided(format!("rule `{}` allows it", escape_untrusted(rule))))
-                }
-                CallVerdict::Run { by: Authorization::Policy { rule: None, .. } } => {
-                    Some(undecided("the policy allows it".to_owned()))
-                }
-                CallVerdict::Run { by: Authorization::Grant { grant } } => {
-                    Some(undecided(format!("it was approved before, {grant}")))
-                }
-                CallVerdict::Rejected { reason, message, .. } => {
-                    let word = reason.as_str().replace('_', " ");
-                    Some(undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED))))
-                }
-                // An approver decided, and the message repeats the decision.
-                CallVerdict::Run { by: Authorization::HumanApproval } | CallVerdict::Ask { .. } => told,
-            };
+        let Event::CallChecked { verdict, .. } = event else { return None };
+        match verdict {
+            CallVerdict::Run { by: Authorization::Policy { rule: Some(rule), .. } } => {
+                undecided(format!("rule `{}` allows it", escape_untrusted(rule)))
+            }
+            CallVerdict::Run { by: Authorization::Policy { rule: None, .. } } => {
+                undecided("the policy allows it".to_owned())
+            }
+            CallVerdict::Run { by: Authorization::Grant { grant } } => {
+                undecided(format!("it was approved before, {grant}"))
+            }
+            CallVerdict::Rejected { reason, message, .. } => {
+                let word = reason.as_str().replace('_', " ");
+                undecided(format!("it was rejected, {word}: {}", one_line(message, QUOTED)))
+            }
+            // An approver decided, and the message repeats the decision.
+            CallVerdict::Run { by: Authorization::HumanApproval } | CallVerdict::Ask { .. } => None,
         }
-    }
-    told
+    };
+    called.entries.iter().rev().find_map(|entry| tell(&entry.event))
 }
 
 /// Whether one of these calls requires approval again because something changed.

@@ -71,18 +71,9 @@ impl MediaFetcher<'_> {
         }
         let mut filled = (**message).clone();
         for part in &mut filled.content {
-            match part {
-                Part::ToolResult { content, .. } => {
-                    for part in content {
-                        self.part(part).await?;
-                    }
-                }
-                Part::Text { .. }
-                | Part::Image(_)
-                | Part::Audio(_)
-                | Part::Resource { .. }
-                | Part::Reasoning { .. }
-                | Part::ToolUse { .. } => self.part(part).await?,
+            let inside = if let Part::ToolResult { content, .. } = part { content } else { std::slice::from_mut(part) };
+            for part in inside {
+                self.part(part).await?;
             }
         }
         Ok(Arc::new(filled))

@@ -27,7 +27,7 @@ use super::drain::Drain;
 use super::registry::ActiveRuns;
 use super::run_servers::Injections;
 use super::system::{SystemClock, UuidIds};
-use super::watch::Broadcaster;
+use super::watch::{Broadcaster, Poller};
 use super::{Agent, AgentRunner, Capacity, Inner, RunnerError};
 
 /// How many stored results are read at a time.
@@ -177,7 +177,8 @@ impl Builder {
         let agents = named(self.agents)?;
         let ids = self.ids.unwrap_or_else(|| Arc::new(UuidIds));
         let node = self.node.unwrap_or_else(|| NodeId::from(format!("node_{}", ids.trace_id())));
-        let broadcaster = Arc::new(Broadcaster::new(node.clone()));
+        let broadcaster = Arc::<Broadcaster>::default();
+        let poller = Arc::new(Poller::new(broadcaster.clone(), node.clone()));
         let mut sinks = self.sinks;
         sinks.push(broadcaster.clone());
         let nothing = Arc::new(NoPort);
@@ -204,6 +205,7 @@ impl Builder {
             sampler,
             agents,
             broadcaster,
+            poller,
             active_runs: Arc::new(ActiveRuns::default()),
             injections: Arc::new(Injections::default()),
             blocked: Arc::default(),

@@ -103,38 +103,20 @@ fn call_state(event: &Event) -> Option<ToolCallState> {
     let rejected = |reason, message: &str| {
         Some(ToolCallState::Rejected { reason, message: message.to_owned(), problems: Vec::new() })
     };
-    match event {
-        Event::CallChecked { verdict: CallVerdict::Rejected { reason, message, problems }, .. } => {
-            Some(ToolCallState::Rejected { reason: *reason, message: message.clone(), problems: problems.clone() })
-        }
-        Event::ApprovalDecided { decision, .. } if decision.answer == DecisionKind::Deny => {
-            let why = decision.reason.as_deref().unwrap_or("no reason was given");
-            rejected(Rejection::Denied, &format!("denied by {}: {why}", decision.by))
-        }
-        Event::Expired { .. } => rejected(Rejection::Expired, "no answer arrived in time; the call was not made"),
-        Event::Ended { ending } => ending.failure().map(ToolCallState::Abandoned),
-        Event::Started(_)
-        | Event::Resumed { .. }
-        | Event::ToolsListed { .. }
-        | Event::ApprovalsResolved { .. }
-        | Event::ModelCalled { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelFailed { .. }
-        | Event::OutputValidated { .. }
-        | Event::TierSelected { .. }
-        | Event::CallChecked { .. }
-        | Event::ApprovalDecided { .. }
-        | Event::CallDrifted { .. }
-        | Event::Extended { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::CallsStarted { .. }
-        | Event::CallCompleted { .. }
-        | Event::InputRequested { .. }
-        | Event::InputRequired { .. }
-        | Event::InputGiven { .. }
-        | Event::TaskStarted { .. }
-        | Event::MessageAdded { .. } => None,
+    if let Event::CallChecked { verdict: CallVerdict::Rejected { reason, message, problems }, .. } = event {
+        return Some(ToolCallState::Rejected { reason: *reason, message: message.clone(), problems: problems.clone() });
     }
+    if let Event::ApprovalDecided { decision, .. } = event
+        && decision.answer == DecisionKind::Deny
+    {
+        let why = decision.reason.as_deref().unwrap_or("no reason was given");
+        return rejected(Rejection::Denied, &format!("denied by {}: {why}", decision.by));
+    }
+    if let Event::Expired { .. } = event {
+        return rejected(Rejection::Expired, "no answer arrived in time; the call was not made");
+    }
+    let Event::Ended { ending } = event else { return None };
+    ending.failure().map(ToolCallState::Abandoned)
 }
 
 /// The agent with a scripted model that requests one call. It keeps the agent's servers, policy and limits, and drops
@@ -207,16 +189,8 @@ impl Conversation for SingleCallModel {
 /// The text of the result in the messages.
 fn result_in(messages: &[Arc<Message>]) -> String {
     let latest = messages.iter().rev().flat_map(|message| message.content.iter().rev());
-    let mut results = latest.filter_map(|part| match part {
-        Part::ToolResult { content, .. } => Some(content.iter().filter_map(Part::as_text).collect::<String>()),
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolUse { .. } => None,
-    });
-    results.next().unwrap_or_default()
+    let result = latest.filter_map(Part::tool_result).next();
+    result.map(|(_, content, _)| content.iter().filter_map(Part::as_text).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -245,37 +245,10 @@ impl RunnerError {
     /// Whether the same request may succeed later, the same for every API. A run that rejects an input in its current
     /// state rejects it again, even if other conflicts with that code are retryable.
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Refused(_) => false,
-            Self::Envelope(error) => error.is_retryable(),
-            Self::Incomplete(_)
-            | Self::ModelTwice { .. }
-            | Self::NoSuchAgent { .. }
-            | Self::NoSuchTool { .. }
-            | Self::NotOfAServer(_)
-            | Self::InvalidArguments { .. }
-            | Self::NoSuchServer { .. }
-            | Self::WiderLimit { .. }
-            | Self::InjectionMissing { .. }
-            | Self::ServerMissing { .. }
-            | Self::ServerTwice(_)
-            | Self::DuplicateTool(_)
-            | Self::UnusableTool { .. }
-            | Self::UnusableOutputSchema(_)
-            | Self::EmptyMessage
-            | Self::NoSuchRun(_)
-            | Self::Purged { .. }
-            | Self::NotOver { .. }
-            | Self::StillDriven(_)
-            | Self::NoSuchPosition { .. }
-            | Self::ForkEnds { .. }
-            | Self::DrivenElsewhere { .. }
-            | Self::Closed
-            | Self::Busy
-            | Self::Released(_)
-            | Self::Drive(_)
-            | Self::Lost(_) => self.code().is_retryable(),
+        if let Self::Envelope(error) = self {
+            return error.is_retryable();
         }
+        !matches!(self, Self::Refused(_)) && self.code().is_retryable()
     }
 }
 

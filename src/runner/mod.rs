@@ -71,7 +71,7 @@ use blocked::BlockedRuns;
 use drain::Drain;
 use registry::ActiveRuns;
 use run_servers::Injections;
-use watch::Broadcaster;
+use watch::{Broadcaster, Poller};
 
 /// A runner of agents. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -85,6 +85,7 @@ struct Inner {
     sampler: Sampler,
     agents: BTreeMap<AgentName, Arc<Agent>>,
     broadcaster: Arc<Broadcaster>,
+    poller: Arc<Poller>,
     active_runs: Arc<ActiveRuns>,
     injections: Arc<Injections>,
     blocked: Arc<BlockedRuns>,

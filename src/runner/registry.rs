@@ -11,8 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use toolgate_core::id::RunId;
 use toolgate_driver::WakeSignal;
 
-use super::lease::keep_leases;
-use super::{Inner, Report, RunnerError};
+use super::{Report, RunnerError};
 
 /// The end of an execution, shared by everyone who waits for it.
 pub(super) type SharedResult = Shared<oneshot::Receiver<Result<Report, RunnerError>>>;
@@ -49,25 +48,24 @@ pub(super) struct RunGuard {
     done: Option<oneshot::Sender<Result<Report, RunnerError>>>,
 }
 
-impl Inner {
+impl ActiveRuns {
     /// Claims a run, or returns the handle to its current execution.
-    pub(super) fn claim(&self, run: &RunId) -> Result<RunGuard, ActiveRun> {
-        let mut entries = self.active_runs.entries();
+    pub(super) fn claim(self: &Arc<Self>, run: &RunId) -> Result<RunGuard, ActiveRun> {
+        let mut entries = self.entries();
         if let Some(driven) = entries.taken.get(run) {
             return Err(driven.clone());
         }
         let (done, rest) = oneshot::channel();
         let driven = ActiveRun { hint: WakeSignal::default(), rest: rest.shared() };
         entries.taken.insert(run.clone(), driven.clone());
-        if !std::mem::replace(&mut entries.kept, true) {
-            // The renewal task must not depend on this runner, because a reload may replace it.
-            self.tasks.spawn(keep_leases(self.active_runs.clone(), self.ports.store.clone()));
-        }
-        Ok(RunGuard { active_runs: self.active_runs.clone(), run: run.clone(), driven, done: Some(done) })
+        Ok(RunGuard { active_runs: self.clone(), run: run.clone(), driven, done: Some(done) })
     }
-}
 
-impl ActiveRuns {
+    /// Whether no task renews the leases. The caller starts one then.
+    pub(super) fn lacks_renewal(&self) -> bool {
+        !std::mem::replace(&mut self.entries().kept, true)
+    }
+
     /// The handle to an active run of this process, if there is one.
     pub(super) fn driven(&self, run: &RunId) -> Option<ActiveRun> {
         self.entries().taken.get(run).cloned()

@@ -39,6 +39,7 @@ impl AgentRunner {
             ids: old.ids.clone(),
             sampler: old.sampler.clone(),
             broadcaster: old.broadcaster.clone(),
+            poller: old.poller.clone(),
             active_runs: old.active_runs.clone(),
             injections: old.injections.clone(),
             // The new configuration may lack something else, which must be reported.

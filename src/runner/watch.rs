@@ -2,30 +2,26 @@
 //! notification about new events for runs that other processes write to.
 
 mod poller;
+mod subscription;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
 
 use tokio::sync::Notify;
-use toolgate_core::id::{NodeId, RunId};
-use toolgate_core::run::JournalEntry;
-use toolgate_driver::DriveError;
-use toolgate_ports::{EventSink, RunFilter, RunRow, RunStore, Update};
+use toolgate_core::id::RunId;
+use toolgate_ports::{EventSink, Update};
 
-use self::poller::Poller;
-use super::registry::ActiveRuns;
-use super::{AgentRunner, Inner, RunnerError};
+pub(super) use self::poller::Poller;
+pub use self::subscription::RunSubscription;
 
 /// How far a watcher may fall behind before it misses updates. A watcher that keeps up allocates none of it.
 const CAPACITY: usize = 1024;
 
 /// Distributes updates to watchers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Broadcaster {
     watched: Mutex<BTreeMap<RunId, Vec<Arc<Subscription>>>>,
-    poller: Poller,
 }
 
 /// A live view of one run.
@@ -33,7 +29,7 @@ pub(super) struct Broadcaster {
 pub struct Watch {
     run: RunId,
     subscription: Arc<Subscription>,
-    /// The hub that it unregisters from on drop.
+    /// The broadcaster that it unregisters from on drop.
     broadcaster: Option<Arc<Broadcaster>>,
 }
 
@@ -138,60 +134,7 @@ impl Subscription {
     }
 }
 
-/// Access to one run for watchers: live updates, missed events, and the existence of the run. It holds no part of the
-/// runner, so that a replaced configuration is freed however long watchers stay.
-#[derive(Clone)]
-pub struct RunSubscription {
-    run: RunId,
-    runs: Arc<dyn RunStore>,
-    broadcaster: Arc<Broadcaster>,
-    active_runs: Arc<ActiveRuns>,
-}
-
-impl AgentRunner {
-    /// Access for watchers of a run, whichever process executes it.
-    pub fn subscription(&self, run: &RunId) -> RunSubscription {
-        let Inner { ports, broadcaster, active_runs, .. } = &*self.inner;
-        RunSubscription {
-            run: run.clone(),
-            runs: ports.store.runs.clone(),
-            broadcaster: broadcaster.clone(),
-            active_runs: active_runs.clone(),
-        }
-    }
-}
-
-impl RunSubscription {
-    /// The updates from now on, in this process.
-    pub fn watch(&self) -> Watch {
-        self.broadcaster.watch(&self.run)
-    }
-
-    /// Makes watches of this run report events of other processes: one query of the store about every `interval` for
-    /// all watched runs. Call it after [`watch`](Self::watch), within an async runtime.
-    pub fn follow(&self, interval: Duration) {
-        poller::start(&self.broadcaster, &self.runs, &self.active_runs, interval);
-    }
-
-    /// The events from a position on; empty if there are none yet.
-    pub async fn facts(&self, from: u64) -> Result<Vec<JournalEntry>, RunnerError> {
-        Ok(self.runs.load(&self.run, from).await.map_err(DriveError::from)?)
-    }
-
-    /// The current index row, also of a deleted run.
-    pub async fn row(&self) -> Result<RunRow, RunnerError> {
-        let filter = RunFilter { run: Some(self.run.clone()), purged: true, limit: 1, ..RunFilter::default() };
-        let row = self.runs.list(&filter).await.map_err(DriveError::from)?.into_iter().next();
-        row.ok_or_else(|| RunnerError::NoSuchRun(self.run.clone()))
-    }
-}
-
 impl Broadcaster {
-    /// A hub for the node with this name in the store.
-    pub(super) fn new(node: NodeId) -> Self {
-        Self { watched: Mutex::default(), poller: Poller::new(node) }
-    }
-
     pub(super) fn watch(self: &Arc<Self>, run: &RunId) -> Watch {
         let subscription = Arc::<Subscription>::default();
         self.watched().entry(run.clone()).or_default().push(subscription.clone());
@@ -203,6 +146,11 @@ impl Broadcaster {
         let subscription = Arc::<Subscription>::default();
         subscription.unread().is_over = true;
         Watch { run: "".into(), subscription, broadcaster: None }
+    }
+
+    /// The watched runs.
+    fn runs(&self) -> Vec<RunId> {
+        self.watched().keys().cloned().collect()
     }
 
     /// Notifies the watchers of a run that there are more events.

@@ -2,8 +2,8 @@
 
 use super::{CallArg, who};
 use crate::core::id::CallId;
-use crate::core::run::{Channel, Event, HumanAnswer, JournalEntry};
-use crate::core::tool::{Arguments, Ask, Builtin, Choice};
+use crate::core::run::{Channel, History, HumanAnswer, JournalEntry};
+use crate::core::tool::{Ask, Builtin, Choice};
 
 /// Of the texts that were given, those that answer a question of the model's, and the others.
 pub(in crate::cli) fn questions(
@@ -26,20 +26,9 @@ pub(in crate::cli) fn questions(
 
 /// The question that the model put with this call, if it put one.
 pub(in crate::cli) fn model_question(call: &CallId, journal: &[JournalEntry]) -> Option<Ask> {
-    let mut arguments: Option<Arguments> = None;
-    for recorded in journal {
-        if let Event::ModelReplied { reply } = &recorded.event {
-            let made = reply.calls().find(|made| made.id == *call && made.name == Builtin::AskHuman.name());
-            arguments = made.map(|made| made.arguments).or(arguments);
-        }
-        if let Event::ApprovalDecided { call: decided, decision } = &recorded.event
-            && decided == call
-            && let (Some(_), Some(edited)) = (&arguments, &decision.edited_arguments)
-        {
-            arguments = Some(edited.clone());
-        }
-    }
-    Ask::parse(arguments?.as_object()?).ok()
+    let history = History::of(journal)?;
+    let call = history.call(call).filter(|call| call.asked.name == Builtin::AskHuman.name())?;
+    Ask::parse(call.arguments().as_object()?).ok()
 }
 
 /// What a text says to a question: an option, if it is the words of one, or several as JSON, or its own words.

@@ -104,16 +104,11 @@ impl ContinueOptions {
             out.json(&ResultLine::stored(report, &owed));
             return Ok(Exit::Done);
         }
-        out.line(match report.status {
-            Status::Running => format!(
+        out.line(match report.status == Status::Running {
+            true => format!(
                 "{run} stored; the run resumes in the process that executes it, or with `toolgate runs recover`"
             ),
-            Status::Pending
-            | Status::Completed
-            | Status::Failed
-            | Status::Cancelled
-            | Status::TurnLimit
-            | Status::Expired => format!("{run} {}", report.status.as_str()),
+            false => format!("{run} {}", report.status.as_str()),
         });
         if !owed.is_empty() {
             out.line(format!("{run} still waits for {}", list(owed.iter().map(|item| item.call_id().to_string()))));

@@ -9,7 +9,7 @@ use super::usage::{MissingUsage, spent, spent_in_vain, total};
 use super::words::{in_words, kept_line, left_out_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, list, one_line};
 use crate::core::chat::Usage;
-use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
+use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::run::{self, Rejection, ToolAccess, ToolGrant};
 use crate::core::tool::{LeftOut, Problem, ToolName, escape_untrusted};
 
@@ -158,15 +158,13 @@ impl LiveView {
             LifecycleKind::McpExecuting { call } | LifecycleKind::BuiltinExecuting { call } => {
                 vec![self.request_line(&paint.cyan("→"), call, "")]
             }
-            LifecycleKind::McpCompleted { call, duration_ms, is_error, result, kept, problems, .. } => {
-                let took = duration_ms.map(duration).unwrap_or_default();
-                let mut lines = vec![self.ended(call, *is_error, &took, result.as_deref())];
-                lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
+            LifecycleKind::McpCompleted { call, duration_ms, end, problems, .. } => {
+                let mut lines = self.ended(call, &duration_ms.map(duration).unwrap_or_default(), end);
                 lines.extend(problems.iter().map(|problem| self.does_not_fit("the structured result", problem)));
                 lines
             }
-            LifecycleKind::BuiltinCompleted { call, duration_ms, is_error, result, .. } => {
-                vec![self.ended(call, *is_error, &duration_ms.map(duration).unwrap_or_default(), result.as_deref())]
+            LifecycleKind::BuiltinCompleted { call, duration_ms, end } => {
+                self.ended(call, &duration_ms.map(duration).unwrap_or_default(), end)
             }
             LifecycleKind::InputRequested { call, messages, .. }
             | LifecycleKind::InputRequired { call, messages, .. } => {
@@ -215,11 +213,7 @@ impl LiveView {
             LifecycleKind::ExternalRequested { call } => {
                 vec![self.request_line(&paint.yellow("◆"), call, " waits for your application")]
             }
-            LifecycleKind::ExternalCompleted { call, is_error, result, kept, .. } => {
-                let mut lines = vec![self.ended(call, *is_error, "from the caller", result.as_deref())];
-                lines.extend(kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept)))));
-                lines
-            }
+            LifecycleKind::ExternalCompleted { call, end } => self.ended(call, "from the caller", end),
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
             LifecycleKind::ApprovalRequested { call, why, .. } => {
                 let because = paint.dim(format!("    because: {}", escape_untrusted(why)));
@@ -306,12 +300,14 @@ impl LiveView {
         format!("  {mark} {} {}{remark}", call.name, self.look.paint.dim(arguments))
     }
 
-    fn ended(&self, call: &CallRef, is_error: bool, remark: &str, result: Option<&str>) -> String {
+    fn ended(&self, call: &CallRef, remark: &str, end: &CallEnd) -> Vec<String> {
         let paint = self.look.paint;
-        let mark = if is_error { paint.red("✗") } else { paint.green("✓") };
+        let mark = if end.is_error { paint.red("✗") } else { paint.green("✓") };
         let room = self.look.room(call.name.chars().count() + remark.chars().count() + 8).min(COMPACT);
-        let result = one_line(result.unwrap_or_default(), room);
-        format!("  {mark} {} {}  {result}", call.name, paint.dim(remark))
+        let result = one_line(end.result.as_deref().unwrap_or_default(), room);
+        let ended = format!("  {mark} {} {}  {result}", call.name, paint.dim(remark));
+        let kept = end.kept.iter().map(|kept| paint.dim(format!("    {}", kept_line(kept))));
+        std::iter::once(ended).chain(kept).collect()
     }
 
     fn left_out(&self, left: &LeftOut) -> String {

@@ -1,151 +1,159 @@
 //! Text form of a run summary: a header, the turns and the state of the run.
 
 use super::DisplaySettings;
-use super::summary::{Call, Pause, RunSummary, Turn};
+use super::summary::{Pause, RunSummary, elapsed_ms, pauses, why};
 use super::usage::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
-use crate::core::chat::Part;
-use crate::core::id::ModelName;
-use crate::core::run::{CallVerdict, Status, ToolAccess};
+use crate::core::chat::{Part, Usage};
+use crate::core::run::{AttemptEnd, CallHistory, CallVerdict, OutputVerdict, Spec, Status, ToolAccess, TurnHistory};
 use crate::core::tool::{Arguments, Outcome, escape_untrusted};
 use crate::runner::Report;
 
-impl RunSummary {
+impl RunSummary<'_> {
     /// The lines of the summary.
     pub(in crate::cli) fn draw(&self, report: &Report, look: DisplaySettings) -> Vec<String> {
+        let (started, turns) = (self.history.started, &self.history.turns);
         let mut lines = self.header(report, look);
         lines.push(String::new());
-        lines.push(quoted(&self.started.input.text()));
-        lines
-            .extend(attachments(&self.started.input.content).map(|attached| format!("> {}", look.paint.dim(attached))));
-        for (index, turn) in self.turns.iter().enumerate() {
+        lines.push(quoted(&started.input.text()));
+        lines.extend(attachments(&started.input.content).map(|attached| format!("> {}", look.paint.dim(attached))));
+        for (index, turn) in turns.iter().enumerate() {
             lines.extend(self.said_before(index));
-            lines.extend(turn.draw(index + 1, &self.started.spec.model, look));
+            lines.extend(draw_turn(turn, index + 1, &started.spec, look));
         }
-        lines.extend(self.said_before(self.turns.len()));
+        lines.extend(self.said_before(turns.len()));
         lines.extend(ending(report, look));
         lines
     }
 
     fn header(&self, report: &Report, look: DisplaySettings) -> Vec<String> {
         let paint = look.paint;
-        let took = u64::try_from(self.last.duration_since(self.began).as_millis()).unwrap_or(0);
         let mut lines = vec![format!("{}  {}", paint.bold(&report.run_id), status(report.status, look))];
-        let spec = &self.started.spec;
+        let spec = &self.history.started.spec;
         lines.push(format!(
             "agent {}, model {}, session {}",
             spec.agent,
             spec.model,
             escape_untrusted(report.session_id.as_str())
         ));
-        let began = self.began.strftime("%Y-%m-%d %H:%M:%S UTC");
-        lines.push(format!("began {began}, {} from the first to the last event", duration(took)));
-        let (turns, calls) = (count(self.turns.len(), "turn"), count(self.calls(), "call"));
-        let spent = total(&report.budget.usage, self.gaps);
-        let executions = if self.executions > 1 { format!(", {} executions", self.executions) } else { String::new() };
+        lines.extend(self.times().map(|(first, last)| {
+            let began = first.strftime("%Y-%m-%d %H:%M:%S UTC");
+            format!("began {began}, {} from the first to the last event", duration(elapsed_ms(first, last)))
+        }));
+        let turns = count(self.history.turns.len(), "turn");
+        let calls = count(self.history.calls().count(), "call");
+        let spent = total(&report.budget.usage, self.gaps());
+        let executions = self.executions();
+        let executions = if executions > 1 { format!(", {executions} executions") } else { String::new() };
         lines.push(format!("{turns}, {calls}{executions}, {spent}"));
         lines.extend(self.origin());
-        lines.extend(self.left_out.iter().map(|left| paint.yellow(left_out_line(left))));
+        lines.extend(self.left_out().iter().map(|left| paint.yellow(left_out_line(left))));
         lines
     }
 
     fn said_before(&self, turn: usize) -> impl Iterator<Item = String> {
-        let here = self.later_messages.iter().filter(move |(before, _)| *before == turn);
-        here.map(|(_, text)| quoted(text))
+        self.messages_after(turn).map(|text| quoted(&text))
     }
 }
 
-impl Turn {
-    /// The lines of a turn. `preferred` is the primary model; another model is shown as a fallback.
-    fn draw(&self, number: usize, preferred: &ModelName, look: DisplaySettings) -> Vec<String> {
-        let paint = look.paint;
-        let mut about: Vec<String> = match self.took_ms {
-            Some(took) => vec![duration(took), spent(&self.usage)],
-            None => ["not answered".to_owned()].into_iter().chain(spent_in_vain(&self.usage)).collect(),
-        };
-        about.extend((self.model != *preferred).then(|| format!("model {}", self.model)));
-        about.extend((self.attempts > 1).then(|| count(self.attempts as usize, "attempt")));
-        about.extend((self.tool_access != ToolAccess::Enabled).then(|| "without tools".to_owned()));
-        let tier = self.priority.filter(|_| self.calls.iter().any(|call| call.deferred));
-        about.extend(tier.map(|priority| format!("priority {priority} first")));
-        let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
-        lines.extend(self.failures.iter().map(|(failure, usage)| {
-            let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
-            format!("  {} {}{used}", paint.red("✗"), block(failure))
-        }));
-        lines.extend(gutter(&self.text).iter().map(|line| format!("  {line}")));
-        lines.extend(self.media.iter().map(|media| format!("  {}", media_line(media, None))));
-        lines.extend(self.calls.iter().flat_map(|call| call.draw(look)));
-        lines.extend(self.answer_problems.iter().flatten().map(|problem| {
-            format!("  {} the answer does not fit: {}", paint.red("✗"), one_line(problem, look.room(30)))
-        }));
-        lines
+/// The lines of a turn. A model other than the run's own is named.
+fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySettings) -> Vec<String> {
+    let paint = look.paint;
+    let (Some(first), Some(latest)) = (turn.attempts.first(), turn.attempts.last()) else { return Vec::new() };
+    let mut usage = Usage::default();
+    turn.attempts.iter().filter_map(|attempt| attempt.end).for_each(|(_, end)| usage.add(end.usage()));
+    let mut about: Vec<String> = match turn.reply() {
+        Some((at, _)) => vec![duration(elapsed_ms(first.at, at)), spent(&usage)],
+        None => ["not answered".to_owned()].into_iter().chain(spent_in_vain(&usage)).collect(),
+    };
+    about.extend((*latest.model != spec.model).then(|| format!("model {}", latest.model)));
+    about.extend((turn.attempts.len() > 1).then(|| count(turn.attempts.len(), "attempt")));
+    about.extend((first.tool_access != ToolAccess::Enabled).then(|| "without tools".to_owned()));
+    let tier = turn.priority.filter(|_| turn.calls.iter().any(|call| call.is_deferred()));
+    about.extend(tier.map(|priority| format!("priority {priority} first")));
+    let mut lines = vec![format!("{}  {}", paint.bold(format!("turn {number}")), paint.dim(about.join(", ")))];
+    for attempt in &turn.attempts {
+        let Some((_, AttemptEnd::Failed { error, usage })) = attempt.end else { continue };
+        let who = if spec.fallback.is_empty() { String::new() } else { format!("model {}: ", attempt.model) };
+        let used = spent_in_vain(usage).map(|used| paint.dim(format!("  {used}"))).unwrap_or_default();
+        lines.push(format!("  {} {}{used}", paint.red("✗"), block(&format!("{who}{error}"))));
     }
+    if let Some((_, reply)) = turn.reply() {
+        lines.extend(gutter(&reply.joined_text()).iter().map(|line| format!("  {line}")));
+        let media = reply.content.iter().filter_map(Part::as_media);
+        lines.extend(media.map(|media| format!("  {}", media_line(&media, None))));
+    }
+    lines.extend(turn.calls.iter().flat_map(|call| draw_call(call, look)));
+    if let Some(OutputVerdict::Invalid { problems }) = turn.verdict {
+        lines.extend(problems.iter().map(|problem| {
+            let told = one_line(&problem.message, look.room(30));
+            format!("  {} the answer does not fit: {told}", paint.red("✗"))
+        }));
+    }
+    lines
 }
 
-impl Call {
-    fn draw(&self, look: DisplaySettings) -> Vec<String> {
-        let paint = look.paint;
-        let mark = match &self.end {
-            Some((_, outcome)) if outcome.is_error() => paint.red("✗"),
-            Some(_) => paint.green("✓"),
-            None if self.deferred => paint.dim("↷"),
-            None if matches!(self.verdict, Some(CallVerdict::Rejected { .. })) => paint.red("✗"),
-            None => paint.yellow("◆"),
+fn draw_call(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
+    let paint = look.paint;
+    let (id, name) = (call.asked.id.as_str(), &call.asked.name);
+    let (outcome, ended_at) = (call.outcome().map(|(_, outcome)| outcome), call.outcome().map(|(at, _)| at));
+    let mark = match &outcome {
+        Some(outcome) if outcome.is_error() => paint.red("✗"),
+        Some(_) => paint.green("✓"),
+        None if call.is_deferred() => paint.dim("↷"),
+        None if matches!(call.verdict(), Some(CallVerdict::Rejected { .. })) => paint.red("✗"),
+        None => paint.yellow("◆"),
+    };
+    let took = call.sent_at().zip(ended_at).map(|(sent, ended)| format!(", {}", duration(elapsed_ms(sent, ended))));
+    let why = format!("{}{}", why(call), took.unwrap_or_default());
+    let used = name.chars().count() + id.len() + why.chars().count() + 10;
+    let arguments = compact(&call.arguments().to_value(), look.room(used));
+    let mut lines =
+        vec![format!("  {mark} {name} {arguments}  {}  {}", paint.dim(escape_untrusted(id)), paint.dim(why))];
+    lines.extend(draw_edit(call, look).into_iter().map(|line| format!("      {}", paint.dim(line))));
+    lines.extend(pauses(call).iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
+    lines.extend(result_line(call, outcome.as_deref(), look).map(|answer| format!("      {answer}")));
+    let Some(outcome) = outcome else { return lines };
+    lines.extend(outcome.stored().iter().map(|kept| format!("      {}", kept_line(kept))));
+    lines.extend(outcome.problems().iter().map(|problem| {
+        let told = one_line(&problem.message, look.room(50));
+        let what = match problem.violates_mcp() {
+            true => format!("the server sent content that violates MCP at {}", escape_untrusted(&problem.path)),
+            false => "the structured result does not fit".to_owned(),
         };
-        let took = self.took_ms().map(|took| format!(", {}", duration(took))).unwrap_or_default();
-        let right = format!("{}{took}", self.right());
-        let used = self.name.chars().count() + self.id.as_str().len() + right.chars().count() + 10;
-        let arguments = compact(&self.arguments.to_value(), look.room(used));
-        let id = paint.dim(escape_untrusted(self.id.as_str()));
-        let mut lines = vec![format!("  {mark} {} {}  {id}  {}", self.name, arguments, paint.dim(right))];
-        lines.extend(self.edit(look).into_iter().map(|line| format!("      {}", paint.dim(line))));
-        lines.extend(self.pauses.iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
-        lines.extend(self.answer(look).map(|answer| format!("      {answer}")));
-        let outcome = self.end.iter().map(|(_, outcome)| outcome);
-        lines.extend(
-            outcome.clone().flat_map(|outcome| outcome.stored()).map(|kept| format!("      {}", kept_line(kept))),
-        );
-        lines.extend(outcome.flat_map(|outcome| outcome.problems()).map(|problem| {
-            let told = one_line(&problem.message, look.room(50));
-            let what = match problem.violates_mcp() {
-                true => format!("the server sent content that violates MCP at {}", escape_untrusted(&problem.path)),
-                false => "the structured result does not fit".to_owned(),
-            };
-            format!("      {} {what}: {told}", paint.yellow("!"))
-        }));
-        lines
-    }
+        format!("      {} {what}: {told}", paint.yellow("!"))
+    }));
+    lines
+}
 
-    /// The edited and the original arguments, each on its own line because they need the room.
-    fn edit(&self, look: DisplaySettings) -> Vec<String> {
-        let Some(edited) = &self.edited else { return Vec::new() };
-        let quoted = |head: String, arguments: &Arguments| {
-            let room = look.room(head.chars().count() + 7);
-            format!("{head} {}", compact(&arguments.to_value(), room))
-        };
-        let now = quoted(format!("edited by {}:", escape_untrusted(&edited.by)), &self.arguments);
-        vec![now, quoted("the model wrote:".to_owned(), &edited.written)]
-    }
+/// The edited and the original arguments, each on its own line because they need the room.
+fn draw_edit(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
+    let Some(edit) = call.edit() else { return Vec::new() };
+    let quoted = |head: String, arguments: &Arguments| {
+        let room = look.room(head.chars().count() + 7);
+        format!("{head} {}", compact(&arguments.to_value(), room))
+    };
+    let now = quoted(format!("edited by {}:", escape_untrusted(&edit.by)), call.arguments());
+    vec![now, quoted("the model wrote:".to_owned(), &call.asked.arguments)]
+}
 
-    /// The result that the model received, in one line.
-    fn answer(&self, look: DisplaySettings) -> Option<String> {
-        let room = look.room(6).min(COMPACT);
-        if let Some((_, outcome)) = &self.end {
-            return Some(format!("| {}", one_line(&outcome_text(outcome), room)));
+/// The result that the model received, or why there is none, in one line.
+fn result_line(call: &CallHistory<'_>, outcome: Option<&Outcome>, look: DisplaySettings) -> Option<String> {
+    let room = look.room(6).min(COMPACT);
+    if let Some(outcome) = outcome {
+        return Some(format!("| {}", one_line(&outcome_text(outcome), room)));
+    }
+    match call.verdict() {
+        Some(CallVerdict::Rejected { message, .. }) if !call.is_deferred() => Some(why_rejected(message, room)),
+        Some(CallVerdict::Ask { why, .. }) if call.decision().is_none() => {
+            Some(format!("because: {}", escape_untrusted(why)))
         }
-        match &self.verdict {
-            Some(CallVerdict::Rejected { message, .. }) if !self.deferred => Some(why_rejected(message, room)),
-            Some(CallVerdict::Ask { why, .. }) if self.decision.is_none() => {
-                Some(format!("because: {}", escape_untrusted(why)))
-            }
-            Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
-        }
+        Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
     }
 }
 
-impl Pause {
+impl Pause<'_> {
     fn draw(&self) -> Vec<String> {
         match self {
             Self::Asked { needed, answered_by } => {

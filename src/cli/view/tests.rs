@@ -7,7 +7,7 @@ use super::*;
 use crate::cli::paint::Paint;
 use crate::core::chat::{Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
-use crate::core::lifecycle::{CallRef, Delta, LifecycleEvent, LifecycleKind};
+use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::policy::PolicyMark;
 use crate::core::run::{self, Channel, Coverage, PendingItem, Rejection, Scope, Status, ToolAccess};
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, Progress, ToolName};
@@ -121,22 +121,26 @@ fn busy_turn() -> Vec<LifecycleKind> {
         LifecycleKind::McpCompleted {
             call: call("mcp_shop_find"),
             duration_ms: Some(204),
-            is_error: false,
-            error: None,
-            result_bytes: 3,
-            result: Some("found\u{1b}[2J\nher".into()),
-            kept: Vec::new(),
+            end: CallEnd {
+                is_error: false,
+                error: None,
+                result_bytes: 3,
+                result: Some("found\u{1b}[2J\nher".into()),
+                kept: Vec::new(),
+            },
             problems: Vec::new(),
             stderr: Vec::new(),
         },
         LifecycleKind::ExternalRequested { call: call("ext_refund") },
         LifecycleKind::ExternalCompleted {
             call: call("ext_refund"),
-            is_error: true,
-            error: Some("tool_error"),
-            result_bytes: 3,
-            result: Some("no money".into()),
-            kept: Vec::new(),
+            end: CallEnd {
+                is_error: true,
+                error: Some("tool_error"),
+                result_bytes: 3,
+                result: Some("no money".into()),
+                kept: Vec::new(),
+            },
         },
         LifecycleKind::BudgetExhausted { used: 3, max: 3 },
         asked(1),

@@ -181,15 +181,18 @@ impl Part {
 
     /// The text of a text part.
     pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text { text } => Some(text),
-            Self::Image(_)
-            | Self::Audio(_)
-            | Self::Resource { .. }
-            | Self::Reasoning { .. }
-            | Self::ToolUse { .. }
-            | Self::ToolResult { .. } => None,
-        }
+        if let Self::Text { text } = self { Some(text) } else { None }
+    }
+
+    /// The call that it answers, the content, and whether the call failed or was not run.
+    pub fn tool_result(&self) -> Option<(&CallId, &[Self], bool)> {
+        let Self::ToolResult { tool_use_id, content, is_error } = self else { return None };
+        Some((tool_use_id, content, *is_error))
+    }
+
+    /// The id, the name and the arguments of a requested call.
+    pub fn tool_use(&self) -> Option<(&CallId, &str, &Arguments)> {
+        if let Self::ToolUse { id, name, input } = self { Some((id, name, input)) } else { None }
     }
 
     /// Removes the inline bytes, as base64, and returns them with their type.

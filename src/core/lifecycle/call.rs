@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Content;
 use crate::id::{CallId, ServerId};
 use crate::run::PendingItem;
-use crate::tool::{Arguments, Origin, Tool};
+use crate::tool::{Arguments, Origin, StoredContent, Tool};
 
 /// A call as the model requested it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,6 +24,24 @@ pub struct CallRef {
     /// Its arguments; only with `Content::Include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
+}
+
+/// The end of a call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallEnd {
+    /// Whether it failed.
+    pub is_error: bool,
+    /// The kind of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'static str>,
+    /// The size of its text in bytes, including text that is not shown.
+    pub result_bytes: u64,
+    /// Its text; only with `Content::Include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// Parts of the result that are stored outside the journal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<StoredContent>,
 }
 
 /// The location of a tool.

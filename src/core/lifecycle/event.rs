@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallRef, Content, Delta, PendingRef};
+use super::{CallEnd, CallRef, Content, Delta, PendingRef};
 use crate::chat::{Media, Stop, Usage};
 use crate::error::Failure;
 use crate::id::{AgentName, CallId, ModelName, RunId, SessionId};
 use crate::policy::PolicyMark;
 use crate::run::{Channel, Coverage, DecisionKind, PendingItem, Rejection, Scope, Status, ToolAccess, ToolGrant};
-use crate::tool::{Difference, LeftOut, Problem, StoredContent, ToolName};
+use crate::tool::{Difference, LeftOut, Problem, ToolName};
 use crate::trace::TraceId;
 
 /// One event of the stream. In JSON it is one flat object: `seq`, `run_id`, `at`, `iteration`, `type` and the fields of
@@ -159,16 +159,8 @@ pub enum LifecycleKind {
         call: CallRef,
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
-        is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'static str>,
-        /// The size of its text in bytes, including text that is not shown.
-        result_bytes: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<String>,
-        /// Parts of the result that are stored outside the journal.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        kept: Vec<StoredContent>,
+        #[serde(flatten)]
+        end: CallEnd,
         /// Mismatches of the structured result with the tool's output schema.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         problems: Vec<Problem>,
@@ -189,12 +181,8 @@ pub enum LifecycleKind {
         call: CallRef,
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
-        is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'static str>,
-        result_bytes: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<String>,
+        #[serde(flatten)]
+        end: CallEnd,
     },
     /// The server requests input on the open call. The call is held open for the answer.
     #[serde(rename = "tool.input.requested")]
@@ -254,16 +242,8 @@ pub enum LifecycleKind {
     ExternalCompleted {
         #[serde(flatten)]
         call: CallRef,
-        is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'static str>,
-        /// The size of its text in bytes, including text that is not shown.
-        result_bytes: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<String>,
-        /// Parts of the result that are stored outside the journal.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        kept: Vec<StoredContent>,
+        #[serde(flatten)]
+        end: CallEnd,
     },
     /// A call was rejected without being run.
     #[serde(rename = "tool.rejected")]

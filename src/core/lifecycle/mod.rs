@@ -7,7 +7,7 @@ mod delta;
 mod event;
 mod projector;
 
-pub use call::{CallRef, PendingRef, ToolRef};
+pub use call::{CallEnd, CallRef, PendingRef, ToolRef};
 pub use delta::Delta;
 pub use event::{LifecycleEvent, LifecycleKind};
 pub use projector::Lifecycle;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CallRef, Content, Delta, LifecycleEvent, LifecycleKind};
+use super::{CallEnd, CallRef, Content, Delta, LifecycleEvent, LifecycleKind};
 use crate::chat::{Part, Reply};
 use crate::error::Failure;
 use crate::id::{CallId, ModelName, RunId};
@@ -327,23 +327,26 @@ impl Lifecycle {
 
     fn call_completed(&self, id: &CallId, outcome: &Outcome, stderr: &[String], at: Timestamp) -> LifecycleKind {
         let call = self.call_ref(id);
-        let is_error = outcome.is_error();
-        let error = outcome.error_type();
         let text = text_of(&outcome.content());
         let kept = outcome.stored().to_vec();
         let whole: u64 = kept.iter().filter(|kept| kept.form.is_text()).map(|kept| kept.bytes).sum();
-        let result_bytes = whole.max(text.len() as u64);
-        let result = self.quotable(|| text);
+        let end = CallEnd {
+            is_error: outcome.is_error(),
+            error: outcome.error_type(),
+            result_bytes: whole.max(text.len() as u64),
+            result: self.quotable(|| text),
+            kept,
+        };
         if self.call(id).is_some_and(Call::is_external) {
-            return LifecycleKind::ExternalCompleted { call, is_error, error, result_bytes, result, kept };
+            return LifecycleKind::ExternalCompleted { call, end };
         }
         let duration_ms = self.sent.get(id).map(|sent| elapsed_ms(*sent, at));
         if self.call(id).is_some_and(Call::is_builtin) {
-            return LifecycleKind::BuiltinCompleted { call, duration_ms, is_error, error, result_bytes, result };
+            return LifecycleKind::BuiltinCompleted { call, duration_ms, end };
         }
         let problems = self.quotable_problems(outcome.problems());
         let stderr = if self.content == Content::Include { stderr.to_vec() } else { Vec::new() };
-        LifecycleKind::McpCompleted { call, duration_ms, is_error, error, result_bytes, result, kept, problems, stderr }
+        LifecycleKind::McpCompleted { call, duration_ms, end, problems, stderr }
     }
 
     fn ended(&self, ending: &Ending) -> LifecycleKind {

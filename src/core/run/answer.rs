@@ -198,16 +198,8 @@ impl Run {
 
     /// Whether these answers would send a call a second time without explicit consent to that (law 4).
     fn is_unconfirmed_repeat(&self, id: &CallId, given: &ElicitationAnswer) -> bool {
-        let is_repeat = |call: &Call| match &call.state {
-            CallState::NeedsInput(needed) => call.needs_consent_to_repeat(needed),
-            CallState::New
-            | CallState::Selected
-            | CallState::Asked { .. }
-            | CallState::Authorized
-            | CallState::Started
-            | CallState::Task(_)
-            | CallState::Settled(_) => false,
-        };
+        let is_repeat =
+            |call: &Call| matches!(&call.state, CallState::NeedsInput(needed) if call.needs_consent_to_repeat(needed));
         given.accepts() && !given.repeat && self.call(id).is_some_and(is_repeat)
     }
 }

@@ -1,5 +1,6 @@
 //! Journal events: facts in past tense, without ids or a clock of their own.
 
+use std::slice;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -408,6 +409,44 @@ impl Event {
             CallReply::NeedsInput(needed) => Self::InputRequired { call, needed: needed.into(), wire },
             CallReply::Task(task) => Self::TaskStarted { call, task: task.into(), wire },
         }
+    }
+
+    /// The calls that it is about.
+    pub fn calls(&self) -> impl Iterator<Item = &CallId> {
+        let (calls, deferred): (&[CallId], &[CallId]) = match self {
+            Self::TierSelected { run, deferred, .. } => (run, deferred),
+            Self::CallsStarted { calls } => (calls, &[]),
+            Self::CallChecked { call, .. }
+            | Self::ApprovalDecided { call, .. }
+            | Self::CallDrifted { call, .. }
+            | Self::Extended { call, .. }
+            | Self::Expired { call }
+            | Self::QuestionAnswered { call, .. }
+            | Self::CallCompleted { call, .. }
+            | Self::InputRequested { call, .. }
+            | Self::InputRequired { call, .. }
+            | Self::InputGiven { call, .. }
+            | Self::TaskStarted { call, .. } => (slice::from_ref(call), &[]),
+            Self::Started(_)
+            | Self::Resumed { .. }
+            | Self::ToolsListed { .. }
+            | Self::ApprovalsResolved { .. }
+            | Self::ModelCalled { .. }
+            | Self::ModelReplied { .. }
+            | Self::ModelFailed { .. }
+            | Self::OutputValidated { .. }
+            | Self::MessageAdded { .. }
+            | Self::Ended { .. } => (&[], &[]),
+        };
+        calls.iter().chain(deferred)
+    }
+
+    /// The trace of the execution that it begins, if it begins one.
+    pub fn trace(&self) -> Option<&Trace> {
+        if let Self::Started(started) = self {
+            return Some(&started.trace);
+        }
+        if let Self::Resumed { trace, .. } = self { Some(trace) } else { None }
     }
 
     /// Its name in JSON.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::state::Phase;
 use super::turn::Call;
 use super::{Channel, Event, PendingCounts, ResumeError, Run, Step};
 use crate::id::CallId;
@@ -17,20 +16,19 @@ impl Run {
     /// Starts the time of everything that the run waits for as of now.
     pub(super) fn start_deadlines(&mut self) {
         let has_no_time = |call: &Call| call.is_awaited() && call.deadline.since.is_none();
-        let is_new = matches!(&self.phase, Phase::Working { turn, .. } if turn.calls.iter().any(has_no_time));
+        let is_new = self.phase.calls().iter().any(has_no_time);
         if !is_new || !matches!(self.next(), Step::Wait(_)) {
             return;
         }
         let now = self.clock;
-        let Phase::Working { turn, .. } = &mut self.phase else { return };
+        let Some(turn) = self.phase.turn_mut() else { return };
         turn.calls.iter_mut().filter(|call| has_no_time(call)).for_each(|call| call.deadline.since = now);
     }
 
     /// Expiry events for everything that was not answered in time. A driver that resumes a run records them first.
     pub fn overdue(&self, now: Timestamp) -> Vec<Event> {
-        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
         let late = |call: &&Call| call.is_awaited() && call.deadline.until().is_some_and(|until| until <= now);
-        turn.calls.iter().filter(late).map(|call| Event::Expired { call: call.asked.id.clone() }).collect()
+        self.phase.calls().iter().filter(late).map(|call| Event::Expired { call: call.asked.id.clone() }).collect()
     }
 
     /// Extends the deadline of a pending item. Repeating an extension has no further effect.
@@ -83,7 +81,6 @@ impl Run {
 
     /// The earliest deadline of the pending items.
     pub fn due_at(&self) -> Option<Timestamp> {
-        let Phase::Working { turn, .. } = &self.phase else { return None };
-        turn.calls.iter().filter(|call| call.is_awaited()).filter_map(|call| call.deadline.until()).min()
+        self.phase.calls().iter().filter(|call| call.is_awaited()).filter_map(|call| call.deadline.until()).min()
     }
 }

@@ -115,14 +115,8 @@ impl Run {
     }
 
     pub(super) fn attempts(&self) -> Option<&Attempts> {
-        match &self.phase {
-            Phase::Asking(attempts) | Phase::Retrying { attempts, .. } => Some(attempts),
-            Phase::Ready { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Working { .. }
-            | Phase::Ended(_) => None,
-        }
+        let (Phase::Asking(attempts) | Phase::Retrying { attempts, .. }) = &self.phase else { return None };
+        Some(attempts)
     }
 
     /// Whether the current model is retried after such a failure.
@@ -186,43 +180,17 @@ impl Run {
 
 /// Whether a failure belongs to the model or its provider, so that another model may succeed.
 fn triggers_fallback(code: ErrorCode) -> bool {
-    match code {
+    matches!(
+        code,
         ErrorCode::ProviderAuth
-        | ErrorCode::ProviderBilling
-        | ErrorCode::ProviderRateLimit
-        | ErrorCode::ProviderUnavailable
-        | ErrorCode::ProviderTimeout
-        | ErrorCode::ProviderRejected
-        | ErrorCode::ProviderInvalidResponse
-        | ErrorCode::ContextWindow
-        | ErrorCode::Configuration
-        | ErrorCode::Internal => true,
-        ErrorCode::ContentFilter
-        | ErrorCode::ModelRefused
-        | ErrorCode::OutputTruncated
-        | ErrorCode::Validation
-        | ErrorCode::InvalidRequest
-        | ErrorCode::Unauthorized
-        | ErrorCode::Forbidden
-        | ErrorCode::NotFound
-        | ErrorCode::MethodNotAllowed
-        | ErrorCode::NotAcceptable
-        | ErrorCode::RequestTimeout
-        | ErrorCode::Conflict
-        | ErrorCode::Gone
-        | ErrorCode::PreconditionFailed
-        | ErrorCode::PayloadTooLarge
-        | ErrorCode::UnsupportedMediaType
-        | ErrorCode::RateLimited
-        | ErrorCode::Unavailable
-        | ErrorCode::ToolDenied
-        | ErrorCode::ToolFailed
-        | ErrorCode::ToolUnavailable
-        | ErrorCode::TurnLimit
-        | ErrorCode::DeadlineExceeded
-        | ErrorCode::Expired
-        | ErrorCode::Cancelled
-        | ErrorCode::StoreUnavailable
-        | ErrorCode::JournalCorrupt => false,
-    }
+            | ErrorCode::ProviderBilling
+            | ErrorCode::ProviderRateLimit
+            | ErrorCode::ProviderUnavailable
+            | ErrorCode::ProviderTimeout
+            | ErrorCode::ProviderRejected
+            | ErrorCode::ProviderInvalidResponse
+            | ErrorCode::ContextWindow
+            | ErrorCode::Configuration
+            | ErrorCode::Internal
+    )
 }

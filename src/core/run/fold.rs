@@ -393,15 +393,7 @@ impl Run {
     }
 
     fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
-        match &mut self.phase {
-            Phase::Working { turn, .. } => turn.call_mut(id),
-            Phase::Ready { .. }
-            | Phase::Asking(_)
-            | Phase::Retrying { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Ended(_) => None,
-        }
+        self.phase.turn_mut()?.call_mut(id)
     }
 
     fn close_turn_if_settled(&mut self) {
@@ -450,13 +442,5 @@ fn rejected(reason: Rejection, message: &str) -> CallState {
 }
 
 fn call_ids(message: &Message) -> impl Iterator<Item = CallId> {
-    message.content.iter().filter_map(|part| match part {
-        Part::ToolUse { id, .. } => Some(id.clone()),
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolResult { .. } => None,
-    })
+    message.content.iter().filter_map(Part::tool_use).map(|(id, ..)| id.clone())
 }

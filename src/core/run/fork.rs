@@ -18,7 +18,7 @@ use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run,
     Step, ToolAccess,
 };
-use crate::chat::{Message, Part, Role};
+use crate::chat::{Message, Role};
 use crate::id::CallId;
 
 /// The note to the model that it has a tool budget again, after a transcript that says that the budget is used up.
@@ -105,7 +105,7 @@ impl Run {
         let Some(last) = self.transcript.iter().rposition(|message| message.role == Role::Assistant) else {
             return Vec::new();
         };
-        let calls = |message: &Arc<Message>| message.content.iter().any(|part| matches!(part, Part::ToolUse { .. }));
+        let calls = |message: &Arc<Message>| message.content.iter().any(|part| part.tool_use().is_some());
         let answered = last + 1 + usize::from(self.transcript.get(last).is_some_and(calls));
         let conversation = self.transcript.iter().take(answered).map(|message| without_notes(message));
         conversation.filter(|message| !message.content.is_empty()).collect()
@@ -143,11 +143,8 @@ impl Run {
     /// Whether the phase after this event allows a fork.
     fn is_fork_point(&self) -> bool {
         let is_denied = self.denied.is_some() && self.started.spec.on_deny == OnDeny::Fail;
-        let is_open = match &self.phase {
-            Phase::Ready { .. } | Phase::Asking(_) | Phase::Retrying { .. } | Phase::Working { .. } => true,
-            Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_) => false,
-        };
-        is_open && !is_denied && self.last_word.is_none()
+        let has_answer = matches!(self.phase, Phase::Validating { .. } | Phase::Accepted { .. } | Phase::Ended(_));
+        !has_answer && !is_denied && self.last_word.is_none()
     }
 
     /// Whether the event is a denial that ends the run without a person's decision.
@@ -161,8 +158,7 @@ impl Run {
 
     /// The calls that would run because of a person's consent alone, and have not run yet.
     fn unused_consents(&self) -> Vec<CallId> {
-        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
-        let unused = turn.calls.iter().filter(|call| call.rests_on_unused_consent());
+        let unused = self.phase.calls().iter().filter(|call| call.rests_on_unused_consent());
         unused.map(|call| call.asked.id.clone()).collect()
     }
 }
@@ -186,30 +182,7 @@ fn without_notes(message: &Message) -> Message {
 
 /// The call that an event lets continue because a person consented.
 fn consent(event: &Event) -> Option<&CallId> {
-    match event {
-        Event::ApprovalDecided { call, .. } | Event::InputGiven { call, .. } => Some(call),
-        Event::Started(_)
-        | Event::Resumed { .. }
-        | Event::ToolsListed { .. }
-        | Event::ApprovalsResolved { .. }
-        | Event::ModelCalled { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelFailed { .. }
-        | Event::OutputValidated { .. }
-        | Event::TierSelected { .. }
-        | Event::CallChecked { .. }
-        | Event::CallDrifted { .. }
-        | Event::Extended { .. }
-        | Event::Expired { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::CallsStarted { .. }
-        | Event::CallCompleted { .. }
-        | Event::InputRequested { .. }
-        | Event::InputRequired { .. }
-        | Event::TaskStarted { .. }
-        | Event::MessageAdded { .. }
-        | Event::Ended { .. } => None,
-    }
+    if let Event::ApprovalDecided { call, .. } | Event::InputGiven { call, .. } = event { Some(call) } else { None }
 }
 
 /// The call of a consent, or of an event that follows an unused one: that the consent still holds, or an extended

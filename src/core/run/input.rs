@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::answer::Novelty;
-use super::state::Phase;
 use super::{Answer, Channel, Decision, Ending, Event, PendingItem, ResumeError, Run};
 use crate::chat::Message;
 use crate::id::CallId;
@@ -178,15 +177,7 @@ impl Run {
 
     /// The current pending items, including those of a turn whose other calls are still running.
     pub fn pending_items(&self) -> Vec<PendingItem> {
-        match &self.phase {
-            Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::pending_item).collect(),
-            Phase::Ready { .. }
-            | Phase::Asking(_)
-            | Phase::Retrying { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Ended(_) => Vec::new(),
-        }
+        self.phase.calls().iter().filter_map(Self::pending_item).collect()
     }
 }
 

@@ -16,6 +16,7 @@ mod expiry;
 mod fallback;
 mod fold;
 mod fork;
+mod history;
 mod input;
 mod invalid_event;
 pub mod labels;
@@ -39,6 +40,7 @@ pub use event::{
     Authorization, CallVerdict, ElicitationAnswer, Event, HumanAnswer, JournalEntry, OutputVerdict, Rejection,
     ToolAccess,
 };
+pub use history::{AttemptEnd, AttemptHistory, CallHistory, History, TurnHistory};
 pub use input::{Input, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};

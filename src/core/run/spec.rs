@@ -57,6 +57,16 @@ pub enum Trigger {
     },
 }
 
+impl Trigger {
+    /// The number of events at the beginning of the journal that were copied from another run.
+    pub fn copied(&self) -> u64 {
+        match self {
+            Self::Manual => 0,
+            Self::Fork { at, .. } => *at,
+        }
+    }
+}
+
 impl Started {
     /// The authors of the runs it was copied from, and its own author.
     pub fn authors(&self) -> Vec<String> {

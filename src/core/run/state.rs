@@ -85,6 +85,20 @@ pub(super) enum Correction {
 }
 
 impl Phase {
+    /// The open turn, while its calls are in progress.
+    pub(super) fn turn(&self) -> Option<&Turn> {
+        if let Self::Working { turn, .. } = self { Some(turn) } else { None }
+    }
+
+    pub(super) fn turn_mut(&mut self) -> Option<&mut Turn> {
+        if let Self::Working { turn, .. } = self { Some(turn) } else { None }
+    }
+
+    /// The calls of the open turn.
+    pub(super) fn calls(&self) -> &[Call] {
+        self.turn().map_or(&[], |turn| &turn.calls)
+    }
+
     pub(super) fn describe(&self) -> &'static str {
         match self {
             Self::Ready { .. } => "between turns",
@@ -138,7 +152,7 @@ impl Run {
     /// actions sees this.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         let mut messages = self.transcript.clone();
-        if let Phase::Working { turn, .. } = &self.phase {
+        if let Some(turn) = self.phase.turn() {
             let mode = self.started.spec.tiers;
             say(&mut messages, turn.assistant_message(mode));
             say(&mut messages, turn.results(mode));
@@ -148,44 +162,21 @@ impl Run {
 
     /// The ending, if the run is over.
     pub fn ending(&self) -> Option<&Ending> {
-        match &self.phase {
-            Phase::Ended(ending) => Some(ending),
-            Phase::Ready { .. }
-            | Phase::Asking(_)
-            | Phase::Retrying { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Working { .. } => None,
-        }
+        if let Phase::Ended(ending) = &self.phase { Some(ending) } else { None }
     }
 
     /// The status of the run.
     pub fn status(&self) -> Status {
-        match &self.phase {
-            Phase::Ended(ending) => ending.status(),
-            Phase::Working { .. } if matches!(self.next(), Step::Wait(_)) => Status::Pending,
-            Phase::Ready { .. }
-            | Phase::Asking(_)
-            | Phase::Retrying { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Working { .. } => Status::Running,
+        match self.ending() {
+            Some(ending) => ending.status(),
+            None if self.phase.turn().is_some() && matches!(self.next(), Step::Wait(_)) => Status::Pending,
+            None => Status::Running,
         }
     }
 
     /// The pending items of the run; empty unless its status is pending.
     pub fn pending(&self) -> Vec<PendingItem> {
-        match self.next() {
-            Step::Wait(items) => items,
-            Step::Record(_)
-            | Step::ListTools
-            | Step::ResolveApprovals(_)
-            | Step::CallModel { .. }
-            | Step::ValidateOutput(_)
-            | Step::CheckCalls(_)
-            | Step::RunTier(_)
-            | Step::Done(_) => Vec::new(),
-        }
+        if let Step::Wait(items) = self.next() { items } else { Vec::new() }
     }
 
     /// The items that the user or the caller can answer now: all pending items, or, while the run is executing, the
@@ -200,15 +191,7 @@ impl Run {
 
     /// A call of the open turn.
     pub fn call(&self, id: &CallId) -> Option<&Call> {
-        match &self.phase {
-            Phase::Working { turn, .. } => turn.calls.iter().find(|call| call.asked.id == *id),
-            Phase::Ready { .. }
-            | Phase::Asking(_)
-            | Phase::Retrying { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Ended(_) => None,
-        }
+        self.phase.calls().iter().find(|call| call.asked.id == *id)
     }
 
     /// The blobs of this run: those named in its models' replies and its calls' results. Other mentions of a blob, in
@@ -224,16 +207,7 @@ impl Run {
 
     /// The calls of the open turn that run as tasks at their servers, and wait for nothing else.
     pub fn tasks(&self) -> impl Iterator<Item = (&CallId, &Origin, &TaskHandle)> {
-        let calls = match &self.phase {
-            Phase::Working { turn, .. } => turn.calls.as_slice(),
-            Phase::Ready { .. }
-            | Phase::Asking(_)
-            | Phase::Retrying { .. }
-            | Phase::Validating { .. }
-            | Phase::Accepted { .. }
-            | Phase::Ended(_) => &[],
-        };
-        calls.iter().filter_map(|call| match (&call.state, &call.tool) {
+        self.phase.calls().iter().filter_map(|call| match (&call.state, &call.tool) {
             (CallState::Task(task), Some(tool)) => Some((&call.asked.id, &tool.origin, &**task)),
             _ => None,
         })
@@ -265,8 +239,7 @@ impl Run {
 
     /// The calls that wait for a decision: those whose question has at most that position, or all.
     pub fn undecided(&self, up_to: Option<u64>) -> Vec<CallId> {
-        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
-        let asked = Self::calls_in(turn, |state| matches!(state, CallState::Asked { .. }));
+        let asked = self.phase.calls().iter().filter(|call| matches!(call.state, CallState::Asked { .. }));
         let asked = asked.filter(|call| up_to.is_none_or(|event| call.deadline.event <= event));
         asked.map(|call| call.asked.id.clone()).collect()
     }

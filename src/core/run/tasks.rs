@@ -1,7 +1,7 @@
 //! Open tasks of a run, for cancelling them at their servers: a task continues at its server whatever its call waits
 //! for.
 
-use super::state::{Phase, Run};
+use super::state::Run;
 use super::turn::{Call, CallState};
 use crate::id::CallId;
 use crate::tool::{Origin, TaskHandle};
@@ -24,8 +24,7 @@ impl Run {
     /// The tasks of the open turn, including those that wait for an answer or are receiving one. Empty once the run is
     /// over: query them before.
     pub fn open_tasks(&self) -> Vec<OpenTask> {
-        let Phase::Working { turn, .. } = &self.phase else { return Vec::new() };
-        let open = turn.calls.iter().filter_map(|call| {
+        let open = self.phase.calls().iter().filter_map(|call| {
             let (task, tool) = (call.task()?, call.tool.as_ref()?);
             let (call, origin) = (call.asked.id.clone(), tool.origin.clone());
             Some(OpenTask { trace: self.call_context(&call), call, origin, task: task.clone() })

@@ -134,6 +134,12 @@ pub enum Settlement {
 }
 
 impl CallState {
+    /// The reason why the call was not run, if it is settled without being run.
+    fn rejection(&self) -> Option<Rejection> {
+        let Self::Settled(Settlement::Rejected { reason, .. }) = self else { return None };
+        Some(*reason)
+    }
+
     pub(super) fn describe(&self) -> &'static str {
         match self {
             Self::New => "not selected yet",
@@ -297,15 +303,8 @@ impl Turn {
     pub(super) fn assistant_message(&self, mode: TierMode) -> Message {
         let mut message = self.assistant.clone();
         if mode == TierMode::Drop && self.calls.iter().any(Call::is_deferred) {
-            message.content.retain(|part| match part {
-                Part::ToolUse { id, .. } => !self.calls.iter().any(|call| call.asked.id == *id && call.is_deferred()),
-                Part::Text { .. }
-                | Part::Image(_)
-                | Part::Audio(_)
-                | Part::Resource { .. }
-                | Part::Reasoning { .. }
-                | Part::ToolResult { .. } => true,
-            });
+            let is_dropped = |id: &CallId| self.calls.iter().any(|call| call.asked.id == *id && call.is_deferred());
+            message.content.retain(|part| !part.tool_use().is_some_and(|(id, ..)| is_dropped(id)));
             message.provider_state = None;
         }
         message
@@ -319,35 +318,15 @@ impl Turn {
 
     /// Whether no call of the turn was usable.
     pub(super) fn is_useless(&self) -> bool {
-        self.calls.iter().all(|call| match &call.state {
-            CallState::Settled(Settlement::Rejected { reason, .. }) => match reason {
-                Rejection::Unknown | Rejection::InvalidArguments | Rejection::Budget => true,
-                Rejection::Denied | Rejection::Deferred | Rejection::Expired => false,
-            },
-            CallState::New
-            | CallState::Selected
-            | CallState::Asked { .. }
-            | CallState::Authorized
-            | CallState::Started
-            | CallState::NeedsInput(_)
-            | CallState::Task(_)
-            | CallState::Settled(Settlement::Completed(_) | Settlement::Abandoned) => false,
+        self.calls.iter().all(|call| match call.state.rejection() {
+            Some(Rejection::Unknown | Rejection::InvalidArguments | Rejection::Budget) => true,
+            Some(Rejection::Denied | Rejection::Deferred | Rejection::Expired) | None => false,
         })
     }
 }
 
 impl Call {
     fn is_deferred(&self) -> bool {
-        match &self.state {
-            CallState::Settled(Settlement::Rejected { reason, .. }) => *reason == Rejection::Deferred,
-            CallState::New
-            | CallState::Selected
-            | CallState::Asked { .. }
-            | CallState::Authorized
-            | CallState::Started
-            | CallState::NeedsInput(_)
-            | CallState::Task(_)
-            | CallState::Settled(Settlement::Completed(_) | Settlement::Abandoned) => false,
-        }
+        self.state.rejection() == Some(Rejection::Deferred)
     }
 }

@@ -27,17 +27,8 @@ impl ToolCall {
 
     /// The call in a message part.
     pub fn from_part(part: &Part) -> Option<Self> {
-        match part {
-            Part::ToolUse { id, name, input } => {
-                Some(Self { id: id.clone(), name: name.clone(), arguments: input.clone() })
-            }
-            Part::Text { .. }
-            | Part::Image(_)
-            | Part::Audio(_)
-            | Part::Resource { .. }
-            | Part::Reasoning { .. }
-            | Part::ToolResult { .. } => None,
-        }
+        let (id, name, arguments) = part.tool_use()?;
+        Some(Self { id: id.clone(), name: name.to_owned(), arguments: arguments.clone() })
     }
 
     /// The message part of this call.

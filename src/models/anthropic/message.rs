@@ -50,16 +50,9 @@ pub(super) fn translate<'a>(message: &'a Message, model: &str, media: &BTreeSet<
 fn user<'a>(parts: &'a [Part], media: &BTreeSet<MediaKind>) -> Vec<Block<'a>> {
     let (mut blocks, mut said) = (Vec::new(), Vec::new());
     for part in parts {
-        match part {
-            Part::ToolResult { tool_use_id, content, is_error } => {
-                blocks.push(result(tool_use_id, content, *is_error, media));
-            }
-            Part::Text { .. }
-            | Part::Image(_)
-            | Part::Audio(_)
-            | Part::Resource { .. }
-            | Part::Reasoning { .. }
-            | Part::ToolUse { .. } => said.extend(block(part, media)),
+        match part.tool_result() {
+            Some((id, content, is_error)) => blocks.push(result(id, content, is_error, media)),
+            None => said.extend(block(part, media)),
         }
     }
     blocks.append(&mut said);

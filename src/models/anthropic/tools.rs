@@ -34,17 +34,8 @@ pub(super) fn declare(tool: &Tool, strict: bool) -> Declared {
 /// Declarations for the calls of a conversation without tools; `None` if it has no call. The API accepts calls and
 /// results only in a request that declares tools, whatever their names.
 pub(super) fn stubs<'a>(messages: &'a [Arc<Message>]) -> Option<Vec<Value>> {
-    let called = |part: &'a Part| match part {
-        Part::ToolUse { name, .. } => Some(accepted_name(name)),
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolResult { .. } => None,
-    };
-    let names: BTreeSet<Cow<'a, str>> =
-        messages.iter().flat_map(|message| &message.content).filter_map(called).collect();
+    let calls = messages.iter().flat_map(|message| &message.content).filter_map(Part::tool_use);
+    let names: BTreeSet<Cow<'a, str>> = calls.map(|(_, name, _)| accepted_name(name)).collect();
     let stub = |name: Cow<'a, str>| json!({"name": name, "input_schema": {"type": "object"}});
     (!names.is_empty()).then(|| names.into_iter().map(stub).collect())
 }

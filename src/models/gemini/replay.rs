@@ -70,15 +70,7 @@ fn own<'a>(message: &'a Message, model: &str) -> Option<&'a [Value]> {
 }
 
 fn calls(content: &[Part]) -> impl Iterator<Item = (&CallId, &str)> {
-    content.iter().filter_map(|part| match part {
-        Part::ToolUse { id, name, .. } => Some((id, name.as_str())),
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolResult { .. } => None,
-    })
+    content.iter().filter_map(Part::tool_use).map(|(id, name, _)| (id, name))
 }
 
 /// The call unchanged, except for the conversation's id and an invalid name.

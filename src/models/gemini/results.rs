@@ -45,18 +45,8 @@ pub(super) fn answer<'a>(
 }
 
 fn result_of<'a>(call: &ReplayedCalls<'_>, said: &'a [Part]) -> Option<(&'a [Part], bool)> {
-    said.iter().find_map(|part| match part {
-        Part::ToolResult { tool_use_id, content, is_error } if tool_use_id == call.id => {
-            Some((content.as_slice(), *is_error))
-        }
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolUse { .. }
-        | Part::ToolResult { .. } => None,
-    })
+    let mut results = said.iter().filter_map(Part::tool_result);
+    results.find(|(id, ..)| *id == call.id).map(|(_, content, is_error)| (content, is_error))
 }
 
 /// The text of a result. Its media goes to `shown`, within the response, or to `attached`, after all

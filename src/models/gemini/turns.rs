@@ -56,16 +56,9 @@ impl Turns {
         let calls = before.map(|before| replay::replayed_calls(before, &self.model)).unwrap_or_default();
         let (mut parts, attached) = results::answer(&calls, &message.content, &self.media, self.is_gemini_3);
         parts.extend(attached);
-        parts.extend(message.content.iter().filter_map(|part| match part {
-            Part::ToolResult { tool_use_id, .. } if calls.iter().any(|call| call.id == tool_use_id) => None,
-            Part::Text { .. }
-            | Part::Image(_)
-            | Part::Audio(_)
-            | Part::Resource { .. }
-            | Part::Reasoning { .. }
-            | Part::ToolUse { .. }
-            | Part::ToolResult { .. } => self.media.part(part).map_or_else(text, Some),
-        }));
+        let answers = |part: &Part| part.tool_result().is_some_and(|(id, ..)| calls.iter().any(|call| call.id == id));
+        let others = message.content.iter().filter(|part| !answers(part));
+        parts.extend(others.filter_map(|part| self.media.part(part).map_or_else(text, Some)));
         content("user", parts)
     }
 

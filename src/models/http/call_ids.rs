@@ -43,15 +43,7 @@ impl CallIds {
 }
 
 fn ids(message: &Message) -> impl Iterator<Item = &CallId> {
-    message.content.iter().filter_map(|part| match part {
-        Part::ToolUse { id, .. } => Some(id),
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolResult { .. } => None,
-    })
+    message.content.iter().filter_map(Part::tool_use).map(|(id, ..)| id)
 }
 
 #[cfg(test)]

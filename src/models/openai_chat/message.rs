@@ -115,18 +115,13 @@ impl MessageFormat {
         let mut messages = Vec::new();
         let mut said = Vec::new();
         for part in parts {
-            match part {
-                Part::ToolResult { tool_use_id, content, is_error } => {
-                    let tool_call_id = self.reader.id(tool_use_id);
+            match part.tool_result() {
+                Some((id, content, is_error)) => {
+                    let tool_call_id = self.reader.id(id);
                     let content = self.result(&tool_call_id, content, &mut said);
-                    messages.push(WireMessage::Tool { tool_call_id, content: marked(content, *is_error) });
+                    messages.push(WireMessage::Tool { tool_call_id, content: marked(content, is_error) });
                 }
-                Part::Text { .. }
-                | Part::Image(_)
-                | Part::Audio(_)
-                | Part::Resource { .. }
-                | Part::Reasoning { .. }
-                | Part::ToolUse { .. } => said.push(WirePart::of(content_form(part, &self.reader.said))),
+                None => said.push(WirePart::of(content_form(part, &self.reader.said))),
             }
         }
         if !said.is_empty() || messages.is_empty() {

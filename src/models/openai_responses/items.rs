@@ -64,17 +64,12 @@ impl Items {
     fn user(&self, parts: &[Part], members: &mut Members) -> Result<(), serde_json::Error> {
         let mut said = Vec::new();
         for part in parts {
-            match part {
-                Part::ToolResult { tool_use_id, content, is_error } => {
-                    let output = self.output(content, *is_error);
-                    members.push(&Item::FunctionCallOutput { call_id: self.reader.id(tool_use_id), output })?;
+            match part.tool_result() {
+                Some((id, content, is_error)) => {
+                    let output = self.output(content, is_error);
+                    members.push(&Item::FunctionCallOutput { call_id: self.reader.id(id), output })?;
                 }
-                Part::Text { .. }
-                | Part::Image(_)
-                | Part::Audio(_)
-                | Part::Resource { .. }
-                | Part::Reasoning { .. }
-                | Part::ToolUse { .. } => said.push(Input::of(content_form(part, &self.reader.said), part)),
+                None => said.push(Input::of(content_form(part, &self.reader.said), part)),
             }
         }
         if said.is_empty() {
@@ -122,18 +117,10 @@ impl Items {
     /// Replays the items unchanged, except for the conversation's call ids and arguments that the server could not
     /// read.
     fn replay(&self, message: &Message, state: &ProviderState, members: &mut Members) -> Result<(), serde_json::Error> {
-        let mut calls = message.content.iter().filter_map(|part| match part {
-            Part::ToolUse { id, input, .. } => Some((id, input)),
-            Part::Text { .. }
-            | Part::Image(_)
-            | Part::Audio(_)
-            | Part::Resource { .. }
-            | Part::Reasoning { .. }
-            | Part::ToolResult { .. } => None,
-        });
+        let mut calls = message.content.iter().filter_map(Part::tool_use);
         for item in &state.items {
             let call = if kind(item) == "function_call" { calls.next() } else { None };
-            let Some((id, input)) = call else {
+            let Some((id, _, input)) = call else {
                 members.push(item)?;
                 continue;
             };

@@ -103,14 +103,6 @@ fn fill_in<'a>(text: &str, messages: impl DoubleEndedIterator<Item = &'a Message
     if !text.contains(LAST_RESULT) {
         return text.to_owned();
     }
-    let last = messages.rev().flat_map(|message| message.content.iter().rev()).find_map(|part| match part {
-        Part::ToolResult { content, .. } => Some(all_text(content)),
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolUse { .. } => None,
-    });
-    text.replace(LAST_RESULT, &last.unwrap_or_default())
+    let last = messages.rev().flat_map(|message| message.content.iter().rev()).find_map(Part::tool_result);
+    text.replace(LAST_RESULT, &last.map(|(_, content, _)| all_text(content)).unwrap_or_default())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use toolgate_core::id::Tenant;
 
-use super::{Activity, Capacity};
+use super::capacity::{Activity, Capacity};
 
 /// A queued run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

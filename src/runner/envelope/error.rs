@@ -103,21 +103,6 @@ impl EnvelopeError {
 
     /// Whether the same request may succeed later. A spent envelope stays spent, and a history does not change.
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Spent { .. } | Self::Diverged { .. } => false,
-            Self::NotConfigured
-            | Self::NotPending { .. }
-            | Self::TooLarge { .. }
-            | Self::Sealing
-            | Self::Oversized { .. }
-            | Self::Malformed
-            | Self::UnknownKey
-            | Self::WrongAlgorithm
-            | Self::Forged
-            | Self::AnotherRun
-            | Self::Altered
-            | Self::Expired { .. }
-            | Self::Unreadable => self.code().is_retryable(),
-        }
+        !matches!(self, Self::Spent { .. } | Self::Diverged { .. }) && self.code().is_retryable()
     }
 }

@@ -248,30 +248,7 @@ fn bindings(run: &RunId, state: &Run, pending: &[PendingItem]) -> BTreeMap<CallI
 
 /// Whether an event only concerns a deadline: it passed, or it was extended.
 fn is_of_time(recorded: &JournalEntry) -> bool {
-    match &recorded.event {
-        Event::Expired { .. } | Event::Extended { .. } => true,
-        Event::Ended { ending } => *ending == Ending::Expired,
-        Event::Started(_)
-        | Event::Resumed { .. }
-        | Event::ToolsListed { .. }
-        | Event::ApprovalsResolved { .. }
-        | Event::ModelCalled { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelFailed { .. }
-        | Event::OutputValidated { .. }
-        | Event::TierSelected { .. }
-        | Event::CallChecked { .. }
-        | Event::ApprovalDecided { .. }
-        | Event::CallDrifted { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::CallsStarted { .. }
-        | Event::CallCompleted { .. }
-        | Event::InputRequested { .. }
-        | Event::InputRequired { .. }
-        | Event::InputGiven { .. }
-        | Event::TaskStarted { .. }
-        | Event::MessageAdded { .. } => false,
-    }
+    matches!(&recorded.event, Event::Expired { .. } | Event::Extended { .. } | Event::Ended { ending: Ending::Expired })
 }
 
 fn too_large(run: &RunId) -> RunnerError {

@@ -14,9 +14,10 @@ use toolgate_ports::{RunPosition, RunStore};
 use super::Broadcaster;
 use crate::registry::ActiveRuns;
 
-/// The task, which exists while runs are watched. It ends with the last watch, and at once when this is dropped.
+/// The poller of a process. Its task ends with the last watch, and at once when the poller is dropped.
 #[derive(Debug)]
-pub(super) struct Poller {
+pub(crate) struct Poller {
+    broadcaster: Arc<Broadcaster>,
     node: NodeId,
     task: Mutex<Task>,
 }
@@ -34,33 +35,43 @@ struct Task {
     tasks: JoinSet<()>,
 }
 
-/// Starts the task unless it is running.
-pub(super) fn start(
-    broadcaster: &Arc<Broadcaster>,
-    runs: &Arc<dyn RunStore>,
-    active_runs: &Arc<ActiveRuns>,
-    interval: Duration,
-) {
-    let mut task = broadcaster.poller.task();
-    if std::mem::replace(&mut task.is_polling, true) {
-        return;
+impl Poller {
+    /// A poller for the watchers of the node with this name in the store.
+    pub(crate) fn new(broadcaster: Arc<Broadcaster>, node: NodeId) -> Self {
+        Self { broadcaster, node, task: Mutex::default() }
     }
-    while task.tasks.try_join_next().is_some() {}
-    let pace = PollPace { node: broadcaster.poller.node.clone(), interval, polls: 0 };
-    task.tasks.spawn(poll(Arc::downgrade(broadcaster), runs.clone(), active_runs.clone(), pace));
+
+    /// Starts the task unless it is running.
+    pub(super) fn start(self: &Arc<Self>, runs: &Arc<dyn RunStore>, active_runs: &Arc<ActiveRuns>, interval: Duration) {
+        let mut task = self.task();
+        if std::mem::replace(&mut task.is_polling, true) {
+            return;
+        }
+        while task.tasks.try_join_next().is_some() {}
+        let pace = PollPace { node: self.node.clone(), interval, polls: 0 };
+        task.tasks.spawn(poll(Arc::downgrade(self), runs.clone(), active_runs.clone(), pace));
+    }
+
+    /// The watched runs; `None` if there are none, in which case the task must end.
+    fn watched_or_end(&self) -> Option<Vec<RunId>> {
+        // A watch that is registered after this check starts the task again.
+        let mut task = self.task();
+        let watched = self.broadcaster.runs();
+        task.is_polling = !watched.is_empty();
+        task.is_polling.then_some(watched)
+    }
+
+    fn task(&self) -> MutexGuard<'_, Task> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-async fn poll(
-    broadcaster: Weak<Broadcaster>,
-    runs: Arc<dyn RunStore>,
-    active_runs: Arc<ActiveRuns>,
-    mut pace: PollPace,
-) {
+async fn poll(poller: Weak<Poller>, runs: Arc<dyn RunStore>, active_runs: Arc<ActiveRuns>, mut pace: PollPace) {
     let mut known: BTreeMap<RunId, RunPosition> = BTreeMap::new();
     let mut is_failing = false;
     loop {
         tokio::time::sleep(pace.pause()).await;
-        let Some(watched) = broadcaster.upgrade().and_then(|broadcaster| broadcaster.watched_or_end()) else { return };
+        let Some(watched) = poller.upgrade().and_then(|poller| poller.watched_or_end()) else { return };
         // This process sees the updates of its own active runs without polling.
         let elsewhere: Vec<RunId> = watched.into_iter().filter(|run| active_runs.driven(run).is_none()).collect();
         if elsewhere.is_empty() {
@@ -70,10 +81,10 @@ async fn poll(
         match runs.positions(&elsewhere).await {
             Ok(positions) => {
                 is_failing = false;
-                let Some(broadcaster) = broadcaster.upgrade() else { return };
+                let Some(poller) = poller.upgrade() else { return };
                 // A run that was not polled before may have changed since its watcher read it.
                 for position in positions.iter().filter(|position| known.get(&position.run) != Some(position)) {
-                    broadcaster.set_behind(&position.run);
+                    poller.broadcaster.set_behind(&position.run);
                 }
                 known = positions.into_iter().map(|position| (position.run.clone(), position)).collect();
             }
@@ -86,17 +97,6 @@ async fn poll(
     }
 }
 
-impl Broadcaster {
-    /// The watched runs; `None` if there are none, in which case the task must end.
-    fn watched_or_end(&self) -> Option<Vec<RunId>> {
-        // A watch that is registered after this check starts the task again.
-        let mut task = self.poller.task();
-        let watched: Vec<RunId> = self.watched().keys().cloned().collect();
-        task.is_polling = !watched.is_empty();
-        task.is_polling.then_some(watched)
-    }
-}
-
 impl PollPace {
     /// The next pause: the interval, plus or minus a fifth. It depends on the node and the number of the poll and not
     /// on random numbers, so that it is reproducible.
@@ -106,16 +106,6 @@ impl PollPace {
         (self.node.as_str(), self.polls).hash(&mut hasher);
         let per_mille = u32::try_from(hasher.finish() % 401).unwrap_or_default() + 800;
         self.interval.saturating_mul(per_mille) / 1000
-    }
-}
-
-impl Poller {
-    pub(super) fn new(node: NodeId) -> Self {
-        Self { node, task: Mutex::default() }
-    }
-
-    fn task(&self) -> MutexGuard<'_, Task> {
-        self.task.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

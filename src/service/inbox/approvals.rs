@@ -254,29 +254,6 @@ fn asked_at(run: &Run, event: u64) -> Option<PendingItem> {
 
 /// Whether a call no longer waits for the same decision once this event is written.
 fn settles(event: &Event, call: &CallId) -> bool {
-    match event {
-        Event::ApprovalDecided { call: of, .. }
-        | Event::Expired { call: of }
-        | Event::CallChecked { call: of, .. }
-        | Event::CallCompleted { call: of, .. }
-        | Event::CallDrifted { call: of, .. } => of == call,
-        Event::Ended { .. } => true,
-        Event::Started(_)
-        | Event::Resumed { .. }
-        | Event::ToolsListed { .. }
-        | Event::ApprovalsResolved { .. }
-        | Event::ModelCalled { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelFailed { .. }
-        | Event::OutputValidated { .. }
-        | Event::TierSelected { .. }
-        | Event::Extended { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::CallsStarted { .. }
-        | Event::InputRequested { .. }
-        | Event::InputRequired { .. }
-        | Event::InputGiven { .. }
-        | Event::TaskStarted { .. }
-        | Event::MessageAdded { .. } => false,
-    }
+    let is_about_call = event.calls().any(|of| of == call) && !matches!(event, Event::Extended { .. });
+    is_about_call || matches!(event, Event::Ended { .. })
 }

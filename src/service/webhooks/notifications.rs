@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use toolgate_core::id::{MessageId, RunId};
-use toolgate_core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status, Trigger};
+use toolgate_core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status};
 use toolgate_ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
 
 use super::derived_id::following_from;
@@ -39,10 +39,7 @@ impl RunNotifications {
         let news = Self { items: Vec::new(), up_to: announced };
         let mut scan = JournalScan { id, news, announced, asked: announced, waits: None };
         // Facts that a fork copied happened to the original run.
-        let copied = match &run.started().trigger {
-            Trigger::Manual => 0,
-            Trigger::Fork { at, .. } => *at,
-        };
+        let copied = run.started().trigger.copied();
         for recorded in journal.iter().skip(1) {
             let goes_on = matches!(recorded.event, Event::Resumed { .. } | Event::Ended { .. });
             if goes_on && scan.waits.is_some() && run.length() > copied {

@@ -219,14 +219,9 @@ impl WebhookDeliveries for MemoryStore {
 impl WebhookContents {
     /// Notes that an append changed a run.
     pub(super) fn changed(&mut self, row: &RunRow) {
-        match row.status {
-            Status::Running => self.changed.remove(&row.id),
-            Status::Pending
-            | Status::Completed
-            | Status::Failed
-            | Status::Cancelled
-            | Status::TurnLimit
-            | Status::Expired => self.changed.insert(row.id.clone()),
+        match row.status == Status::Running {
+            true => self.changed.remove(&row.id),
+            false => self.changed.insert(row.id.clone()),
         };
     }
 

@@ -49,47 +49,27 @@ pub(super) fn places<'a>(
 }
 
 fn span_of(run: &Run, fact: &LifecycleKind) -> SpanContext {
-    match fact {
-        LifecycleKind::ModelCalled { .. }
-        | LifecycleKind::ModelRetrying { .. }
-        | LifecycleKind::ModelReplied { .. }
-        | LifecycleKind::ModelFailed { .. } => run.model_context(),
-        LifecycleKind::McpExecuting { call }
-        | LifecycleKind::McpCompleted { call, .. }
-        | LifecycleKind::BuiltinExecuting { call }
-        | LifecycleKind::BuiltinCompleted { call, .. }
-        | LifecycleKind::InputRequested { call, .. }
-        | LifecycleKind::InputRequired { call, .. }
-        | LifecycleKind::TaskStarted { call, .. } => run.call_context(&call.call_id),
-        // A result that comes while the run is idle belongs to a span of the next execution, which is not known yet.
-        LifecycleKind::ExternalCompleted { .. } if run.status() == Status::Pending => run.execution_context(),
-        LifecycleKind::ExternalCompleted { call, .. } => run.call_context(&call.call_id),
-        LifecycleKind::Started { .. }
-        | LifecycleKind::Resumed { .. }
-        | LifecycleKind::Pending { .. }
-        | LifecycleKind::Completed { .. }
-        | LifecycleKind::Failed { .. }
-        | LifecycleKind::Cancelled { .. }
-        | LifecycleKind::ContextBuildStarted
-        | LifecycleKind::ContextBuildSuccess
-        | LifecycleKind::ToolsListed { .. }
-        | LifecycleKind::ApprovalsResolved { .. }
-        | LifecycleKind::TierSelected { .. }
-        | LifecycleKind::InputGiven { .. }
-        | LifecycleKind::ExternalRequested { .. }
-        | LifecycleKind::Rejected { .. }
-        | LifecycleKind::BudgetExhausted { .. }
-        | LifecycleKind::ApprovalRequested { .. }
-        | LifecycleKind::ApprovalDecided { .. }
-        | LifecycleKind::ApprovalExpired { .. }
-        | LifecycleKind::PendingExpired { .. }
-        | LifecycleKind::PendingExtended { .. }
-        | LifecycleKind::Drifted { .. }
-        | LifecycleKind::QuestionAsked { .. }
-        | LifecycleKind::QuestionAnswered { .. }
-        | LifecycleKind::ValidationFailed { .. }
-        | LifecycleKind::OutputValidated
-        | LifecycleKind::MessageAdded { .. }
-        | LifecycleKind::Fragment(_) => run.execution_context(),
+    if let LifecycleKind::ModelCalled { .. }
+    | LifecycleKind::ModelRetrying { .. }
+    | LifecycleKind::ModelReplied { .. }
+    | LifecycleKind::ModelFailed { .. } = fact
+    {
+        return run.model_context();
     }
+    // A result that comes while the run is idle belongs to a span of the next execution, which is not known yet.
+    if matches!(fact, LifecycleKind::ExternalCompleted { .. }) && run.status() == Status::Pending {
+        return run.execution_context();
+    }
+    let (LifecycleKind::McpExecuting { call }
+    | LifecycleKind::McpCompleted { call, .. }
+    | LifecycleKind::BuiltinExecuting { call }
+    | LifecycleKind::BuiltinCompleted { call, .. }
+    | LifecycleKind::InputRequested { call, .. }
+    | LifecycleKind::InputRequired { call, .. }
+    | LifecycleKind::TaskStarted { call, .. }
+    | LifecycleKind::ExternalCompleted { call, .. }) = fact
+    else {
+        return run.execution_context();
+    };
+    run.call_context(&call.call_id)
 }

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use toolgate_core::error::Failure;
 use toolgate_core::id::RunId;
-use toolgate_core::lifecycle::{CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
+use toolgate_core::lifecycle::{CallEnd, CallRef, Content, Lifecycle, LifecycleEvent, LifecycleKind};
 use toolgate_core::run::{Event, JournalEntry, Status};
 use toolgate_ports::{EventSink, Update};
 
@@ -112,7 +112,7 @@ fn record(place: &LogContext<'_>, event: &LifecycleEvent) {
         LifecycleKind::ExternalRequested { call } => {
             record!(info, place, { iteration, call = %call.call_id, tool = call.name, } "external result requested");
         }
-        LifecycleKind::McpCompleted { call, error: Some(kind), duration_ms, .. } => {
+        LifecycleKind::McpCompleted { call, end: CallEnd { error: Some(kind), .. }, duration_ms, .. } => {
             record!(
                 error, place, { iteration, call = %call.call_id, tool = call.name, kind, duration_ms, }
                 "MCP call failed"

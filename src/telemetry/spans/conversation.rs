@@ -103,15 +103,7 @@ pub(super) fn list<'a>(values: impl Iterator<Item = &'a String>) -> impl Iterato
 }
 
 fn called(part: &Part) -> Option<(CallId, String)> {
-    match part {
-        Part::ToolUse { id, name, .. } => Some((id.clone(), name.clone())),
-        Part::Text { .. }
-        | Part::Image(_)
-        | Part::Audio(_)
-        | Part::Resource { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolResult { .. } => None,
-    }
+    part.tool_use().map(|(id, name, _)| (id.clone(), name.to_owned()))
 }
 
 #[cfg(test)]

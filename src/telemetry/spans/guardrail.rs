@@ -93,16 +93,8 @@ pub(super) fn input_given(call: &Call, given: &ElicitationAnswer, content: SpanC
 fn call_attributes(call: &Call, guardrail: &str, content: SpanContent, to: &mut Attributes) {
     common(guardrail, to);
     to.text(names::TOOL_NAME, &call.asked.name);
-    let (rule, why) = match &call.state {
-        CallState::Asked { rule, why, .. } => (rule.as_deref(), Some(why.as_str())),
-        CallState::New
-        | CallState::Selected
-        | CallState::Authorized
-        | CallState::Started
-        | CallState::NeedsInput(_)
-        | CallState::Task(_)
-        | CallState::Settled(_) => (None, None),
-    };
+    let asked = if let CallState::Asked { rule, why, .. } = &call.state { Some((rule, why)) } else { None };
+    let (rule, why) = (asked.and_then(|(rule, _)| rule.as_deref()), asked.map(|(_, why)| why.as_str()));
     to.text_if(names::DECIDED_RULE, rule);
     let question = json!({
         "call_id": call.asked.id, "tool": call.asked.name, "arguments": arguments_text(&call.asked.arguments),

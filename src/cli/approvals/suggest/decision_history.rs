@@ -1,13 +1,12 @@
 //! Decision history, collected from journals and revoked grants.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, CallId, Principal, RunId};
-use crate::core::run::{CallVerdict, Decision, DecisionKind, Event, JournalEntry, Rejection, Spec, Trigger};
-use crate::core::tool::{Origin, ToolCall, Toolset};
+use crate::core::run::{CallHistory, CallVerdict, DecisionKind, Event, History, JournalEntry, Rejection, Spec};
+use crate::core::tool::Origin;
 use crate::ports::Grant;
 
 /// Past approvals, and the tools that must never be suggested.
@@ -49,41 +48,24 @@ pub(super) struct Approval {
     pub(super) by: String,
 }
 
-/// State while a journal is read.
-#[derive(Default)]
-struct JournalReader {
-    tools: Option<Arc<Toolset>>,
-    calls: BTreeMap<CallId, ToolCall>,
-    rules: BTreeMap<CallId, Option<String>>,
-}
-
 impl DecisionHistory {
     /// Adds the decisions of a run.
     pub(super) fn read(&mut self, run: &RunId, journal: &[JournalEntry]) {
-        let Some(Event::Started(started)) = journal.first().map(|first| &first.event) else { return };
-        // The decisions in the copied part of a fork belong to the other run.
-        let own = match &started.trigger {
-            Trigger::Manual => 0,
-            Trigger::Fork { at, .. } => *at,
-        };
-        let mut reading = JournalReader::default();
-        for recorded in journal {
-            reading.note(&recorded.event);
-            if let Some((origin, why)) = reading.spoils(&recorded.event, run) {
-                self.bar(&origin, why);
-            }
-            if let Event::ToolsListed { toolset } = &recorded.event {
-                let changed = toolset.iter().filter(|tool| tool.changed);
-                changed.for_each(|tool| self.bar(&tool.origin, ExclusionReason::Changed { run: run.clone() }));
-            }
-            if let Event::ApprovalDecided { call, decision } = &recorded.event
-                && decision.answer == DecisionKind::Approve
-                && recorded.seq >= own
-                && let Some(approval) = reading.approval(call, decision, &started.spec)
-            {
-                self.approvals.insert((run.clone(), call.clone()), approval);
+        let Some(history) = History::of(journal) else { return };
+        let (spec, own) = (&history.started.spec, history.started.trigger.copied());
+        let mut reasons: Vec<(u64, Origin, ExclusionReason)> =
+            journal.iter().flat_map(|entry| changed_tools(entry, run)).collect();
+        for call in history.calls() {
+            reasons.extend(call.entries.iter().filter_map(|entry| spoils(entry, call, run)));
+            // The decisions in the copied part of a fork belong to the other run.
+            for entry in call.entries.iter().filter(|entry| entry.seq >= own) {
+                if let Some(approval) = approval(entry, call, spec) {
+                    self.approvals.insert((run.clone(), call.asked.id.clone()), approval);
+                }
             }
         }
+        reasons.sort_by_key(|(seq, ..)| *seq);
+        reasons.iter().for_each(|(_, origin, why)| self.bar(origin, why.clone()));
     }
 
     /// Adds a current or former grant. The journals contain the calls that it covered.
@@ -98,56 +80,45 @@ impl DecisionHistory {
     }
 }
 
-impl JournalReader {
-    fn note(&mut self, event: &Event) {
-        if let Event::ToolsListed { toolset } = event {
-            self.tools = Some(toolset.clone());
-        }
-        if let Event::ModelReplied { reply } = event {
-            self.calls.extend(reply.calls().map(|call| (call.id.clone(), call)));
-        }
-        if let Event::CallChecked { call, verdict: CallVerdict::Ask { rule, .. } } = event {
-            self.rules.insert(call.clone(), rule.clone());
-        }
-    }
+/// The listed tools whose definition changed.
+fn changed_tools(entry: &JournalEntry, run: &RunId) -> Vec<(u64, Origin, ExclusionReason)> {
+    let Event::ToolsListed { toolset } = &entry.event else { return Vec::new() };
+    let changed = toolset.iter().filter(|tool| tool.changed);
+    changed.map(|tool| (entry.seq, tool.origin.clone(), ExclusionReason::Changed { run: run.clone() })).collect()
+}
 
-    /// The tool that this event excludes from suggestions, with the reason.
-    fn spoils(&self, event: &Event, run: &RunId) -> Option<(Origin, ExclusionReason)> {
-        let run = run.clone();
-        if let Event::CallChecked { call, verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. } } = event {
-            return Some((self.origin(call)?, ExclusionReason::Denied { run }));
-        }
-        if let Event::ApprovalDecided { call, decision } = event
-            && decision.answer == DecisionKind::Deny
-        {
-            let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
-            return Some((
-                bound.or_else(|| self.origin(call))?,
-                ExclusionReason::Refused { by: decision.by.clone(), run },
-            ));
-        }
-        if let Event::CallDrifted { tool: Some(tool), .. } = event {
-            return Some((tool.origin.clone(), ExclusionReason::Changed { run }));
-        }
-        None
+/// The tool that this entry of a call excludes from suggestions, with the reason.
+fn spoils(entry: &JournalEntry, call: &CallHistory<'_>, run: &RunId) -> Option<(u64, Origin, ExclusionReason)> {
+    let (run, origin) = (run.clone(), || call.tool().map(|tool| tool.origin.clone()));
+    if let Event::CallChecked { verdict: CallVerdict::Rejected { reason: Rejection::Denied, .. }, .. } = &entry.event {
+        return Some((entry.seq, origin()?, ExclusionReason::Denied { run }));
     }
+    if let Event::ApprovalDecided { decision, .. } = &entry.event
+        && decision.answer == DecisionKind::Deny
+    {
+        let bound = decision.binding.as_ref().map(|binding| binding.origin.clone());
+        let why = ExclusionReason::Refused { by: decision.by.clone(), run };
+        return Some((entry.seq, bound.or_else(origin)?, why));
+    }
+    let Event::CallDrifted { tool: Some(tool), .. } = &entry.event else { return None };
+    Some((entry.seq, tool.origin.clone(), ExclusionReason::Changed { run }))
+}
 
-    fn origin(&self, call: &CallId) -> Option<Origin> {
-        Some(self.tools.as_ref()?.get(&self.calls.get(call)?.name)?.origin.clone())
+/// The approval that this entry of a call records.
+fn approval(entry: &JournalEntry, call: &CallHistory<'_>, spec: &Spec) -> Option<Approval> {
+    let Event::ApprovalDecided { decision, .. } = &entry.event else { return None };
+    if decision.answer != DecisionKind::Approve {
+        return None;
     }
-
-    fn approval(&self, id: &CallId, decision: &Decision, spec: &Spec) -> Option<Approval> {
-        let call = self.calls.get(id)?;
-        let tool = self.tools.as_ref()?.get(&call.name)?;
-        let binding = decision.binding.as_ref();
-        Some(Approval {
-            agent: spec.agent.clone(),
-            principal: spec.principal.clone(),
-            origin: binding.map_or_else(|| tool.origin.clone(), |binding| binding.origin.clone()),
-            definition: binding.map_or_else(|| tool.hash.clone(), |binding| binding.definition.clone()),
-            arguments: decision.edited_arguments.as_ref().unwrap_or(&call.arguments).as_object()?.clone(),
-            rule: self.rules.get(id).cloned().flatten(),
-            by: decision.by.clone(),
-        })
-    }
+    let call = call.before(entry.seq);
+    let (tool, binding) = (call.tool()?, decision.binding.as_ref());
+    Some(Approval {
+        agent: spec.agent.clone(),
+        principal: spec.principal.clone(),
+        origin: binding.map_or_else(|| tool.origin.clone(), |binding| binding.origin.clone()),
+        definition: binding.map_or_else(|| tool.hash.clone(), |binding| binding.definition.clone()),
+        arguments: decision.edited_arguments.as_ref().unwrap_or(&call.asked.arguments).as_object()?.clone(),
+        rule: if let Some(CallVerdict::Ask { rule, .. }) = call.verdict() { rule.clone() } else { None },
+        by: decision.by.clone(),
+    })
 }

@@ -1,6 +1,5 @@
 //! Call history: past calls with the verdict and the outcome that the journals record.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,7 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::core::id::{AgentName, CallId, Principal, RunId};
 use crate::core::policy::{Judgement, Policy, Subject, Verdict};
-use crate::core::run::{Authorization, CallVerdict, DecisionKind, Event, InvalidEvent, JournalEntry, Rejection, Run};
+use crate::core::run::{
+    Authorization, CallHistory, CallVerdict, DecisionKind, Event, History, InvalidEvent, JournalEntry, Rejection, Run,
+    Spec,
+};
 use crate::core::tool::Tool;
 
 /// A past call that a policy judged.
@@ -78,62 +80,56 @@ impl PastCall {
 
 /// The calls of a run, in the order of their first check. A call that was checked again counts with its last check.
 pub(super) fn calls(id: &RunId, journal: &[JournalEntry]) -> Result<Vec<PastCall>, InvalidEvent> {
-    let mut past: Vec<PastCall> = Vec::new();
-    let mut places: BTreeMap<CallId, usize> = BTreeMap::new();
-    let mut run: Option<Run> = None;
-    for recorded in journal {
-        let Some(known) = &mut run else {
-            run = Run::replay_recorded([recorded])?;
-            continue;
-        };
-        if let Event::CallChecked { call, verdict } = &recorded.event
-            && let Some(checked) = checked(id, known, call, verdict, recorded.at)
-        {
-            match places.get(call).and_then(|place| past.get_mut(*place)) {
-                Some(before) => *before = checked,
-                None => {
-                    places.insert(call.clone(), past.len());
-                    past.push(checked);
-                }
-            }
-        }
-        if let Event::ApprovalDecided { call, decision } = &recorded.event
-            && let Some(asked) = places.get(call).and_then(|place| past.get_mut(*place))
-            && asked.became.verdict() == Verdict::Ask
-        {
-            asked.became = match decision.answer {
-                DecisionKind::Approve => PastOutcome::Approved,
-                DecisionKind::Deny => PastOutcome::Refused,
-            };
-        }
-        known.apply_at(&recorded.event, recorded.at)?;
-    }
-    Ok(past)
+    Run::replay_recorded(journal)?;
+    let Some(history) = History::of(journal) else { return Ok(Vec::new()) };
+    let spec = &history.started.spec;
+    let mut past: Vec<(u64, PastCall)> = history.calls().filter_map(|call| judged(id, spec, call)).collect();
+    past.sort_by_key(|(first, _)| *first);
+    Ok(past.into_iter().map(|(_, call)| call).collect())
 }
 
-/// The call, if a policy judged it: a call with invalid arguments or beyond the budget was never judged.
-fn checked(id: &RunId, run: &Run, call: &CallId, verdict: &CallVerdict, at: Timestamp) -> Option<PastCall> {
-    let became = match verdict {
-        CallVerdict::Run { by: Authorization::Policy { .. } } => PastOutcome::Allowed,
-        CallVerdict::Run { by: Authorization::Grant { .. } } => PastOutcome::Granted,
-        // The decision event records the outcome.
-        CallVerdict::Run { by: Authorization::HumanApproval } => return None,
-        CallVerdict::Ask { policy: Some(_), .. } => PastOutcome::Unanswered,
-        // Approval was required for another reason: the outcome of an earlier attempt was unknown.
-        CallVerdict::Ask { policy: None, .. } => return None,
-        CallVerdict::Rejected { reason: Rejection::Denied, .. } => PastOutcome::Denied,
-        CallVerdict::Rejected { .. } => return None,
+/// The call with the position of its first check, if a policy judged it.
+fn judged(id: &RunId, spec: &Spec, call: &CallHistory<'_>) -> Option<(u64, PastCall)> {
+    let checked = |entry: &JournalEntry| Some((entry.seq, entry.at, outcome_of_check(&entry.event)?));
+    let mut checks = call.entries.iter().filter_map(|entry| checked(entry));
+    let first = checks.next()?;
+    let (last, at, became) = checks.next_back().unwrap_or(first);
+    let since = call.entries.iter().rev().take_while(|entry| entry.seq > last);
+    let mut decisions = since.filter_map(|entry| {
+        if let Event::ApprovalDecided { decision, .. } = &entry.event { Some(decision.answer) } else { None }
+    });
+    let became = match decisions.next().filter(|_| became.verdict() == Verdict::Ask) {
+        Some(DecisionKind::Approve) => PastOutcome::Approved,
+        Some(DecisionKind::Deny) => PastOutcome::Refused,
+        None => became,
     };
-    let asked = run.call(call)?;
-    let spec = &run.started().spec;
-    Some(PastCall {
+    let call = call.before(last);
+    let past = PastCall {
         run: id.clone(),
-        call: call.clone(),
+        call: call.asked.id.clone(),
         at,
-        tool: asked.tool.clone()?,
+        tool: call.tool()?.clone(),
         agent: spec.agent.clone(),
         principal: spec.principal.clone(),
-        arguments: asked.arguments().as_object()?.clone(),
+        arguments: call.arguments().as_object()?.clone(),
         became,
-    })
+    };
+    Some((first.0, past))
+}
+
+/// The outcome of a check by a policy, before a person decides. A call with invalid arguments or beyond the budget was
+/// never judged.
+fn outcome_of_check(event: &Event) -> Option<PastOutcome> {
+    let Event::CallChecked { verdict, .. } = event else { return None };
+    match verdict {
+        CallVerdict::Run { by: Authorization::Policy { .. } } => Some(PastOutcome::Allowed),
+        CallVerdict::Run { by: Authorization::Grant { .. } } => Some(PastOutcome::Granted),
+        // The decision event records the outcome.
+        CallVerdict::Run { by: Authorization::HumanApproval } => None,
+        CallVerdict::Ask { policy: Some(_), .. } => Some(PastOutcome::Unanswered),
+        // Approval was required for another reason: the outcome of an earlier attempt was unknown.
+        CallVerdict::Ask { policy: None, .. } => None,
+        CallVerdict::Rejected { reason: Rejection::Denied, .. } => Some(PastOutcome::Denied),
+        CallVerdict::Rejected { .. } => None,
+    }
 }

@@ -54,9 +54,7 @@ impl Call {
             CallStatus::Ran => paint.green(stand),
             CallStatus::Refused | CallStatus::Expired => paint.red(stand),
             CallStatus::Deferred => paint.dim(stand),
-            CallStatus::Open | CallStatus::Pending | CallStatus::Authorized | CallStatus::Running => {
-                paint.yellow(stand)
-            }
+            CallStatus::Open | CallStatus::Pending | CallStatus::Cleared | CallStatus::Running => paint.yellow(stand),
         };
         let head = format!("  {} {} {stand}", paint.bold(&self.call_id), escape_untrusted(&self.tool));
         let steps =

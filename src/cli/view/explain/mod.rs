@@ -5,14 +5,13 @@ mod draw;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::core::id::{AgentName, CallId, GrantId, RunId};
 use crate::core::policy::Verdict;
-use crate::core::run::{Event, JournalEntry, Status, ToolAccess, ToolGrant};
-use crate::core::tool::{Arguments, LeftOut, Tool, ToolCall, ToolFilter, ToolName, Toolset};
+use crate::core::run::{CallHistory, History, JournalEntry, Status, ToolAccess, ToolGrant, TurnHistory};
+use crate::core::tool::{Arguments, LeftOut, Tool, ToolFilter, ToolName};
 use crate::ports::Grant;
 use crate::runner::Report;
 use step::{CallStatus, Step};
@@ -40,8 +39,6 @@ struct Turn {
     tools: Vec<ToolState>,
     left_out: Vec<LeftOut>,
     calls: Vec<Call>,
-    #[serde(skip)]
-    is_answered: bool,
 }
 
 /// The state of a tool in a turn.
@@ -76,112 +73,73 @@ struct Call {
 /// The explanation for a tool whose calls require approval.
 const ASKS: &str = "the policy requires approval";
 
-/// State while a journal is read.
-#[derive(Default)]
-struct JournalReader {
-    tools: Option<Arc<Toolset>>,
-    granted: Vec<ToolGrant>,
-    turns: Vec<Turn>,
-}
-
 impl Explanation {
     /// Explains a journal; `None` if it does not begin with `Started`.
     pub(in crate::cli) fn of(journal: &[JournalEntry], report: &Report, grants: &Grants) -> Option<Self> {
-        let Event::Started(started) = &journal.first()?.event else { return None };
-        let mut reading = JournalReader::default();
-        journal.iter().for_each(|recorded| reading.add(recorded, grants));
-        reading.look_back();
-        for item in &report.pending {
-            reading
-                .calls()
-                .filter(|call| call.call_id == *item.call_id())
-                .for_each(|call| call.stand = CallStatus::Pending);
+        let History { started, turns } = History::of(journal)?;
+        // A turn without a reply that a fork began again is shown once.
+        let latest = turns.len().checked_sub(1);
+        let shown = turns.iter().enumerate().filter(|(at, turn)| Some(*at) == latest || turn.reply().is_some());
+        let mut turns: Vec<Turn> =
+            shown.zip(1..).filter_map(|((_, turn), number)| Turn::of(turn, number, grants)).collect();
+        look_back(&mut turns);
+        let is_pending = |call: &Call| report.pending.iter().any(|item| *item.call_id() == call.call_id);
+        for call in turns.iter_mut().flat_map(|turn| &mut turn.calls).filter(|call| is_pending(call)) {
+            call.stand = CallStatus::Pending;
         }
         Some(Self {
             run_id: report.run_id.clone(),
             agent: started.spec.agent.clone(),
             status: report.status,
             filter: started.spec.tools.clone(),
-            turns: reading.turns,
+            turns,
         })
     }
 }
 
-impl JournalReader {
-    fn add(&mut self, recorded: &JournalEntry, grants: &Grants) {
-        let event = &recorded.event;
-        if let Event::ToolsListed { toolset } = event {
-            self.tools = Some(toolset.clone());
-            self.granted.clear();
-        }
-        if let Event::ApprovalsResolved { granted } = event {
-            self.granted.clone_from(granted);
-        }
-        if let Event::ModelCalled { tool_access, .. } = event {
-            self.model_called(*tool_access, recorded.seq, grants);
-        }
-        if let Event::ModelReplied { reply } = event
-            && let Some(turn) = self.turns.last_mut()
-        {
-            turn.is_answered = true;
-            let made = reply.calls();
-            turn.calls = made.map(Call::new).collect();
-        }
-        if let Event::ApprovalDecided { call, decision } = event
-            && let Some(edited) = &decision.edited_arguments
-        {
-            self.calls().filter(|found| found.call_id == *call).for_each(|found| found.edited(edited));
-        }
-        for (call, stand, step) in step::of(recorded, grants) {
-            for found in self.calls().filter(|found| found.call_id == call) {
-                found.stand = stand;
-                found.steps.push(step.clone());
-            }
+/// Corrects the explanation of tools whose verdict depends on the arguments. Before a call is known, the verdict of
+/// such a tool is `ask`; a call that the policy allowed shows that it depends on the arguments.
+fn look_back(turns: &mut [Turn]) {
+    let calls = turns.iter().flat_map(|turn| &turn.calls);
+    let spared: BTreeSet<String> = calls.filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
+    for tool in turns.iter_mut().flat_map(|turn| &mut turn.tools) {
+        if tool.verdict == Verdict::Ask && spared.contains(tool.tool.as_str()) {
+            tool.why = tool.why.replacen(ASKS, "it depends on the arguments whether the policy requires approval", 1);
         }
     }
+}
 
-    /// Corrects the explanation of tools whose verdict depends on the arguments. Before a call is known, the verdict of
-    /// such a tool is `ask`; a call that the policy allowed shows that it depends on the arguments.
-    fn look_back(&mut self) {
-        let spared: BTreeSet<String> =
-            self.calls().filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
-        for tool in self.turns.iter_mut().flat_map(|turn| turn.tools.iter_mut()) {
-            if tool.verdict == Verdict::Ask && spared.contains(tool.tool.as_str()) {
-                tool.why =
-                    tool.why.replacen(ASKS, "it depends on the arguments whether the policy requires approval", 1);
-            }
-        }
-    }
-
-    fn model_called(&mut self, tool_access: ToolAccess, event: u64, grants: &Grants) {
-        // This is another attempt at the same turn.
-        self.turns.pop_if(|turn| !turn.is_answered);
-        let tools = self.tools.iter().flat_map(|tools| tools.iter());
-        let tools = tools.map(|tool| tool_state(tool, tool_access, &self.granted, grants)).collect();
-        let left_out = self.tools.iter().flat_map(|tools| tools.left_out()).cloned().collect();
-        let turn = self.turns.len() + 1;
-        self.turns.push(Turn { turn, event, tools, left_out, calls: Vec::new(), is_answered: false });
-    }
-
-    fn calls(&mut self) -> impl Iterator<Item = &mut Call> {
-        self.turns.iter_mut().flat_map(|turn| turn.calls.iter_mut())
+impl Turn {
+    fn of(turn: &TurnHistory<'_>, number: usize, grants: &Grants) -> Option<Self> {
+        let attempt = turn.attempts.last()?;
+        let tools = turn.tools.iter().flat_map(|tools| tools.iter());
+        Some(Self {
+            turn: number,
+            event: attempt.seq,
+            tools: tools.map(|tool| tool_state(tool, attempt.tool_access, turn.granted, grants)).collect(),
+            left_out: turn.tools.iter().flat_map(|tools| tools.left_out()).cloned().collect(),
+            calls: turn.calls.iter().map(|call| Call::of(call, grants)).collect(),
+        })
     }
 }
 
 impl Call {
-    fn new(made: ToolCall) -> Self {
-        let ToolCall { id, name, arguments } = made;
-        Self { call_id: id, tool: name, arguments, written: None, stand: CallStatus::Open, steps: Vec::new() }
+    fn of(call: &CallHistory<'_>, grants: &Grants) -> Self {
+        let steps = call.entries.iter().filter_map(|entry| step::of(entry, &call.asked.id, grants));
+        let (stands, steps): (Vec<CallStatus>, Vec<Step>) = steps.unzip();
+        Self {
+            call_id: call.asked.id.clone(),
+            tool: call.asked.name.clone(),
+            arguments: call.arguments().clone(),
+            written: call.edit().map(|_| call.asked.arguments.clone()),
+            stand: stands.last().copied().unwrap_or(CallStatus::Open),
+            steps,
+        }
     }
 
     /// Whether the policy itself allowed the call.
     fn is_spared(&self) -> bool {
         self.steps.iter().any(|step| step.is_spared)
-    }
-
-    fn edited(&mut self, arguments: &Arguments) {
-        let before = std::mem::replace(&mut self.arguments, arguments.clone());
-        self.written.get_or_insert(before);
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) enum CallStatus {
     /// The call is pending.
     Pending,
     /// The call may run.
-    Authorized,
+    Cleared,
     /// The call was sent.
     Running,
     /// The call ran or was answered.
@@ -46,7 +46,7 @@ impl CallStatus {
             Self::Refused => "refused",
             Self::Expired => "expired",
             Self::Pending => "pending",
-            Self::Authorized => "cleared",
+            Self::Cleared => "cleared",
             Self::Running => "running",
             Self::Ran => "ran",
         }
@@ -77,8 +77,8 @@ pub(super) struct Step {
     pub(super) is_spared: bool,
 }
 
-/// The steps that an event adds, with the calls and their new states.
-pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallStatus, Step)> {
+/// The step that a journal entry adds to a call, with the call's new state.
+pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Option<(CallStatus, Step)> {
     let step = |why: String| Step {
         event: recorded.seq,
         at: recorded.at,
@@ -91,19 +91,14 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallS
         why,
         is_spared: false,
     };
-    let one = |call: &CallId, stand, step| vec![(call.clone(), stand, step)];
-    match &recorded.event {
-        Event::TierSelected { priority, deferred, .. } => {
-            let why = format!("calls of priority {priority} go first");
-            deferred.iter().map(|call| (call.clone(), CallStatus::Deferred, step(why.clone()))).collect()
+    Some(match &recorded.event {
+        Event::TierSelected { priority, deferred, .. } if deferred.contains(call) => {
+            (CallStatus::Deferred, step(format!("calls of priority {priority} go first")))
         }
-        Event::CallChecked { call, verdict } => {
-            let (stand, checked) = checked(verdict, step(String::new()), grants);
-            one(call, stand, checked)
-        }
-        Event::ApprovalDecided { call, decision } => {
+        Event::CallChecked { verdict, .. } => checked(verdict, step(String::new()), grants),
+        Event::ApprovalDecided { decision, .. } => {
             let stand = match decision.answer {
-                DecisionKind::Approve => CallStatus::Authorized,
+                DecisionKind::Approve => CallStatus::Cleared,
                 DecisionKind::Deny => CallStatus::Refused,
             };
             let decided = Step {
@@ -112,9 +107,9 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallS
                 policy: decision.binding.as_ref().and_then(|binding| binding.policy.clone()),
                 ..step(decided(decision))
             };
-            one(call, stand, decided)
+            (stand, decided)
         }
-        Event::CallDrifted { call, differences, .. } => {
+        Event::CallDrifted { differences, .. } => {
             let told = differences.iter().map(|difference| {
                 let side = |text: &str| one_line(&escape_untrusted(text), QUOTED);
                 format!(
@@ -125,38 +120,36 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallS
                 )
             });
             let why = format!("checked again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
-            one(call, CallStatus::Open, step(why))
+            (CallStatus::Open, step(why))
         }
-        Event::Extended { call, until, by, via } => {
+        Event::Extended { until, by, via, .. } => {
             let why = format!("deadline extended to {} by {}", clock(*until), escape_untrusted(by));
-            one(call, CallStatus::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
+            (CallStatus::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
         }
-        Event::Expired { call } => one(call, CallStatus::Expired, step("no answer in time".into())),
-        Event::QuestionAnswered { call, answer } => {
+        Event::Expired { .. } => (CallStatus::Expired, step("no answer in time".into())),
+        Event::QuestionAnswered { answer, .. } => {
             let said = one_line(&answer.choice.to_words(), QUOTED);
             let why = format!("answered by {} {}: {said}", escape_untrusted(&answer.by), by_way_of(answer.via));
-            one(call, CallStatus::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
+            (CallStatus::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
         }
-        Event::CallsStarted { calls } => {
-            calls.iter().map(|call| (call.clone(), CallStatus::Running, step("sent".into()))).collect()
-        }
-        Event::CallCompleted { call, outcome, .. } => {
+        Event::CallsStarted { .. } => (CallStatus::Running, step("sent".into())),
+        Event::CallCompleted { outcome, .. } => {
             let why = if outcome.is_error() { "ended with an error" } else { "ended" };
-            one(call, CallStatus::Ran, step(why.into()))
+            (CallStatus::Ran, step(why.into()))
         }
-        Event::InputRequested { call, needed, .. } => {
+        Event::InputRequested { needed, .. } => {
             let asks = list(needed.questions.keys().map(|key| escape_untrusted(key)));
-            one(call, CallStatus::Running, step(format!("its server asks, and the call is held open: {asks}")))
+            (CallStatus::Running, step(format!("its server asks, and the call is held open: {asks}")))
         }
-        Event::InputRequired { call, needed, .. } => {
+        Event::InputRequired { needed, .. } => {
             let why = format!("its server asks: {}", list(needed.questions.keys().map(|key| escape_untrusted(key))));
-            one(call, CallStatus::Pending, step(why))
+            (CallStatus::Pending, step(why))
         }
-        Event::InputGiven { call, given } => {
+        Event::InputGiven { given, .. } => {
             let why = format!("its server was answered by {}", escape_untrusted(&given.by));
-            one(call, CallStatus::Authorized, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
+            (CallStatus::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
         }
-        Event::TaskStarted { call, .. } => one(call, CallStatus::Pending, step("runs at its server as a task".into())),
+        Event::TaskStarted { .. } => (CallStatus::Pending, step("runs at its server as a task".into())),
         Event::Started(_)
         | Event::Resumed { .. }
         | Event::ToolsListed { .. }
@@ -165,9 +158,10 @@ pub(super) fn of(recorded: &JournalEntry, grants: &Grants) -> Vec<(CallId, CallS
         | Event::ModelReplied { .. }
         | Event::ModelFailed { .. }
         | Event::OutputValidated { .. }
+        | Event::TierSelected { .. }
         | Event::MessageAdded { .. }
-        | Event::Ended { .. } => Vec::new(),
-    }
+        | Event::Ended { .. } => return None,
+    })
 }
 
 fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, Step) {
@@ -179,14 +173,14 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, S
                 true => "may run: no rule requires approval".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
-            (CallStatus::Authorized, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
+            (CallStatus::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
         }
         CallVerdict::Run { by: Authorization::Grant { grant: id } } => {
             let why = format!("may run: auto-approved, {}", grant(id, grants));
-            (CallStatus::Authorized, Step { grant: Some(id.clone()), why, ..step })
+            (CallStatus::Cleared, Step { grant: Some(id.clone()), why, ..step })
         }
         CallVerdict::Run { by: Authorization::HumanApproval } => {
-            (CallStatus::Authorized, Step { why: "may run: approved".to_owned(), ..step })
+            (CallStatus::Cleared, Step { why: "may run: approved".to_owned(), ..step })
         }
         CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
             let within = answer_timeout_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();

@@ -15,6 +15,7 @@ mod consent;
 mod facts;
 mod fallback;
 mod forks;
+mod history;
 mod journals;
 mod naming;
 mod policies;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolgate_core::id::CallId;
-use toolgate_core::run::{Ending, Event, JournalEntry, OutputVerdict, Started, Status, ToolAccess, Trigger};
+use toolgate_core::run::{Ending, Event, JournalEntry, OutputVerdict, Started, Status, ToolAccess};
 use toolgate_core::tool::Toolset;
 
 use self::calls::MeteredCall;
@@ -174,10 +174,7 @@ impl Meter {
 
     /// Whether the fact at that position was copied from the run that this one forked.
     fn is_copied(&self, seq: u64) -> bool {
-        match &self.started.trigger {
-            Trigger::Fork { at, .. } => seq < *at,
-            Trigger::Manual => false,
-        }
+        seq < self.started.trigger.copied()
     }
 
     /// A measurement of 1 for the agent.

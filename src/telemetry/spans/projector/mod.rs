@@ -111,7 +111,10 @@ impl Projector {
         }
         self.next_seq = recorded.seq + 1;
         let spans = match self.is_copied(recorded) {
-            true => self.pass_over(recorded),
+            true => {
+                self.pass_over(recorded);
+                Vec::new()
+            }
             false => self.project(recorded),
         };
         self.note_asked(recorded);
@@ -316,45 +319,17 @@ impl Projector {
             (_, Some(run)) => &run.started().trigger,
             (_, None) => return false,
         };
-        match trigger {
-            Trigger::Fork { at, .. } => recorded.seq < *at,
-            Trigger::Manual => false,
-        }
+        recorded.seq < trigger.copied()
     }
 
     /// Folds a copied fact: the fork links back to the execution that wrote it.
-    fn pass_over(&mut self, recorded: &JournalEntry) -> Vec<Span> {
+    fn pass_over(&mut self, recorded: &JournalEntry) {
         self.lifecycle.events_of(recorded);
-        let trace = match &recorded.event {
-            Event::Started(started) => {
-                self.identify(started);
-                &started.trace
-            }
-            Event::Resumed { trace, .. } => trace,
-            Event::ToolsListed { .. }
-            | Event::ApprovalsResolved { .. }
-            | Event::ModelCalled { .. }
-            | Event::ModelReplied { .. }
-            | Event::ModelFailed { .. }
-            | Event::OutputValidated { .. }
-            | Event::TierSelected { .. }
-            | Event::CallChecked { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::CallDrifted { .. }
-            | Event::Extended { .. }
-            | Event::Expired { .. }
-            | Event::QuestionAnswered { .. }
-            | Event::CallsStarted { .. }
-            | Event::CallCompleted { .. }
-            | Event::InputRequested { .. }
-            | Event::InputRequired { .. }
-            | Event::InputGiven { .. }
-            | Event::TaskStarted { .. }
-            | Event::MessageAdded { .. }
-            | Event::Ended { .. } => return Vec::new(),
-        };
+        if let Event::Started(started) = &recorded.event {
+            self.identify(started);
+        }
+        let Some(trace) = recorded.event.trace() else { return };
         self.previous = Some(Link { trace: trace.id, span: trace.span(&labels::execution(recorded.seq)) });
-        Vec::new()
     }
 
     /// Also removes the values that a tool's schema marks as secret, from the listing of the tool on. They stay removed
