@@ -98,7 +98,7 @@ impl Scene<'_> {
         let agent = setup::agent(&settings, None)?;
         let app = setup::open(settings).await?;
         let played = self.act(&app, Request::new(agent, MESSAGE), answers, out).await;
-        super::close_after(&played, app, out).await;
+        setup::close_after(&played, app, out).await;
         played
     }
 

@@ -187,7 +187,7 @@ impl ResumeRun {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let ended = self.resume_run(&app, answers, trace, out).await;
-        super::close_after(&ended, app, out).await;
+        setup::close_after(&ended, app, out).await;
         ended
     }
 

@@ -13,7 +13,7 @@ use crate::cli::follow::Display;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::list;
-use crate::cli::{binding_digest, close_after, refusal, report};
+use crate::cli::{binding_digest, refusal, report};
 use crate::core::id::RunId;
 use crate::core::run::{Input, Resume, ResumeError, Status};
 use crate::runner::{Report, RunnerError};
@@ -64,7 +64,7 @@ impl ContinueOptions {
 
     /// Closes the application.
     pub(super) async fn close(ended: Result<Exit, CliError>, app: App, out: &mut Output) -> Result<Exit, CliError> {
-        close_after(&ended, app, out).await;
+        setup::close_after(&ended, app, out).await;
         ended
     }
 

@@ -37,7 +37,7 @@ impl Expire {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let expired = self.expire(&app, out).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         expired
     }
 

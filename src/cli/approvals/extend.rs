@@ -55,7 +55,7 @@ impl Extend {
         let until = until.after(Timestamp::now()).map_err(CliError::usage)?;
         let app = setup::open(setup::settings(&self.config)?).await?;
         let extended = self.extend(&app, until).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let item = extended?;
         match (self.json, item) {
             (true, Some(item)) => out.json(&item),

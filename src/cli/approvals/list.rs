@@ -46,7 +46,7 @@ impl List {
         let app = setup::open(setup::settings(&self.config)?).await?;
         setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let found = self.found(&app).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let Inbox { waiting, unreadable } = found?;
         if self.json {
             waiting.iter().for_each(|waiting| out.json(waiting));

@@ -41,7 +41,7 @@ impl Revoke {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let revoked = self.revoke(&app).await;
         let standing = app.runner.grants(&GrantFilter::default()).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let (revoked, standing, now) = (revoked?, standing?, Timestamp::now());
         for grant in &revoked {
             let others: Vec<&Grant> = standing.iter().filter(|other| overlaps(other, grant)).collect();

@@ -39,7 +39,7 @@ impl Show {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let waiting = self.waiting(&app).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let again = setup::again(&self.config, &ConfigOverrides::default());
         for (index, waiting) in waiting?.iter().enumerate() {
             if self.json {

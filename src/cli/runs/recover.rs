@@ -30,7 +30,7 @@ impl Recover {
             // The next process that recovers runs gets the runs in progress. This process gets them only after their
             // leases expire.
             Err(CliError::Interrupted) => app.abandon().await,
-            _ => crate::cli::close_after(&recovered, app, out).await,
+            _ => setup::close_after(&recovered, app, out).await,
         }
         recovered
     }

@@ -10,7 +10,7 @@ use toolgate_core::run::{Input, Resume, Status};
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
-use super::pause;
+use super::pause::pause;
 use crate::every_run::every_run;
 use crate::shared::Service;
 

@@ -50,7 +50,7 @@ impl Suggest {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let past = self.past(&app).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let past = past?;
         for unread in &past.unread {
             let warning = out.note_paint().yellow("warning: not read, so denials in it are unknown:");
