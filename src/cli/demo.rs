@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::answers::approval;
+use super::drive_to_idle::until_idle;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
@@ -120,7 +121,7 @@ impl Scene<'_> {
         };
         self.run = Some(execution.run.clone());
         let run = execution.run.clone();
-        Follow::new(app, &run, &known, display).until_idle(execution, out).await
+        until_idle(&mut Follow::new(app, &run, &known, display), execution, out).await
     }
 }
 

@@ -29,7 +29,6 @@ mod paint;
 mod policy;
 mod prompt;
 mod refusal;
-mod remote_answers;
 mod report;
 mod response_format;
 mod resume;

@@ -1,7 +1,7 @@
 //! Prompts for the person at the terminal: the pending items of a run, and elicitations of calls that stay open while
 //! the run continues.
 
-use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::error::CliError;
 use super::follow::Follow;
@@ -9,18 +9,15 @@ use super::interrupt::Interrupt;
 use super::output::Output;
 use super::prompt;
 use super::refusal;
-use super::remote_answers::RemoteAnswers;
 use super::text::block;
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, PendingItem, Resume, ResumeError};
 use crate::runner::{Report, RunnerError};
+use crate::service::settled;
 
-/// The person at the terminal, with the prompts that they left open. A prompt left open is not shown again.
-#[derive(Default)]
-pub(super) struct TerminalUser {
-    left_open: BTreeSet<(CallId, &'static str)>,
-}
+/// The poll interval for answers of other processes while a prompt is open.
+const POLL: Duration = Duration::from_millis(500);
 
 /// The result of the prompts.
 struct PromptResult {
@@ -108,7 +105,7 @@ fn is_stale(error: &RunnerError) -> bool {
 
 /// The items that the person has not left open.
 fn unanswered(follow: &Follow<'_>, items: &[PendingItem]) -> Vec<PendingItem> {
-    let is_news = |item: &&PendingItem| item.wants_answer() && !follow.person.left_open.contains(&named(item));
+    let is_news = |item: &&PendingItem| item.wants_answer() && !follow.left_open.contains(&named(item));
     items.iter().filter(is_news).cloned().collect()
 }
 
@@ -129,7 +126,6 @@ async fn prompt_for(
     let Some(mut prompt) = prompt::at_terminal() else { return nothing(elsewhere) };
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
-    let mut decisions = RemoteAnswers::of(follow.app, run);
     let mut resume = Resume::default().partial();
     for item in &items {
         let question = item.clone();
@@ -137,7 +133,7 @@ async fn prompt_for(
             let said = prompt.ask(std::slice::from_ref(&question));
             (prompt, said)
         });
-        follow.person.left_open.insert(named(item));
+        follow.left_open.insert(named(item));
         tokio::select! {
             answered = asking => match answered {
                 Ok((asked, Ok(said))) => {
@@ -147,10 +143,10 @@ async fn prompt_for(
                 // An unreadable terminal counts as no person.
                 Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
             },
-            length = decisions.settles(item) => {
+            length = settled(&follow.app.runner, run, item, POLL) => {
                 drop(open.take());
                 version = length;
-                follow.person.left_open.remove(&named(item));
+                follow.left_open.remove(&named(item));
                 elsewhere.push(item.call_id().clone());
                 // The prompt does not end its line.
                 out.note("");
@@ -171,7 +167,7 @@ async fn prompt_for(
     }
     for (call, answer) in &mut resume.answers {
         // An answered item may need another prompt, because its answer was rejected or its server asks another question.
-        follow.person.left_open.retain(|(left_open, _)| left_open != call);
+        follow.left_open.retain(|(left_open, _)| left_open != call);
         // An approval covers the call that was shown, whatever changed since.
         if let Answer::Decision { digest: shown, .. } = answer {
             *shown = digest(run, call, &items);

@@ -25,7 +25,7 @@ pub use answers::{Answers, Verdict, coverage, present, result};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use error::{FieldError, ServiceError};
-pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until};
+pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of, follow, settled};
 pub use every_run::every_run;
 pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun, inbox, inbox_of};

@@ -18,7 +18,7 @@ pub(super) use self::view::FrameDescription;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::lifecycle::Content;
 use toolgate_runner::Watch;
-use toolgate_service::{EventId, Scope, StreamItem, Tail, TenantRun, Until};
+use toolgate_service::{EventId, Scope, ServiceError, StreamItem, Tail, TenantRun, Until};
 
 use self::view::{EventDescription, frame};
 use crate::access::{Authenticated, StreamPermit};
@@ -100,11 +100,11 @@ pub(super) async fn events(
     let (content, seen) = (Include::content(which.include), which.resume_position(&headers)?);
     if form == Form::Json {
         let events = run.events_so_far(content, seen, most).await?;
-        let page = Page::of(events, most, |event| event.id().unwrap_or_default().to_owned(), |event| event);
+        let page = Page::of(events, most, |event| event.id.map(|id| id.to_string()).unwrap_or_default(), |event| event);
         return Ok(Json(page).into_response());
     }
     let mut tail = run.events(content, seen, which.until, gateway.follow())?;
-    if tail.is_over(run.row.status).await? {
+    if tail.is_over(run.row.status).await.map_err(ServiceError::from)? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(streamed(&gateway, tail))
@@ -145,7 +145,7 @@ fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
                 Ok((Ok(frame), None))
             }
             Ok(None) => return None,
-            Err(error) => Err(error.into()),
+            Err(error) => Err(ServiceError::from(error).into()),
         };
         // The connection closes, and the client resumes after the last event it received.
         told.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted")).ok()
