@@ -21,7 +21,7 @@ mod tools;
 mod webhooks;
 mod worker;
 
-pub use answers::{Answers, Verdict, coverage, present, result};
+pub use answers::{Answers, GivenResult, Verdict, coverage};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use error::{FieldError, ServiceError};
