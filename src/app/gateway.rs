@@ -10,11 +10,12 @@ use super::App;
 use super::backends::Adapters;
 use super::error::{AppError, GatewayError};
 use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
+use crate::core::run::Channel;
 use crate::gateway::{
     Claims, Gateway, GatewaySettings, Limits, MediaHosts, OidcAuthenticator, OidcSettings, Origins, Rate,
 };
 use crate::ports::WebhookKind;
-use crate::service::{Caller, ConfiguredWebhook, Scope, Scopes, Service, WebhookConfig, WebhookEgress};
+use crate::service::{Caller, ConfiguredWebhook, Operator, Scope, Scopes, Service, WebhookConfig, WebhookEgress};
 
 /// Whether a gateway can be built from the settings. Opens nothing and does not look for API keys.
 pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
@@ -74,6 +75,11 @@ impl App {
     /// The service over this program's runner, for surfaces and for the background worker.
     pub fn service(&self) -> Service {
         Service::new(self.runner.clone()).four_eyes(self.settings.gateway.four_eyes).webhooks(self.outbound())
+    }
+
+    /// The operations of a user with access to the store.
+    pub fn operator(&self) -> Operator {
+        Operator::new(self.runner.clone(), Channel::CommandLine)
     }
 
     /// Replaces the webhooks of the previous configuration.

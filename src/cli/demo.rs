@@ -115,7 +115,7 @@ impl Scene<'_> {
         let (execution, known) = match (&self.run, answers) {
             (Some(run), Some(answers)) => {
                 let known = app.runner.journal(run).await?;
-                (app.runner.resume_run(run, Input::Resume(answers), None).await?, known)
+                (app.operator().resume(run, Input::Resume(answers), None).await?, known)
             }
             _ => (app.runner.start(request).await?, Vec::new()),
         };

@@ -62,7 +62,7 @@ pub(super) async fn settle(
         };
         match answers {
             ResumeSource::Given(resume) => {
-                report = match app.runner.resume_run(&run, Input::Resume(resume), None).await {
+                report = match app.operator().resume(&run, Input::Resume(resume), None).await {
                     Ok(execution) => until_idle(&mut follow, execution, out).await?,
                     Err(error) => {
                         // The person can correct an answer that does not fit, in view of the current state of the run.
@@ -103,7 +103,7 @@ fn is_too_late(error: &RunnerError) -> bool {
 
 /// Resumes the run without an answer.
 async fn resume_without_answer(app: &App, run: &RunId) -> Result<Execution, CliError> {
-    Ok(app.runner.resume_run(run, Input::Resume(Resume::default()), None).await?)
+    Ok(app.operator().resume(run, Input::Resume(Resume::default()), None).await?)
 }
 
 /// Reports how the run ended or why it is pending.

@@ -10,11 +10,10 @@ use super::output::Output;
 use super::prompt;
 use super::refusal;
 use super::text::block;
-use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, PendingItem, Resume, ResumeError};
-use crate::runner::{Report, RunnerError};
-use crate::service::settled;
+use crate::core::run::{Answer, PendingItem, Resume};
+use crate::runner::Report;
+use crate::service::binding_digest;
 
 /// The poll interval for answers of other processes while a prompt is open.
 const POLL: Duration = Duration::from_millis(500);
@@ -75,32 +74,13 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
             Some(given) => {
                 let shown: Vec<PendingItem> =
                     items.into_iter().filter(|item| !elsewhere.contains(item.call_id())).collect();
-                if let Err(error) = submit(follow.app, run, given, &shown).await {
+                if let Err(error) = follow.app.operator().record_as_shown(run, given, &shown).await {
                     let error = refusal::with_journal_details(error, &follow.app.runner.journal(run).await?);
                     out.note(format!("error: {}", block(&error.to_string())));
                 }
             }
         }
     }
-}
-
-/// Passes answers to an active run. Another process may write to the run in the meantime; only the prompts must be
-/// unchanged.
-async fn submit(app: &App, run: &RunId, given: Resume, shown: &[PendingItem]) -> Result<(), RunnerError> {
-    loop {
-        let state = app.runner.load(run).await?;
-        let still_asked = shown.iter().all(|item| state.pending_items().contains(item));
-        let version = if still_asked { Some(state.length()) } else { given.expected_version };
-        match app.runner.record(run, Resume { expected_version: version, ..given.clone() }).await {
-            Err(error) if still_asked && is_stale(&error) => {}
-            done => return done.map(drop),
-        }
-    }
-}
-
-fn is_stale(error: &RunnerError) -> bool {
-    let RunnerError::Refused(refusals) = error else { return false };
-    refusals.iter().all(|refusal| matches!(refusal, ResumeError::VersionConflict { .. }))
 }
 
 /// The items that the person has not left open.
@@ -126,6 +106,7 @@ async fn prompt_for(
     let Some(mut prompt) = prompt::at_terminal() else { return nothing(elsewhere) };
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
+    let operator = follow.app.operator();
     let mut resume = Resume::default().partial();
     for item in &items {
         let question = item.clone();
@@ -143,7 +124,7 @@ async fn prompt_for(
                 // An unreadable terminal counts as no person.
                 Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
             },
-            length = settled(&follow.app.runner, run, item, POLL) => {
+            length = operator.settled(run, item, POLL) => {
                 drop(open.take());
                 version = length;
                 follow.left_open.remove(&named(item));
@@ -182,7 +163,7 @@ async fn prompt_for(
 /// The digest of a call as the prompt showed it.
 fn digest(run: &RunId, call: &CallId, shown: &[PendingItem]) -> Option<String> {
     let item = shown.iter().find(|item| item.call_id() == call)?;
-    Some(item.binding()?.digest(run, call))
+    binding_digest(run, item)
 }
 
 fn named(item: &PendingItem) -> (CallId, &'static str) {

@@ -42,7 +42,7 @@ impl Expire {
     }
 
     async fn expire(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
-        let overdue = app.runner.expire_due().await?;
+        let overdue = app.operator().expire_due().await?;
         let found = overdue.iter().filter(|overdue| overdue.late != ExpiredItems::Unknown).count();
         let mut exit = Exit::Done;
         for ExpiredRun { run, late, taken } in overdue {

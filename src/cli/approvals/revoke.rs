@@ -67,11 +67,7 @@ impl Revoke {
         let known = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
         let named: Vec<GrantId> = self.grants.iter().map(|named| choose(named, &known)).collect::<Result<_, _>>()?;
         let by = self.by.clone().unwrap_or_else(who);
-        let mut revoked = Vec::new();
-        for id in named {
-            revoked.extend(app.runner.revoke(&id, by.clone()).await?);
-        }
-        Ok(revoked)
+        Ok(app.operator().revoke(named, &by).await?)
     }
 }
 

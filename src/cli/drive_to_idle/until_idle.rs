@@ -14,7 +14,7 @@ use crate::core::id::RunId;
 use crate::core::lifecycle::LifecycleKind;
 use crate::core::run::Status;
 use crate::runner::{Execution, Report};
-use crate::service::{self, FollowSettings, StreamItem};
+use crate::service::{FollowSettings, StreamItem};
 
 /// The poll interval for a run that another process executes.
 const POLL: Duration = Duration::from_millis(500);
@@ -29,7 +29,7 @@ pub(in crate::cli) async fn until_idle(
     let (updates, rest) = execution.split();
     let mut rest = pin!(rest);
     let settings = FollowSettings::polling_every(POLL);
-    let mut events = service::follow(&app.runner, &run, follow.seen, Some(updates), settings);
+    let mut events = app.operator().follow(&run, follow.seen, Some(updates), settings);
     let mut is_cancelled = false;
     // The runner holds calls open for as long as the person at this terminal needs.
     let attendance = match follow.display.is_live() && prompt::is_person_at_terminal() {

@@ -12,7 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::{AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
-use crate::service::{FollowSettings, RunEvent, StreamItem, events_of, follow};
+use crate::service::{FollowSettings, RunEvent, StreamItem, events_of};
 
 /// The poll interval for a journal that another process writes.
 const POLL: Duration = Duration::from_millis(250);
@@ -52,7 +52,7 @@ impl Events {
             return Ok(());
         }
         let mut interrupts = Interrupts::listen();
-        let mut events = follow(&app.runner, &run, None, None, FollowSettings::polling_every(POLL));
+        let mut events = app.operator().follow(&run, None, None, FollowSettings::polling_every(POLL));
         loop {
             tokio::select! {
                 item = events.next() => match item? {

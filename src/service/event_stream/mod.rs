@@ -10,6 +10,5 @@ mod tail;
 
 pub use event::RunEvent;
 pub use id::EventId;
-pub use open::{FollowSettings, events_of, follow};
-pub use settled::settled;
+pub use open::{FollowSettings, events_of};
 pub use tail::{StreamItem, Tail, Until};

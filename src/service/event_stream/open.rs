@@ -7,7 +7,7 @@ use toolgate_core::error::ErrorCode;
 use toolgate_core::id::RunId;
 use toolgate_core::lifecycle::Content;
 use toolgate_core::run::JournalEntry;
-use toolgate_runner::{AgentRunner, Watch};
+use toolgate_runner::Watch;
 
 use super::encoder::EventEncoder;
 use super::event::RunEvent;
@@ -15,6 +15,7 @@ use super::id::EventId;
 use super::run_watch::RunWatch;
 use super::tail::{Tail, Until};
 use crate::error::ServiceError;
+use crate::operator::Operator;
 use crate::runs::TenantRun;
 
 /// How a stream follows its run.
@@ -39,18 +40,14 @@ pub fn events_of<'a>(run: &RunId, journal: impl IntoIterator<Item = &'a JournalE
     journal.into_iter().flat_map(|fact| encoder.project(fact)).collect()
 }
 
-/// A stream of the events after `seen` of any run, for an operator with access to the store: first those so far, then
-/// new ones until the run ends. `watch`: what an execution in this process has reported.
-pub fn follow(
-    runner: &AgentRunner,
-    run: &RunId,
-    seen: Option<EventId>,
-    watch: Option<Watch>,
-    settings: FollowSettings,
-) -> Tail {
-    let FollowSettings { poll, stopping } = settings;
-    let encoder = EventEncoder::new(run.clone(), Content::Include, seen);
-    Tail::new(RunWatch::new(runner.subscription(run), watch, poll), encoder, Until::End, stopping)
+impl Operator {
+    /// A stream of the events of a run after `seen`: first those so far, then new ones until the run ends. `watch`: what
+    /// an execution in this process has reported.
+    pub fn follow(&self, run: &RunId, seen: Option<EventId>, watch: Option<Watch>, settings: FollowSettings) -> Tail {
+        let FollowSettings { poll, stopping } = settings;
+        let encoder = EventEncoder::new(run.clone(), Content::Include, seen);
+        Tail::new(RunWatch::new(self.runner.subscription(run), watch, poll), encoder, Until::End, stopping)
+    }
 }
 
 impl TenantRun {

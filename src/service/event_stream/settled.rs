@@ -5,25 +5,27 @@ use std::time::Duration;
 use toolgate_core::id::RunId;
 use toolgate_core::run::{PendingItem, Run};
 use toolgate_ports::Update;
-use toolgate_runner::AgentRunner;
 
 use super::run_watch::{RunNews, RunWatch};
+use crate::operator::Operator;
 
-/// Waits until an item is no longer pending: any process answered it, it expired, or the run ended. Returns the length
-/// of the journal at that time. `poll`: how often to poll the store for entries that other processes write.
-pub async fn settled(runner: &AgentRunner, run: &RunId, item: &PendingItem, poll: Duration) -> u64 {
-    let mut watch = RunWatch::new(runner.subscription(run), None, poll);
-    loop {
-        // An error of the store settles no item.
-        if let Ok(state) = runner.load(run).await
-            && !is_pending(&state, item)
-        {
-            return state.length();
-        }
-        while let RunNews::Update(update) = watch.next().await {
-            match *update {
-                Update::Delta(_) => {}
-                Update::JournalEntry(_) => break,
+impl Operator {
+    /// Waits until an item is no longer pending: any process answered it, it expired, or the run ended. Returns the
+    /// length of the journal at that time. `poll`: how often to poll the store for entries that other processes write.
+    pub async fn settled(&self, run: &RunId, item: &PendingItem, poll: Duration) -> u64 {
+        let mut watch = RunWatch::new(self.runner.subscription(run), None, poll);
+        loop {
+            // An error of the store settles no item.
+            if let Ok(state) = self.runner.load(run).await
+                && !is_pending(&state, item)
+            {
+                return state.length();
+            }
+            while let RunNews::Update(update) = watch.next().await {
+                match *update {
+                    Update::Delta(_) => {}
+                    Update::JournalEntry(_) => break,
+                }
             }
         }
     }

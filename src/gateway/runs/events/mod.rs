@@ -18,7 +18,7 @@ pub(super) use self::view::FrameDescription;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::lifecycle::Content;
 use toolgate_runner::Watch;
-use toolgate_service::{EventId, Scope, ServiceError, StreamItem, Tail, TenantRun, Until};
+use toolgate_service::{EventId, Scope, StreamItem, Tail, TenantRun, Until};
 
 use self::view::{EventDescription, frame};
 use crate::access::{Authenticated, StreamPermit};
@@ -104,7 +104,7 @@ pub(super) async fn events(
         return Ok(Json(page).into_response());
     }
     let mut tail = run.events(content, seen, which.until, gateway.follow())?;
-    if tail.is_over(run.row.status).await.map_err(ServiceError::from)? {
+    if tail.is_over(run.row.status).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(streamed(&gateway, tail))
@@ -145,7 +145,7 @@ fn frames(tail: Tail) -> impl Stream<Item = Result<Event, Infallible>> {
                 Ok((Ok(frame), None))
             }
             Ok(None) => return None,
-            Err(error) => Err(ServiceError::from(error).into()),
+            Err(error) => Err(error.into()),
         };
         // The connection closes, and the client resumes after the last event it received.
         told.inspect_err(|problem| tracing::warn!(detail = problem.detail(), "event stream aborted")).ok()
