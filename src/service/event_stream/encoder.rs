@@ -41,7 +41,7 @@ impl EventEncoder {
     }
 
     /// Whether the client has every event of the entry at that position.
-    pub(super) fn has_told(&self, seq: u64) -> bool {
+    pub(super) fn has_sent(&self, seq: u64) -> bool {
         seq < self.next || self.seen.is_some_and(|seen| !EventId::whole(seq).is_after(seen))
     }
 

@@ -51,7 +51,7 @@ impl Operator {
 }
 
 impl TenantRun {
-    /// The events of the journal after `seen`, up to one more than `most`.
+    /// The events of the journal after `seen`. More than `most` only to show that there are more.
     pub async fn events_so_far(
         &self,
         content: Content,

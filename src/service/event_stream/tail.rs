@@ -106,7 +106,7 @@ impl Tail {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
             }
-            if self.has_closed() || last.is_none_or(|last| self.encoder.has_told(last)) {
+            if self.has_closed() || last.is_none_or(|last| self.encoder.has_sent(last)) {
                 return Ok(None);
             }
             self.advance().await?;
@@ -140,7 +140,7 @@ impl Tail {
 
     /// Takes the updates that have arrived, before anything is read: fragments are stored nowhere else.
     fn receive_updates(&mut self) {
-        let mut told = 0;
+        let mut sent = 0;
         while self.ahead.is_none()
             && let Some(news) = self.watch.try_next()
         {
@@ -150,15 +150,15 @@ impl Tail {
             };
             let is_fact = match &*update {
                 // Fragments of a reply that was read meanwhile are obsolete.
-                Update::JournalEntry(fact) if self.encoder.has_told(fact.seq) => {
-                    self.events.truncate(told);
+                Update::JournalEntry(fact) if self.encoder.has_sent(fact.seq) => {
+                    self.events.truncate(sent);
                     continue;
                 }
                 Update::JournalEntry(_) => true,
                 Update::Delta(_) => false,
             };
             self.take(*update);
-            told = if is_fact { self.events.len() } else { told };
+            sent = if is_fact { self.events.len() } else { sent };
         }
     }
 

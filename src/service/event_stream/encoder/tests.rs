@@ -53,15 +53,15 @@ fn told(journal: &[JournalEntry], seen: Option<EventId>) -> Vec<RunEvent> {
     told
 }
 
-/// The events of a encoder that released the run after each of the first facts, and read the journal from its beginning
+/// The events of an encoder that released the run after each of the first facts, and read the journal from its beginning
 /// again.
 fn told_with_releases(journal: &[JournalEntry]) -> Vec<RunEvent> {
     let mut encoder = EventEncoder::new(RUN.into(), Content::Omit, None);
     let told = (1..=journal.len()).flat_map(|length| {
         let told: Vec<RunEvent> = journal[..length].iter().flat_map(|fact| encoder.project(fact)).collect();
-        assert!(encoder.has_told(length as u64 - 1) && !encoder.has_told(length as u64));
+        assert!(encoder.has_sent(length as u64 - 1) && !encoder.has_sent(length as u64));
         encoder.release();
-        assert!(encoder.has_told(length as u64 - 1) && !encoder.has_told(length as u64));
+        assert!(encoder.has_sent(length as u64 - 1) && !encoder.has_sent(length as u64));
         told
     });
     told.collect()
