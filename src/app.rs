@@ -2,7 +2,9 @@
 
 mod access;
 mod backends;
+mod cost_limits;
 mod envelopes;
+mod error;
 mod file_permissions;
 mod gateway;
 mod keys;
@@ -13,45 +15,47 @@ mod prices;
 mod propagation;
 mod reload;
 mod secrets;
+mod server_settings;
 mod servers;
+mod stay;
 mod telemetry;
 
-use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::{join, join_all};
 
 use crate::approvals::CachedApprovals;
-use crate::config::{self, Settings, StoreSettings, TransportSettings};
-use crate::core::error::ErrorCode;
-use crate::core::id::{AgentName, ModelName, RunId, ServerId};
+use crate::config::{self, Settings, StoreSettings};
+use crate::core::id::{ModelName, RunId, ServerId};
 use crate::core::run::{Candidate, JournalEntry};
-use crate::core::trace::Propagation;
 use crate::driver::{Agent, ElicitationHold, Fallback, ServerResults};
 pub use crate::gateway::{Gateway, ServeSettings, serve};
 use crate::mcp::{self, Servers};
 pub use crate::mcp::{ServerState, ServerStatus};
 use crate::ports::{AccessKeys, ApprovalCache, EventSink, IdempotencyStore, RunStore, Webhooks};
-use crate::runner::envelope::KeyError;
-use crate::runner::{self, AgentRunner, Capacity, DrainTimes, RunnerError};
+use crate::runner::{self, AgentRunner, Capacity, DrainTimes};
 use crate::service::WebhookWakeSignal;
 pub use crate::service::{Service, Worker};
 use crate::stores::{Durability, MemoryStore, SqliteStore};
 use crate::telemetry::LogSink;
 use crate::validation::SchemaValidator;
 pub use access::{AccessError, Login, login, logout};
+pub use cost_limits::{IdleCostLimit, idle_cost_limits};
 pub use envelopes::check_envelope_keys;
+pub use error::{AppError, GatewayError};
 pub use file_permissions::exposed_files;
-pub use gateway::{GatewayError, check_gateway};
+pub use gateway::check_gateway;
 pub use keys::{NewKey, Scope as KeyScope, check_name};
 pub use kinds::{kind_of, model_of_kind};
 use models::Identities;
 pub use models::{Models, identities, open as open_models};
 use paths::LocalPaths;
-pub use prices::{IdleCostLimit, Pricing, idle_cost_limits};
+pub use prices::Pricing;
 pub use propagation::propagation;
+use server_settings::server_settings;
 pub use servers::ToolServers;
+use stay::Stay;
 use telemetry::Telemetry;
 pub use telemetry::check_telemetry;
 
@@ -87,81 +91,6 @@ pub struct App {
     wake: WebhookWakeSignal,
 }
 
-/// Errors of the composition.
-#[derive(Debug, thiserror::Error)]
-pub enum AppError {
-    /// The store cannot be opened.
-    #[error("{0}")]
-    Store(#[from] crate::ports::StoreError),
-    /// A conversation file cannot be read.
-    #[error("{}", .0.plain())]
-    Script(config::ConfigError),
-    /// The settings of a model are invalid.
-    #[error("model `{model}`: {reason}")]
-    Model {
-        /// The name in the configuration.
-        model: ModelName,
-        /// The reason.
-        reason: String,
-    },
-    /// The output schema of an agent is not a JSON Schema.
-    #[error("agent `{agent}`: its output_schema cannot be used: {reason}")]
-    OutputSchema {
-        /// The name in the configuration.
-        agent: AgentName,
-        /// The reason.
-        reason: String,
-    },
-    /// An envelope key is invalid.
-    #[error("envelope key `{id}`: {reason}")]
-    EnvelopeKey {
-        /// The key id.
-        id: String,
-        /// The reason.
-        reason: KeyError,
-    },
-    /// The envelope keys cannot be used together.
-    #[error("envelope: {0}")]
-    EnvelopeKeys(KeyError),
-    /// Spans cannot be exported as configured.
-    #[error("{0}")]
-    Telemetry(String),
-    /// The authentication settings would reject or accept every request.
-    #[error("{0}")]
-    Gateway(#[from] GatewayError),
-    /// The operating system provides no random bytes.
-    #[error("the operating system provides no random bytes for a key")]
-    NoRandomness,
-    /// The runner cannot be built.
-    #[error(transparent)]
-    Runner(#[from] RunnerError),
-}
-
-impl AppError {
-    /// The closed code of the error.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            Self::Store(_) => ErrorCode::StoreUnavailable,
-            Self::Script(_)
-            | Self::Model { .. }
-            | Self::OutputSchema { .. }
-            | Self::EnvelopeKey { .. }
-            | Self::EnvelopeKeys(_)
-            | Self::Telemetry(_)
-            | Self::Gateway(_) => ErrorCode::Configuration,
-            Self::NoRandomness => ErrorCode::Internal,
-            Self::Runner(error) => error.code(),
-        }
-    }
-}
-
-/// How long the process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stay {
-    ForOneCommand,
-    AsServer,
-}
-
 /// The store by its concrete type, because closing it is not part of a port.
 #[derive(Clone)]
 enum Store {
@@ -188,7 +117,8 @@ impl App {
         let identities = Identities::of(&models);
         let telemetry = Telemetry::open(&settings, stay, &identities.look_up(), &store.runs())?;
         let propagation = propagation()?;
-        let reached = |id: &ServerId, server| (id.clone(), reached(id, server, &settings.credentials, propagation));
+        let reached =
+            |id: &ServerId, server| (id.clone(), server_settings(id, server, &settings.credentials, propagation));
         let servers = Servers::new(settings.servers.iter().map(|(id, server)| reached(id, server)));
         let servers = Arc::new(match telemetry.mcp_watcher() {
             Some(watcher) => servers.watched_by(&watcher),
@@ -357,56 +287,6 @@ fn elicitation_hold(settings: &Settings) -> ElicitationHold {
 fn capacity(settings: &Settings) -> Capacity {
     let runs = settings.gateway.runs;
     Capacity { driven: runs.max_active, driven_per_tenant: runs.max_active_per_tenant, waiting: runs.max_queued }
-}
-
-fn reached(
-    id: &ServerId,
-    server: &config::ServerSettings,
-    credentials: &Path,
-    propagation: Propagation,
-) -> mcp::ServerSettings {
-    let transport = match &server.transport {
-        TransportSettings::Stdio { command, args, env, inherit_env, cwd } => {
-            mcp::Transport::Stdio(mcp::StdioSettings {
-                command: command.clone(),
-                args: args.clone(),
-                env: env.clone(),
-                inherit_env: *inherit_env,
-                cwd: cwd.clone(),
-            })
-        }
-        TransportSettings::Http { url, headers, auth } => mcp::Transport::Http(mcp::HttpSettings {
-            url: url.clone(),
-            headers: headers.clone(),
-            oauth: access::oauth(id, auth, credentials),
-            egress: mcp::Egress::Operator,
-        }),
-    };
-    mcp::ServerSettings {
-        transport,
-        start_timeout: server.start_timeout,
-        call_timeout: server.call_timeout,
-        total_timeout: server.total_timeout,
-        trusted: server.trusted,
-        max_concurrency: server.max_concurrency,
-        max_tools: server.max_tools,
-        start: match server.start {
-            config::McpStart::Eager => mcp::Start::Eager,
-            config::McpStart::Lazy => mcp::Start::Lazy,
-        },
-        protocol_version: match server.protocol_version {
-            config::McpProtocolVersion::Auto => mcp::ProtocolVersionChoice::Auto,
-            config::McpProtocolVersion::Sessions => mcp::ProtocolVersionChoice::Legacy,
-            config::McpProtocolVersion::Stateless => mcp::ProtocolVersionChoice::Modern,
-        },
-        elicitation: server.elicitation,
-        recheck: match server.recheck_tools {
-            config::RecheckTools::Approved => mcp::Recheck::Approved,
-            config::RecheckTools::Always => mcp::Recheck::Always,
-            config::RecheckTools::Never => mcp::Recheck::Never,
-        },
-        propagation: propagation.and(propagation::allowed(server.trace_context)),
-    }
 }
 
 fn made(settings: &config::AgentSettings, models: &Models, validator: &SchemaValidator) -> Result<Agent, AppError> {

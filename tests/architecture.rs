@@ -44,11 +44,11 @@ const PROTOCOLS: &[&str] = &["axum", "clap", "http", "http-body", "hyper", "towe
 
 const LONGEST_FILE: usize = 500;
 
-/// Rooms whose files may import each other in larger circles.
-const TANGLED_ROOMS: &[&str] = &["main", "lib", "cli", "app"];
+/// Rooms whose files may import each other in larger circles, and the roots of the program, which have no files below.
+const TANGLED_ROOMS: &[&str] = &["main", "lib"];
 /// The most files of a circle, and the most circles in the other rooms. Move a shared type to a file of its own instead.
 const LARGEST_CIRCLE: usize = 4;
-const MOST_CIRCLES: usize = 10;
+const MOST_CIRCLES: usize = 9;
 
 #[test]
 fn every_crate_depends_on_the_rooms_of_its_row() {
@@ -94,8 +94,9 @@ fn import_circles_are_few_and_small() {
         let name = file.file_stem().unwrap().to_str().unwrap();
         let is_test = file.components().any(|part| part.as_os_str() == "tests") || name.ends_with("_tests");
         if !TANGLED_ROOMS.contains(&room.as_str()) && name != "tests" && !is_test {
-            // A crate's own paths begin below its room.
-            rooms.entry(room).or_default().add(module.split_off(1), source);
+            // A crate's own paths begin below its room; those of the program begin at it.
+            let own = if PROGRAM.contains(&room.as_str()) { module } else { module.split_off(1) };
+            rooms.entry(room).or_default().add(own, source);
         }
         Vec::new()
     });

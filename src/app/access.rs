@@ -1,14 +1,13 @@
-//! Authentication to MCP servers: adapter settings, login and logout.
+//! Authentication to MCP servers: login and logout.
 
-use std::path::Path;
 use std::time::Duration;
 
-use super::reached;
-use crate::config::{AuthSettings, ClientProof, Settings, SigningAlgorithm};
+use super::server_settings::server_settings;
+use crate::config::Settings;
 use crate::core::error::ErrorCode;
 use crate::core::id::ServerId;
 use crate::core::trace::Propagation;
-use crate::mcp::auth::{self, ClientIdentity, CredentialFile, Grant, Loopback, OAuthSettings};
+use crate::mcp::auth::{self, CredentialFile, Grant, Loopback};
 use crate::mcp::{HttpSettings, Transport};
 
 pub use crate::mcp::auth::Login;
@@ -79,47 +78,9 @@ pub async fn logout(settings: &Settings, server: &ServerId) -> Result<bool, Acce
     forgotten.map_err(|error| AccessError::Login { server: server.clone(), error })
 }
 
-/// The OAuth settings of a server; `None` if headers are its only authentication.
-pub(super) fn oauth(server: &ServerId, auth: &AuthSettings, credentials: &Path) -> Option<OAuthSettings> {
-    let (grant, scopes, allow_private) = match auth {
-        AuthSettings::Headers => return None,
-        AuthSettings::Person { client, scopes, redirect_port, allow_private } => {
-            let client = match client {
-                None => ClientIdentity::Registering,
-                Some(client) if client.secret.is_none() && client.id.starts_with("https://") => {
-                    ClientIdentity::Document { url: client.id.clone() }
-                }
-                Some(client) => ClientIdentity::Registered { id: client.id.clone(), secret: client.secret.clone() },
-            };
-            let credentials = CredentialFile::new(credentials);
-            (Grant::Person { client, redirect_port: *redirect_port, credentials, browser: None }, scopes, allow_private)
-        }
-        AuthSettings::Client { id, proof, scopes, allow_private } => {
-            (Grant::Client { id: id.clone(), proof: proof_of(proof) }, scopes, allow_private)
-        }
-    };
-    Some(OAuthSettings { server: server.clone(), grant, scopes: scopes.clone(), allow_private: *allow_private })
-}
-
-fn proof_of(proof: &ClientProof) -> auth::ClientProof {
-    match proof {
-        ClientProof::Secret(secret) => auth::ClientProof::Secret(secret.clone()),
-        ClientProof::PrivateKey { pem, algorithm } => {
-            let algorithm = match algorithm {
-                SigningAlgorithm::Rs256 => auth::SigningAlgorithm::Rs256,
-                SigningAlgorithm::Rs384 => auth::SigningAlgorithm::Rs384,
-                SigningAlgorithm::Rs512 => auth::SigningAlgorithm::Rs512,
-                SigningAlgorithm::Es256 => auth::SigningAlgorithm::Es256,
-                SigningAlgorithm::Es384 => auth::SigningAlgorithm::Es384,
-            };
-            auth::ClientProof::PrivateKey { pem: pem.clone(), algorithm }
-        }
-    }
-}
-
 fn http(settings: &Settings, server: &ServerId) -> Result<HttpSettings, AccessError> {
     let configured = settings.servers.get(server).ok_or_else(|| AccessError::Unknown(server.clone()))?;
-    match reached(server, configured, &settings.credentials, Propagation::NOTHING).transport {
+    match server_settings(server, configured, &settings.credentials, Propagation::NOTHING).transport {
         Transport::Http(http) => Ok(http),
         Transport::Stdio(_) | Transport::InProcess(_) => Err(AccessError::Program(server.clone())),
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Models, Pricing};
+use super::models::Models;
+use super::prices::Pricing;
 use crate::config::{Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::gateway::{Backends, ModelCard, ServerFailure, ServerHealth, ServerLatency, ServerState};

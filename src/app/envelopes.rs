@@ -2,7 +2,7 @@
 
 use secrecy::ExposeSecret;
 
-use super::AppError;
+use super::error::AppError;
 use crate::config::{EnvelopeKeySettings, EnvelopeSettings, KeyMaterial, Settings};
 use crate::runner::envelope::{EnvelopeKey, EnvelopeKeys, KeyError};
 

@@ -6,50 +6,15 @@ use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
 
+use super::App;
 use super::backends::Adapters;
-use super::{App, AppError};
+use super::error::{AppError, GatewayError};
 use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
 use crate::core::address::AllowedClasses;
-use crate::gateway::{
-    Claims, Gateway, GatewaySettings, Limits, OidcAuthenticator, OidcError, OidcSettings, Origins, Rate,
-};
+use crate::core::run::Channel;
+use crate::gateway::{Claims, Gateway, GatewaySettings, Limits, OidcAuthenticator, OidcSettings, Origins, Rate};
 use crate::ports::WebhookKind;
-use crate::service::{Caller, ConfiguredWebhook, Scope, Scopes, Service, WebhookConfig, WebhookEgress};
-
-/// Errors of the construction of a gateway.
-#[derive(Debug, thiserror::Error)]
-pub enum GatewayError {
-    /// There is no API key and no issuer, and anonymous access is disabled.
-    #[error(
-        "no credentials are configured: create a key with `toolgate keys create NAME --all`, or name an issuer in `gateway.oidc`; \
-         for this machine alone, `gateway.anonymous: true` allows requests without credentials"
-    )]
-    NoAuthentication,
-    /// Anonymous access on a non-loopback address.
-    #[error(
-        "anonymous access on {0} would give everyone on the network full access: listen on the loopback address, or remove `gateway.anonymous` and \
-         authenticate callers with `toolgate keys create` or `gateway.oidc`"
-    )]
-    Everybody(SocketAddr),
-    /// The scope table of an issuer contains an unknown scope.
-    #[error("gateway.oidc.scopes_of: there is no scope `{name}`; expected one of: {}", names())]
-    NoSuchScope {
-        /// The unknown scope.
-        name: String,
-    },
-    /// A webhook subscribes to an unknown event.
-    #[error("gateway.webhooks: there is no event `{name}`; expected one of: {}", events())]
-    NoSuchEvent {
-        /// The unknown event.
-        name: String,
-    },
-    /// The settings of a webhook are invalid.
-    #[error("gateway.webhooks: {0}")]
-    Webhook(String),
-    /// The issuer's keys cannot be fetched.
-    #[error(transparent)]
-    Oidc(#[from] OidcError),
-}
+use crate::service::{Caller, ConfiguredWebhook, Operator, Scope, Scopes, Service, WebhookConfig, WebhookEgress};
 
 /// Whether a gateway can be built from the settings. Opens nothing and does not look for API keys.
 pub fn check_gateway(settings: &Settings) -> Result<(), AppError> {
@@ -114,6 +79,11 @@ impl App {
         Service::new(self.runner.clone()).four_eyes(self.settings.gateway.four_eyes).webhooks(self.webhook_config())
     }
 
+    /// The operations of a user with access to the store.
+    pub fn operator(&self) -> Operator {
+        Operator::new(self.runner.clone(), Channel::CommandLine)
+    }
+
     /// Replaces the webhooks of the previous configuration.
     pub(super) async fn configure_webhooks(&self, settings: &Settings) -> Result<(), GatewayError> {
         self.webhook_config().configure(&webhooks(settings)?).await.map_err(GatewayError::Webhook)
@@ -144,10 +114,6 @@ fn webhook(written: &WebhookSettings) -> Result<ConfiguredWebhook, GatewayError>
     })
 }
 
-fn events() -> String {
-    WebhookKind::OF_RUNS.map(WebhookKind::as_str).join(", ")
-}
-
 fn issuer(oidc: &config::OidcSettings) -> Result<OidcAuthenticator, GatewayError> {
     let settings =
         OidcSettings { claims: claims(oidc)?, ..OidcSettings::new(oidc.issuer.as_str(), oidc.audience.as_str()) };
@@ -164,10 +130,6 @@ fn claims(oidc: &config::OidcSettings) -> Result<Claims, GatewayError> {
 
 fn scope(name: &str) -> Result<Scope, GatewayError> {
     Scope::parse(name).ok_or_else(|| GatewayError::NoSuchScope { name: name.to_owned() })
-}
-
-fn names() -> String {
-    Scope::ALL.map(Scope::as_str).join(", ")
 }
 
 fn limits(written: &GatewayLimits) -> Limits {

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::{App, AppError};
+use super::App;
+use super::error::AppError;
 use crate::core::id::KeyId;
 use crate::gateway::mint;
 use crate::ports::{AccessKey, KeyFilter, Revoked};

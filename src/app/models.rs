@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+use super::error::AppError;
+use super::prices::Pricing;
 use super::propagation::{allowed, propagation};
-use super::{AppError, Pricing};
 use crate::config::{self, Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, Settings};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::id::ModelName;

@@ -1,7 +1,7 @@
 //! Trace context propagation: `OTEL_PROPAGATORS` for the whole program, the settings for one server or model. Only this
 //! module reads the variable; senders receive the result.
 
-use super::AppError;
+use super::error::AppError;
 use crate::config::TraceContext;
 use crate::core::trace::Propagation;
 

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::backends::Adapters;
-use super::{App, AppError, capacity, configured, elicitation_hold, models};
+use super::error::AppError;
+use super::propagation::propagation;
+use super::server_settings::server_settings;
+use super::{App, capacity, configured, elicitation_hold, models};
 use crate::config::{self, AuthSettings, ClientProof, Settings, TransportSettings};
 use crate::core::id::ServerId;
 use crate::gateway::Gateway;
@@ -45,14 +48,14 @@ impl App {
     }
 
     fn renewed_servers(&self, settings: &Settings) -> Result<Servers, AppError> {
-        let propagation = super::propagation()?;
+        let propagation = propagation()?;
         let is_kept = |id: &ServerId, server: &config::ServerSettings| {
             self.settings.servers.get(id).is_some_and(|before| is_same(before, server))
                 && self.settings.credentials == settings.credentials
         };
         let wanted = settings.servers.iter().map(|(id, server)| {
             let changed =
-                (!is_kept(id, server)).then(|| super::reached(id, server, &settings.credentials, propagation));
+                (!is_kept(id, server)).then(|| server_settings(id, server, &settings.credentials, propagation));
             (id.clone(), changed)
         });
         let wanted: Vec<(ServerId, Option<mcp::ServerSettings>)> = wanted.collect();

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::server_settings::server_settings;
 use crate::config;
 use crate::core::id::ServerId;
 use crate::core::tool::{ServerTools, Toolset, ToolsetRules};
 use crate::core::trace::Propagation;
-use crate::mcp::Servers;
+use crate::mcp::{ServerStatus, Servers};
 use crate::ports::{McpServers, ToolInputValidator};
 use crate::validation::SchemaValidator;
 
@@ -25,7 +26,8 @@ impl ToolServers {
         credentials: &Path,
         propagation: Propagation,
     ) -> Self {
-        let reached = |(id, server): (&ServerId, _)| (id.clone(), super::reached(id, server, credentials, propagation));
+        let reached =
+            |(id, server): (&ServerId, _)| (id.clone(), server_settings(id, server, credentials, propagation));
         let reached = settings.iter().map(reached);
         Self { servers: Servers::new(reached), validator: SchemaValidator::default() }
     }
@@ -48,7 +50,7 @@ impl ToolServers {
     }
 
     /// The status of every server.
-    pub fn status(&self) -> Vec<super::ServerStatus> {
+    pub fn status(&self) -> Vec<ServerStatus> {
         self.servers.status()
     }
 

@@ -1,9 +1,10 @@
 //! Binding digests: the digest with which a decision names the call that was shown, so that the decision cannot apply
-//! to a changed call. People type a prefix of a digest; the runner compares whole digests.
+//! to a changed call. People type a prefix of a digest; the service completes it, and the runner compares whole digests.
 
 use super::error::CliError;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, PendingItem, Resume};
+use crate::service::binding_digest;
 
 /// The minimum number of hexadecimal digits of a prefix.
 const FEWEST: usize = 12;
@@ -50,7 +51,7 @@ pub(super) fn at_call(text: &str) -> Result<CallDigest, String> {
 
 /// The short digest of a pending item, for a command that the user can copy.
 pub(super) fn short(run: &RunId, item: &PendingItem) -> Option<String> {
-    let digest = item.binding()?.digest(run, item.call_id());
+    let digest = binding_digest(run, item)?;
     Some(digest.strip_prefix(PREFIX).unwrap_or(&digest).chars().take(OFFERED).collect())
 }
 
@@ -65,18 +66,6 @@ pub(super) fn bind(resume: &mut Resume, digest: &[CallDigest]) -> Result<(), Cli
         *digest = Some(shown.clone().into_digest());
     }
     Ok(())
-}
-
-/// Completes the prefixes that match a pending item. It keeps other prefixes, which the runner rejects.
-pub(super) fn complete(resume: &mut Resume, run: &RunId, waiting: &[PendingItem]) {
-    for (call, answer) in &mut resume.answers {
-        let Answer::Decision { digest: Some(digest), .. } = answer else { continue };
-        let item = waiting.iter().find(|item| item.call_id() == call);
-        let in_force = item.and_then(PendingItem::binding).map(|binding| binding.digest(run, call));
-        if let Some(whole) = in_force.filter(|whole| whole.starts_with(digest.as_str())) {
-            *digest = whole;
-        }
-    }
 }
 
 #[cfg(test)]

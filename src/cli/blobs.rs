@@ -68,7 +68,7 @@ impl Save {
     async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let found = blob(&app, &self.handle).await;
-        super::close(app, out).await;
+        setup::close(app, out).await;
         let blob = found?;
         match self.output.as_deref() {
             Some(path) if path == Path::new("-") => out.bytes(&blob.bytes),

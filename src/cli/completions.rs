@@ -22,9 +22,10 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
+    /// `command`: the definition of the whole command line.
+    pub(super) fn execute(self, mut command: clap::Command, out: &mut Output) -> Result<Exit, CliError> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut super::command(), "toolgate", &mut script);
+        clap_complete::generate(self.shell, &mut command, "toolgate", &mut script);
         out.fragment(&String::from_utf8_lossy(&script));
         Ok(Exit::Done)
     }

@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::answers::approval;
+use super::drive_to_idle::until_idle;
 use super::error::CliError;
 use super::exit::Exit;
 use super::follow::{Display, Follow};
@@ -98,7 +99,7 @@ impl Scene<'_> {
         let agent = setup::agent(&settings, None)?;
         let app = setup::open(settings).await?;
         let played = self.act(&app, Request::new(agent, MESSAGE), answers, out).await;
-        super::close_after(&played, app, out).await;
+        setup::close_after(&played, app, out).await;
         played
     }
 
@@ -114,13 +115,13 @@ impl Scene<'_> {
         let (execution, known) = match (&self.run, answers) {
             (Some(run), Some(answers)) => {
                 let known = app.runner.journal(run).await?;
-                (app.runner.resume_run(run, Input::Resume(answers), None).await?, known)
+                (app.operator().resume(run, Input::Resume(answers), None).await?, known)
             }
             _ => (app.runner.start(request).await?, Vec::new()),
         };
         self.run = Some(execution.run.clone());
         let run = execution.run.clone();
-        Follow::new(app, &run, &known, display).until_idle(execution, out).await
+        until_idle(&mut Follow::new(app, &run, &known, display), execution, out).await
     }
 }
 

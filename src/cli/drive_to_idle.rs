@@ -2,6 +2,7 @@
 //! terminal.
 
 mod task_wait;
+mod until_idle;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -22,6 +23,7 @@ use crate::core::error::Failure;
 use crate::core::id::{RunId, SessionId};
 use crate::core::run::{Input, JournalEntry, Output as Answer, PendingItem, Resume, ResumeError, Status};
 use crate::runner::{Execution, Report, RunnerError};
+pub(super) use until_idle::until_idle;
 
 /// Where a command waits for MCP tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub(super) async fn settle(
 ) -> Result<Exit, CliError> {
     let run = execution.run.clone();
     let mut follow = Follow::new(app, &run, known, display);
-    let mut report = follow.until_idle(execution, out).await?;
+    let mut report = until_idle(&mut follow, execution, out).await?;
     let waits = tasks == Tasks::Everywhere || follow.display.is_live();
     while report.status == Status::Pending {
         let answers = match follow.display.is_live() {
@@ -60,8 +62,8 @@ pub(super) async fn settle(
         };
         match answers {
             ResumeSource::Given(resume) => {
-                report = match app.runner.resume_run(&run, Input::Resume(resume), None).await {
-                    Ok(execution) => follow.until_idle(execution, out).await?,
+                report = match app.operator().resume(&run, Input::Resume(resume), None).await {
+                    Ok(execution) => until_idle(&mut follow, execution, out).await?,
                     Err(error) => {
                         // The person can correct an answer that does not fit, in view of the current state of the run.
                         let came_too_late = is_too_late(&error);
@@ -69,7 +71,7 @@ pub(super) async fn settle(
                         out.note(format!("error: {}", block(&error.to_string())));
                         match came_too_late {
                             // No other process executes the run, and it accepts no more answers for expired items.
-                            true => follow.until_idle(resume_without_answer(app, &run).await?, out).await?,
+                            true => until_idle(&mut follow, resume_without_answer(app, &run).await?, out).await?,
                             false => app.runner.report(&run).await?,
                         }
                     }
@@ -77,7 +79,7 @@ pub(super) async fn settle(
                 continue;
             }
             ResumeSource::Elsewhere => {
-                report = follow.until_idle(app.runner.resume_or_follow(&run).await?, out).await?;
+                report = until_idle(&mut follow, app.runner.resume_or_follow(&run).await?, out).await?;
                 continue;
             }
             ResumeSource::None => {}
@@ -87,7 +89,7 @@ pub(super) async fn settle(
             false => None,
         };
         let Some(execution) = news else { break };
-        report = follow.until_idle(execution, out).await?;
+        report = until_idle(&mut follow, execution, out).await?;
     }
     let media = blobs::named(app, report.output.as_ref().map_or(&[], |output| &output.media)).await;
     conclude(&report, &media, &follow.display, again, out);
@@ -101,7 +103,7 @@ fn is_too_late(error: &RunnerError) -> bool {
 
 /// Resumes the run without an answer.
 async fn resume_without_answer(app: &App, run: &RunId) -> Result<Execution, CliError> {
-    Ok(app.runner.resume_run(run, Input::Resume(Resume::default()), None).await?)
+    Ok(app.operator().resume(run, Input::Resume(Resume::default()), None).await?)
 }
 
 /// Reports how the run ended or why it is pending.

@@ -1,17 +1,18 @@
-//! Display of an execution until the run is idle: as a live view, as JSON lines, or silent.
+//! Display of a run's events: as a live view, as JSON lines, or silent.
+
+use std::collections::BTreeSet;
 
 use super::error::CliError;
-use super::interrupt::{Interrupt, Interrupts};
+use super::interrupt::Interrupts;
 use super::output::Output;
 use super::prompt;
-use super::terminal_user::{self, TerminalUser};
 use super::view::{AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
 use crate::app::App;
-use crate::core::id::RunId;
-use crate::core::lifecycle::{Content, Lifecycle, LifecycleEvent};
-use crate::core::run::{Event, JournalEntry, Status};
-use crate::ports::Update;
-use crate::runner::{Execution, Report};
+use crate::core::id::{CallId, RunId};
+use crate::core::lifecycle::{Content, LifecycleEvent, LifecycleKind};
+use crate::core::run::JournalEntry;
+use crate::runner::Report;
+use crate::service::{EventId, RunEvent, events_of};
 
 /// The output format of a run.
 pub(super) enum Display {
@@ -37,7 +38,8 @@ impl Display {
         }
     }
 
-    fn event(&mut self, event: &LifecycleEvent, out: &mut Output) {
+    /// Displays an event.
+    pub(super) fn event(&mut self, event: &LifecycleEvent, out: &mut Output) {
         match self {
             Self::Json => out.json(event),
             Self::Quiet => {}
@@ -79,138 +81,58 @@ impl Display {
 /// A run with its display state.
 pub(super) struct Follow<'a> {
     pub(super) app: &'a App,
-    lifecycle: Lifecycle,
-    /// The position of the next event to show.
-    next: u64,
+    /// The last event that was shown.
+    pub(super) seen: Option<EventId>,
     pub(super) display: Display,
     /// Ctrl-C.
     pub(super) interrupts: Interrupts,
-    /// The person at the terminal, with the prompts that they left open.
-    pub(super) person: TerminalUser,
+    /// The prompts that the person at the terminal left open. They are not shown again.
+    pub(super) left_open: BTreeSet<(CallId, &'static str)>,
 }
 
 impl<'a> Follow<'a> {
     /// Follows a run. The entries in `known` are not shown again.
     pub(super) fn new(app: &'a App, run: &RunId, known: &[JournalEntry], mut display: Display) -> Self {
-        let mut lifecycle = Lifecycle::new(run.clone(), Content::Include);
-        for recorded in known {
-            lifecycle.observe(recorded).iter().for_each(|event| display.note(event));
-        }
+        events_of(run, known).iter().for_each(|known| display.note(&known.event));
         if display.is_live() {
             prompt::claim_terminal();
         }
         Self {
             app,
-            lifecycle,
-            next: known.len() as u64,
+            seen: (known.len() as u64).checked_sub(1).map(EventId::whole),
             display,
             interrupts: Interrupts::listen(),
-            person: TerminalUser::default(),
+            left_open: BTreeSet::new(),
         }
     }
 
-    /// Shows events until the run is idle. The first Ctrl-C cancels the run, the second stops following it.
-    pub(super) async fn until_idle(&mut self, mut execution: Execution, out: &mut Output) -> Result<Report, CliError> {
-        let run = execution.run.clone();
-        let mut cancelled = false;
-        // The runner holds calls open for as long as the person at this terminal needs.
-        let attendance = match self.display.is_live() && prompt::is_person_at_terminal() {
-            true => self.app.runner.attend(&run),
-            false => None,
-        };
-        loop {
-            tokio::select! {
-                update = execution.updates.next() => match update {
-                    Some(update) => {
-                        let asks = asks_on_open_call(&update);
-                        self.update(&run, update, out).await?;
-                        if asks && attendance.is_some() {
-                            terminal_user::ask(self, &run, out).await?;
-                        }
-                    }
-                    None => break,
-                },
-                interrupt = self.interrupts.next() => match interrupt {
-                    Interrupt::Leave => return Err(CliError::Terminated(run)),
-                    Interrupt::Stop if cancelled => return Err(CliError::Interrupted),
-                    Interrupt::Stop => {
-                        cancelled = true;
-                        self.cancel(&run, out).await?;
-                    }
-                },
-            }
-        }
-        let report = tokio::select! {
-            report = execution.rest() => report?,
-            interrupt = self.interrupts.next() => return Err(given_up(interrupt, run)),
-        };
-        self.catch_up(&run, report.version, out).await?;
-        if report.status == Status::Pending {
-            self.pending(&report, out);
-        }
-        Ok(report)
-    }
-
-    async fn cancel(&mut self, run: &RunId, out: &mut Output) -> Result<(), CliError> {
-        out.note("cancelling the run; press Ctrl-C again to stop at once");
-        let reason = Some("interrupted at the terminal".to_owned());
-        tokio::select! {
-            // The run may have ended on its own in the meantime, which is equally good.
-            _ = self.app.runner.cancel(run, reason) => Ok(()),
-            interrupt = self.interrupts.next() => Err(given_up(interrupt, run.clone())),
-        }
-    }
-
-    async fn update(&mut self, run: &RunId, update: Update, out: &mut Output) -> Result<(), CliError> {
-        match update {
-            Update::Delta(delta) => self.display.event(&self.lifecycle.delta(&delta), out),
-            Update::JournalEntry(recorded) => {
-                self.catch_up(run, recorded.seq, out).await?;
-                self.fact(&recorded, out);
-            }
-        }
-        Ok(())
-    }
-
-    /// Shows events that the stream left out: events of another process, or more than a slow terminal could display.
-    pub(super) async fn catch_up(&mut self, run: &RunId, until: u64, out: &mut Output) -> Result<(), CliError> {
-        if self.next >= until {
-            return Ok(());
-        }
-        for recorded in self.app.runner.journal(run).await?.iter().filter(|recorded| recorded.seq < until) {
-            self.fact(recorded, out);
-        }
-        Ok(())
-    }
-
-    fn fact(&mut self, recorded: &JournalEntry, out: &mut Output) {
-        if recorded.seq < self.next {
+    /// Shows an event, unless it was shown before.
+    pub(super) fn show(&mut self, RunEvent { id, event }: &RunEvent, out: &mut Output) {
+        // The report of the execution says what is pending.
+        if id.is_some_and(|id| self.has_shown(id)) || matches!(event.fact, LifecycleKind::Pending { .. }) {
             return;
         }
-        self.next = recorded.seq + 1;
-        for event in self.lifecycle.observe(recorded) {
-            self.display.event(&event, out);
-        }
+        self.seen = id.or(self.seen);
+        self.display.event(event, out);
     }
 
-    /// The journal has no entry for the wait, so the display adds one.
-    fn pending(&mut self, report: &Report, out: &mut Output) {
+    fn has_shown(&self, id: EventId) -> bool {
+        self.seen.is_some_and(|seen| !id.is_after(seen))
+    }
+
+    /// Shows the events of the first `length` entries at once, for example while the stream of events is not read.
+    pub(super) async fn catch_up(&mut self, run: &RunId, length: u64, out: &mut Output) -> Result<(), CliError> {
+        let journal = self.app.runner.journal(run).await?;
+        let first = journal.iter().take_while(|recorded| recorded.seq < length);
+        events_of(run, first).iter().for_each(|event| self.show(event, out));
+        Ok(())
+    }
+
+    /// Shows what a run waits for. The journal has no entry for the wait.
+    pub(super) fn pending(&mut self, report: &Report, out: &mut Output) {
         let at = jiff::Timestamp::now();
         let iteration = report.budget.iterations;
         let event = LifecycleEvent::pending(&report.run_id, at, iteration, &report.pending, Content::Include);
         self.display.event(&event, out);
     }
-}
-
-/// The error after a second interrupt of either kind. The program stops at once and does not wait for the run.
-fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
-    match interrupt {
-        Interrupt::Stop => CliError::Interrupted,
-        Interrupt::Leave => CliError::Terminated(run),
-    }
-}
-
-/// Whether the server of a call asks a question on the open call.
-fn asks_on_open_call(update: &Update) -> bool {
-    matches!(update, Update::JournalEntry(JournalEntry { event: Event::InputRequested { .. }, .. }))
 }

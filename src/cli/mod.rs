@@ -30,7 +30,6 @@ mod paint;
 mod policy;
 mod prompt;
 mod refusal;
-mod remote_answers;
 mod report;
 mod resume;
 mod run;
@@ -50,7 +49,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::app::App;
 use crate::telemetry::logging;
 use drive_to_idle::ResultLine;
 use error::CliError;
@@ -158,7 +156,7 @@ impl Command {
             Self::Policy(command) => command.execute(out).await,
             Self::Models(command) => command.execute(out).await,
             Self::Config(command) => command.execute(out),
-            Self::Completions(command) => command.execute(out),
+            Self::Completions(completions) => completions.execute(command(), out),
             Self::DemoServer(command) => command.execute().await,
             Self::ConformanceClient(command) => command.execute().await,
         };
@@ -197,23 +195,6 @@ fn failed(error: &CliError, json: bool, out: &mut Output) -> Exit {
     match error {
         CliError::Terminated(_) => Exit::Terminated,
         CliError::Coded { .. } | CliError::Config(_) | CliError::Interrupted => Exit::Code(error.code().exit_code()),
-    }
-}
-
-/// Closes the resources that a command opened.
-async fn close(app: App, out: &mut Output) {
-    for complaint in app.close().await {
-        out.note(format!("warning: {complaint}"));
-    }
-}
-
-/// The same after the command followed a run. A user who pressed Ctrl-C twice does not wait for anything.
-async fn close_after<T>(ended: &Result<T, CliError>, app: App, out: &mut Output) {
-    match ended {
-        Err(CliError::Interrupted) => {}
-        // The process ends at once, without waiting for tasks.
-        Err(CliError::Terminated(_)) => app.abandon().await,
-        Ok(_) | Err(CliError::Coded { .. } | CliError::Config(_)) => close(app, out).await,
     }
 }
 

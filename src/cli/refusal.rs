@@ -6,12 +6,9 @@ use super::text::one_line;
 use super::view::{by_way_of, clock, findings};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{
-    Authorization, CallVerdict, DecisionKind, Event, History, JournalEntry, PendingItem, Resume, ResumeError,
-};
+use crate::core::run::{Authorization, CallVerdict, DecisionKind, Event, History, JournalEntry, Resume, ResumeError};
 use crate::core::tool::escape_untrusted;
 use crate::runner::RunnerError;
-use crate::service::inbox_of;
 
 /// The length limit of a quoted reason for a rejected call.
 const QUOTED: usize = 200;
@@ -44,7 +41,7 @@ pub(super) fn decided(resume: &Resume) -> Vec<CallId> {
 
 /// The exit code of a run that is idle after decisions. A decision may have no effect, because its call changed.
 pub(super) async fn exit_after(app: &App, run: &RunId, rests: Exit, decided: &[CallId]) -> Result<Exit, CliError> {
-    let is_again = rests == Exit::Pending && asked_again(app, run, decided).await?;
+    let is_again = rests == Exit::Pending && app.operator().requires_approval_again(run, decided).await?;
     Ok(if is_again { Exit::Drifted } else { rests })
 }
 
@@ -110,17 +107,6 @@ fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
         }
     };
     called.entries.iter().rev().find_map(|entry| tell(&entry.event))
-}
-
-/// Whether one of these calls requires approval again because something changed.
-async fn asked_again(app: &App, run: &RunId, calls: &[CallId]) -> Result<bool, CliError> {
-    Ok(inbox_of(&app.runner, run).await?.iter().any(|waiting| match &waiting.item {
-        PendingItem::Approval { call_id, differences, .. } => calls.contains(call_id) && !differences.is_empty(),
-        PendingItem::ExternalResult { .. }
-        | PendingItem::Question { .. }
-        | PendingItem::Input { .. }
-        | PendingItem::Task { .. } => false,
-    }))
 }
 
 #[cfg(test)]

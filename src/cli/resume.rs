@@ -21,7 +21,7 @@ use super::stdin;
 use crate::app::App;
 use crate::core::chat::Message;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, Input, JournalEntry, Resume, Run, Scope};
+use crate::core::run::{Answer, Input, JournalEntry, Resume, Scope};
 use crate::core::trace::Trace;
 use crate::runner::envelope::Envelope;
 use crate::runner::{Execution, RunnerError};
@@ -187,7 +187,7 @@ impl ResumeRun {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let ended = self.resume_run(&app, answers, trace, out).await;
-        super::close_after(&ended, app, out).await;
+        setup::close_after(&ended, app, out).await;
         ended
     }
 
@@ -220,9 +220,6 @@ impl ResumeRun {
             answers.expected_version.get_or_insert(seen);
         }
         let decided = refusal::decided(&answers);
-        if !decided.is_empty() {
-            binding_digest::complete(&mut answers, &run, &app.runner.load(&run).await?.pending_items());
-        }
         match self.claim_run(app, &run, Input::Resume(answers), trace, out).await {
             Ok(execution) => {
                 let exit = self.settle(app, execution, &known, out).await?;
@@ -268,11 +265,8 @@ impl ResumeRun {
         let known = app.runner.journal_in(envelope)?;
         self.add_answers(&mut answers, &known)?;
         let (run, decided) = (&envelope.run_id, refusal::decided(&answers));
-        if let Some(waiting) = Run::replay_recorded(&known).ok().flatten() {
-            binding_digest::complete(&mut answers, run, &waiting.pending_items());
-        }
         let here = app.runner.journal(run).await.map_or(0, |journal| journal.len());
-        match app.runner.resume_run_from(envelope, answers, trace).await {
+        match app.operator().resume_envelope(envelope, answers, trace).await {
             Ok(execution) => {
                 if here > known.len() && !self.json && !self.quiet {
                     out.note(format!("{run} was resumed with these answers already; this is what happened:"));
@@ -294,9 +288,9 @@ impl ResumeRun {
         out: &mut Output,
     ) -> Result<Execution, RunnerError> {
         let patience = app.settings.lease + LEASE_MARGIN;
-        let began = Instant::now();
+        let (operator, began) = (app.operator(), Instant::now());
         loop {
-            match app.runner.resume_run(run, input.clone(), trace.clone()).await {
+            match operator.resume(run, input.clone(), trace.clone()).await {
                 Err(RunnerError::DrivenElsewhere { .. }) if began.elapsed() < patience => {
                     if !self.quiet && !self.json && began.elapsed() < LOOK_AGAIN {
                         let seconds = patience.as_secs();

@@ -110,7 +110,7 @@ impl Run {
             self.name_interrupted(&app, out).await?;
         }
         let ended = self.start(&app, request, out).await;
-        super::close_after(&ended, app, out).await;
+        setup::close_after(&ended, app, out).await;
         ended
     }
 

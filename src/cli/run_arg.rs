@@ -6,7 +6,6 @@ use crate::app::App;
 use crate::core::id::RunId;
 use crate::ports::RunFilter;
 use crate::runner::RunnerError;
-use crate::service::every_run;
 
 /// The number of candidates that an error lists.
 const NAMED: usize = 5;
@@ -33,7 +32,7 @@ pub(super) async fn find(app: &App, named: &str) -> Result<RunId, CliError> {
 }
 
 async fn all(app: &App) -> Result<Vec<RunId>, CliError> {
-    Ok(every_run(&app.runner, RunFilter::default()).await?.into_iter().map(|row| row.id).collect())
+    Ok(app.operator().runs(RunFilter::default()).await?.into_iter().map(|row| row.id).collect())
 }
 
 fn choose(named: &str, runs: &[RunId]) -> Result<RunId, CliError> {

@@ -71,7 +71,7 @@ impl Serve {
         let closed = async {
             match served {
                 Ok(ShutdownReason::AtOnce) => app.abandon().await,
-                Ok(ShutdownReason::Drained) | Err(_) => super::close(app, out).await,
+                Ok(ShutdownReason::Drained) | Err(_) => setup::close(app, out).await,
             }
         };
         if timeout(CLOSING, closed).await.is_err() {

@@ -67,6 +67,26 @@ pub(super) async fn open(settings: Settings) -> Result<App, CliError> {
     Ok(App::open(settings, Vec::new()).await?)
 }
 
+/// Closes the resources that a command opened.
+pub(super) async fn close(app: App, out: &mut Output) {
+    for complaint in app.close().await {
+        out.note(format!("warning: {complaint}"));
+    }
+}
+
+/// The same after the command followed a run. A user who pressed Ctrl-C twice does not wait for anything.
+pub(super) async fn close_after<T>(ended: &Result<T, CliError>, app: App, out: &mut Output) {
+    match ended {
+        Err(CliError::Interrupted) => {}
+        // The process ends at once, without waiting for tasks.
+        Err(CliError::Terminated(_)) => app.abandon().await,
+        Ok(_) | Err(CliError::Coded { .. } | CliError::Config(_)) => close(app, out).await,
+    }
+}
+
+/// The log filter of commands that report errors themselves; a log would repeat them.
+pub(super) const QUIET_LOG: &str = "error,rmcp=off,rustls_platform_verifier=off";
+
 /// The default log filter of a server: requests, runs, and the background worker.
 const USUAL_SERVER_LOG: &str = "warn,toolgate=info,rmcp=off,opentelemetry=off";
 

@@ -1,7 +1,7 @@
 //! Prompts for the person at the terminal: the pending items of a run, and elicitations of calls that stay open while
 //! the run continues.
 
-use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::error::CliError;
 use super::follow::Follow;
@@ -9,18 +9,14 @@ use super::interrupt::Interrupt;
 use super::output::Output;
 use super::prompt;
 use super::refusal;
-use super::remote_answers::RemoteAnswers;
 use super::text::block;
-use crate::app::App;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, PendingItem, Resume, ResumeError};
-use crate::runner::{Report, RunnerError};
+use crate::core::run::{Answer, PendingItem, Resume};
+use crate::runner::Report;
+use crate::service::binding_digest;
 
-/// The person at the terminal, with the prompts that they left open. A prompt left open is not shown again.
-#[derive(Default)]
-pub(super) struct TerminalUser {
-    left_open: BTreeSet<(CallId, &'static str)>,
-}
+/// The poll interval for answers of other processes while a prompt is open.
+const POLL: Duration = Duration::from_millis(500);
 
 /// The result of the prompts.
 struct PromptResult {
@@ -78,7 +74,7 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
             Some(given) => {
                 let shown: Vec<PendingItem> =
                     items.into_iter().filter(|item| !elsewhere.contains(item.call_id())).collect();
-                if let Err(error) = submit(follow.app, run, given, &shown).await {
+                if let Err(error) = follow.app.operator().record_as_shown(run, given, &shown).await {
                     let error = refusal::with_journal_details(error, &follow.app.runner.journal(run).await?);
                     out.note(format!("error: {}", block(&error.to_string())));
                 }
@@ -87,28 +83,9 @@ pub(super) async fn ask(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) 
     }
 }
 
-/// Passes answers to an active run. Another process may write to the run in the meantime; only the prompts must be
-/// unchanged.
-async fn submit(app: &App, run: &RunId, given: Resume, shown: &[PendingItem]) -> Result<(), RunnerError> {
-    loop {
-        let state = app.runner.load(run).await?;
-        let still_asked = shown.iter().all(|item| state.pending_items().contains(item));
-        let version = if still_asked { Some(state.length()) } else { given.expected_version };
-        match app.runner.record(run, Resume { expected_version: version, ..given.clone() }).await {
-            Err(error) if still_asked && is_stale(&error) => {}
-            done => return done.map(drop),
-        }
-    }
-}
-
-fn is_stale(error: &RunnerError) -> bool {
-    let RunnerError::Refused(refusals) = error else { return false };
-    refusals.iter().all(|refusal| matches!(refusal, ResumeError::VersionConflict { .. }))
-}
-
 /// The items that the person has not left open.
 fn unanswered(follow: &Follow<'_>, items: &[PendingItem]) -> Vec<PendingItem> {
-    let is_news = |item: &&PendingItem| item.wants_answer() && !follow.person.left_open.contains(&named(item));
+    let is_news = |item: &&PendingItem| item.wants_answer() && !follow.left_open.contains(&named(item));
     items.iter().filter(is_news).cloned().collect()
 }
 
@@ -129,7 +106,7 @@ async fn prompt_for(
     let Some(mut prompt) = prompt::at_terminal() else { return nothing(elsewhere) };
     // Dropping it withdraws the prompt.
     let mut open = Some(prompt.withdrawal());
-    let mut decisions = RemoteAnswers::of(follow.app, run);
+    let operator = follow.app.operator();
     let mut resume = Resume::default().partial();
     for item in &items {
         let question = item.clone();
@@ -137,7 +114,7 @@ async fn prompt_for(
             let said = prompt.ask(std::slice::from_ref(&question));
             (prompt, said)
         });
-        follow.person.left_open.insert(named(item));
+        follow.left_open.insert(named(item));
         tokio::select! {
             answered = asking => match answered {
                 Ok((asked, Ok(said))) => {
@@ -147,10 +124,10 @@ async fn prompt_for(
                 // An unreadable terminal counts as no person.
                 Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),
             },
-            length = decisions.settles(item) => {
+            length = operator.settled(run, item, POLL) => {
                 drop(open.take());
                 version = length;
-                follow.person.left_open.remove(&named(item));
+                follow.left_open.remove(&named(item));
                 elsewhere.push(item.call_id().clone());
                 // The prompt does not end its line.
                 out.note("");
@@ -171,7 +148,7 @@ async fn prompt_for(
     }
     for (call, answer) in &mut resume.answers {
         // An answered item may need another prompt, because its answer was rejected or its server asks another question.
-        follow.person.left_open.retain(|(left_open, _)| left_open != call);
+        follow.left_open.retain(|(left_open, _)| left_open != call);
         // An approval covers the call that was shown, whatever changed since.
         if let Answer::Decision { digest: shown, .. } = answer {
             *shown = digest(run, call, &items);
@@ -186,7 +163,7 @@ async fn prompt_for(
 /// The digest of a call as the prompt showed it.
 fn digest(run: &RunId, call: &CallId, shown: &[PendingItem]) -> Option<String> {
     let item = shown.iter().find(|item| item.call_id() == call)?;
-    Some(item.binding()?.digest(run, call))
+    binding_digest(run, item)
 }
 
 fn named(item: &PendingItem) -> (CallId, &'static str) {

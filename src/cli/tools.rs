@@ -64,14 +64,14 @@ pub(super) struct Tools {
 
 impl Tools {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        setup::log(super::mcp::QUIET_LOG)?;
+        setup::log(setup::QUIET_LOG)?;
         let mut settings = setup::settings(&self.config)?;
         let agent = setup::agent(&settings, self.agent.as_deref())?;
         self.changes.apply(&mut settings, Some(&agent))?;
         let app = setup::open(settings).await?;
         let model = self.fits.as_deref().map(|name| compatibility::model(&app.models, name).map(|model| (name, model)));
         let tools = app.runner.tools(&agent).await;
-        super::close(app, out).await;
+        setup::close(app, out).await;
         let (model, tools) = (model.transpose()?, tools?);
         match (model, self.json, self.schema) {
             (Some((name, model)), json, _) => compatibility::print(name, model.as_ref(), &tools, json, out),

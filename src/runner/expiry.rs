@@ -54,18 +54,20 @@ impl AgentRunner {
     pub async fn expire_due(&self) -> Result<Vec<ExpiredRun>, RunnerError> {
         let mut overdue = Vec::new();
         for run in self.due_runs().await? {
-            let late = match self.expired(&run).await {
-                Ok(Some(late)) => late,
-                Ok(None) | Err(RunnerError::NoSuchRun(_)) => continue,
-                Err(error) => {
-                    overdue.push(ExpiredRun { run, late: ExpiredItems::Unknown, taken: Err(error) });
-                    continue;
-                }
-            };
-            let taken = self.resume_run(&run, Input::Resume(Resume::default()), None).await;
-            overdue.push(ExpiredRun { run, late, taken });
+            overdue.extend(self.expire(run).await);
         }
         Ok(overdue)
+    }
+
+    /// Resumes a pending run if it has overdue items.
+    pub async fn expire(&self, run: RunId) -> Option<ExpiredRun> {
+        let late = match self.expired(&run).await {
+            Ok(Some(late)) => late,
+            Ok(None) | Err(RunnerError::NoSuchRun(_)) => return None,
+            Err(error) => return Some(ExpiredRun { run, late: ExpiredItems::Unknown, taken: Err(error) }),
+        };
+        let taken = self.resume_run(&run, Input::Resume(Resume::default()), None).await;
+        Some(ExpiredRun { run, late, taken })
     }
 
     async fn expired(&self, run: &RunId) -> Result<Option<ExpiredItems>, RunnerError> {

@@ -1,6 +1,8 @@
 //! Answers: the wire form of a resume, with results, decisions and answers. The names are those of the command line's
 //! answers file.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -8,7 +10,7 @@ use toolgate_core::id::CallId;
 use toolgate_core::run::{
     Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
 };
-use toolgate_core::tool::{Arguments, Choice, ElicitationResponses};
+use toolgate_core::tool::{self, Arguments, Choice};
 use utoipa::ToSchema;
 
 use super::error::ServiceError;
@@ -45,7 +47,7 @@ pub struct Answers {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Result)]
-struct GivenResult {
+pub struct GivenResult {
     /// The id of the call.
     #[schema(value_type = String)]
     call_id: CallId,
@@ -177,15 +179,36 @@ struct GivenInput {
     #[schema(value_type = String)]
     call_id: CallId,
     /// The answers to all requests of the call, by the server's keys.
-    #[schema(value_type = std::collections::BTreeMap<String, ReactionDescription>)]
-    answers: ElicitationResponses,
+    answers: BTreeMap<String, ElicitationResponse>,
     /// Whether a call that was cancelled in progress (`repeats`) may be sent a second time.
     #[serde(default)]
     repeat: bool,
 }
 
+/// The answer to one elicitation request.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ElicitationResponse {
+    /// The person's action.
+    action: Action,
+    /// The completed form; only with `accept`, and only for a form.
+    #[schema(value_type = Option<Object>)]
+    content: Option<Map<String, Value>>,
+}
+
+/// `accept`: the person answered; `decline`: the person refused; `cancel`: the person closed the request without a
+/// choice.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ReactionAction)]
+enum Action {
+    Accept,
+    Decline,
+    Cancel,
+}
+
 /// `"output": null` is an output; a missing field is no output.
-pub fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
@@ -230,7 +253,10 @@ impl Answers {
         self.fits()?;
         let mut answers = Vec::new();
         for (index, result) in self.results.into_iter().enumerate() {
-            answers.push(result.answer(index)?);
+            answers.push(result.answer().map_err(|_| {
+                let detail = "give exactly one of `output`, `error` and `abandoned`";
+                ServiceError::invalid(format!("/results/{index}"), detail)
+            })?);
         }
         for decision in self.decisions {
             let (call_id, verdict) = decision.parts();
@@ -242,6 +268,7 @@ impl Answers {
             answers.push((call_id, HumanAnswer { choice, by: by.to_owned(), via }.into()));
         }
         for GivenInput { call_id, answers: reactions, repeat } in self.inputs {
+            let reactions = reactions.into_iter().map(|(key, answer)| (key, answer.into())).collect();
             let given = ElicitationAnswer { reactions, by: by.to_owned(), via, repeat };
             answers.push((call_id, given.into()));
         }
@@ -250,11 +277,14 @@ impl Answers {
 }
 
 impl GivenResult {
-    fn answer(self, index: usize) -> Result<(CallId, Answer), ServiceError> {
-        let answer = result(self.output, self.error, self.abandoned).ok_or_else(|| {
-            let pointer = format!("/results/{index}");
-            ServiceError::invalid(pointer, "give exactly one of `output`, `error` and `abandoned`")
-        })?;
+    /// The call, and its result. The error is the call, if the entry does not give exactly one result.
+    pub fn answer(self) -> Result<(CallId, Answer), CallId> {
+        let answer = match (self.output, self.error, self.abandoned) {
+            (Some(output), None, false) => Answer::output(output),
+            (None, Some(error), false) => Answer::error(error),
+            (None, None, true) => Answer::abandoned(),
+            _ => return Err(self.call_id),
+        };
         Ok((self.call_id, answer))
     }
 }
@@ -307,22 +337,23 @@ impl From<ScopeView> for Scope {
     }
 }
 
+impl From<ElicitationResponse> for tool::ElicitationResponse {
+    fn from(ElicitationResponse { action, content }: ElicitationResponse) -> Self {
+        let action = match action {
+            Action::Accept => tool::Action::Accept,
+            Action::Decline => tool::Action::Decline,
+            Action::Cancel => tool::Action::Cancel,
+        };
+        Self { action, content }
+    }
+}
+
 impl From<CoverageView> for Coverage {
     fn from(coverage: CoverageView) -> Self {
         match coverage {
             CoverageView::Tool => Self::Tool,
             CoverageView::Arguments => Self::Arguments,
         }
-    }
-}
-
-/// The answer of an external tool: exactly one of an output, an error, and `abandoned`.
-pub fn result(output: Option<Value>, error: Option<String>, abandoned: bool) -> Option<Answer> {
-    match (output, error, abandoned) {
-        (Some(output), None, false) => Some(Answer::output(output)),
-        (None, Some(error), false) => Some(Answer::error(error)),
-        (None, None, true) => Some(Answer::abandoned()),
-        _ => None,
     }
 }
 
@@ -333,29 +364,4 @@ pub fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
         Scope::Once => Coverage::Tool,
         Scope::Session | Scope::Always => Coverage::Arguments,
     })
-}
-
-/// The answer to one elicitation request.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ElicitationResponse)]
-#[allow(dead_code)] // the core reads it; this describes what it reads
-struct ReactionDescription {
-    /// The person's action.
-    action: ActionDescription,
-    /// The completed form; only with `accept`, and only for a form.
-    #[schema(value_type = Option<Object>)]
-    content: Option<Map<String, Value>>,
-}
-
-/// `accept`: the person answered; `decline`: the person refused; `cancel`: the person closed the request without a
-/// choice.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ReactionAction)]
-#[allow(dead_code)] // the core reads it; this describes what it reads
-enum ActionDescription {
-    Accept,
-    Decline,
-    Cancel,
 }

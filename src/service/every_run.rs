@@ -7,7 +7,7 @@ use toolgate_runner::{AgentRunner, RunnerError};
 const PAGE: usize = 500;
 
 /// The rows of all runs that the filter selects, newest first, whatever its limit.
-pub async fn every_run(runner: &AgentRunner, filter: RunFilter) -> Result<Vec<RunRow>, RunnerError> {
+pub(crate) async fn every_run(runner: &AgentRunner, filter: RunFilter) -> Result<Vec<RunRow>, RunnerError> {
     let mut filter = RunFilter { limit: PAGE, ..filter };
     let mut rows: Vec<RunRow> = Vec::new();
     loop {

@@ -9,26 +9,30 @@
 mod answers;
 mod approval_id;
 mod authorize;
+mod decisions;
 mod error;
 mod event_stream;
 mod every_run;
 mod field_pointers;
 mod grants;
 mod inbox;
+mod operator;
+mod recovery;
 mod runs;
 mod shared;
 mod tools;
 mod webhooks;
 mod worker;
 
-pub use answers::{Answers, Verdict, coverage, present, result};
+pub use answers::{Answers, GivenResult, Verdict, coverage};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
+pub use decisions::binding_digest;
 pub use error::{FieldError, ServiceError};
-pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until};
-pub use every_run::every_run;
+pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of};
 pub use field_pointers::FieldPointers;
-pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun, inbox, inbox_of};
+pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
+pub use operator::Operator;
 pub use runs::{TenantRun, TenantRunner};
 pub use shared::Service;
 pub use webhooks::{

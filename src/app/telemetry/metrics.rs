@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::super::{AppError, Stay};
-use super::{Spans, destination, export_settings, unusable};
+use super::super::error::AppError;
+use super::super::stay::Stay;
+use super::spans::{Spans, destination, export_settings};
 use crate::config::Settings;
 use crate::gateway::Gateway;
 use crate::mcp::{Exchange, ExchangeKind, Watcher};
@@ -41,11 +42,13 @@ impl ProcessMetrics {
         store: &Arc<dyn RunStore>,
     ) -> Result<Option<Self>, AppError> {
         let Some(plan) = plan(settings, stay)? else { return Ok(None) };
-        let mut builder = MetricsBuilder::new(&plan).map_err(|error| unusable(&error))?;
+        let mut builder = MetricsBuilder::new(&plan).map_err(|error| AppError::telemetry(&error))?;
         if plan.otlp {
-            let transport = destination(settings).resolve(Signal::Metrics, &env).map_err(|error| unusable(&error))?;
-            let runtime = ExportRuntime::start().map_err(|error| unusable(&error))?;
-            let exporter = transport.metric_exporter(&runtime, plan.timeout).map_err(|error| unusable(&error))?;
+            let transport =
+                destination(settings).resolve(Signal::Metrics, &env).map_err(|error| AppError::telemetry(&error))?;
+            let runtime = ExportRuntime::start().map_err(|error| AppError::telemetry(&error))?;
+            let exporter =
+                transport.metric_exporter(&runtime, plan.timeout).map_err(|error| AppError::telemetry(&error))?;
             let exit_signal = exporter.exit_signal();
             builder = builder.push(exporter, exit_signal);
         }
@@ -54,7 +57,7 @@ impl ProcessMetrics {
         if stay == Stay::AsServer
             && let Err(error) = &endpoint
         {
-            return Err(unusable(error));
+            return Err(AppError::telemetry(error));
         }
         // Another command of this machine may use the port. That is no reason to fail this command.
         let endpoint = endpoint.unwrap_or_else(|error| {
@@ -151,10 +154,11 @@ impl ProcessMetrics {
 pub(super) fn plan(settings: &Settings, stay: Stay) -> Result<Option<MetricsPlan>, AppError> {
     let service_name = Some(settings.telemetry.service_name.clone());
     let is_server = stay == Stay::AsServer;
-    let is_exported = is_server && export_settings(settings)?.resolve(env).map_err(|error| unusable(&error))?.is_some();
+    let is_exported =
+        is_server && export_settings(settings)?.resolve(env).map_err(|error| AppError::telemetry(&error))?.is_some();
     let listen = settings.gateway.metrics_listen.filter(|_| is_server);
     let wanted = MetricsSettings { like_spans: is_exported, is_read_here: listen.is_some(), service_name };
-    let plan = wanted.resolve(env).map_err(|error| unusable(&error))?;
+    let plan = wanted.resolve(env).map_err(|error| AppError::telemetry(&error))?;
     Ok(plan.map(|mut plan| {
         plan.prometheus = listen.map(|at| Listen { host: at.ip().to_string(), port: at.port() }).or(plan.prometheus);
         plan

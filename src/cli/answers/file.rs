@@ -12,29 +12,18 @@ use crate::core::run::{
     Answer, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, HumanAnswer, Resume, Scope,
 };
 use crate::core::tool::{Arguments, Choice, ElicitationResponses};
-use crate::service::{coverage, present, result};
+use crate::service::{GivenResult, coverage};
 
-/// A file of answers, JSON.
+/// A file of answers, JSON. Its entries are those of the API, and those of people may name the person (`by`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct AnswersFile {
-    results: Vec<WrittenResult>,
+    results: Vec<GivenResult>,
     decisions: Vec<WrittenDecision>,
     answers: Vec<WrittenAnswer>,
     inputs: Vec<WrittenInput>,
     partial: bool,
     expected_version: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenResult {
-    call_id: CallId,
-    #[serde(default, deserialize_with = "present")]
-    output: Option<Value>,
-    error: Option<String>,
-    #[serde(default)]
-    abandoned: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -85,7 +74,7 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
              {…}}}}]}",
         )
     })?;
-    let results = file.results.into_iter().map(WrittenResult::answer);
+    let results = file.results.into_iter().map(result);
     let decisions = file.decisions.into_iter().map(WrittenDecision::answer);
     let answers = file.answers.into_iter().map(|written| Ok(written.answer()));
     let inputs = file.inputs.into_iter().map(|written| Ok(written.answer()));
@@ -93,14 +82,10 @@ pub(in crate::cli) fn read(text: &str, name: &str) -> Result<Resume, CliError> {
     Ok(Resume { answers, partial: file.partial, expected_version: file.expected_version })
 }
 
-impl WrittenResult {
-    fn answer(self) -> Result<(CallId, Answer), CliError> {
-        let Some(answer) = result(self.output, self.error, self.abandoned) else {
-            let message = format!("the result of `{}` needs exactly one of output, error, abandoned", self.call_id);
-            return Err(CliError::usage(message));
-        };
-        Ok((self.call_id, answer))
-    }
+fn result(written: GivenResult) -> Result<(CallId, Answer), CliError> {
+    written.answer().map_err(|call| {
+        CliError::usage(format!("the result of `{call}` needs exactly one of output, error, abandoned"))
+    })
 }
 
 impl WrittenDecision {

@@ -13,7 +13,6 @@ use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Channel, ElicitationAnswer, HumanAnswer, PendingItem, Resume};
 use crate::core::tool::{Ask, Choice};
-use crate::service::inbox_of;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,7 +65,7 @@ impl Answer {
 
     async fn resume(&self, app: &App, run: &RunId) -> Result<Resume, CliError> {
         let call = CallId::from(self.call.as_str());
-        let waiting = inbox_of(&app.runner, run).await?;
+        let waiting = app.operator().inbox_of(run).await?;
         let here = waiting.iter().find(|waiting| *waiting.call() == call);
         let resume = Resume::default().partial();
         match here.map(|waiting| (&waiting.item, waiting.version)) {

@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{Answer, Decision, PendingItem, Resume};
-use crate::service::{InboxItem, inbox_of};
+use crate::service::InboxItem;
 
 /// Call selection: by id, all at once, or up to an event.
 #[derive(Args, Debug)]
@@ -82,7 +82,7 @@ impl CallSelection {
     /// Resolves the selection. Each decision is bound to the call that is pending now, or to the digest that the user
     /// saw.
     pub(super) async fn choose(&self, app: &App, run: &RunId) -> Result<SelectedCalls, CliError> {
-        let mut waiting = inbox_of(&app.runner, run).await?;
+        let mut waiting = app.operator().inbox_of(run).await?;
         waiting.retain(InboxItem::is_approval);
         if self.calls.is_empty() {
             waiting.retain(|waiting| self.up_to.is_none_or(|event| asked_at(&waiting.item) <= event));
@@ -114,6 +114,6 @@ fn asked_at(item: &PendingItem) -> u64 {
 
 /// Lists the calls of a run that require approval, for an error message.
 pub(super) async fn that_wait(app: &App, run: &RunId) -> Result<String, CliError> {
-    let waiting = inbox_of(&app.runner, run).await?;
+    let waiting = app.operator().inbox_of(run).await?;
     Ok(list(waiting.iter().map(|waiting| waiting.call().to_string())))
 }

@@ -13,11 +13,10 @@ use crate::cli::follow::Display;
 use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::list;
-use crate::cli::{binding_digest, close_after, refusal, report};
+use crate::cli::{refusal, report};
 use crate::core::id::RunId;
 use crate::core::run::{Input, Resume, ResumeError, Status};
 use crate::runner::{Report, RunnerError};
-use crate::service::inbox_of;
 
 /// Flags for how the run resumes and who decides.
 #[derive(Args, Debug)]
@@ -64,7 +63,7 @@ impl ContinueOptions {
 
     /// Closes the application.
     pub(super) async fn close(ended: Result<Exit, CliError>, app: App, out: &mut Output) -> Result<Exit, CliError> {
-        close_after(&ended, app, out).await;
+        setup::close_after(&ended, app, out).await;
         ended
     }
 
@@ -73,21 +72,18 @@ impl ContinueOptions {
         &self,
         app: &App,
         run: &RunId,
-        mut resume: Resume,
+        resume: Resume,
         out: &mut Output,
     ) -> Result<Exit, CliError> {
         let decided = refusal::decided(&resume);
-        if !decided.is_empty() {
-            binding_digest::complete(&mut resume, run, &app.runner.load(run).await?.pending_items());
-        }
         let known = app.runner.journal(run).await?;
         if self.no_wait {
-            return match app.runner.record(run, resume).await {
+            return match app.operator().record(run, resume).await {
                 Ok(report) => self.stored(app, &report, out).await,
                 Err(error) => self.refused(app, run, error, out).await,
             };
         }
-        let execution = match app.runner.resume_run(run, Input::Resume(resume), None).await {
+        let execution = match app.operator().resume(run, Input::Resume(resume), None).await {
             Ok(execution) => execution,
             Err(error) => return self.refused(app, run, error, out).await,
         };
@@ -131,7 +127,8 @@ impl ContinueOptions {
             out.json(&ResultLine::refused(&app.runner.report(run).await?, &error));
         } else {
             let again = setup::again(&self.config, &self.changes);
-            for waiting in inbox_of(&app.runner, run).await?.iter().filter(|waiting| drifted.contains(waiting.call())) {
+            for waiting in app.operator().inbox_of(run).await?.iter().filter(|waiting| drifted.contains(waiting.call()))
+            {
                 whole(waiting, &again, out).into_iter().for_each(|line| out.line(line));
             }
         }

@@ -37,12 +37,12 @@ impl Expire {
         self.changes.apply(&mut settings, None)?;
         let app = setup::open(settings).await?;
         let expired = self.expire(&app, out).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         expired
     }
 
     async fn expire(&self, app: &App, out: &mut Output) -> Result<Exit, CliError> {
-        let overdue = app.runner.expire_due().await?;
+        let overdue = app.operator().expire_due().await?;
         let found = overdue.iter().filter(|overdue| overdue.late != ExpiredItems::Unknown).count();
         let mut exit = Exit::Done;
         for ExpiredRun { run, late, taken } in overdue {

@@ -14,7 +14,7 @@ use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::time_arg::Moment;
 use crate::cli::view::clock;
 use crate::core::id::CallId;
-use crate::core::run::{Channel, PendingItem};
+use crate::core::run::PendingItem;
 
 /// Extend the deadline of a pending item
 #[derive(Args, Debug)]
@@ -55,7 +55,7 @@ impl Extend {
         let until = until.after(Timestamp::now()).map_err(CliError::usage)?;
         let app = setup::open(setup::settings(&self.config)?).await?;
         let extended = self.extend(&app, until).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let item = extended?;
         match (self.json, item) {
             (true, Some(item)) => out.json(&item),
@@ -72,7 +72,7 @@ impl Extend {
         let run = find(app, &self.run).await?;
         let by = self.by.clone().unwrap_or_else(who);
         let call = CallId::from(self.call.as_str());
-        let report = match app.runner.extend(&run, call.clone(), until, by, Channel::CommandLine).await {
+        let report = match app.operator().extend(&run, call.clone(), until, by).await {
             Ok(report) => report,
             Err(error) => return Err(refusal::with_journal_details(error, &app.runner.journal(&run).await?)),
         };

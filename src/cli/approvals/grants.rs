@@ -56,7 +56,7 @@ impl Grants {
             ..GrantFilter::default()
         };
         let grants = app.runner.grants(&filter).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let (grants, now) = (grants?, Timestamp::now());
         if self.json {
             grants.iter().for_each(|grant| out.json(&Row { grant, active: grant.holds(now) }));

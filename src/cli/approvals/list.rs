@@ -16,7 +16,7 @@ use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
 use crate::core::run::PendingItem;
 use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
-use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun, inbox, inbox_of};
+use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun};
 
 /// List pending approvals and questions of all runs
 #[derive(Args, Debug)]
@@ -46,7 +46,7 @@ impl List {
         let app = setup::open(setup::settings(&self.config)?).await?;
         setup::warn_of_unknown(self.agent.as_deref(), &app.settings, out);
         let found = self.found(&app).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let Inbox { waiting, unreadable } = found?;
         if self.json {
             waiting.iter().for_each(|waiting| out.json(waiting));
@@ -67,11 +67,11 @@ impl List {
 
     async fn found(&self, app: &App) -> Result<Inbox, CliError> {
         if let Some(run) = &self.run {
-            let waiting = inbox_of(&app.runner, &find(app, run).await?).await?;
+            let waiting = app.operator().inbox_of(&find(app, run).await?).await?;
             return Ok(Inbox { waiting, ..Inbox::default() });
         }
         let (agent, session) = (self.agent.as_deref().map(Into::into), self.session.as_deref().map(Into::into));
-        Ok(inbox(&app.runner, &InboxFilter { agent, session }).await?)
+        Ok(app.operator().inbox(&InboxFilter { agent, session }).await?)
     }
 
     fn print(&self, waiting: &[InboxItem], out: &mut Output) {

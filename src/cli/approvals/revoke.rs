@@ -41,7 +41,7 @@ impl Revoke {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let revoked = self.revoke(&app).await;
         let standing = app.runner.grants(&GrantFilter::default()).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let (revoked, standing, now) = (revoked?, standing?, Timestamp::now());
         for grant in &revoked {
             let others: Vec<&Grant> = standing.iter().filter(|other| overlaps(other, grant)).collect();
@@ -67,11 +67,7 @@ impl Revoke {
         let known = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;
         let named: Vec<GrantId> = self.grants.iter().map(|named| choose(named, &known)).collect::<Result<_, _>>()?;
         let by = self.by.clone().unwrap_or_else(who);
-        let mut revoked = Vec::new();
-        for id in named {
-            revoked.extend(app.runner.revoke(&id, by.clone()).await?);
-        }
-        Ok(revoked)
+        Ok(app.operator().revoke(named, &by).await?)
     }
 }
 

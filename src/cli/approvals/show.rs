@@ -16,7 +16,7 @@ use crate::cli::view::{self, RepeatedFlags};
 use crate::core::id::RunId;
 use crate::core::run::PendingItem;
 use crate::core::tool::escape_untrusted;
-use crate::service::{InboxItem, inbox_of};
+use crate::service::InboxItem;
 
 /// Show pending approvals and questions in full
 #[derive(Args, Debug)]
@@ -39,7 +39,7 @@ impl Show {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let waiting = self.waiting(&app).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let again = setup::again(&self.config, &ConfigOverrides::default());
         for (index, waiting) in waiting?.iter().enumerate() {
             if self.json {
@@ -56,7 +56,7 @@ impl Show {
 
     async fn waiting(&self, app: &App) -> Result<Vec<InboxItem>, CliError> {
         let run = find(app, &self.run).await?;
-        let mut waiting = inbox_of(&app.runner, &run).await?;
+        let mut waiting = app.operator().inbox_of(&run).await?;
         let Some(call) = &self.call else {
             return if waiting.is_empty() { Err(nothing_waits(&run)) } else { Ok(waiting) };
         };

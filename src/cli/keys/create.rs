@@ -81,7 +81,7 @@ impl Create {
         };
         let app = setup::open(settings).await?;
         let created = app.create_key(new).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let (secret, key) = created?;
         let until =
             key.expires_at.map_or_else(|| "until it is revoked".to_owned(), |at| format!("until {}", clock(at)));

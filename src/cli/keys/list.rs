@@ -37,7 +37,7 @@ impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let keys = app.keys().await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let (keys, now) = (keys?, Timestamp::now());
         if self.json {
             keys.iter().for_each(|key| out.json(&Row { key, active: key.holds(now) }));

@@ -33,7 +33,7 @@ impl Revoke {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let revoked = self.revoke(&app).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let key = revoked?;
         if let Some(revoked) = &key.revoked {
             let (name, by, at) = (escape_untrusted(&key.name), escape_untrusted(&revoked.by), clock(revoked.at));

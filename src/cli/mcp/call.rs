@@ -7,13 +7,12 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::answer_flags::AnswerFlags;
-use super::connected_server::{ConnectedServer, own_name};
+use super::connected_server::{ConnectedServer, new_trace, own_name};
 use super::exchange::Exchange;
 use super::report::{CallOutcome, ResultDestination, Trial};
 use super::result_files::save;
 use super::target::{Target, TargetFlags, seconds};
 use super::waiting::{Wait, WaitOutcome};
-use super::{QUIET_LOG, new_trace};
 use crate::app::ToolServers;
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
@@ -113,7 +112,7 @@ struct TrialCall<'a> {
 
 impl Call {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        setup::log(QUIET_LOG)?;
+        setup::log(setup::QUIET_LOG)?;
         let words = self.words()?;
         let arguments = arguments(words.arguments)?;
         // The caller's span is the direct parent of the server's span. Toolgate adds no span between them.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::app::{ServerStatus, ToolServers};
+use crate::cli::caller;
 use crate::cli::text::{count, list, one_line};
 use crate::core::id::ServerId;
 use crate::core::tool::{Annotations, Origin, Tool, Toolset};
@@ -12,6 +13,11 @@ use crate::core::trace::SpanContext;
 
 /// The limit on tools that a warning lists.
 const NAMED: usize = 5;
+
+/// A trace without a parent.
+pub(super) fn new_trace() -> SpanContext {
+    caller::new_trace().context("mcp")
+}
 
 /// A connected server and its tools.
 pub(super) struct ConnectedServer {

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::connected_server::{ConnectedServer, milliseconds};
-use super::target::TargetFlags;
+use super::connected_server::{ConnectedServer, milliseconds, new_trace};
+use super::target::{LONGER_START, TargetFlags};
 use super::tool_display::{self, Schemas};
 use super::waiting::{Wait, WaitOutcome};
-use super::{LONGER_START, QUIET_LOG, new_trace};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
@@ -53,7 +52,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        setup::log(QUIET_LOG)?;
+        setup::log(setup::QUIET_LOG)?;
         let target = self.reach.target(self.word.as_deref())?;
         let servers = target.open()?;
         let mut wait = Wait::new();

@@ -19,11 +19,9 @@ mod waiting;
 
 use clap::{Args, Subcommand};
 
-use super::caller;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
-use crate::core::trace::SpanContext;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,15 +72,4 @@ impl Mcp {
             Command::Logout(command) => command.json,
         }
     }
-}
-
-/// The commands report errors themselves. A log would repeat them.
-pub(super) const QUIET_LOG: &str = "error,rmcp=off,rustls_platform_verifier=off";
-
-/// The remedy for a server that exceeded its start budget.
-const LONGER_START: &str = "--start-timeout SECONDS extends the time, this once";
-
-/// A trace without a parent.
-fn new_trace() -> SpanContext {
-    caller::new_trace().context("mcp")
 }

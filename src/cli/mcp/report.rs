@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::LONGER_START;
 use super::connected_server::milliseconds;
+use super::target::LONGER_START;
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::terminal_escape;

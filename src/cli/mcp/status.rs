@@ -8,10 +8,9 @@ use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::connected_server::{ConnectedServer, milliseconds};
+use super::connected_server::{ConnectedServer, milliseconds, new_trace};
 use super::target::{ConfiguredServers, configured};
 use super::waiting::{Wait, WaitOutcome};
-use super::{QUIET_LOG, new_trace};
 use crate::app::{self, ServerState, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -57,7 +56,7 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
-        setup::log(QUIET_LOG)?;
+        setup::log(setup::QUIET_LOG)?;
         let ConfiguredServers { servers: wanted, credentials } = self.wanted()?;
         if wanted.is_empty() {
             if self.json {

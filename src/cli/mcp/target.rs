@@ -17,6 +17,9 @@ use crate::cli::text::list;
 use crate::config::{self, AuthSettings, McpProtocolVersion, ServerSettings, Settings, TransportSettings};
 use crate::core::id::ServerId;
 
+/// The remedy for a server that exceeded its start budget.
+pub(super) const LONGER_START: &str = "--start-timeout SECONDS extends the time, this once";
+
 /// The default id of a server that is not configured.
 const NAMELESS: &str = "server";
 

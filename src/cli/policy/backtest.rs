@@ -91,7 +91,7 @@ impl Backtest {
         let agents: Vec<AgentName> = settings.agents.keys().cloned().collect();
         let app = setup::open(settings).await?;
         let history = self.read(&app, &policy).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let mut history = history?;
         self.warn_of_unknown_agent(&agents, history.runs, out);
         let judged = history.tested.len();

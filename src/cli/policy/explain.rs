@@ -146,7 +146,7 @@ impl Explain {
     async fn offered(&self, settings: Settings, agent: &AgentName, out: &mut Output) -> Result<Arc<Tool>, CliError> {
         let app = setup::open(settings).await?;
         let tools = app.runner.tools(agent).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let tools = tools?;
         if let Some(tool) = tools.get(&self.tool) {
             return Ok(tool.clone());

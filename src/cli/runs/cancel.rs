@@ -30,7 +30,7 @@ impl Cancel {
             Ok::<_, CliError>(app.runner.cancel(&run, self.reason.clone()).await?)
         };
         let cancelled = cancelled.await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let report = cancelled?;
         out.line(format!("{} {}", report.run_id, report.status.as_str()));
         Ok(Exit::Done)

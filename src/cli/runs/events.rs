@@ -12,9 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::view::{AnswerPlacement, DisplaySettings, LiveOutput, LiveView};
-use crate::core::id::RunId;
-use crate::core::lifecycle::{Content, Lifecycle};
-use crate::core::run::{Event, JournalEntry};
+use crate::service::{FollowSettings, RunEvent, StreamItem, events_of};
 
 /// The poll interval for a journal that another process writes.
 const POLL: Duration = Duration::from_millis(250);
@@ -41,25 +39,26 @@ impl Events {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let shown = self.show(&app, out).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         shown.map(|()| Exit::Done)
     }
 
     async fn show(&self, app: &App, out: &mut Output) -> Result<(), CliError> {
         let run = find(app, &self.run).await?;
-        let mut view = View::new(&run, self.json, out);
-        let mut interrupts = Interrupts::listen();
-        let mut seen = 0;
-        loop {
+        let mut view = View::new(self.json, out);
+        if !self.follow {
             let journal = app.runner.journal(&run).await?;
-            journal.iter().skip(seen).for_each(|recorded| view.show(recorded, out));
-            seen = journal.len();
-            let is_over = journal.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
-            if is_over || !self.follow {
-                return Ok(());
-            }
+            events_of(&run, &journal).iter().for_each(|event| view.show(event, out));
+            return Ok(());
+        }
+        let mut interrupts = Interrupts::listen();
+        let mut events = app.operator().follow(&run, None, None, FollowSettings::polling_every(POLL));
+        loop {
             tokio::select! {
-                () = tokio::time::sleep(POLL) => {}
+                item = events.next() => match item? {
+                    Some(StreamItem::Event(event)) => view.show(&event, out),
+                    Some(StreamItem::Draining) | None => return Ok(()),
+                },
                 _ = interrupts.next() => return Ok(()),
             }
         }
@@ -67,26 +66,26 @@ impl Events {
 }
 
 struct View {
-    lifecycle: Lifecycle,
     /// `None` for JSON output.
     live_view: Option<LiveView>,
 }
 
 impl View {
-    fn new(run: &RunId, json: bool, out: &Output) -> Self {
+    fn new(json: bool, out: &Output) -> Self {
         let look = DisplaySettings { paint: out.paint(), width: out.width() };
-        let live_view = (!json).then(|| LiveView::new(look, AnswerPlacement::InStory));
-        Self { lifecycle: Lifecycle::new(run.clone(), Content::Include), live_view }
+        Self { live_view: (!json).then(|| LiveView::new(look, AnswerPlacement::InStory)) }
     }
 
-    fn show(&mut self, recorded: &JournalEntry, out: &mut Output) {
-        for event in self.lifecycle.observe(recorded) {
-            match &mut self.live_view {
-                None => out.json(&event),
-                Some(live_view) => live_view.render(&event).into_iter().for_each(|shown| match shown {
-                    LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.line(text),
-                }),
-            }
+    /// Shows an event of the journal.
+    fn show(&mut self, RunEvent { id, event }: &RunEvent, out: &mut Output) {
+        if id.is_none() {
+            return;
+        }
+        match &mut self.live_view {
+            None => out.json(event),
+            Some(live_view) => live_view.render(event).into_iter().for_each(|shown| match shown {
+                LiveOutput::Line(text) | LiveOutput::Fragment(text) => out.line(text),
+            }),
         }
     }
 }

@@ -29,7 +29,7 @@ impl Explain {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let explained = self.explain(&app, out).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         explained.map(|()| Exit::Done)
     }
 

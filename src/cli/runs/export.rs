@@ -57,7 +57,7 @@ impl Export {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let exported = self.export(&app, out).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         exported.map(|()| Exit::Done)
     }
 

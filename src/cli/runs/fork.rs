@@ -77,7 +77,7 @@ impl Fork {
         let trace = self.caller.trace(out)?;
         let app = setup::open(settings).await?;
         let ended = self.fork(&app, trace, out).await;
-        crate::cli::close_after(&ended, app, out).await;
+        setup::close_after(&ended, app, out).await;
         ended
     }
 

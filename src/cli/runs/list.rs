@@ -62,7 +62,7 @@ impl List {
         };
         let rows = app.runner.list(&filter).await;
         let agents: BTreeSet<AgentName> = app.runner.agents().map(|agent| agent.name.clone()).collect();
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let rows = rows?;
         let is_blocked = |row: &&RunRow| !row.status.is_ended() && !agents.contains(&row.agent);
         let blocked = |row| Some(row).filter(is_blocked).map(|row| no_such_agent(&row.agent));

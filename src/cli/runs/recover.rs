@@ -1,6 +1,9 @@
 //! `toolgate runs recover`: resumes orphaned runs, whose processes died.
 
+use std::pin::pin;
+
 use clap::Args;
+use futures::TryStreamExt as _;
 
 use crate::app::App;
 use crate::cli::error::CliError;
@@ -30,7 +33,7 @@ impl Recover {
             // The next process that recovers runs gets the runs in progress. This process gets them only after their
             // leases expire.
             Err(CliError::Interrupted) => app.abandon().await,
-            _ => crate::cli::close_after(&recovered, app, out).await,
+            _ => setup::close_after(&recovered, app, out).await,
         }
         recovered
     }
@@ -40,12 +43,8 @@ async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::listen();
     let mut recovered = 0;
     let mut exit = Exit::Done;
-    loop {
-        // A store returns a limited number of runs at a time.
-        let executions = app.runner.recover().await?;
-        if executions.is_empty() {
-            break;
-        }
+    let mut batches = pin!(app.operator().recover());
+    while let Some(executions) = batches.try_next().await? {
         for execution in executions {
             recovered += 1;
             let run = execution.run.clone();

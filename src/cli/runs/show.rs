@@ -41,7 +41,7 @@ impl Show {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let shown = self.show(&app, out).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         shown.map(|()| Exit::Done)
     }
 

@@ -39,7 +39,7 @@ impl TraceOf {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let traced = self.trace(&app, out).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         traced.map(|()| Exit::Done)
     }
 

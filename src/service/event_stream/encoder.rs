@@ -63,7 +63,7 @@ impl EventEncoder {
         let named =
             events.into_iter().enumerate().map(|(index, event)| (EventId::new(recorded.seq, index, count), event));
         let unseen = named.filter(|(id, _)| self.seen.is_none_or(|seen| id.is_after(seen)));
-        unseen.map(|(id, event)| RunEvent::of(id, event)).collect()
+        unseen.map(|(id, event)| RunEvent { id: Some(id), event }).collect()
     }
 
     /// A fragment, as far as the client may read it: it has no id, and is never sent again. Before the first entry it
@@ -77,12 +77,12 @@ impl EventEncoder {
                 Delta::Progress { call, progress: Progress { message: None, ..progress } }
             }
         };
-        Some(RunEvent::unnamed(lifecycle.delta(&delta)))
+        Some(RunEvent { id: None, event: lifecycle.delta(&delta) })
     }
 
     /// The event that the run is pending, if it is. It is not a journal entry, so it has no id.
     pub(super) fn rest(&self, at: jiff::Timestamp) -> Option<RunEvent> {
-        self.lifecycle.as_ref()?.pending(at).map(RunEvent::unnamed)
+        self.lifecycle.as_ref()?.pending(at).map(|event| RunEvent { id: None, event })
     }
 }
 

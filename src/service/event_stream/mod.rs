@@ -4,9 +4,11 @@ mod encoder;
 mod event;
 mod id;
 mod open;
+mod run_watch;
+mod settled;
 mod tail;
 
 pub use event::RunEvent;
 pub use id::EventId;
-pub use open::FollowSettings;
+pub use open::{FollowSettings, events_of};
 pub use tail::{StreamItem, Tail, Until};

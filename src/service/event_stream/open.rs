@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolgate_core::error::ErrorCode;
+use toolgate_core::id::RunId;
 use toolgate_core::lifecycle::Content;
+use toolgate_core::run::JournalEntry;
 use toolgate_runner::Watch;
 
 use super::encoder::EventEncoder;
 use super::event::RunEvent;
 use super::id::EventId;
+use super::run_watch::RunWatch;
 use super::tail::{Tail, Until};
 use crate::error::ServiceError;
+use crate::operator::Operator;
 use crate::runs::TenantRun;
 
 /// How a stream follows its run.
@@ -21,6 +25,29 @@ pub struct FollowSettings {
     pub poll: Duration,
     /// Cancelled when the process stops; the stream then ends.
     pub stopping: CancellationToken,
+}
+
+impl FollowSettings {
+    /// A stream that its reader stops.
+    pub fn polling_every(poll: Duration) -> Self {
+        Self { poll, stopping: CancellationToken::new() }
+    }
+}
+
+/// The events of a run's journal, or of its first entries.
+pub fn events_of<'a>(run: &RunId, journal: impl IntoIterator<Item = &'a JournalEntry>) -> Vec<RunEvent> {
+    let mut encoder = EventEncoder::new(run.clone(), Content::Include, None);
+    journal.into_iter().flat_map(|fact| encoder.project(fact)).collect()
+}
+
+impl Operator {
+    /// A stream of the events of a run after `seen`: first those so far, then new ones until the run ends. `watch`: what
+    /// an execution in this process has reported.
+    pub fn follow(&self, run: &RunId, seen: Option<EventId>, watch: Option<Watch>, settings: FollowSettings) -> Tail {
+        let FollowSettings { poll, stopping } = settings;
+        let encoder = EventEncoder::new(run.clone(), Content::Include, seen);
+        Tail::new(RunWatch::new(self.runner.subscription(run), watch, poll), encoder, Until::End, stopping)
+    }
 }
 
 impl TenantRun {
@@ -50,9 +77,7 @@ impl TenantRun {
         until: Until,
         follow: FollowSettings,
     ) -> Result<Tail, ServiceError> {
-        // Watch first, then read.
-        let watch = self.subscription().watch();
-        Ok(self.tail(self.encoder(content, seen)?, until, watch, follow))
+        Ok(self.tail(self.encoder(content, seen)?, until, None, follow))
     }
 
     /// A stream of an execution's events, from the fact that began it until the run is pending or has ended.
@@ -65,7 +90,7 @@ impl TenantRun {
         let (begun, _) = self.load().await?.execution();
         let seen = begun.checked_sub(1).map(EventId::whole);
         let encoder = EventEncoder::new(self.id().clone(), content, seen);
-        Ok(self.tail(encoder, Until::Idle, watch, follow))
+        Ok(self.tail(encoder, Until::Idle, Some(watch), follow))
     }
 
     fn encoder(&self, content: Content, seen: Option<EventId>) -> Result<EventEncoder, ServiceError> {
@@ -77,8 +102,8 @@ impl TenantRun {
         Ok(EventEncoder::new(self.id().clone(), content, seen))
     }
 
-    fn tail(&self, encoder: EventEncoder, until: Until, watch: Watch, follow: FollowSettings) -> Tail {
+    fn tail(&self, encoder: EventEncoder, until: Until, watch: Option<Watch>, follow: FollowSettings) -> Tail {
         let FollowSettings { poll, stopping } = follow;
-        Tail::new(self.subscription(), encoder, until, poll, stopping, watch)
+        Tail::new(RunWatch::new(self.subscription(), watch, poll), encoder, until, stopping)
     }
 }

@@ -6,17 +6,15 @@
 //! from the journal.
 
 use std::collections::VecDeque;
-use std::task::Poll;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolgate_core::run::{JournalEntry, Status};
 use toolgate_ports::Update;
-use toolgate_runner::{RunSubscription, Watch, WatchEvent};
+use toolgate_runner::RunnerError;
 
 use super::encoder::EventEncoder;
 use super::event::RunEvent;
-use crate::error::ServiceError;
+use super::run_watch::{RunNews, RunWatch};
 
 /// When a stream closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
@@ -39,13 +37,10 @@ pub enum StreamItem {
 
 /// The events of a run, as they are pulled.
 pub struct Tail {
-    subscription: RunSubscription,
+    watch: RunWatch,
     encoder: EventEncoder,
     until: Until,
-    /// How often to poll the store for entries that other processes write.
-    poll: Duration,
     stopping: CancellationToken,
-    watch: Watch,
     /// Entries that are read but not yet sent.
     facts: VecDeque<JournalEntry>,
     /// Events of an entry that are not yet sent.
@@ -67,35 +62,14 @@ enum State {
 }
 
 impl Tail {
-    /// `watch` has received everything since before this call: whatever it lacks is in the journal.
-    pub(super) fn new(
-        subscription: RunSubscription,
-        encoder: EventEncoder,
-        until: Until,
-        poll: Duration,
-        stopping: CancellationToken,
-        watch: Watch,
-    ) -> Self {
-        subscription.follow(poll);
+    pub(super) fn new(watch: RunWatch, encoder: EventEncoder, until: Until, stopping: CancellationToken) -> Self {
         let (facts, events) = (VecDeque::new(), VecDeque::new());
-        Self {
-            subscription,
-            encoder,
-            until,
-            poll,
-            stopping,
-            watch,
-            facts,
-            events,
-            ahead: None,
-            rested_at: None,
-            state: State::Behind,
-        }
+        Self { watch, encoder, until, stopping, facts, events, ahead: None, rested_at: None, state: State::Behind }
     }
 
     /// Whether there is nothing to send: the client has received the end of the run, or all events of a run that is
     /// pending.
-    pub async fn is_over(&mut self, status: Status) -> Result<bool, ServiceError> {
+    pub async fn is_over(&mut self, status: Status) -> Result<bool, RunnerError> {
         self.read().await?;
         while self.events.is_empty()
             && let Some(fact) = self.facts.pop_front()
@@ -106,57 +80,85 @@ impl Tail {
         Ok(self.events.is_empty() && (self.encoder.has_ended() || rests))
     }
 
-    /// The next item; `None` when the stream is over.
-    pub async fn next(&mut self) -> Result<Option<StreamItem>, ServiceError> {
+    /// The next item; `None` when the stream is over. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<StreamItem>, RunnerError> {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(StreamItem::Event(event.into())));
             }
-            if self.encoder.has_ended() || self.state == State::Over {
+            if self.has_closed() {
                 return Ok(None);
             }
             // Entries that were read are sent before the stream closes, so that a client does not reconnect for each
             // single one.
-            if let Some(fact) = self.facts.pop_front() {
-                self.events = self.encoder.project(&fact);
-                continue;
-            }
-            if self.stopping.is_cancelled() {
+            if self.facts.is_empty() && self.stopping.is_cancelled() {
                 self.state = State::Over;
                 return Ok(Some(StreamItem::Draining));
             }
-            self.receive_updates();
-            if let Some(fact) = self.ahead.take() {
-                self.fill_up_to(fact).await?;
-            } else if self.events.is_empty() {
-                match self.state {
-                    State::Behind => self.catch_up().await?,
-                    State::Listening => self.listen().await,
-                    State::Over => return Ok(None),
-                }
+            self.advance().await?;
+        }
+    }
+
+    /// The next event of the first `length` entries of the journal; `None` once the client has all of them.
+    pub async fn next_up_to(&mut self, length: u64) -> Result<Option<RunEvent>, RunnerError> {
+        let last = length.checked_sub(1);
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.has_closed() || last.is_none_or(|last| self.encoder.has_sent(last)) {
+                return Ok(None);
+            }
+            self.advance().await?;
+        }
+    }
+
+    /// Whether no event follows those that are ready.
+    fn has_closed(&self) -> bool {
+        self.encoder.has_ended() || self.state == State::Over
+    }
+
+    /// Makes the next events ready: those of an entry that was read, of an update, or of a read of the journal.
+    async fn advance(&mut self) -> Result<(), RunnerError> {
+        if let Some(fact) = self.facts.pop_front() {
+            self.events = self.encoder.project(&fact);
+            return Ok(());
+        }
+        self.receive_updates();
+        if self.ahead.is_some() {
+            return self.fill_the_gap().await;
+        }
+        if self.events.is_empty() {
+            match self.state {
+                State::Behind => self.catch_up().await?,
+                State::Listening => self.listen().await,
+                State::Over => {}
             }
         }
+        Ok(())
     }
 
     /// Takes the updates that have arrived, before anything is read: fragments are stored nowhere else.
     fn receive_updates(&mut self) {
         let mut sent = 0;
         while self.ahead.is_none()
-            && let Poll::Ready(update) = self.watch.try_next()
+            && let Some(news) = self.watch.try_next()
         {
-            match update {
+            let RunNews::Update(update) = news else {
+                self.state = State::Behind;
+                return;
+            };
+            let is_fact = match &*update {
                 // Fragments of a reply that was read meanwhile are obsolete.
-                Some(Update::JournalEntry(fact)) if self.encoder.has_sent(fact.seq) => self.events.truncate(sent),
-                Some(update) => {
-                    let is_fact = matches!(update, Update::JournalEntry(_));
-                    self.take(update);
-                    sent = if is_fact { self.events.len() } else { sent };
+                Update::JournalEntry(fact) if self.encoder.has_sent(fact.seq) => {
+                    self.events.truncate(sent);
+                    continue;
                 }
-                None => {
-                    self.was_released();
-                    return;
-                }
-            }
+                Update::JournalEntry(_) => true,
+                Update::Delta(_) => false,
+            };
+            self.take(*update);
+            sent = if is_fact { self.events.len() } else { sent };
         }
     }
 
@@ -172,25 +174,20 @@ impl Tail {
         }
     }
 
-    /// Subscribes again, to the process that resumes the run, before the journal is read.
-    fn was_released(&mut self) {
-        self.watch = self.subscription.watch();
-        self.subscription.follow(self.poll);
-        self.state = State::Behind;
-    }
-
     /// Reads the entries that are missing before an update, and no more: the watch has those after it.
-    async fn fill_up_to(&mut self, fact: JournalEntry) -> Result<(), ServiceError> {
+    async fn fill_the_gap(&mut self) -> Result<(), RunnerError> {
         self.read().await?;
-        self.facts.retain(|missed| missed.seq < fact.seq);
-        self.facts.push_back(fact);
+        if let Some(fact) = self.ahead.take() {
+            self.facts.retain(|missed| missed.seq < fact.seq);
+            self.facts.push_back(fact);
+        }
         Ok(())
     }
 
     /// Reads the entries that were missed. If there are none and the run is pending, reports that, and keeps nothing of
     /// the run but its position: a run may be pending for days, with many clients.
-    async fn catch_up(&mut self) -> Result<(), ServiceError> {
-        let row = self.subscription.row().await?;
+    async fn catch_up(&mut self) -> Result<(), RunnerError> {
+        let row = self.watch.row().await?;
         if row.purged_at.is_some() {
             self.state = State::Over;
             return Ok(());
@@ -213,8 +210,8 @@ impl Tail {
         Ok(())
     }
 
-    async fn read(&mut self) -> Result<(), ServiceError> {
-        self.facts = self.subscription.facts(self.encoder.next()).await?.into();
+    async fn read(&mut self) -> Result<(), RunnerError> {
+        self.facts = self.watch.facts(self.encoder.next()).await?.into();
         Ok(())
     }
 
@@ -224,10 +221,9 @@ impl Tail {
         self.facts.shrink_to_fit();
         self.events.shrink_to_fit();
         tokio::select! {
-            news = self.watch.news() => match news {
-                WatchEvent::Update(update) => self.take(*update),
-                WatchEvent::Behind => self.state = State::Behind,
-                WatchEvent::Over => self.was_released(),
+            news = self.watch.next() => match news {
+                RunNews::Update(update) => self.take(*update),
+                RunNews::Behind => self.state = State::Behind,
             },
             () = self.stopping.cancelled() => {}
         }

@@ -11,6 +11,7 @@ use toolgate_core::trace::Trace;
 use toolgate_ports::{PendingKind, RunFilter};
 
 use crate::approval_id::ApprovalId;
+use crate::decisions::binding_digest;
 use crate::error::ServiceError;
 use crate::runs::{TenantRun, TenantRunner};
 
@@ -163,7 +164,7 @@ impl Approval {
 
     /// The digest that a decision has to match.
     fn digest(&self) -> Option<String> {
-        self.item.binding().map(|binding| binding.digest(self.of.id(), self.call()))
+        binding_digest(self.of.id(), &self.item)
     }
 
     /// Whether a decision is still missing. The error says why the approval is closed, unless this very decision was

@@ -6,4 +6,4 @@ mod pending;
 
 pub use approvals::{Approval, ApprovalState};
 pub use context::CallContext;
-pub use pending::{Inbox, InboxFilter, InboxItem, UnreadableRun, inbox, inbox_of};
+pub use pending::{Inbox, InboxFilter, InboxItem, UnreadableRun};

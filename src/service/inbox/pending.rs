@@ -5,10 +5,11 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{AgentName, CallId, RunId, SessionId};
 use toolgate_core::run::{PendingCounts, PendingItem, Status};
 use toolgate_ports::{RunFilter, RunRow};
-use toolgate_runner::{AgentRunner, RunnerError};
+use toolgate_runner::RunnerError;
 
 use super::context::CallContext;
-use crate::every_run::every_run;
+use crate::decisions::binding_digest;
+use crate::operator::Operator;
 
 /// A pending item that a person has to decide or answer. Serialized as one flat object with the fields of the item.
 #[derive(Clone, Debug, Serialize)]
@@ -61,32 +62,50 @@ pub struct Inbox {
     pub unreadable: Vec<UnreadableRun>,
 }
 
-/// All items that wait for a person. An unreadable journal hides only the pending items of its own run.
-pub async fn inbox(runner: &AgentRunner, filter: &InboxFilter) -> Result<Inbox, RunnerError> {
-    let pending =
-        rows(runner, filter, Status::Pending).await?.into_iter().filter(|row| waits_for_people(&row.pending_counts));
-    let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
-    // A running run may already wait for an approval while other calls execute; the index does not show that yet.
-    runs.extend(rows(runner, filter, Status::Running).await?.into_iter().map(|row| row.id));
-    runs.sort();
-    runs.dedup();
-    let mut found = Inbox::default();
-    for run_id in runs {
-        match inbox_of(runner, &run_id).await {
-            Ok(waiting) => found.waiting.extend(waiting),
-            Err(error) if error.code() == ErrorCode::JournalCorrupt => {
-                let error = Failure::new(error.code(), error.to_string()).retryable(error.is_retryable());
-                found.unreadable.push(UnreadableRun { kind: "unreadable", run_id, error });
+impl Operator {
+    /// All items that wait for a person. An unreadable journal hides only the pending items of its own run.
+    pub async fn inbox(&self, filter: &InboxFilter) -> Result<Inbox, RunnerError> {
+        let pending =
+            self.rows(filter, Status::Pending).await?.into_iter().filter(|row| waits_for_people(&row.pending_counts));
+        let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
+        // A running run may already wait for an approval while other calls execute; the index does not show that yet.
+        runs.extend(self.rows(filter, Status::Running).await?.into_iter().map(|row| row.id));
+        runs.sort();
+        runs.dedup();
+        let mut found = Inbox::default();
+        for run_id in runs {
+            match self.inbox_of(&run_id).await {
+                Ok(waiting) => found.waiting.extend(waiting),
+                Err(error) if error.code() == ErrorCode::JournalCorrupt => {
+                    let error = Failure::new(error.code(), error.to_string()).retryable(error.is_retryable());
+                    found.unreadable.push(UnreadableRun { kind: "unreadable", run_id, error });
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(error),
         }
+        Ok(found)
     }
-    Ok(found)
-}
 
-async fn rows(runner: &AgentRunner, filter: &InboxFilter, status: Status) -> Result<Vec<RunRow>, RunnerError> {
-    let (agent, session) = (filter.agent.clone(), filter.session.clone());
-    every_run(runner, RunFilter { status: Some(status), agent, session, ..RunFilter::default() }).await
+    /// The items of this run that wait for a person, in the order of its calls.
+    pub async fn inbox_of(&self, id: &RunId) -> Result<Vec<InboxItem>, RunnerError> {
+        let run = self.runner.load(id).await?;
+        let started = run.started();
+        let waiting = run.pending_items().into_iter().filter(is_for_people).map(|item| InboxItem {
+            run_id: id.clone(),
+            agent: started.spec.agent.clone(),
+            session_id: started.session.clone(),
+            version: run.length(),
+            digest: binding_digest(id, &item),
+            context: CallContext::of(&run, item.call_id()),
+            item,
+        });
+        Ok(waiting.collect())
+    }
+
+    async fn rows(&self, filter: &InboxFilter, status: Status) -> Result<Vec<RunRow>, RunnerError> {
+        let (agent, session) = (filter.agent.clone(), filter.session.clone());
+        self.runs(RunFilter { status: Some(status), agent, session, ..RunFilter::default() }).await
+    }
 }
 
 /// Decides by the index, so that runs that wait for something else are not read. A row without any count is older than
@@ -95,22 +114,6 @@ fn waits_for_people(pending_counts: &PendingCounts) -> bool {
     pending_counts.approvals > 0
         || pending_counts.answers > 0
         || (pending_counts.results == 0 && pending_counts.tasks == 0)
-}
-
-/// The items of this run that wait for a person, in the order of its calls.
-pub async fn inbox_of(runner: &AgentRunner, id: &RunId) -> Result<Vec<InboxItem>, RunnerError> {
-    let run = runner.load(id).await?;
-    let started = run.started();
-    let waiting = run.pending_items().into_iter().filter(is_for_people).map(|item| InboxItem {
-        run_id: id.clone(),
-        agent: started.spec.agent.clone(),
-        session_id: started.session.clone(),
-        version: run.length(),
-        digest: item.binding().map(|binding| binding.digest(id, item.call_id())),
-        context: CallContext::of(&run, item.call_id()),
-        item,
-    });
-    Ok(waiting.collect())
 }
 
 fn is_for_people(item: &PendingItem) -> bool {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Input, Resume, Status};
+use toolgate_core::run::Status;
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
-use super::pause;
+use super::pause::pause;
 use crate::every_run::every_run;
 use crate::shared::Service;
 
@@ -61,12 +61,13 @@ async fn due_soon(service: &Service, now: Timestamp) -> Result<Vec<RunRow>, Runn
     every_run(&service.runner(), filter).await
 }
 
-/// Whether the run was resumed, or is no longer pending.
+/// Whether the run was resumed, or has no overdue items any more.
 async fn expire(service: &Service, run: &RunId) -> bool {
-    match service.runner().resume_run(run, Input::Resume(Resume::default()), None).await {
-        Ok(_) | Err(RunnerError::NoSuchRun(_) | RunnerError::DrivenElsewhere { .. } | RunnerError::Closed) => true,
-        Err(error) => {
-            service.runner().report_undriven(run, &error).await;
+    let runner = service.runner();
+    match runner.expire(run.clone()).await.map(|expired| expired.taken) {
+        None | Some(Ok(_) | Err(RunnerError::DrivenElsewhere { .. } | RunnerError::Closed)) => true,
+        Some(Err(error)) => {
+            runner.report_undriven(run, &error).await;
             false
         }
     }

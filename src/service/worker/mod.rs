@@ -5,10 +5,9 @@
 //! a note of its next poll. Several processes may do this work on one store: each step is idempotent.
 
 mod expiry;
+mod pause;
 mod recovery;
 mod task_poller;
-
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -48,9 +47,4 @@ async fn until(stopping: CancellationToken, work: impl Future<Output = ()>) {
         () = stopping.cancelled() => {}
         () = work => {}
     }
-}
-
-/// The pause between `shortest` and `longest`.
-fn pause(wanted: Option<Duration>, shortest: Duration, longest: Duration) -> Duration {
-    wanted.map_or(longest, |wanted| wanted.clamp(shortest, longest))
 }

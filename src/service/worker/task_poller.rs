@@ -13,7 +13,7 @@ use toolgate_core::run::Status;
 use toolgate_ports::{PendingKind, RunFilter};
 use toolgate_runner::{PollOutcome, RunnerError};
 
-use super::pause;
+use super::pause::pause;
 use crate::every_run::every_run;
 use crate::shared::Service;
 

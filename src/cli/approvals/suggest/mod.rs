@@ -15,10 +15,7 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, ConfigFlag};
 use crate::cli::text::count;
 use crate::core::id::AgentName;
-use crate::ports::{GrantFilter, RunFilter, RunRow};
-
-/// Rows of the index in one read.
-const PAGE: usize = 500;
+use crate::ports::{GrantFilter, RunFilter};
 
 const ABOUT: &str = "\
 The output is a policy file that allows exactly the calls that were approved in recorded runs:
@@ -50,7 +47,7 @@ impl Suggest {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let past = self.past(&app).await;
-        crate::cli::close(app, out).await;
+        setup::close(app, out).await;
         let past = past?;
         for unread in &past.unread {
             let warning = out.note_paint().yellow("warning: not read, so denials in it are unknown:");
@@ -79,18 +76,10 @@ impl Suggest {
     /// The decisions about the calls of all agents: a denial counts for every agent.
     async fn past(&self, app: &App) -> Result<DecisionHistory, CliError> {
         let mut past = DecisionHistory::default();
-        let mut filter = RunFilter { limit: PAGE, ..RunFilter::default() };
-        loop {
-            let page: Vec<RunRow> = app.runner.list(&filter).await?;
-            for row in &page {
-                match app.runner.journal(&row.id).await {
-                    Ok(journal) => past.read(&row.id, &journal),
-                    Err(error) => past.unread.push(format!("{}: {error}", row.id)),
-                }
-            }
-            filter.before = page.last().map(|row| row.id.clone());
-            if page.len() < PAGE {
-                break;
+        for row in app.operator().runs(RunFilter::default()).await? {
+            match app.runner.journal(&row.id).await {
+                Ok(journal) => past.read(&row.id, &journal),
+                Err(error) => past.unread.push(format!("{}: {error}", row.id)),
             }
         }
         let grants = app.runner.grants(&GrantFilter { ended: true, ..GrantFilter::default() }).await?;

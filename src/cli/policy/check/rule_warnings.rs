@@ -8,54 +8,15 @@
 mod dead;
 mod evasion;
 mod names;
-
-use serde::Serialize;
+mod warning;
 
 use crate::core::policy::{Match, Outlook, Policy, Rule};
 use crate::core::tool::{Builtin, escape_untrusted};
+pub(super) use warning::RuleWarning;
+use warning::{Part, SIGNS, Warning};
 
 /// Prefixes of the model's tool names.
 const PREFIXES: [&str; 2] = ["mcp_", "ext_"];
-
-/// Characters with a special meaning in a pattern.
-const SIGNS: [char; 5] = ['*', '?', '[', '{', '\\'];
-
-/// A warning about a rule.
-#[derive(Debug, Serialize)]
-pub(super) struct RuleWarning<'a> {
-    rule: &'a str,
-    /// The suspected mistake.
-    message: String,
-    /// The suggested fix.
-    remedy: String,
-    /// Line in the file of the policy, from 1.
-    line: Option<usize>,
-    /// Column in characters, from 1.
-    column: Option<usize>,
-}
-
-/// The part of a rule that a warning is about.
-#[derive(Clone, Copy, Debug)]
-enum Part {
-    Whole,
-    Match,
-    When,
-}
-
-/// A message, its remedy and the part of the rule.
-#[derive(Debug)]
-struct Warning {
-    part: Part,
-    message: String,
-    remedy: String,
-}
-
-impl RuleWarning<'_> {
-    pub(super) fn in_words(&self) -> String {
-        let place = self.line.zip(self.column).map(|(line, column)| format!(" [line {line}, column {column}]"));
-        format!("rule `{}`: {} ({}){}", self.rule, self.message, self.remedy, place.unwrap_or_default())
-    }
-}
 
 /// The warnings about a policy, rule by rule.
 pub(super) fn rule_warnings(policy: &Policy) -> Vec<RuleWarning<'_>> {
@@ -75,23 +36,6 @@ fn warnings(policy: &Policy, position: usize, rule: &Rule) -> Vec<Warning> {
     }
     found.extend(evasion::of_rule(rule));
     found
-}
-
-impl Warning {
-    fn new(part: Part, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { part, message: message.into(), remedy: remedy.into() }
-    }
-
-    fn about(self, rule: &Rule) -> RuleWarning<'_> {
-        let places = rule.places();
-        let place = match self.part {
-            Part::Whole => places.id,
-            Part::Match => places.matches,
-            Part::When => places.when,
-        };
-        let (line, column) = place.or(places.id).unzip();
-        RuleWarning { rule: &rule.id, message: self.message, remedy: self.remedy, line, column }
-    }
 }
 
 /// A message and its remedy.

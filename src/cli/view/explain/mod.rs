@@ -4,7 +4,7 @@
 mod draw;
 mod step;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -12,12 +12,9 @@ use crate::core::id::{AgentName, CallId, GrantId, RunId};
 use crate::core::policy::Verdict;
 use crate::core::run::{CallHistory, History, JournalEntry, Status, ToolAccess, ToolGrant, TurnHistory};
 use crate::core::tool::{Arguments, LeftOut, Tool, ToolFilter, ToolName};
-use crate::ports::Grant;
 use crate::runner::Report;
+pub(in crate::cli) use step::Grants;
 use step::{CallStatus, Step};
-
-/// Current and former grants by id.
-pub(in crate::cli) type Grants = BTreeMap<GrantId, Grant>;
 
 /// The explanation of a run.
 #[derive(Debug, Serialize)]

@@ -1,9 +1,10 @@
 //! Steps of a call: the effect of one journal event on calls, as text and as structured fields.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::Grants;
 use crate::cli::text::{list, one_line};
 use crate::cli::view::approval::{because, by_way_of, clock, marked};
 use crate::cli::view::approval_scope::reach;
@@ -11,6 +12,10 @@ use crate::core::id::{CallId, GrantId};
 use crate::core::policy::PolicyMark;
 use crate::core::run::{Authorization, CallVerdict, Channel, Decision, DecisionKind, Event, JournalEntry, Rejection};
 use crate::core::tool::escape_untrusted;
+use crate::ports::Grant;
+
+/// Current and former grants by id.
+pub(in crate::cli) type Grants = BTreeMap<GrantId, Grant>;
 
 /// The most characters of an answer or message that are quoted.
 const QUOTED: usize = 200;

@@ -7,7 +7,7 @@ use cel::Value as Cel;
 use cel::objects::{Key, Map as CelMap};
 use serde_json::{Map, Number, Value};
 
-use super::ConditionError;
+use super::error::ConditionError;
 
 /// The most that a condition examines, in bytes of text and names; a number counts as eight.
 pub(super) const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;

@@ -5,8 +5,9 @@
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
 use super::budget::{BUDGET, TOO_LONG};
+use super::error::ConditionError;
 use super::folders::{LEXICALLY_WITHIN, WITHIN};
-use super::{ConditionError, VARIABLES};
+use super::kind::VARIABLES;
 
 /// The maximum nesting of an expression. Evaluation is recursive, and threads have small stacks.
 const MAX_DEPTH: usize = 24;

@@ -9,7 +9,7 @@ use cel::extractors::This;
 use cel::objects::Opaque;
 use cel::{Context, ExecutionError, Value as Cel};
 
-use super::ConditionError;
+use super::error::ConditionError;
 use super::patterns::parts;
 use crate::policy::Links;
 use crate::policy::path::{self, Names};

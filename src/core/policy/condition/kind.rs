@@ -3,7 +3,10 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use super::{ConditionError, VARIABLES};
+use super::error::ConditionError;
+
+/// The variables of a condition.
+pub const VARIABLES: [&str; 5] = ["args", "tool", "server", "agent", "principal"];
 
 /// The result type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

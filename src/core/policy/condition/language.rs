@@ -14,10 +14,11 @@ use serde_json::{Map, Value};
 use super::arguments::{self, CelArguments};
 use super::bounds::Bounds;
 use super::budget::TOO_LONG;
+use super::error::ConditionError;
 use super::folders::{self, Folder, WITHIN};
+use super::outlook::{Outlook, TextTest};
 use super::patterns::{self, CompiledPattern};
-use super::{ConditionError, Outlook, TextTest, kind};
-use super::{survey, syntax};
+use super::{kind, survey, syntax};
 use crate::policy::{Links, Subject};
 use crate::tool::ToolName;
 

@@ -8,9 +8,11 @@
 mod arguments;
 mod bounds;
 mod budget;
+mod error;
 mod folders;
 mod kind;
 mod language;
+mod outlook;
 mod patterns;
 mod survey;
 mod syntax;
@@ -19,13 +21,13 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
+pub use error::ConditionError;
+pub use kind::VARIABLES;
 use language::{Compiled, Variables};
+pub use outlook::{Outlook, TextFunction, TextTest};
 
 use super::{Links, Subject};
 use crate::tool::ToolName;
-
-/// The variables of a condition.
-pub const VARIABLES: [&str; 5] = ["args", "tool", "server", "agent", "principal"];
 
 /// The longest condition, in bytes.
 pub const MAX_CONDITION_BYTES: usize = 2000;
@@ -36,58 +38,6 @@ pub struct Condition {
     text: Arc<str>,
     compiled: Arc<Compiled>,
 }
-
-/// The possible results of a condition, as far as its text shows them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outlook {
-    /// True or false, depending on the call.
-    Open,
-    /// The same result for every call.
-    Constant,
-    /// The value of an argument: a valid result only if that is `true` or `false`.
-    Unknown,
-}
-
-/// A test of a part of an argument: `args.command.startsWith('git diff')`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextTest {
-    /// The function.
-    pub function: TextFunction,
-    /// The argument, as `args.command`. Items of a list have the name of the list.
-    pub argument: String,
-    /// The text or pattern it is compared with; empty where it is not a literal.
-    pub text: String,
-}
-
-/// A function that tests a part of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextFunction {
-    /// `startsWith`.
-    StartsWith,
-    /// `endsWith`.
-    EndsWith,
-    /// `contains`.
-    Contains,
-    /// `matches`, with a regular expression.
-    Matches,
-}
-
-impl TextFunction {
-    /// Its name in a condition.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::StartsWith => "startsWith",
-            Self::EndsWith => "endsWith",
-            Self::Contains => "contains",
-            Self::Matches => "matches",
-        }
-    }
-}
-
-/// The reason why a condition cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ConditionError(pub(super) String);
 
 /// The facts about a call, converted when the first condition needs them.
 pub(super) struct Facts<'a> {

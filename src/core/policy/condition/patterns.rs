@@ -11,8 +11,8 @@ use cel::objects::Opaque;
 use cel::{Context, ExecutionError, Value as Cel};
 use regex::{Regex, RegexBuilder};
 
-use super::ConditionError;
 use super::budget::{BUDGET, TOO_LONG};
+use super::error::ConditionError;
 
 /// The function that a condition calls.
 const MATCHES: &str = "matches";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use super::{TextFunction, TextTest};
+use super::outlook::{TextFunction, TextTest};
 
 /// Item names of macros, each with the argument that holds the items.
 type Items = BTreeMap<String, String>;

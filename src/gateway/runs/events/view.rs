@@ -47,6 +47,6 @@ pub(in crate::runs) struct FrameDescription {
 /// The event as a server-sent event.
 pub(super) fn frame(event: &RunEvent) -> Result<sse::Event, Problem> {
     let frame = sse::Event::default().event(event.name());
-    let frame = event.id().iter().fold(frame, |frame, id| frame.id(id));
+    let frame = event.id.iter().fold(frame, |frame, id| frame.id(id.to_string()));
     frame.json_data(event).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
 }

@@ -72,9 +72,9 @@ proptest! {
     fn a_stream_resumes_after_any_event_with_exactly_the_rest(turns in prop::collection::vec(any::<u8>(), 0..12)) {
         let journal = journal(&turns);
         let whole = told(&journal, None);
-        let ids: Vec<&str> = whole.iter().map(|event| event.id().unwrap()).collect();
+        let ids: Vec<String> = whole.iter().map(|event| event.id.unwrap().to_string()).collect();
         prop_assert_eq!(&told_with_releases(&journal), &whole);
-        let distinct: std::collections::BTreeSet<&&str> = ids.iter().collect();
+        let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
         prop_assert_eq!(distinct.len(), ids.len(), "duplicate id");
         for (index, id) in ids.iter().enumerate() {
             let rest = told(&journal, Some(id.parse().unwrap()));
@@ -86,7 +86,7 @@ proptest! {
 #[test]
 fn the_last_event_of_a_fact_has_its_number_as_id() {
     let whole = told(&journal(&[0]), None);
-    let ids: Vec<&str> = whole.iter().map(|event| event.id().unwrap()).collect();
+    let ids: Vec<String> = whole.iter().map(|event| event.id.unwrap().to_string()).collect();
     assert_eq!(ids, ["0", "1.1", "1.2", "1", "3"], "fact 2 yields no event");
 }
 

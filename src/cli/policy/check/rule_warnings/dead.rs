@@ -1,6 +1,6 @@
 //! Dead rules: no call matches them, or another rule decides wherever they match.
 
-use super::{Part, Warning};
+use super::warning::{Part, SIGNS, Warning};
 use crate::core::pattern::Pattern;
 use crate::core::policy::{Match, Policy, Rule, Verdict};
 use crate::core::tool::{Builtin, escape_untrusted, mcp_name};
@@ -154,5 +154,5 @@ fn is_anything(pattern: &str) -> bool {
 }
 
 fn is_literal(pattern: &str) -> bool {
-    !pattern.contains(super::SIGNS)
+    !pattern.contains(SIGNS)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Part, Warning};
+use super::warning::{Part, Warning};
 use crate::core::policy::{Rule, TextFunction, TextTest, Verdict};
 use crate::core::tool::escape_untrusted;
 

@@ -1,7 +1,7 @@
 //! Name lint: rules that allow by name alone. A server chooses the names and the behavior of its tools, so a name
 //! proves nothing unless the operator trusts the server.
 
-use super::{Part, SIGNS, Warning};
+use super::warning::{Part, SIGNS, Warning};
 use crate::core::policy::{Match, Rule, Verdict};
 use crate::core::tool::escape_untrusted;
 

@@ -1,0 +1,106 @@
+//! One execution at the terminal: its events until the run is idle, with prompts for elicitations of open calls.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+
+use crate::cli::error::CliError;
+use crate::cli::follow::Follow;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::output::Output;
+use crate::cli::{prompt, terminal_user};
+use crate::core::id::RunId;
+use crate::core::lifecycle::LifecycleKind;
+use crate::core::run::Status;
+use crate::runner::{Execution, Report};
+use crate::service::{FollowSettings, StreamItem};
+
+/// The poll interval for a run that another process executes.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Shows events until the run is idle. The first Ctrl-C cancels the run, the second stops following it.
+pub(in crate::cli) async fn until_idle(
+    follow: &mut Follow<'_>,
+    execution: Execution,
+    out: &mut Output,
+) -> Result<Report, CliError> {
+    let (app, run) = (follow.app, execution.run.clone());
+    let (updates, rest) = execution.split();
+    let mut rest = pin!(rest);
+    let settings = FollowSettings::polling_every(POLL);
+    let mut events = app.operator().follow(&run, follow.seen, Some(updates), settings);
+    let mut is_cancelled = false;
+    // The runner holds calls open for as long as the person at this terminal needs.
+    let attendance = match follow.display.is_live() && prompt::is_person_at_terminal() {
+        true => app.runner.attend(&run),
+        false => None,
+    };
+    let rested = loop {
+        tokio::select! {
+            // Every event that is ready is shown before the report.
+            biased;
+            interrupt = follow.interrupts.next() => match interrupt {
+                Interrupt::Leave => return Err(CliError::Terminated(run)),
+                Interrupt::Stop if is_cancelled => return Err(CliError::Interrupted),
+                Interrupt::Stop => {
+                    is_cancelled = true;
+                    cancel(follow, &run, out).await?;
+                }
+            },
+            item = events.next() => match item? {
+                Some(StreamItem::Event(event)) => {
+                    follow.show(&event, out);
+                    if attendance.is_some() && matches!(event.event.fact, LifecycleKind::InputRequested { .. }) {
+                        terminal_user::ask(follow, &run, out).await?;
+                    }
+                }
+                Some(StreamItem::Draining) | None => break None,
+            },
+            rested = &mut rest => break Some(rested),
+        }
+    };
+    let rested = match rested {
+        Some(rested) => rested,
+        None => tokio::select! {
+            rested = rest => rested,
+            interrupt = follow.interrupts.next() => return Err(given_up(interrupt, run)),
+        },
+    };
+    match &rested {
+        Ok(report) => {
+            while let Some(event) = events.next_up_to(report.version).await? {
+                follow.show(&event, out);
+            }
+        }
+        // What this process executed until the failure.
+        Err(_) => {
+            while let Some(Ok(Some(StreamItem::Event(event)))) = events.next().now_or_never() {
+                follow.show(&event, out);
+            }
+        }
+    }
+    let report = rested?;
+    if report.status == Status::Pending {
+        follow.pending(&report, out);
+    }
+    Ok(report)
+}
+
+async fn cancel(follow: &mut Follow<'_>, run: &RunId, out: &mut Output) -> Result<(), CliError> {
+    out.note("cancelling the run; press Ctrl-C again to stop at once");
+    let reason = Some("interrupted at the terminal".to_owned());
+    tokio::select! {
+        // The run may have ended on its own in the meantime, which is equally good.
+        _ = follow.app.runner.cancel(run, reason) => Ok(()),
+        interrupt = follow.interrupts.next() => Err(given_up(interrupt, run.clone())),
+    }
+}
+
+/// The error after a second interrupt of either kind. The program stops at once and does not wait for the run.
+fn given_up(interrupt: Interrupt, run: RunId) -> CliError {
+    match interrupt {
+        Interrupt::Stop => CliError::Interrupted,
+        Interrupt::Leave => CliError::Terminated(run),
+    }
+}

@@ -1,0 +1,44 @@
+//! Wait for the settlement of a pending item, for example to withdraw a prompt for it.
+
+use std::time::Duration;
+
+use toolgate_core::id::RunId;
+use toolgate_core::run::{PendingItem, Run};
+use toolgate_ports::Update;
+
+use super::run_watch::{RunNews, RunWatch};
+use crate::operator::Operator;
+
+impl Operator {
+    /// Waits until an item is no longer pending: any process answered it, it expired, or the run ended. Returns the
+    /// length of the journal at that time. `poll`: how often to poll the store for entries that other processes write.
+    pub async fn settled(&self, run: &RunId, item: &PendingItem, poll: Duration) -> u64 {
+        let mut watch = RunWatch::new(self.runner.subscription(run), None, poll);
+        loop {
+            // An error of the store settles no item.
+            if let Ok(state) = self.runner.load(run).await
+                && !is_pending(&state, item)
+            {
+                return state.length();
+            }
+            while let RunNews::Update(update) = watch.next().await {
+                match *update {
+                    Update::Delta(_) => {}
+                    Update::JournalEntry(_) => break,
+                }
+            }
+        }
+    }
+}
+
+/// Whether the same item is still pending.
+fn is_pending(state: &Run, shown: &PendingItem) -> bool {
+    state.pending_items().iter().any(|item| match (item, shown) {
+        (PendingItem::Approval { event, .. }, PendingItem::Approval { event: shown, .. }) => event == shown,
+        (
+            PendingItem::Input { call_id, questions, held, .. },
+            PendingItem::Input { call_id: call_shown, questions: shown, held: held_shown, .. },
+        ) => (call_id, questions, held) == (call_shown, shown, held_shown),
+        (item, shown) => (item.call_id(), item.kind()) == (shown.call_id(), shown.kind()),
+    })
+}
