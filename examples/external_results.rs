@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{PendingItem, Status};
+use toolgate::core::run::{PendingExternalResult, PendingItem, Status};
 use toolgate::core::tool::{Arguments, ExternalTool};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Agent, AgentRunner, Answer, Report, Request, Resume};
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The tool of this application. An error is a result as well: the model reads it and continues.
 fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, Answer)> {
-    let PendingItem::ExternalResult { call_id, tool, arguments, .. } = item else { return None };
+    let PendingItem::ExternalResult(PendingExternalResult { call_id, tool, arguments, .. }) = item else { return None };
     println!("  {tool} {}", arguments.to_value());
     let id = match arguments {
         Arguments::Object(object) => object.get("id").and_then(Value::as_str),

@@ -20,7 +20,9 @@ use super::view::{AnswerPlacement, DisplaySettings, LiveView, RepeatedFlags};
 use crate::app::App;
 use crate::config::{ModelSettings, Settings};
 use crate::core::id::RunId;
-use crate::core::run::{Answer, Decision, Input, PendingItem, Resume, Scope, Status};
+use crate::core::run::{
+    Answer, Decision, Input, PendingApproval, PendingExternalResult, PendingItem, Resume, Scope, Status,
+};
 use crate::runner::{Report, Request};
 
 const FILES: [(&str, &str); 3] = [
@@ -137,13 +139,13 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
     let mut resume = Resume::default();
     for item in items {
         match item {
-            PendingItem::Approval { call_id, name, why, .. } => {
+            PendingItem::Approval(PendingApproval { call_id, name, why, .. }) => {
                 print_note(out, &format!("The run is pending: {name} requires approval. ({why})"));
                 print_note(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None, None) };
                 resume = resume.with(call_id.clone(), decision);
             }
-            PendingItem::ExternalResult { call_id, name, .. } => {
+            PendingItem::ExternalResult(PendingExternalResult { call_id, name, .. }) => {
                 print_note(
                     out,
                     &format!("The run is pending: {name} is waiting for the application. No process has to wait;"),
@@ -157,7 +159,7 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
                 resume = resume.with(call_id.clone(), Answer::output(result));
             }
             // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
-            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {}
+            PendingItem::Question(_) | PendingItem::Input(_) | PendingItem::Task(_) => {}
         }
     }
     resume

@@ -14,7 +14,7 @@ use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
-use crate::core::run::PendingItem;
+use crate::core::run::{PendingApproval, PendingInput, PendingItem, PendingQuestion};
 use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
 use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun, inbox, inbox_of};
 
@@ -89,7 +89,17 @@ impl List {
 fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
     let mut lines = match &waiting.item {
-        PendingItem::Approval { summary, rule, why, policy, differences, in_doubt, origin, arguments, .. } => {
+        PendingItem::Approval(PendingApproval {
+            summary,
+            rule,
+            why,
+            policy,
+            differences,
+            in_doubt,
+            origin,
+            arguments,
+            ..
+        }) => {
             let mut lines = vec![format!("{head}  {summary}"), because(why, rule.as_deref(), policy.as_ref())];
             let changed: Vec<String> =
                 differences.iter().map(|difference| escape_untrusted(&difference.what)).collect();
@@ -104,18 +114,18 @@ fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
             lines.extend(second_look_at_arguments(arguments).map(|told| paint.yellow(told)));
             lines
         }
-        PendingItem::Question { ask, .. } => {
+        PendingItem::Question(PendingQuestion { ask, .. }) => {
             let mut lines = vec![format!("{head}  the model asks: {}", block(&ask.question))];
             let options: Vec<String> = ask.options.iter().map(|option| escape_untrusted(option)).collect();
             lines.extend((!options.is_empty()).then(|| format!("options: {}", list(options))));
             lines
         }
-        PendingItem::Input { origin, arguments, questions, .. } => {
+        PendingItem::Input(PendingInput { origin, arguments, questions, .. }) => {
             let mut lines = vec![format!("{head}  {} asks:", summary(origin, arguments))];
             lines.extend(questions.iter().flat_map(|(key, question)| question_lines(key, question)));
             lines
         }
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => Vec::new(),
+        PendingItem::ExternalResult(_) | PendingItem::Task(_) => Vec::new(),
     };
     lines.extend(term(&waiting.item, now));
     let hung = lines.iter().map(|line| line.replace('\n', "\n    ")).enumerate();

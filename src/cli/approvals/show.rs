@@ -14,7 +14,7 @@ use crate::cli::terminal_escape;
 use crate::cli::text::{block, gutter, list};
 use crate::cli::view::{self, RepeatedFlags};
 use crate::core::id::RunId;
-use crate::core::run::PendingItem;
+use crate::core::run::{PendingApproval, PendingInput, PendingItem, PendingQuestion};
 use crate::core::tool::escape_untrusted;
 use crate::service::{InboxItem, inbox_of};
 
@@ -83,10 +83,10 @@ pub(super) fn nothing_waits(run: &RunId) -> CliError {
 pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) -> Vec<String> {
     let (paint, item, now) = (out.paint(), &waiting.item, Timestamp::now());
     let waits = match item {
-        PendingItem::Approval { .. } => "requires approval",
-        PendingItem::Question { .. } => "waits for an answer to the model",
-        PendingItem::Input { .. } => "waits for answers to its server",
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => "waits",
+        PendingItem::Approval(_) => "requires approval",
+        PendingItem::Question(_) => "waits for an answer to the model",
+        PendingItem::Input(_) => "waits for answers to its server",
+        PendingItem::ExternalResult(_) | PendingItem::Task(_) => "waits",
     };
     let mut lines = vec![format!(
         "{}  {}  {waits}",
@@ -94,7 +94,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
         paint.bold(escape_untrusted(waiting.call().as_str()))
     )];
     match item {
-        PendingItem::Approval { origin, name, arguments, summary, .. } => {
+        PendingItem::Approval(PendingApproval { origin, name, arguments, summary, .. }) => {
             lines.push(summary.clone());
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
             lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
@@ -105,13 +105,13 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
                 }),
             );
         }
-        PendingItem::Question { ask, .. } => {
+        PendingItem::Question(PendingQuestion { ask, .. }) => {
             lines.push(block(&ask.question));
             lines.extend(ask.options.iter().map(|option| format!("  - {}", escape_untrusted(option))));
             lines.extend(ask.multiple.then(|| "several may be chosen".to_owned()));
             lines.extend((!ask.free_text && !ask.options.is_empty()).then(|| "only one of these".to_owned()));
         }
-        PendingItem::Input { origin, name, arguments, questions, restarts, repeats, held, .. } => {
+        PendingItem::Input(PendingInput { origin, name, arguments, questions, restarts, repeats, held, .. }) => {
             lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
             lines.push(view::pretty(arguments));
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
@@ -121,12 +121,14 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
             }));
             lines.extend((*restarts && !*repeats).then(|| "the call is sent again with the answers".to_owned()));
         }
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => {}
+        PendingItem::ExternalResult(_) | PendingItem::Task(_) => {}
     }
     lines.extend(view::circumstances(item, now));
     let event = match item {
-        PendingItem::Approval { event, .. } | PendingItem::Question { event, .. } => format!(", event {event}"),
-        PendingItem::Input { .. } | PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => String::new(),
+        PendingItem::Approval(PendingApproval { event, .. }) | PendingItem::Question(PendingQuestion { event, .. }) => {
+            format!(", event {event}")
+        }
+        PendingItem::Input(_) | PendingItem::ExternalResult(_) | PendingItem::Task(_) => String::new(),
     };
     lines.extend(quoted("the task", &waiting.context.task));
     lines.extend(quoted("the model says", &waiting.context.said));
@@ -156,10 +158,10 @@ fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {
     };
     let denial: Vec<&str> = digest.iter().copied().chain(["--reason", "WHY"]).collect();
     match &waiting.item {
-        PendingItem::Approval { .. } => {
+        PendingItem::Approval(_) => {
             vec!["decide with:".to_owned(), command("approve", &digest), command("deny", &denial)]
         }
-        PendingItem::Question { ask, .. } => {
+        PendingItem::Question(PendingQuestion { ask, .. }) => {
             let answer = match ask.options.first() {
                 Some(option) if escape_untrusted(option) == *option => command("answer", &["--choose", option]),
                 // As JSON the option can be printed safely and still means the same option.
@@ -168,10 +170,10 @@ fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {
             };
             vec!["answer with:".to_owned(), answer]
         }
-        PendingItem::Input { questions, .. } => {
+        PendingItem::Input(PendingInput { questions, .. }) => {
             let value = view::answering(questions).map(|value| terminal_escape::json_word(&value));
             vec!["answer with:".to_owned(), command("answer", &value.iter().map(String::as_str).collect::<Vec<_>>())]
         }
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => Vec::new(),
+        PendingItem::ExternalResult(_) | PendingItem::Task(_) => Vec::new(),
     }
 }

@@ -9,7 +9,7 @@ use crate::cli::follow::Follow;
 use crate::cli::output::Output;
 use crate::cli::text::{list, one_line};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::PendingItem;
+use crate::core::run::{PendingItem, PendingTask};
 use crate::runner::{Execution, PollOutcome};
 
 /// The first poll interval for a server that requests none.
@@ -35,11 +35,11 @@ pub(super) async fn for_tasks(
     out: &mut Output,
 ) -> Result<Option<Execution>, CliError> {
     let waiting = items.iter().filter_map(|item| match item {
-        PendingItem::Task { call_id, name, task, .. } => Some((call_id, name, task)),
-        PendingItem::Approval { .. }
-        | PendingItem::ExternalResult { .. }
-        | PendingItem::Question { .. }
-        | PendingItem::Input { .. } => None,
+        PendingItem::Task(PendingTask { call_id, name, task, .. }) => Some((call_id, name, task)),
+        PendingItem::Approval(_)
+        | PendingItem::ExternalResult(_)
+        | PendingItem::Question(_)
+        | PendingItem::Input(_) => None,
     });
     let names: BTreeMap<&CallId, &str> = waiting.clone().map(|(call, name, _)| (call, name.as_str())).collect();
     let polls = waiting.filter_map(|(_, _, task)| task.poll_ms).map(Duration::from_millis);

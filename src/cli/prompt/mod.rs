@@ -20,7 +20,8 @@ use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::run::{
-    Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, PendingItem, Resume, Scope,
+    Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, PendingApproval, PendingExternalResult,
+    PendingInput, PendingItem, PendingQuestion, Resume, Scope,
 };
 use crate::core::tool::{Arguments, Ask, Choice, escape_untrusted};
 
@@ -103,11 +104,11 @@ impl<C: Console> Prompt<C> {
         let mut resume = Resume::default().partial();
         for item in items {
             let answer = match item {
-                PendingItem::Approval { .. } => self.decision(item)?,
-                PendingItem::ExternalResult { .. } => self.result(item)?,
-                PendingItem::Question { ask, .. } => self.answer(ask, item)?,
-                PendingItem::Input { .. } => self.input(item)?,
-                PendingItem::Task { .. } => None,
+                PendingItem::Approval(_) => self.decision(item)?,
+                PendingItem::ExternalResult(_) => self.result(item)?,
+                PendingItem::Question(PendingQuestion { ask, .. }) => self.answer(ask, item)?,
+                PendingItem::Input(_) => self.input(item)?,
+                PendingItem::Task(_) => None,
             };
             resume.answers.extend(answer.map(|answer| (item.call_id().clone(), answer)));
         }
@@ -115,7 +116,7 @@ impl<C: Console> Prompt<C> {
     }
 
     fn decision(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
-        let PendingItem::Approval { name, arguments, summary, .. } = item else { return Ok(None) };
+        let PendingItem::Approval(PendingApproval { name, arguments, summary, .. }) = item else { return Ok(None) };
         self.say(&format!("\nMay {name} run?  {summary}"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         for line in view::circumstances(item, jiff::Timestamp::now()) {
@@ -203,7 +204,9 @@ impl<C: Console> Prompt<C> {
     }
 
     fn result(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
-        let PendingItem::ExternalResult { name, arguments, result_schema, .. } = item else { return Ok(None) };
+        let PendingItem::ExternalResult(PendingExternalResult { name, arguments, result_schema, .. }) = item else {
+            return Ok(None);
+        };
         self.say(&format!("\n{name} waits for your application:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         if let Some(schema) = result_schema {
@@ -219,7 +222,9 @@ impl<C: Console> Prompt<C> {
     }
 
     fn input(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
-        let PendingItem::Input { name, arguments, questions, restarts, repeats, .. } = item else { return Ok(None) };
+        let PendingItem::Input(PendingInput { name, arguments, questions, restarts, repeats, .. }) = item else {
+            return Ok(None);
+        };
         self.say(&format!("\nThe server of {name} needs input before it continues:"))?;
         self.say(&format!("  {}", pretty(arguments)))?;
         match (*restarts, *repeats) {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::cli::text::duration;
 use crate::core::policy::PolicyMark;
-use crate::core::run::{Channel, PendingItem};
+use crate::core::run::{Channel, PendingApproval, PendingItem};
 use crate::core::tool::{
     Annotations, Arguments, Difference, Origin, escape_untrusted, is_suspicious, suspicious_names,
 };
@@ -27,9 +27,18 @@ pub(in crate::cli) fn pretty(arguments: &Arguments) -> String {
 
 /// The details of a pending approval besides the call and its arguments. For other pending items only the deadline.
 pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<String> {
-    let PendingItem::Approval {
-        origin, arguments, annotations, trusted, rule, why, policy, differences, in_doubt, ..
-    } = item
+    let PendingItem::Approval(PendingApproval {
+        origin,
+        arguments,
+        annotations,
+        trusted,
+        rule,
+        why,
+        policy,
+        differences,
+        in_doubt,
+        ..
+    }) = item
     else {
         return term(item, now).into_iter().collect();
     };
@@ -163,7 +172,7 @@ mod tests {
     use crate::core::tool::ToolName;
 
     fn item(trusted: bool, tool: &str) -> PendingItem {
-        PendingItem::Approval {
+        PendingItem::Approval(PendingApproval {
             call_id: "c1".into(),
             summary: String::new(),
             origin: Origin::Mcp { server: "shop".into(), tool: tool.into() },
@@ -180,7 +189,7 @@ mod tests {
             event: 7,
             since: Some(Timestamp::UNIX_EPOCH),
             until: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(3_600)),
-        }
+        })
     }
 
     fn told(item: &PendingItem, seconds: u64) -> String {
@@ -227,7 +236,7 @@ mod tests {
 
     #[test]
     fn arguments_hide_nothing() {
-        let PendingItem::Approval { arguments, .. } = item(true, "pay") else { panic!("an approval") };
+        let PendingItem::Approval(PendingApproval { arguments, .. }) = item(true, "pay") else { panic!("an approval") };
         assert_eq!(whole(&arguments), r#"{"to":"a\u{202e}b"}"#);
         assert_eq!(pretty(&arguments), "{\n  \"to\": \"a\\u{202e}b\"\n}");
     }

@@ -10,7 +10,9 @@ use crate::cli::binding_digest;
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
-use crate::core::run::PendingItem;
+use crate::core::run::{
+    PendingApproval, PendingExternalResult, PendingInput, PendingItem, PendingQuestion, PendingTask,
+};
 use crate::core::tool::{TaskHandle, escape_untrusted};
 
 /// The flags of this command that a further command on the same run needs too.
@@ -83,11 +85,11 @@ fn how_many(items: &[PendingItem]) -> String {
 
 /// Hints for alternative answers, one for each kind of pending item.
 fn otherwise(items: &[PendingItem]) -> impl Iterator<Item = String> {
-    let asked = items.iter().find(|item| matches!(item, PendingItem::Approval { .. }));
+    let asked = items.iter().find(|item| matches!(item, PendingItem::Approval(_)));
     let denial = asked.map(|item| format!("or --deny {}", shell_word(&format!("{}=REASON", item.call_id()))));
-    let wanted = items.iter().find(|item| matches!(item, PendingItem::Input { .. }));
+    let wanted = items.iter().find(|item| matches!(item, PendingItem::Input(_)));
     let refusal = wanted.map(|item| format!("or --decline {}", shell_word(item.call_id().as_str())));
-    let task = items.iter().find(|item| matches!(item, PendingItem::Task { .. }));
+    let task = items.iter().find(|item| matches!(item, PendingItem::Task(_)));
     let wait = task.map(|_| "tasks are polled each time; --wait waits for them".to_owned());
     denial.into_iter().chain(refusal).chain(wait)
 }
@@ -104,25 +106,25 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
     let call = escape_untrusted(item.call_id().as_str());
     let shown = |value: &Value, used: usize| look.paint.dim(compact(value, look.room(used)));
     match item {
-        PendingItem::ExternalResult { name, arguments, .. } => {
+        PendingItem::ExternalResult(PendingExternalResult { name, arguments, .. }) => {
             let head = format!("  result of   {call}  {name}");
             let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
             let term = term(item, now).map(|term| format!("{MARGIN}{term}"));
             [format!("{head} {arguments}")].into_iter().chain(term).collect()
         }
-        PendingItem::Approval { name, arguments, summary, .. } => {
+        PendingItem::Approval(PendingApproval { name, arguments, summary, .. }) => {
             let mut lines = vec![format!("  decision on {call}  {summary}")];
             lines.push(format!("{MARGIN}{name} {}", whole(arguments)));
             lines.extend(circumstances(item, now).iter().map(|line| format!("{MARGIN}{line}")));
             lines
         }
-        PendingItem::Question { ask, .. } => {
+        PendingItem::Question(PendingQuestion { ask, .. }) => {
             let mut lines = vec![format!("  answer to   {call}  {}", hung(&block(&ask.question)))];
             lines.extend(ask.options.iter().map(|option| format!("{MARGIN}- {}", escape_untrusted(option))));
             lines.extend(term(item, now).map(|term| format!("{MARGIN}{term}")));
             lines
         }
-        PendingItem::Input { name, arguments, questions, restarts, repeats, held, .. } => {
+        PendingItem::Input(PendingInput { name, arguments, questions, restarts, repeats, held, .. }) => {
             let afresh = match (*held, *repeats, *restarts) {
                 (true, _, _) => " (the call is held open for them)",
                 (false, true, _) => " (the call had begun; with them it is sent a second time)",
@@ -134,7 +136,7 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
             lines.extend(asked.map(|line| format!("{MARGIN}{}", hung(&line))));
             lines
         }
-        PendingItem::Task { name, arguments, task, .. } => {
+        PendingItem::Task(PendingTask { name, arguments, task, .. }) => {
             let head = format!("  task of     {call}  {name}");
             let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
             vec![format!("{head} {arguments}"), format!("{MARGIN}{}", describe_task(task))]
@@ -157,19 +159,19 @@ fn describe_task(task: &TaskHandle) -> String {
 /// The flags and values that settle a pending item.
 fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
     match item {
-        PendingItem::Approval { call_id, .. } => {
+        PendingItem::Approval(PendingApproval { call_id, .. }) => {
             // The digest binds the approval to the call shown above, so that it cannot approve a different call.
             let digest =
                 binding_digest::short(run, item).map(|digest| ["--digest".into(), format!("{call_id}={digest}")]);
             ["--approve".into(), call_id.to_string()].into_iter().chain(digest.into_iter().flatten()).collect()
         }
-        PendingItem::ExternalResult { call_id, result_schema, .. } => {
+        PendingItem::ExternalResult(PendingExternalResult { call_id, result_schema, .. }) => {
             let result = result_schema.as_ref().map(|schema| terminal_escape::json_word(&example(schema)));
             let result = result.unwrap_or_else(|| "RESULT".to_owned());
             vec!["--result".into(), format!("{call_id}={result}")]
         }
-        PendingItem::Question { call_id, .. } => vec!["--answer".into(), format!("{call_id}=ANSWER")],
-        PendingItem::Input { call_id, questions, repeats, .. } => {
+        PendingItem::Question(PendingQuestion { call_id, .. }) => vec!["--answer".into(), format!("{call_id}=ANSWER")],
+        PendingItem::Input(PendingInput { call_id, questions, repeats, .. }) => {
             let value = answering(questions)
                 .map(|value| format!("={}", terminal_escape::json_word(&value)))
                 .unwrap_or_default();
@@ -178,7 +180,7 @@ fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
             let repeat = repeats.then(|| ["--repeat".into(), call_id.to_string()]);
             answer.into_iter().chain(repeat.into_iter().flatten()).collect()
         }
-        PendingItem::Task { .. } => Vec::new(),
+        PendingItem::Task(_) => Vec::new(),
     }
 }
 
@@ -233,7 +235,7 @@ mod tests {
             (ToolName::parse("mcp_shop_book").unwrap(), Arguments::from_value(json!({"to": "Oslo"})));
         let schema = json!({"type": "object", "required": ["seats"], "properties": {"seats": {"type": "integer"}}});
         let question = Question::Form { message: "How many?".into(), schema };
-        let input = PendingItem::Input {
+        let input = PendingItem::Input(PendingInput {
             call_id: "c1".into(),
             origin: origin.clone(),
             name: name.clone(),
@@ -243,10 +245,10 @@ mod tests {
             repeats: false,
             held: false,
             held_until: None,
-        };
+        });
         let task =
             TaskHandle { id: "t7".into(), message: Some("in the oven".into()), poll_ms: Some(5_000), ttl_ms: None };
-        let task = PendingItem::Task { call_id: "c2".into(), origin, name, arguments, task };
+        let task = PendingItem::Task(PendingTask { call_id: "c2".into(), origin, name, arguments, task });
         let look = DisplaySettings { paint: crate::cli::paint::Paint::Plain, width: 100 };
         let lines = |items: &[PendingItem]| pending_lines(&"run_1".into(), items, &RepeatedFlags::default(), look);
         let both = [

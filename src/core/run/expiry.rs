@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::state::Phase;
 use super::turn::Call;
-use super::{Channel, Event, PendingCounts, ResumeError, Run, Step};
+use super::{Channel, Event, PendingCounts, PendingItem, ResumeError, Run, Step};
 use crate::id::CallId;
 
 impl Run {
@@ -48,7 +48,7 @@ impl Run {
         if self.is_late(id) {
             return Err(vec![ResumeError::TooLate { call_id }]);
         }
-        let Some(call) = self.call(id).filter(|call| Self::pending_item(call).is_some()) else {
+        let Some(call) = self.call(id).filter(|call| PendingItem::of(call).is_some()) else {
             return Err(vec![ResumeError::UnknownCall { call_id }]);
         };
         if !call.is_awaited() || call.deadline.answer_timeout_s.is_none() {

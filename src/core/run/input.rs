@@ -179,7 +179,7 @@ impl Run {
     /// The current pending items, including those of a turn whose other calls are still running.
     pub fn pending_items(&self) -> Vec<PendingItem> {
         match &self.phase {
-            Phase::Working { turn, .. } => turn.calls.iter().filter_map(Self::pending_item).collect(),
+            Phase::Working { turn, .. } => turn.calls.iter().filter_map(PendingItem::of).collect(),
             Phase::Ready { .. }
             | Phase::Asking(_)
             | Phase::Retrying { .. }

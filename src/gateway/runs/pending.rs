@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::id::RunId;
-use toolgate_core::run::PendingItem;
+use toolgate_core::run::{
+    PendingApproval, PendingExternalResult, PendingInput, PendingItem, PendingQuestion, PendingTask,
+};
 use toolgate_core::tool::{Annotations, Difference, Origin, Question};
 use toolgate_service::ApprovalId;
 use utoipa::ToSchema;
@@ -243,11 +245,11 @@ impl PendingView {
         let arguments = item.arguments().to_value();
         let (since, until) = (item.since(), item.until());
         match item {
-            PendingItem::ExternalResult { tool, result_schema, .. } => {
+            PendingItem::ExternalResult(PendingExternalResult { tool, result_schema, .. }) => {
                 let (tool, result_schema) = (tool.clone(), result_schema.clone());
                 Self::ExternalResult { call_id, tool, name, arguments, result_schema, since, until }
             }
-            PendingItem::Approval {
+            PendingItem::Approval(PendingApproval {
                 summary,
                 origin,
                 annotations,
@@ -259,7 +261,7 @@ impl PendingView {
                 in_doubt,
                 event,
                 ..
-            } => Self::Approval(ApprovalView {
+            }) => Self::Approval(ApprovalView {
                 call_id,
                 approval_id: ApprovalId { run: run.clone(), event: *event }.to_string(),
                 summary: summary.clone(),
@@ -277,7 +279,7 @@ impl PendingView {
                 since,
                 until,
             }),
-            PendingItem::Question { ask, .. } => Self::Question {
+            PendingItem::Question(PendingQuestion { ask, .. }) => Self::Question {
                 call_id,
                 question: ask.question.clone(),
                 options: ask.options.clone(),
@@ -286,18 +288,20 @@ impl PendingView {
                 since,
                 until,
             },
-            PendingItem::Input { origin, questions, restarts, repeats, held, held_until, .. } => Self::Input {
-                call_id,
-                origin: OriginView::of(origin),
-                name,
-                arguments,
-                questions: questions.iter().map(|(key, question)| (key.clone(), FormView::of(question))).collect(),
-                restarts: *restarts,
-                repeats: *repeats,
-                held: *held,
-                held_until: *held_until,
-            },
-            PendingItem::Task { origin, task, .. } => Self::Task {
+            PendingItem::Input(PendingInput { origin, questions, restarts, repeats, held, held_until, .. }) => {
+                Self::Input {
+                    call_id,
+                    origin: OriginView::of(origin),
+                    name,
+                    arguments,
+                    questions: questions.iter().map(|(key, question)| (key.clone(), FormView::of(question))).collect(),
+                    restarts: *restarts,
+                    repeats: *repeats,
+                    held: *held,
+                    held_until: *held_until,
+                }
+            }
+            PendingItem::Task(PendingTask { origin, task, .. }) => Self::Task {
                 call_id,
                 origin: OriginView::of(origin),
                 name,

@@ -115,8 +115,8 @@ pub async fn inbox_of(runner: &AgentRunner, id: &RunId) -> Result<Vec<InboxItem>
 
 fn is_for_people(item: &PendingItem) -> bool {
     match item {
-        PendingItem::Approval { .. } | PendingItem::Question { .. } | PendingItem::Input { .. } => true,
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => false,
+        PendingItem::Approval(_) | PendingItem::Question(_) | PendingItem::Input(_) => true,
+        PendingItem::ExternalResult(_) | PendingItem::Task(_) => false,
     }
 }
 
@@ -128,6 +128,6 @@ impl InboxItem {
 
     /// Whether the item is a pending approval.
     pub fn is_approval(&self) -> bool {
-        matches!(self.item, PendingItem::Approval { .. })
+        matches!(self.item, PendingItem::Approval(_))
     }
 }

@@ -94,13 +94,11 @@ fn answered(pending: &[PendingItem], answer: usize, version: u64) -> Resume {
     for item in pending {
         let call = item.call_id().clone();
         match (item, answer) {
-            (PendingItem::ExternalResult { .. }, _) => resume.answers.push((call, Answer::output(json!(1)))),
-            (PendingItem::Approval { .. }, 0) => resume.answers.push((call, no("not today").into())),
-            (PendingItem::Approval { .. }, 1) => {
-                resume.answers.push((call, yes_but_with(json!({"path": "EVIL"})).into()))
-            }
-            (PendingItem::Approval { .. }, _) => resume.answers.push((call, yes().into())),
-            (PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. }, _) => {
+            (PendingItem::ExternalResult(_), _) => resume.answers.push((call, Answer::output(json!(1)))),
+            (PendingItem::Approval(_), 0) => resume.answers.push((call, no("not today").into())),
+            (PendingItem::Approval(_), 1) => resume.answers.push((call, yes_but_with(json!({"path": "EVIL"})).into())),
+            (PendingItem::Approval(_), _) => resume.answers.push((call, yes().into())),
+            (PendingItem::Question(_) | PendingItem::Input(_) | PendingItem::Task(_), _) => {
                 panic!("unexpected item: {item:?}")
             }
         }
@@ -216,6 +214,6 @@ proptest! {
 }
 
 fn external(pending: &[PendingItem]) -> Vec<CallId> {
-    let is_external = |item: &&PendingItem| matches!(item, PendingItem::ExternalResult { .. });
+    let is_external = |item: &&PendingItem| matches!(item, PendingItem::ExternalResult(_));
     pending.iter().filter(is_external).map(|item| item.call_id().clone()).collect()
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate::core::chat::Message;
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Verdict;
-use toolgate::core::run::{Event, PendingItem, Status};
+use toolgate::core::run::{Event, PendingApproval, PendingExternalResult, PendingItem, Status};
 use toolgate::core::trace::{Trace, TraceId};
 use toolgate::ports::RunFilter;
 use toolgate::runner::{AgentRunner, Answer, Report, Resume, RunnerError};
@@ -37,11 +37,13 @@ fn answers(report: &Report) -> Resume {
     let mut resume = Resume::default();
     for item in &report.pending {
         match item {
-            PendingItem::ExternalResult { call_id, .. } => {
+            PendingItem::ExternalResult(PendingExternalResult { call_id, .. }) => {
                 resume.answers.push((call_id.clone(), Answer::output(json!("ordered"))));
             }
-            PendingItem::Approval { call_id, .. } => resume.answers.push((call_id.clone(), yes().into())),
-            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
+            PendingItem::Approval(PendingApproval { call_id, .. }) => {
+                resume.answers.push((call_id.clone(), yes().into()))
+            }
+            PendingItem::Question(_) | PendingItem::Input(_) | PendingItem::Task(_) => {
                 panic!("no call was suspended")
             }
         }

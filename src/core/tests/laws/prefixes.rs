@@ -10,7 +10,7 @@ use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
     Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict,
-    PendingItem, Rejection, Resume, Run, Spec, Status, Step,
+    PendingApproval, PendingExternalResult, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
 use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
@@ -141,16 +141,16 @@ fn resume(items: &[PendingItem], decision: &Decision) -> Input {
     let mut resume = Resume::default();
     for item in items {
         match item {
-            PendingItem::ExternalResult { call_id, .. } => {
+            PendingItem::ExternalResult(PendingExternalResult { call_id, .. }) => {
                 let outcome = Outcome::Returned(ToolOutput::text("from the caller"));
                 resume.answers.push((call_id.clone(), outcome.into()));
             }
-            PendingItem::Approval { call_id, why, .. } => {
+            PendingItem::Approval(PendingApproval { call_id, why, .. }) => {
                 // A decision about a doubt has another reason than the first one.
                 let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
                 resume.answers.push((call_id.clone(), decision.into()));
             }
-            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
+            PendingItem::Question(_) | PendingItem::Input(_) | PendingItem::Task(_) => {
                 panic!("no server of these scripts suspends a call")
             }
         }

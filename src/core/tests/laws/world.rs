@@ -12,7 +12,8 @@ use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
     Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
-    HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Started, Step, ToolAccess, ToolGrant,
+    HumanAnswer, Input, OutputVerdict, PendingApproval, PendingExternalResult, PendingInput, PendingItem,
+    PendingQuestion, Rejection, Resume, Run, Started, Step, ToolAccess, ToolGrant,
 };
 use toolgate_core::tool::{
     Arguments, Ask, Choice, Difference, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle,
@@ -358,8 +359,8 @@ impl World {
 
 fn can_be_late(item: &PendingItem) -> bool {
     match item {
-        PendingItem::ExternalResult { .. } | PendingItem::Approval { .. } | PendingItem::Question { .. } => true,
-        PendingItem::Input { .. } | PendingItem::Task { .. } => false,
+        PendingItem::ExternalResult(_) | PendingItem::Approval(_) | PendingItem::Question(_) => true,
+        PendingItem::Input(_) | PendingItem::Task(_) => false,
     }
 }
 
@@ -410,7 +411,7 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
         let Some(tool) = &call.tool else { continue };
         let known = items.iter().any(|item| *item.call_id() == id);
         if !known && call.is_external() && call.state == CallState::Cleared {
-            items.push(PendingItem::ExternalResult {
+            items.push(PendingItem::ExternalResult(PendingExternalResult {
                 call_id: id,
                 tool: String::new(),
                 name: tool.name.clone(),
@@ -418,9 +419,9 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
                 result_schema: None,
                 since: None,
                 until: None,
-            });
+            }));
         } else if !known && matches!(call.state, CallState::Asked { .. }) {
-            items.push(PendingItem::Approval {
+            items.push(PendingItem::Approval(PendingApproval {
                 call_id: id,
                 summary: String::new(),
                 origin: tool.origin.clone(),
@@ -437,7 +438,7 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
                 event: 0,
                 since: None,
                 until: None,
-            });
+            }));
         }
     }
     items
@@ -449,13 +450,13 @@ pub(crate) fn decision(answer: DecisionKind) -> Decision {
 
 pub(crate) fn owed(item: &PendingItem) -> Owed {
     match item {
-        PendingItem::ExternalResult { call_id, .. } => Owed::Result(call_id.clone()),
-        PendingItem::Approval { call_id, .. } => Owed::Decision(call_id.clone()),
-        PendingItem::Question { call_id, ask, .. } => Owed::Answer(call_id.clone(), ask.clone()),
-        PendingItem::Input { call_id, questions, .. } => {
+        PendingItem::ExternalResult(PendingExternalResult { call_id, .. }) => Owed::Result(call_id.clone()),
+        PendingItem::Approval(PendingApproval { call_id, .. }) => Owed::Decision(call_id.clone()),
+        PendingItem::Question(PendingQuestion { call_id, ask, .. }) => Owed::Answer(call_id.clone(), ask.clone()),
+        PendingItem::Input(PendingInput { call_id, questions, .. }) => {
             Owed::Input(call_id.clone(), questions.keys().cloned().collect())
         }
-        PendingItem::Task { .. } => Owed::News,
+        PendingItem::Task(_) => Owed::News,
     }
 }
 

@@ -129,17 +129,15 @@ fn answered(pending: &[PendingItem], answers: &[bool]) -> Resume {
         let call = item.call_id();
         let says_yes = answers[call.as_str().bytes().map(usize::from).sum::<usize>() % answers.len()];
         match item {
-            PendingItem::ExternalResult { .. } if says_yes => {
-                resume.answers.push((call.clone(), Answer::output(json!(1))))
-            }
-            PendingItem::ExternalResult { .. } => resume.answers.push((call.clone(), Answer::error("out of tea"))),
-            PendingItem::Approval { .. } if says_yes => resume.answers.push((call.clone(), yes().into())),
-            PendingItem::Approval { .. } => resume.answers.push((call.clone(), no("not today").into())),
-            PendingItem::Question { .. } => {
+            PendingItem::ExternalResult(_) if says_yes => resume.answers.push((call.clone(), Answer::output(json!(1)))),
+            PendingItem::ExternalResult(_) => resume.answers.push((call.clone(), Answer::error("out of tea"))),
+            PendingItem::Approval(_) if says_yes => resume.answers.push((call.clone(), yes().into())),
+            PendingItem::Approval(_) => resume.answers.push((call.clone(), no("not today").into())),
+            PendingItem::Question(_) => {
                 let choice = Choice::text(if says_yes { "this" } else { "that" });
                 resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }.into()));
             }
-            PendingItem::Input { .. } | PendingItem::Task { .. } => panic!("unexpected item: {item:?}"),
+            PendingItem::Input(_) | PendingItem::Task(_) => panic!("unexpected item: {item:?}"),
         }
     }
     resume
