@@ -7,7 +7,7 @@ use super::view::{by_way_of, clock, findings};
 use crate::app::App;
 use crate::core::id::{CallId, RunId};
 use crate::core::run::{
-    Authorization, CallVerdict, DecisionKind, Event, JournalEntry, PendingApproval, PendingItem, Resume, ResumeError,
+    AnswerForm, Authorization, CallVerdict, DecisionKind, Event, JournalEntry, Resume, ResumeError,
 };
 use crate::core::tool::escape_untrusted;
 use crate::runner::RunnerError;
@@ -147,13 +147,12 @@ fn settled(call: &CallId, journal: &[JournalEntry]) -> Option<String> {
 
 /// Whether one of these calls requires approval again because something changed.
 async fn asked_again(app: &App, run: &RunId, calls: &[CallId]) -> Result<bool, CliError> {
-    Ok(inbox_of(&app.runner, run).await?.iter().any(|waiting| match &waiting.item {
-        PendingItem::Approval(PendingApproval { call_id, differences, .. }) => {
-            calls.contains(call_id) && !differences.is_empty()
-        }
-        PendingItem::ExternalResult(_) | PendingItem::Question(_) | PendingItem::Input(_) | PendingItem::Task(_) => {
-            false
-        }
+    Ok(inbox_of(&app.runner, run).await?.iter().any(|waiting| match waiting.item.form() {
+        AnswerForm::Decision(review) => calls.contains(waiting.call()) && !review.differences.is_empty(),
+        AnswerForm::Result { .. }
+        | AnswerForm::Choice(_)
+        | AnswerForm::Elicitation { .. }
+        | AnswerForm::Progress(_) => false,
     }))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::core::id::RunId;
-use crate::core::run::{PendingApproval, PendingInput, PendingItem, Run};
+use crate::core::run::{PendingItem, Run};
 use crate::ports::Update;
 use crate::runner::{RunSubscription, Watch, WatchEvent};
 
@@ -63,15 +63,5 @@ fn watched(lookout: &RunSubscription) -> Watch {
 
 /// Whether the same item is still pending.
 fn asks(state: &Run, shown: &PendingItem) -> bool {
-    state.pending_items().iter().any(|item| match (item, shown) {
-        (
-            PendingItem::Approval(PendingApproval { event, .. }),
-            PendingItem::Approval(PendingApproval { event: shown, .. }),
-        ) => event == shown,
-        (
-            PendingItem::Input(PendingInput { call_id, questions, held, .. }),
-            PendingItem::Input(PendingInput { call_id: call_shown, questions: shown, held: held_shown, .. }),
-        ) => (call_id, questions, held) == (call_shown, shown, held_shown),
-        (item, shown) => (item.call_id(), item.kind()) == (shown.call_id(), shown.kind()),
-    })
+    state.pending_items().iter().any(|item| item.is_same_request(shown))
 }

@@ -10,7 +10,7 @@ use crate::cli::binding_digest::{self, DigestPrefix};
 use crate::cli::error::CliError;
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Answer, Decision, PendingApproval, PendingItem, PendingQuestion, Resume};
+use crate::core::run::{Answer, Decision, PendingItem, Resume};
 use crate::service::{InboxItem, inbox_of};
 
 /// Call selection: by id, all at once, or up to an event.
@@ -106,12 +106,7 @@ fn digest(waiting: &InboxItem) -> Option<(CallId, String)> {
 }
 
 fn asked_at(item: &PendingItem) -> u64 {
-    match item {
-        PendingItem::Approval(PendingApproval { event, .. }) | PendingItem::Question(PendingQuestion { event, .. }) => {
-            *event
-        }
-        PendingItem::ExternalResult(_) | PendingItem::Input(_) | PendingItem::Task(_) => u64::MAX,
-    }
+    item.describe().event.unwrap_or(u64::MAX)
 }
 
 /// Lists the calls of a run that require approval, for an error message.

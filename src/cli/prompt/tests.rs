@@ -1,7 +1,7 @@
 use super::console::Script;
 use super::*;
-use crate::core::run::{DecisionKind, PendingTask};
-use crate::core::tool::{Annotations, Origin, Question, TaskHandle, ToolName};
+use crate::core::run::{DecisionKind, PendingApproval, PendingExternalResult, PendingInput, PendingTask};
+use crate::core::tool::{Annotations, Origin, TaskHandle, ToolName};
 use serde_json::json;
 
 fn approval_item(id: &str) -> PendingItem {

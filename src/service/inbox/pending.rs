@@ -3,7 +3,7 @@
 use serde::Serialize;
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{AgentName, CallId, RunId, SessionId};
-use toolgate_core::run::{PendingCounts, PendingItem, Status};
+use toolgate_core::run::{AnswerForm, PendingItem, Status};
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, RunnerError};
 
@@ -63,8 +63,9 @@ pub struct Inbox {
 
 /// All items that wait for a person. An unreadable journal hides only the pending items of its own run.
 pub async fn inbox(runner: &AgentRunner, filter: &InboxFilter) -> Result<Inbox, RunnerError> {
-    let pending =
-        rows(runner, filter, Status::Pending).await?.into_iter().filter(|row| waits_for_people(&row.pending_counts));
+    let pending = rows(runner, filter, Status::Pending).await?.into_iter();
+    // The index decides, so that runs that wait for something else are not read.
+    let pending = pending.filter(|row| row.pending_counts.may_wait_for_people());
     let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
     // A running run may already wait for an approval while other calls execute; the index does not show that yet.
     runs.extend(rows(runner, filter, Status::Running).await?.into_iter().map(|row| row.id));
@@ -89,19 +90,12 @@ async fn rows(runner: &AgentRunner, filter: &InboxFilter, status: Status) -> Res
     every_run(runner, RunFilter { status: Some(status), agent, session, ..RunFilter::default() }).await
 }
 
-/// Decides by the index, so that runs that wait for something else are not read. A row without any count is older than
-/// the counts.
-fn waits_for_people(pending_counts: &PendingCounts) -> bool {
-    pending_counts.approvals > 0
-        || pending_counts.answers > 0
-        || (pending_counts.results == 0 && pending_counts.tasks == 0)
-}
-
 /// The items of this run that wait for a person, in the order of its calls.
 pub async fn inbox_of(runner: &AgentRunner, id: &RunId) -> Result<Vec<InboxItem>, RunnerError> {
     let run = runner.load(id).await?;
     let started = run.started();
-    let waiting = run.pending_items().into_iter().filter(is_for_people).map(|item| InboxItem {
+    let waiting = run.pending_items().into_iter().filter(|item| item.form().is_for_people());
+    let waiting = waiting.map(|item| InboxItem {
         run_id: id.clone(),
         agent: started.spec.agent.clone(),
         session_id: started.session.clone(),
@@ -113,13 +107,6 @@ pub async fn inbox_of(runner: &AgentRunner, id: &RunId) -> Result<Vec<InboxItem>
     Ok(waiting.collect())
 }
 
-fn is_for_people(item: &PendingItem) -> bool {
-    match item {
-        PendingItem::Approval(_) | PendingItem::Question(_) | PendingItem::Input(_) => true,
-        PendingItem::ExternalResult(_) | PendingItem::Task(_) => false,
-    }
-}
-
 impl InboxItem {
     /// The call of the pending item.
     pub fn call(&self) -> &CallId {
@@ -128,6 +115,6 @@ impl InboxItem {
 
     /// Whether the item is a pending approval.
     pub fn is_approval(&self) -> bool {
-        matches!(self.item, PendingItem::Approval(_))
+        matches!(self.item.form(), AnswerForm::Decision(_))
     }
 }

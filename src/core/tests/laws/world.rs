@@ -11,9 +11,9 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
-    HumanAnswer, Input, OutputVerdict, PendingApproval, PendingExternalResult, PendingInput, PendingItem,
-    PendingQuestion, Rejection, Resume, Run, Started, Step, ToolAccess, ToolGrant,
+    AnswerForm, Authorization, CallState, CallVerdict, Channel, Decision, DecisionKind, ElicitationAnswer, Ending,
+    Event, HumanAnswer, Input, OutputVerdict, PendingApproval, PendingExternalResult, PendingItem, Rejection, Resume,
+    Run, Started, Step, ToolAccess, ToolGrant,
 };
 use toolgate_core::tool::{
     Arguments, Ask, Choice, Difference, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle,
@@ -358,9 +358,9 @@ impl World {
 }
 
 fn can_be_late(item: &PendingItem) -> bool {
-    match item {
-        PendingItem::ExternalResult(_) | PendingItem::Approval(_) | PendingItem::Question(_) => true,
-        PendingItem::Input(_) | PendingItem::Task(_) => false,
+    match item.form() {
+        AnswerForm::Result { .. } | AnswerForm::Decision(_) | AnswerForm::Choice(_) => true,
+        AnswerForm::Elicitation { .. } | AnswerForm::Progress(_) => false,
     }
 }
 
@@ -449,14 +449,13 @@ pub(crate) fn decision(answer: DecisionKind) -> Decision {
 }
 
 pub(crate) fn owed(item: &PendingItem) -> Owed {
-    match item {
-        PendingItem::ExternalResult(PendingExternalResult { call_id, .. }) => Owed::Result(call_id.clone()),
-        PendingItem::Approval(PendingApproval { call_id, .. }) => Owed::Decision(call_id.clone()),
-        PendingItem::Question(PendingQuestion { call_id, ask, .. }) => Owed::Answer(call_id.clone(), ask.clone()),
-        PendingItem::Input(PendingInput { call_id, questions, .. }) => {
-            Owed::Input(call_id.clone(), questions.keys().cloned().collect())
-        }
-        PendingItem::Task(_) => Owed::News,
+    let id = item.call_id().clone();
+    match item.form() {
+        AnswerForm::Result { .. } => Owed::Result(id),
+        AnswerForm::Decision(_) => Owed::Decision(id),
+        AnswerForm::Choice(ask) => Owed::Answer(id, ask.clone()),
+        AnswerForm::Elicitation { questions, .. } => Owed::Input(id, questions.keys().cloned().collect()),
+        AnswerForm::Progress(_) => Owed::News,
     }
 }
 
