@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{AnswerForm, Description, Kind, PendingCounts, Review};
 use crate::id::CallId;
 use crate::policy::PolicyMark;
-use crate::run::{Binding, Call, CallState};
-use crate::tool::{Annotations, Arguments, Difference, Origin, Tool, ToolName, summary};
+use crate::run::{Binding, Call, CallState, Rejection, Settlement};
+use crate::tool::{Annotations, Arguments, Difference, Origin, Outcome, Tool, ToolName, summary};
 
 /// A call that requires approval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,6 +112,16 @@ impl Kind for PendingApproval {
     fn count(&self, counts: &mut PendingCounts) {
         counts.approvals += 1;
         counts.asked_at = [counts.asked_at, self.since].into_iter().flatten().min();
+    }
+
+    fn expired(&self) -> Option<Settlement> {
+        // A call that may have taken effect is not reported as not run.
+        if self.in_doubt {
+            return Some(Settlement::Completed(Outcome::Unknown.into()));
+        }
+        let message = "Not run: this call was neither approved nor denied in time. That is not a denial. Continue \
+                       without it, or call it again if it is still needed.";
+        Some(Settlement::Rejected { reason: Rejection::Expired, message: message.into() })
     }
 
     fn binding(&self) -> Option<Binding> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{AnswerForm, Description, Kind, PendingCounts};
 use crate::id::CallId;
-use crate::run::{Call, CallState};
-use crate::tool::{Arguments, Origin, Tool, ToolName};
+use crate::run::{Call, CallState, Settlement};
+use crate::tool::{Arguments, FailureKind, Origin, Outcome, Tool, ToolName};
 
 /// A call that the caller has to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,4 +72,14 @@ impl Kind for PendingExternalResult {
     fn count(&self, counts: &mut PendingCounts) {
         counts.results += 1;
     }
+
+    fn expired(&self) -> Option<Settlement> {
+        Some(no_result_in_time())
+    }
+}
+
+/// The settlement of a call whose result did not arrive in time.
+pub(super) fn no_result_in_time() -> Settlement {
+    let message = "The application gave no result in time. The call may or may not have taken effect.";
+    Settlement::Completed(Outcome::failed(FailureKind::Expired, message).into())
 }

@@ -20,10 +20,11 @@ pub use self::approval::PendingApproval;
 pub use self::counts::PendingCounts;
 pub use self::description::{AnswerForm, Delivery, Description, Progress, Review};
 pub use self::external_result::PendingExternalResult;
+use self::external_result::no_result_in_time;
 pub use self::input::PendingInput;
 pub use self::question::PendingQuestion;
 pub use self::task::PendingTask;
-use super::{Binding, Call};
+use super::{Binding, Call, Settlement};
 use crate::id::CallId;
 use crate::tool::{Arguments, Origin, ToolName};
 
@@ -57,9 +58,22 @@ trait Kind {
     /// Adds the item to the counts of its run.
     fn count(&self, counts: &mut PendingCounts);
 
+    /// The settlement of the call when the deadline passes; `None` for a kind without deadlines.
+    fn expired(&self) -> Option<Settlement> {
+        None
+    }
+
     /// The content that a decision would be bound to; `None` unless the item waits for a decision.
     fn binding(&self) -> Option<Binding> {
         None
+    }
+}
+
+impl Call {
+    /// The settlement of a call that expires without a decision or an answer.
+    pub fn expired_settlement(&self) -> Settlement {
+        let item = PendingItem::of(self);
+        item.and_then(|item| item.definition().expired()).unwrap_or_else(no_result_in_time)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerForm, Description, Kind, PendingCounts};
 use crate::id::CallId;
-use crate::run::{Call, CallState};
+use crate::run::{Call, CallState, Rejection, Settlement};
 use crate::tool::{Arguments, Ask, Origin, Tool, ToolName};
 
 /// A question of the model.
@@ -69,5 +69,10 @@ impl Kind for PendingQuestion {
 
     fn count(&self, counts: &mut PendingCounts) {
         counts.answers += 1;
+    }
+
+    fn expired(&self) -> Option<Settlement> {
+        let message = "There was no answer in time. That is not a refusal. Continue as well as you can without one.";
+        Some(Settlement::Rejected { reason: Rejection::Expired, message: message.into() })
     }
 }
