@@ -158,7 +158,7 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
                 resume = resume.with(call, Answer::output(result));
             }
             // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
-            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Progress(_) => {}
+            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {}
         }
     }
     resume

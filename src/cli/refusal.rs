@@ -152,7 +152,7 @@ async fn asked_again(app: &App, run: &RunId, calls: &[CallId]) -> Result<bool, C
         AnswerForm::Result { .. }
         | AnswerForm::Choice(_)
         | AnswerForm::Elicitation { .. }
-        | AnswerForm::Progress(_) => false,
+        | AnswerForm::Background(_) => false,
     }))
 }
 

@@ -117,7 +117,7 @@ fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
             lines.extend(questions.iter().flat_map(|(key, question)| question_lines(key, question)));
             lines
         }
-        AnswerForm::Result { .. } | AnswerForm::Progress(_) => Vec::new(),
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => Vec::new(),
     };
     lines.extend(term(&waiting.item, now));
     let hung = lines.iter().map(|line| line.replace('\n', "\n    ")).enumerate();

@@ -87,7 +87,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
         AnswerForm::Decision(_) => "requires approval",
         AnswerForm::Choice(_) => "waits for an answer to the model",
         AnswerForm::Elicitation { .. } => "waits for answers to its server",
-        AnswerForm::Result { .. } | AnswerForm::Progress(_) => "waits",
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => "waits",
     };
     let mut lines = vec![format!(
         "{}  {}  {waits}",
@@ -118,7 +118,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
             lines.extend(delivered(delivery).map(str::to_owned));
         }
-        AnswerForm::Result { .. } | AnswerForm::Progress(_) => {}
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => {}
     }
     lines.extend(view::circumstances(item, now));
     let event = item.describe().event.map(|event| format!(", event {event}")).unwrap_or_default();
@@ -177,6 +177,6 @@ fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {
             let value = view::answering(questions).map(|value| terminal_escape::json_word(&value));
             vec!["answer with:".to_owned(), command("answer", &value.iter().map(String::as_str).collect::<Vec<_>>())]
         }
-        AnswerForm::Result { .. } | AnswerForm::Progress(_) => Vec::new(),
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => Vec::new(),
     }
 }

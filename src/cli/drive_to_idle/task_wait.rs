@@ -35,14 +35,14 @@ pub(super) async fn for_tasks(
     out: &mut Output,
 ) -> Result<Option<Execution>, CliError> {
     let waiting = items.iter().filter_map(|item| match item.form() {
-        AnswerForm::Progress(progress) => Some((item.call_id(), item.name(), progress)),
+        AnswerForm::Background(work) => Some((item.call_id(), item.name(), work)),
         AnswerForm::Decision(_)
         | AnswerForm::Result { .. }
         | AnswerForm::Choice(_)
         | AnswerForm::Elicitation { .. } => None,
     });
     let names: BTreeMap<&CallId, &str> = waiting.clone().map(|(call, name, _)| (call, name.as_str())).collect();
-    let polls = waiting.filter_map(|(_, _, progress)| progress.poll_ms).map(Duration::from_millis);
+    let polls = waiting.filter_map(|(_, _, work)| work.poll_ms).map(Duration::from_millis);
     let mut pause = polls.min().unwrap_or(FIRST).min(LONGEST);
     if names.is_empty() {
         return Ok(None);

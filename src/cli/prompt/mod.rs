@@ -111,7 +111,7 @@ impl<C: Console> Prompt<C> {
                 AnswerForm::Result { schema } => self.result(item, schema)?,
                 AnswerForm::Choice(ask) => self.answer(ask, item)?,
                 AnswerForm::Elicitation { questions, delivery } => self.input(item, questions, delivery)?,
-                AnswerForm::Progress(_) => None,
+                AnswerForm::Background(_) => None,
             };
             resume.answers.extend(answer.map(|answer| (item.call_id().clone(), answer)));
         }

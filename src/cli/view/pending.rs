@@ -12,7 +12,7 @@ use crate::cli::binding_digest;
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
-use crate::core::run::{AnswerForm, Delivery, PendingItem, Progress};
+use crate::core::run::{AnswerForm, BackgroundWork, Delivery, PendingItem};
 use crate::core::tool::escape_untrusted;
 
 /// The flags of this command that a further command on the same run needs too.
@@ -78,7 +78,7 @@ fn how_many(items: &[PendingItem]) -> String {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for item in items {
         let noun = match item.form() {
-            AnswerForm::Progress(progress) => progress.noun,
+            AnswerForm::Background(work) => work.noun,
             AnswerForm::Decision(_)
             | AnswerForm::Result { .. }
             | AnswerForm::Choice(_)
@@ -97,8 +97,8 @@ fn otherwise(items: &[PendingItem]) -> impl Iterator<Item = String> {
         match item.form() {
             AnswerForm::Decision(_) => denial = Some(format!("or --deny {}", shell_word(&format!("{call}=REASON")))),
             AnswerForm::Elicitation { .. } => refusal = Some(format!("or --decline {}", shell_word(call.as_str()))),
-            AnswerForm::Progress(progress) => {
-                wait = Some(format!("{}s are polled each time; --wait waits for them", progress.noun));
+            AnswerForm::Background(work) => {
+                wait = Some(format!("{}s are polled each time; --wait waits for them", work.noun));
             }
             AnswerForm::Result { .. } | AnswerForm::Choice(_) => {}
         }
@@ -149,9 +149,9 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
             lines.extend(asked.map(|line| format!("{MARGIN}{}", hung(&line))));
             lines
         }
-        AnswerForm::Progress(progress) => {
-            let head = shortened(&format!("{} of", progress.noun));
-            [head, format!("{MARGIN}{}", describe_progress(progress))].into_iter().chain(term()).collect()
+        AnswerForm::Background(work) => {
+            let head = shortened(&format!("{} of", work.noun));
+            [head, format!("{MARGIN}{}", describe_work(work))].into_iter().chain(term()).collect()
         }
     }
 }
@@ -162,10 +162,10 @@ fn hung(text: &str) -> String {
 }
 
 /// Describes work outside the run in one line.
-fn describe_progress(progress: Progress<'_>) -> String {
-    let every = progress.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
-    let message = progress.message.map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
-    format!("runs {} as {}{every}{message}", progress.place, escape_untrusted(progress.id))
+fn describe_work(work: BackgroundWork<'_>) -> String {
+    let every = work.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
+    let message = work.message.map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
+    format!("runs {} as {}{every}{message}", work.place, escape_untrusted(work.id))
 }
 
 /// The flags and values that settle a pending item.
@@ -192,7 +192,7 @@ fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
             let repeat = (delivery == Delivery::Repeated).then(|| ["--repeat".into(), call.to_string()]);
             answer.into_iter().chain(repeat.into_iter().flatten()).collect()
         }
-        AnswerForm::Progress(_) => Vec::new(),
+        AnswerForm::Background(_) => Vec::new(),
     }
 }
 

@@ -233,6 +233,6 @@ fn awaited(form: AnswerForm<'_>) -> &str {
         AnswerForm::Decision(_) => A_DECISION,
         AnswerForm::Choice(_) => AN_ANSWER,
         AnswerForm::Elicitation { .. } => ANSWERS,
-        AnswerForm::Progress(progress) => progress.awaited,
+        AnswerForm::Background(work) => work.awaited,
     }
 }

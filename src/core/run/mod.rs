@@ -43,8 +43,8 @@ pub use input::{Input, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
 pub use pending::{
-    AnswerForm, Delivery, Description, PendingApproval, PendingCounts, PendingExternalResult, PendingInput,
-    PendingItem, PendingQuestion, PendingTask, Progress, Review,
+    AnswerForm, BackgroundWork, Delivery, Description, PendingApproval, PendingCounts, PendingExternalResult,
+    PendingInput, PendingItem, PendingQuestion, PendingTask, Review,
 };
 pub use resume_error::ResumeError;
 pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};

@@ -98,7 +98,7 @@ fn answered(pending: &[PendingItem], answer: usize, version: u64) -> Resume {
             (AnswerForm::Decision(_), 0) => resume.answers.push((call, no("not today").into())),
             (AnswerForm::Decision(_), 1) => resume.answers.push((call, yes_but_with(json!({"path": "EVIL"})).into())),
             (AnswerForm::Decision(_), _) => resume.answers.push((call, yes().into())),
-            (AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Progress(_), _) => {
+            (AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_), _) => {
                 panic!("unexpected item: {item:?}")
             }
         }

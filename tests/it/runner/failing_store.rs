@@ -40,7 +40,7 @@ fn answers(report: &Report) -> Resume {
         match item.form() {
             AnswerForm::Result { .. } => resume.answers.push((call, Answer::output(json!("ordered")))),
             AnswerForm::Decision(_) => resume.answers.push((call, yes().into())),
-            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Progress(_) => {
+            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {
                 panic!("no call was suspended")
             }
         }

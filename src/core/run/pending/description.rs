@@ -49,7 +49,7 @@ pub enum AnswerForm<'a> {
         delivery: Delivery,
     },
     /// No answer is required: the run continues when the work is done.
-    Progress(Progress<'a>),
+    Background(BackgroundWork<'a>),
 }
 
 /// The facts that an approver considers.
@@ -88,7 +88,7 @@ pub enum Delivery {
 
 /// Work that is done outside the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress<'a> {
+pub struct BackgroundWork<'a> {
     /// The noun for the work, such as `task`.
     pub noun: &'static str,
     /// The place of the work, such as `at its server`.
@@ -108,7 +108,7 @@ impl AnswerForm<'_> {
     pub fn wants_answer(&self) -> bool {
         match self {
             Self::Decision(_) | Self::Result { .. } | Self::Choice(_) | Self::Elicitation { .. } => true,
-            Self::Progress(_) => false,
+            Self::Background(_) => false,
         }
     }
 
@@ -116,7 +116,7 @@ impl AnswerForm<'_> {
     pub fn is_for_people(&self) -> bool {
         match self {
             Self::Decision(_) | Self::Choice(_) | Self::Elicitation { .. } => true,
-            Self::Result { .. } | Self::Progress(_) => false,
+            Self::Result { .. } | Self::Background(_) => false,
         }
     }
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::approval::PendingApproval;
 pub use self::counts::PendingCounts;
-pub use self::description::{AnswerForm, Delivery, Description, Progress, Review};
+pub use self::description::{AnswerForm, BackgroundWork, Delivery, Description, Review};
 pub use self::external_result::PendingExternalResult;
 use self::external_result::no_result_in_time;
 pub use self::input::PendingInput;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerForm, Description, Kind, PendingCounts, Progress};
+use super::{AnswerForm, BackgroundWork, Description, Kind, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState};
 use crate::tool::{Arguments, Origin, TaskHandle, Tool, ToolName};
@@ -46,7 +46,7 @@ impl Kind for PendingTask {
             event: None,
             since: None,
             until: None,
-            form: AnswerForm::Progress(Progress {
+            form: AnswerForm::Background(BackgroundWork {
                 noun: "task",
                 place: "at its server",
                 awaited: "its server to finish the task",

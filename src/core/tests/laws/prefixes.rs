@@ -151,7 +151,7 @@ fn resume(items: &[PendingItem], decision: &Decision) -> Input {
                 let decision = Decision { reason: Some(review.why.to_owned()), ..decision.clone() };
                 resume.answers.push((call, decision.into()));
             }
-            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Progress(_) => {
+            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {
                 panic!("no server of these scripts suspends a call")
             }
         }

@@ -360,7 +360,7 @@ impl World {
 fn can_be_late(item: &PendingItem) -> bool {
     match item.form() {
         AnswerForm::Result { .. } | AnswerForm::Decision(_) | AnswerForm::Choice(_) => true,
-        AnswerForm::Elicitation { .. } | AnswerForm::Progress(_) => false,
+        AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => false,
     }
 }
 
@@ -455,7 +455,7 @@ pub(crate) fn owed(item: &PendingItem) -> Owed {
         AnswerForm::Decision(_) => Owed::Decision(id),
         AnswerForm::Choice(ask) => Owed::Answer(id, ask.clone()),
         AnswerForm::Elicitation { questions, .. } => Owed::Input(id, questions.keys().cloned().collect()),
-        AnswerForm::Progress(_) => Owed::News,
+        AnswerForm::Background(_) => Owed::News,
     }
 }
 

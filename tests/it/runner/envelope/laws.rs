@@ -137,7 +137,7 @@ fn answered(pending: &[PendingItem], answers: &[bool]) -> Resume {
                 let choice = Choice::text(if says_yes { "this" } else { "that" });
                 resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }.into()));
             }
-            AnswerForm::Elicitation { .. } | AnswerForm::Progress(_) => panic!("unexpected item: {item:?}"),
+            AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => panic!("unexpected item: {item:?}"),
         }
     }
     resume
