@@ -9,7 +9,8 @@ use crate::chat::{Message, Part, Role};
 use crate::id::{CallId, GrantId};
 use crate::policy::PolicyMark;
 use crate::tool::{
-    Arguments, Builtin, Difference, ElicitationRequest, Origin, Outcome, TaskHandle, TierMode, Tool, ToolCall,
+    Arguments, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
+    ToolCall,
 };
 
 /// A reply with calls that are not all settled.
@@ -130,6 +131,14 @@ pub enum Settlement {
     Completed(Arc<Outcome>),
     /// The run ended before the call was settled.
     Abandoned,
+}
+
+impl Settlement {
+    /// The settlement of a call whose result did not arrive in time.
+    pub(super) fn no_result_in_time() -> Self {
+        let message = "The application gave no result in time. The call may or may not have taken effect.";
+        Self::Completed(Outcome::failed(FailureKind::Expired, message).into())
+    }
 }
 
 impl CallState {

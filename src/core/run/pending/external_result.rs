@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{AnswerForm, Description, Kind, PendingCounts};
 use crate::id::CallId;
 use crate::run::{Call, CallState, Settlement};
-use crate::tool::{Arguments, FailureKind, Origin, Outcome, Tool, ToolName};
+use crate::tool::{Arguments, Origin, Tool, ToolName};
 
 /// A call that the caller has to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,12 +74,6 @@ impl Kind for PendingExternalResult {
     }
 
     fn expired(&self) -> Option<Settlement> {
-        Some(no_result_in_time())
+        Some(Settlement::no_result_in_time())
     }
-}
-
-/// The settlement of a call whose result did not arrive in time.
-pub(super) fn no_result_in_time() -> Settlement {
-    let message = "The application gave no result in time. The call may or may not have taken effect.";
-    Settlement::Completed(Outcome::failed(FailureKind::Expired, message).into())
 }

@@ -20,7 +20,6 @@ pub use self::approval::PendingApproval;
 pub use self::counts::PendingCounts;
 pub use self::description::{AnswerForm, BackgroundWork, Delivery, Description, Review};
 pub use self::external_result::PendingExternalResult;
-use self::external_result::no_result_in_time;
 pub use self::input::PendingInput;
 pub use self::question::PendingQuestion;
 pub use self::task::PendingTask;
@@ -73,7 +72,7 @@ impl Call {
     /// The settlement of a call that expires without a decision or an answer.
     pub fn expired_settlement(&self) -> Settlement {
         let item = PendingItem::of(self);
-        item.and_then(|item| item.definition().expired()).unwrap_or_else(no_result_in_time)
+        item.and_then(|item| item.definition().expired()).unwrap_or_else(Settlement::no_result_in_time)
     }
 }
 
