@@ -52,15 +52,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The tool of this application. An error is a result as well: the model reads it and continues.
 fn execute(item: &PendingItem) -> Option<(toolgate::core::id::CallId, Answer)> {
-    let PendingItem::ExternalResult { call_id, tool, arguments, .. } = item else { return None };
-    println!("  {tool} {}", arguments.to_value());
-    let id = match arguments {
+    let PendingItem::ExternalResult(call) = item else { return None };
+    println!("  {} {}", call.tool, call.arguments.to_value());
+    let id = match &call.arguments {
         Arguments::Object(object) => object.get("id").and_then(Value::as_str),
         Arguments::Malformed(_) => None,
     };
     Some(match id {
-        Some("77") => (call_id.clone(), Answer::output(json!({"status": "paid"}))),
-        other => (call_id.clone(), Answer::error(format!("there is no order {}", other.unwrap_or("without an id")))),
+        Some("77") => (call.call_id.clone(), Answer::output(json!({"status": "paid"}))),
+        other => {
+            (call.call_id.clone(), Answer::error(format!("there is no order {}", other.unwrap_or("without an id"))))
+        }
     })
 }
 

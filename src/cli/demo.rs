@@ -21,7 +21,7 @@ use super::view::{AnswerPlacement, DisplaySettings, LiveView, RepeatedFlags};
 use crate::app::App;
 use crate::config::{ModelSettings, Settings};
 use crate::core::id::RunId;
-use crate::core::run::{Answer, Decision, Input, PendingItem, Resume, Scope, Status};
+use crate::core::run::{Answer, AnswerForm, Decision, Input, PendingItem, Resume, Scope, Status};
 use crate::runner::{Report, Request};
 
 const FILES: [(&str, &str); 3] = [
@@ -137,14 +137,15 @@ fn is_played(settings: &Settings) -> bool {
 fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
     let mut resume = Resume::default();
     for item in items {
-        match item {
-            PendingItem::Approval { call_id, name, why, .. } => {
-                print_note(out, &format!("The run is pending: {name} requires approval. ({why})"));
+        let (call, name) = (item.call_id().clone(), item.name());
+        match item.form() {
+            AnswerForm::Decision(review) => {
+                print_note(out, &format!("The run is pending: {name} requires approval. ({})", review.why));
                 print_note(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None, None) };
-                resume = resume.with(call_id.clone(), decision);
+                resume = resume.with(call, decision);
             }
-            PendingItem::ExternalResult { call_id, name, .. } => {
+            AnswerForm::Result { .. } => {
                 print_note(
                     out,
                     &format!("The run is pending: {name} is waiting for the application. No process has to wait;"),
@@ -155,10 +156,10 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
                 );
                 print_note(out, "database in a restarted program.");
                 let result = json!({"status": "refunded", "reference": "R-2301"});
-                resume = resume.with(call_id.clone(), Answer::output(result));
+                resume = resume.with(call, Answer::output(result));
             }
             // The demo's model asks no questions, and its server uses neither elicitation nor tasks.
-            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {}
+            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {}
         }
     }
     resume

@@ -9,7 +9,7 @@ use toolgate_core::id::{CallId, GrantId};
 use toolgate_core::json;
 use toolgate_core::policy::{Judgement, Subject, Verdict};
 use toolgate_core::run::{Authorization, Call, CallVerdict, Event, Rejection, Run};
-use toolgate_core::tool::{Arguments, Ask, Builtin, FailureKind, Origin, Problem, Tool, secret_names};
+use toolgate_core::tool::{Arguments, Builtin, FailureKind, Problem, Tool, secret_names};
 use toolgate_ports::InputFindings;
 
 use super::calls::not_sent;
@@ -98,10 +98,12 @@ impl Driver<'_> {
                 vec![Problem::whole("json", format!("{}{quote}", what_is_wrong_with(text)))]
             }
             Arguments::Object(arguments) => match self.ports.inputs.check(tool, arguments, run.budget()).await {
-                InputFindings::Valid => match asked_badly(&tool.origin, arguments) {
-                    None => return None,
-                    Some(complaint) => vec![Problem::whole("question", complaint)],
-                },
+                InputFindings::Valid => {
+                    match Builtin::of(&tool.origin).and_then(|builtin| builtin.objection(arguments)) {
+                        None => return None,
+                        Some(complaint) => vec![Problem::whole("question", complaint)],
+                    }
+                }
                 InputFindings::Invalid(problems) => problems,
             },
         };
@@ -158,14 +160,6 @@ impl Driver<'_> {
         let is_looked_at_again = call.is_sent_by_us();
         let holds = is_looked_at_again || self.ended_grants([grant.clone()].into()).await.is_empty();
         holds.then(|| grant.clone())
-    }
-}
-
-/// The reason why a question to the user is invalid.
-fn asked_badly(origin: &Origin, arguments: &Map<String, Value>) -> Option<String> {
-    match Builtin::of(origin)? {
-        Builtin::AskHuman => Ask::parse(arguments).err(),
-        Builtin::ResultRead => None,
     }
 }
 

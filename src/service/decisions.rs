@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use toolgate_core::id::{CallId, GrantId, RunId};
-use toolgate_core::run::{Answer, Input, PendingItem, Resume, ResumeError, Run};
+use toolgate_core::run::{Answer, AnswerForm, Input, PendingItem, Resume, ResumeError, Run};
 use toolgate_core::trace::Trace;
 use toolgate_ports::Grant;
 use toolgate_runner::envelope::Envelope;
@@ -92,12 +92,12 @@ impl Operator {
     /// effect.
     pub async fn requires_approval_again(&self, run: &RunId, calls: &[CallId]) -> Result<bool, RunnerError> {
         let items = self.runner.load(run).await?.pending_items();
-        Ok(items.iter().any(|item| match item {
-            PendingItem::Approval { call_id, differences, .. } => calls.contains(call_id) && !differences.is_empty(),
-            PendingItem::ExternalResult { .. }
-            | PendingItem::Question { .. }
-            | PendingItem::Input { .. }
-            | PendingItem::Task { .. } => false,
+        Ok(items.iter().any(|item| match item.form() {
+            AnswerForm::Decision(review) => calls.contains(item.call_id()) && !review.differences.is_empty(),
+            AnswerForm::Result { .. }
+            | AnswerForm::Choice(_)
+            | AnswerForm::Elicitation { .. }
+            | AnswerForm::Background(_) => false,
         }))
     }
 

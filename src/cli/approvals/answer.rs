@@ -11,7 +11,7 @@ use crate::cli::output::Output;
 use crate::cli::run_arg::find;
 use crate::cli::text::list;
 use crate::core::id::{CallId, RunId};
-use crate::core::run::{Channel, ElicitationAnswer, HumanAnswer, PendingItem, Resume};
+use crate::core::run::{AnswerForm, Channel, ElicitationAnswer, HumanAnswer, Resume};
 use crate::core::tool::{Ask, Choice};
 
 const EXAMPLES: &str = "\
@@ -68,21 +68,21 @@ impl Answer {
         let waiting = app.operator().inbox_of(run).await?;
         let here = waiting.iter().find(|waiting| *waiting.call() == call);
         let resume = Resume::default().partial();
-        match here.map(|waiting| (&waiting.item, waiting.version)) {
-            Some((PendingItem::Question { ask, .. }, _)) => Ok(resume.with(call, self.answered(self.choice(ask)?))),
-            Some((PendingItem::Input { questions, .. }, version)) => {
+        match here.map(|waiting| (waiting.item.form(), waiting.version)) {
+            Some((AnswerForm::Choice(ask), _)) => Ok(resume.with(call, self.answered(self.choice(ask)?))),
+            Some((AnswerForm::Elicitation { questions, .. }, version)) => {
                 let reactions = reactions(self.answer.as_deref(), questions);
                 let reactions = reactions.map_err(|why| CliError::usage(format!("call `{call}`: {why}")))?;
                 let given =
                     ElicitationAnswer { reactions, by: self.on.by(), via: Channel::CommandLine, repeat: self.repeat };
                 Ok(Resume { expected_version: Some(version), ..resume.with(call, given) })
             }
-            Some((PendingItem::Approval { .. }, _)) => {
+            Some((AnswerForm::Decision(_), _)) => {
                 let message = format!("call `{call}` requires approval, not an answer");
                 Err(CliError::usage(message).with_remedy(format!("toolgate approvals approve {run} {call}, or deny")))
             }
             // Repeating an earlier answer is idempotent; the runner rejects a different one.
-            Some((PendingItem::ExternalResult { .. } | PendingItem::Task { .. }, _)) | None => {
+            Some((AnswerForm::Result { .. } | AnswerForm::Background(_), _)) | None => {
                 match model_question(&call, &app.runner.journal(run).await?) {
                     Some(ask) => Ok(resume.with(call, self.answered(self.choice(&ask)?))),
                     None => {

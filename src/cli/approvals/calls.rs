@@ -106,10 +106,7 @@ fn digest(waiting: &InboxItem) -> Option<(CallId, String)> {
 }
 
 fn asked_at(item: &PendingItem) -> u64 {
-    match item {
-        PendingItem::Approval { event, .. } | PendingItem::Question { event, .. } => *event,
-        PendingItem::ExternalResult { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => u64::MAX,
-    }
+    item.describe().event.unwrap_or(u64::MAX)
 }
 
 /// Lists the calls of a run that require approval, for an error message.

@@ -14,7 +14,7 @@ use crate::cli::run_arg::find;
 use crate::cli::setup::{self, ConfigFlag, ConfigOverrides};
 use crate::cli::text::{block, count, list};
 use crate::cli::view::{because, question_lines, second_look_at_arguments, term};
-use crate::core::run::PendingItem;
+use crate::core::run::AnswerForm;
 use crate::core::tool::{Origin, escape_untrusted, is_suspicious, summary};
 use crate::service::{Inbox, InboxFilter, InboxItem, UnreadableRun};
 
@@ -88,34 +88,36 @@ impl List {
 
 fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let head = format!("{}  {}", paint.bold(&waiting.run_id), paint.bold(escape_untrusted(waiting.call().as_str())));
-    let mut lines = match &waiting.item {
-        PendingItem::Approval { summary, rule, why, policy, differences, in_doubt, origin, arguments, .. } => {
-            let mut lines = vec![format!("{head}  {summary}"), because(why, rule.as_deref(), policy.as_ref())];
+    let (origin, arguments) = (waiting.item.origin(), waiting.item.arguments());
+    let mut lines = match waiting.item.form() {
+        AnswerForm::Decision(review) => {
+            let because = because(review.why, review.rule, review.policy);
+            let mut lines = vec![format!("{head}  {}", review.summary), because];
             let changed: Vec<String> =
-                differences.iter().map(|difference| escape_untrusted(&difference.what)).collect();
+                review.differences.iter().map(|difference| escape_untrusted(&difference.what)).collect();
             lines.extend(
                 (!changed.is_empty())
                     .then(|| paint.yellow(format!("! changed since it was cleared: {}", list(changed)))),
             );
-            lines.extend(in_doubt.then(|| paint.yellow("! it may have taken effect already")));
+            lines.extend(review.in_doubt.then(|| paint.yellow("! it may have taken effect already")));
             let (Origin::Mcp { tool: name, .. } | Origin::External { tool: name } | Origin::Builtin { tool: name }) =
-                origin;
+                &*origin;
             lines.extend(is_suspicious(name).then(|| paint.yellow("! look twice at the tool's name")));
-            lines.extend(second_look_at_arguments(arguments).map(|told| paint.yellow(told)));
+            lines.extend(second_look_at_arguments(&arguments).map(|told| paint.yellow(told)));
             lines
         }
-        PendingItem::Question { ask, .. } => {
+        AnswerForm::Choice(ask) => {
             let mut lines = vec![format!("{head}  the model asks: {}", block(&ask.question))];
             let options: Vec<String> = ask.options.iter().map(|option| escape_untrusted(option)).collect();
             lines.extend((!options.is_empty()).then(|| format!("options: {}", list(options))));
             lines
         }
-        PendingItem::Input { origin, arguments, questions, .. } => {
-            let mut lines = vec![format!("{head}  {} asks:", summary(origin, arguments))];
+        AnswerForm::Elicitation { questions, .. } => {
+            let mut lines = vec![format!("{head}  {} asks:", summary(&origin, &arguments))];
             lines.extend(questions.iter().flat_map(|(key, question)| question_lines(key, question)));
             lines
         }
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => Vec::new(),
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => Vec::new(),
     };
     lines.extend(term(&waiting.item, now));
     let hung = lines.iter().map(|line| line.replace('\n', "\n    ")).enumerate();

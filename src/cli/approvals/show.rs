@@ -14,7 +14,7 @@ use crate::cli::terminal_escape;
 use crate::cli::text::{block, gutter, list};
 use crate::cli::view::{self, RepeatedFlags};
 use crate::core::id::RunId;
-use crate::core::run::PendingItem;
+use crate::core::run::{AnswerForm, Delivery};
 use crate::core::tool::escape_untrusted;
 use crate::service::InboxItem;
 
@@ -82,52 +82,46 @@ pub(super) fn nothing_waits(run: &RunId) -> CliError {
 /// A pending item in full, with the commands that settle it.
 pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) -> Vec<String> {
     let (paint, item, now) = (out.paint(), &waiting.item, Timestamp::now());
-    let waits = match item {
-        PendingItem::Approval { .. } => "requires approval",
-        PendingItem::Question { .. } => "waits for an answer to the model",
-        PendingItem::Input { .. } => "waits for answers to its server",
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => "waits",
+    let origin = || format!("{}, which the model knows as {}", view::origin(&item.origin()), item.name());
+    let waits = match item.form() {
+        AnswerForm::Decision(_) => "requires approval",
+        AnswerForm::Choice(_) => "waits for an answer to the model",
+        AnswerForm::Elicitation { .. } => "waits for answers to its server",
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => "waits",
     };
     let mut lines = vec![format!(
         "{}  {}  {waits}",
         paint.bold(&waiting.run_id),
         paint.bold(escape_untrusted(waiting.call().as_str()))
     )];
-    match item {
-        PendingItem::Approval { origin, name, arguments, summary, .. } => {
-            lines.push(summary.clone());
-            lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
+    match item.form() {
+        AnswerForm::Decision(review) => {
+            lines.push(review.summary.to_owned());
+            lines.push(origin());
             lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
-            lines.push(view::pretty(arguments));
+            lines.push(view::pretty(&item.arguments()));
             lines.extend(
                 waiting.context.written.iter().map(|written| {
                     format!("! a person edited the arguments; the model wrote: {}", view::whole(written))
                 }),
             );
         }
-        PendingItem::Question { ask, .. } => {
+        AnswerForm::Choice(ask) => {
             lines.push(block(&ask.question));
             lines.extend(ask.options.iter().map(|option| format!("  - {}", escape_untrusted(option))));
             lines.extend(ask.multiple.then(|| "several may be chosen".to_owned()));
             lines.extend((!ask.free_text && !ask.options.is_empty()).then(|| "only one of these".to_owned()));
         }
-        PendingItem::Input { origin, name, arguments, questions, restarts, repeats, held, .. } => {
-            lines.push(format!("{}, which the model knows as {name}", view::origin(origin)));
-            lines.push(view::pretty(arguments));
+        AnswerForm::Elicitation { questions, delivery } => {
+            lines.push(origin());
+            lines.push(view::pretty(&item.arguments()));
             lines.extend(questions.iter().flat_map(|(key, question)| view::question_lines(key, question)));
-            lines.extend(held.then(|| "the call is held open for the answers".to_owned()));
-            lines.extend(repeats.then(|| {
-                "the call had begun when its server asked; --repeat sends it a second time with the answers".to_owned()
-            }));
-            lines.extend((*restarts && !*repeats).then(|| "the call is sent again with the answers".to_owned()));
+            lines.extend(delivered(delivery).map(str::to_owned));
         }
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => {}
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => {}
     }
     lines.extend(view::circumstances(item, now));
-    let event = match item {
-        PendingItem::Approval { event, .. } | PendingItem::Question { event, .. } => format!(", event {event}"),
-        PendingItem::Input { .. } | PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => String::new(),
-    };
+    let event = item.describe().event.map(|event| format!(", event {event}")).unwrap_or_default();
     lines.extend(quoted("the task", &waiting.context.task));
     lines.extend(quoted("the model says", &waiting.context.said));
     lines.push(format!(
@@ -138,6 +132,17 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
     lines.extend(waiting.digest.iter().map(|digest| format!("digest {digest}")));
     lines.extend(how(waiting, again));
     lines
+}
+
+fn delivered(delivery: Delivery) -> Option<&'static str> {
+    match delivery {
+        Delivery::Held => Some("the call is held open for the answers"),
+        Delivery::Repeated => {
+            Some("the call had begun when its server asked; --repeat sends it a second time with the answers")
+        }
+        Delivery::Restarted => Some("the call is sent again with the answers"),
+        Delivery::Continued => None,
+    }
 }
 
 /// Untrusted text under a label; no lines if the text is empty.
@@ -155,11 +160,11 @@ fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {
         format!("  {}", again.command(&words))
     };
     let denial: Vec<&str> = digest.iter().copied().chain(["--reason", "WHY"]).collect();
-    match &waiting.item {
-        PendingItem::Approval { .. } => {
+    match waiting.item.form() {
+        AnswerForm::Decision(_) => {
             vec!["decide with:".to_owned(), command("approve", &digest), command("deny", &denial)]
         }
-        PendingItem::Question { ask, .. } => {
+        AnswerForm::Choice(ask) => {
             let answer = match ask.options.first() {
                 Some(option) if escape_untrusted(option) == *option => command("answer", &["--choose", option]),
                 // As JSON the option can be printed safely and still means the same option.
@@ -168,10 +173,10 @@ fn how(waiting: &InboxItem, again: &RepeatedFlags) -> Vec<String> {
             };
             vec!["answer with:".to_owned(), answer]
         }
-        PendingItem::Input { questions, .. } => {
+        AnswerForm::Elicitation { questions, .. } => {
             let value = view::answering(questions).map(|value| terminal_escape::json_word(&value));
             vec!["answer with:".to_owned(), command("answer", &value.iter().map(String::as_str).collect::<Vec<_>>())]
         }
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => Vec::new(),
+        AnswerForm::Result { .. } | AnswerForm::Background(_) => Vec::new(),
     }
 }

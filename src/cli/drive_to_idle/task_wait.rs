@@ -9,7 +9,7 @@ use crate::cli::follow::Follow;
 use crate::cli::output::Output;
 use crate::cli::text::{list, one_line};
 use crate::core::id::{CallId, RunId};
-use crate::core::run::PendingItem;
+use crate::core::run::{AnswerForm, PendingItem};
 use crate::runner::{Execution, PollOutcome};
 
 /// The first poll interval for a server that requests none.
@@ -34,15 +34,15 @@ pub(super) async fn for_tasks(
     follow: &mut Follow<'_>,
     out: &mut Output,
 ) -> Result<Option<Execution>, CliError> {
-    let waiting = items.iter().filter_map(|item| match item {
-        PendingItem::Task { call_id, name, task, .. } => Some((call_id, name, task)),
-        PendingItem::Approval { .. }
-        | PendingItem::ExternalResult { .. }
-        | PendingItem::Question { .. }
-        | PendingItem::Input { .. } => None,
+    let waiting = items.iter().filter_map(|item| match item.form() {
+        AnswerForm::Background(work) => Some((item.call_id(), item.name(), work)),
+        AnswerForm::Decision(_)
+        | AnswerForm::Result { .. }
+        | AnswerForm::Choice(_)
+        | AnswerForm::Elicitation { .. } => None,
     });
     let names: BTreeMap<&CallId, &str> = waiting.clone().map(|(call, name, _)| (call, name.as_str())).collect();
-    let polls = waiting.filter_map(|(_, _, task)| task.poll_ms).map(Duration::from_millis);
+    let polls = waiting.filter_map(|(_, _, work)| work.poll_ms).map(Duration::from_millis);
     let mut pause = polls.min().unwrap_or(FIRST).min(LONGEST);
     if names.is_empty() {
         return Ok(None);

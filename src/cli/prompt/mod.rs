@@ -11,7 +11,10 @@ mod terminal;
 #[cfg(unix)]
 mod terminal;
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+
+use serde_json::Value;
 
 use self::console::{Accepts, Console, Entry};
 use self::terminal::Terminal;
@@ -20,9 +23,10 @@ use super::answers::{self, approval, denial, json_or_text, who};
 use super::text::{COMPACT, block, compact};
 use super::view;
 use crate::core::run::{
-    Answer, Channel, Coverage, Decision, ElicitationAnswer, HumanAnswer, PendingItem, Resume, Scope,
+    Answer, AnswerForm, Channel, Coverage, Decision, Delivery, ElicitationAnswer, HumanAnswer, PendingItem, Resume,
+    Review, Scope,
 };
-use crate::core::tool::{Arguments, Ask, Choice, escape_untrusted};
+use crate::core::tool::{Arguments, Ask, Choice, Question, escape_untrusted};
 
 /// The choices for a call that requires approval.
 const CHOICES: &str = "  [a]pprove once, [o]nly these arguments from now on, any arguments: in this [s]ession, al[w]ays; \
@@ -102,22 +106,21 @@ impl<C: Console> Prompt<C> {
     pub(super) fn ask(&mut self, items: &[PendingItem]) -> io::Result<Resume> {
         let mut resume = Resume::default().partial();
         for item in items {
-            let answer = match item {
-                PendingItem::Approval { .. } => self.decision(item)?,
-                PendingItem::ExternalResult { .. } => self.result(item)?,
-                PendingItem::Question { ask, .. } => self.answer(ask, item)?,
-                PendingItem::Input { .. } => self.input(item)?,
-                PendingItem::Task { .. } => None,
+            let answer = match item.form() {
+                AnswerForm::Decision(review) => self.decision(item, review)?,
+                AnswerForm::Result { schema } => self.result(item, schema)?,
+                AnswerForm::Choice(ask) => self.answer(ask, item)?,
+                AnswerForm::Elicitation { questions, delivery } => self.input(item, questions, delivery)?,
+                AnswerForm::Background(_) => None,
             };
             resume.answers.extend(answer.map(|answer| (item.call_id().clone(), answer)));
         }
         Ok(resume)
     }
 
-    fn decision(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
-        let PendingItem::Approval { name, arguments, summary, .. } = item else { return Ok(None) };
-        self.say(&format!("\nMay {name} run?  {summary}"))?;
-        self.say(&format!("  {}", pretty(arguments)))?;
+    fn decision(&mut self, item: &PendingItem, review: Review<'_>) -> io::Result<Option<Answer>> {
+        self.say(&format!("\nMay {} run?  {}", item.name(), review.summary))?;
+        self.say(&format!("  {}", pretty(&item.arguments())))?;
         for line in view::circumstances(item, jiff::Timestamp::now()) {
             self.say(&format!("  {line}"))?;
         }
@@ -202,11 +205,10 @@ impl<C: Console> Prompt<C> {
         }
     }
 
-    fn result(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
-        let PendingItem::ExternalResult { name, arguments, result_schema, .. } = item else { return Ok(None) };
-        self.say(&format!("\n{name} waits for your application:"))?;
-        self.say(&format!("  {}", pretty(arguments)))?;
-        if let Some(schema) = result_schema {
+    fn result(&mut self, item: &PendingItem, schema: Option<&Value>) -> io::Result<Option<Answer>> {
+        self.say(&format!("\n{} waits for your application:", item.name()))?;
+        self.say(&format!("  {}", pretty(&item.arguments())))?;
+        if let Some(schema) = schema {
             self.say(&format!("  its result has to fit {}", compact(schema, COMPACT)))?;
         }
         self.console.discard_typed_ahead()?;
@@ -218,18 +220,22 @@ impl<C: Console> Prompt<C> {
         }))
     }
 
-    fn input(&mut self, item: &PendingItem) -> io::Result<Option<Answer>> {
-        let PendingItem::Input { name, arguments, questions, restarts, repeats, .. } = item else { return Ok(None) };
-        self.say(&format!("\nThe server of {name} needs input before it continues:"))?;
-        self.say(&format!("  {}", pretty(arguments)))?;
-        match (*restarts, *repeats) {
-            (_, true) => self.say(&format!("  {TWICE}"))?,
-            (true, false) => self.say("  (the call was stopped, and is sent again with the answers)")?,
-            (false, false) => {}
+    fn input(
+        &mut self,
+        item: &PendingItem,
+        questions: &BTreeMap<String, Question>,
+        delivery: Delivery,
+    ) -> io::Result<Option<Answer>> {
+        self.say(&format!("\nThe server of {} needs input before it continues:", item.name()))?;
+        self.say(&format!("  {}", pretty(&item.arguments())))?;
+        match delivery {
+            Delivery::Repeated => self.say(&format!("  {TWICE}"))?,
+            Delivery::Restarted => self.say("  (the call was stopped, and is sent again with the answers)")?,
+            Delivery::Held | Delivery::Continued => {}
         }
         let Some(reactions) = self.reactions(questions)? else { return Ok(None) };
         let mut given = ElicitationAnswer { reactions, by: who(), via: Channel::Terminal, repeat: false };
-        if *repeats && given.accepts() {
+        if delivery == Delivery::Repeated && given.accepts() {
             let said = self.key("  Send the call a second time? [y] yes, [n] no, leave it pending: ")?;
             match said.as_deref().map(str::trim) {
                 Some("y" | "yes") => given.repeat = true,

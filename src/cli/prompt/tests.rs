@@ -1,11 +1,11 @@
 use super::console::Script;
 use super::*;
-use crate::core::run::DecisionKind;
-use crate::core::tool::{Annotations, Origin, Question, TaskHandle, ToolName};
+use crate::core::run::{DecisionKind, PendingApproval, PendingExternalResult, PendingInput, PendingTask};
+use crate::core::tool::{Annotations, Origin, TaskHandle, ToolName};
 use serde_json::json;
 
 fn approval_item(id: &str) -> PendingItem {
-    PendingItem::Approval {
+    PendingItem::Approval(PendingApproval {
         call_id: id.into(),
         summary: "shop: add_note(text: \"late\")".into(),
         origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
@@ -22,11 +22,11 @@ fn approval_item(id: &str) -> PendingItem {
         event: 7,
         since: None,
         until: None,
-    }
+    })
 }
 
 fn external_item(id: &str) -> PendingItem {
-    PendingItem::ExternalResult {
+    PendingItem::ExternalResult(PendingExternalResult {
         call_id: id.into(),
         tool: "refund".into(),
         name: ToolName::parse("ext_refund").unwrap(),
@@ -34,13 +34,13 @@ fn external_item(id: &str) -> PendingItem {
         result_schema: None,
         since: None,
         until: None,
-    }
+    })
 }
 
 fn input_item(id: &str) -> PendingItem {
     let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]});
     let question = Question::Form { message: "Are you sure?".into(), schema };
-    PendingItem::Input {
+    PendingItem::Input(PendingInput {
         call_id: id.into(),
         origin: Origin::Mcp { server: "shop".into(), tool: "book".into() },
         name: ToolName::parse("mcp_shop_book").unwrap(),
@@ -50,7 +50,7 @@ fn input_item(id: &str) -> PendingItem {
         repeats: false,
         held: false,
         held_until: None,
-    }
+    })
 }
 
 fn ask(items: &[PendingItem], typed: &str) -> (Resume, String) {
@@ -168,13 +168,13 @@ fn the_end_of_the_input_leaves_everything_pending() {
 
 #[test]
 fn server_questions_are_asked_and_tasks_are_not() {
-    let task = PendingItem::Task {
+    let task = PendingItem::Task(PendingTask {
         call_id: "2".into(),
         origin: Origin::Mcp { server: "shop".into(), tool: "bake".into() },
         name: ToolName::parse("mcp_shop_bake").unwrap(),
         arguments: Arguments::from_value(json!({})),
         task: TaskHandle { id: "t".into(), message: None, poll_ms: None, ttl_ms: None },
-    };
+    });
     let (resume, questions) = ask(&[input_item("1"), task], "a\nyes\n");
     let given = resume.answers.iter().filter_map(|(call, answer)| Some((call.as_str(), answer.elicitation()?)));
     let told: Vec<_> = given.map(|(call, given)| (call, json!(given.reactions))).collect();

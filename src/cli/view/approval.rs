@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::cli::text::duration;
 use crate::core::policy::PolicyMark;
-use crate::core::run::{Channel, PendingItem};
+use crate::core::run::{AnswerForm, Channel, PendingItem};
 use crate::core::tool::{
     Annotations, Arguments, Difference, Origin, escape_untrusted, is_suspicious, suspicious_names,
 };
@@ -25,23 +25,20 @@ pub(in crate::cli) fn pretty(arguments: &Arguments) -> String {
     text.lines().map(escape_untrusted).collect::<Vec<_>>().join("\n")
 }
 
-/// The details of a pending approval besides the call and its arguments. For other pending items only the deadline.
+/// What an approver considers besides the call and its arguments. For items without a decision only the deadline.
 pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<String> {
-    let PendingItem::Approval {
-        origin, arguments, annotations, trusted, rule, why, policy, differences, in_doubt, ..
-    } = item
-    else {
+    let AnswerForm::Decision(review) = item.form() else {
         return term(item, now).into_iter().collect();
     };
-    let mut lines = vec![because(why, rule.as_deref(), policy.as_ref())];
-    lines.extend(hints(annotations, *trusted));
-    lines.extend(second_look(origin));
-    lines.extend(second_look_at_arguments(arguments));
-    if *in_doubt {
+    let mut lines = vec![because(review.why, review.rule, review.policy)];
+    lines.extend(hints(review.annotations, review.trusted));
+    lines.extend(second_look(&item.origin()));
+    lines.extend(second_look_at_arguments(&item.arguments()));
+    if review.in_doubt {
         lines.push("! it was sent before, and it is unknown whether it took effect".to_owned());
     }
     lines.extend(term(item, now));
-    lines.extend(changed(differences));
+    lines.extend(changed(review.differences));
     lines
 }
 
@@ -160,10 +157,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::core::run::PendingApproval;
     use crate::core::tool::ToolName;
 
     fn item(trusted: bool, tool: &str) -> PendingItem {
-        PendingItem::Approval {
+        PendingItem::Approval(PendingApproval {
             call_id: "c1".into(),
             summary: String::new(),
             origin: Origin::Mcp { server: "shop".into(), tool: tool.into() },
@@ -180,7 +178,7 @@ mod tests {
             event: 7,
             since: Some(Timestamp::UNIX_EPOCH),
             until: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(3_600)),
-        }
+        })
     }
 
     fn told(item: &PendingItem, seconds: u64) -> String {
@@ -227,7 +225,7 @@ mod tests {
 
     #[test]
     fn arguments_hide_nothing() {
-        let PendingItem::Approval { arguments, .. } = item(true, "pay") else { panic!("an approval") };
+        let PendingItem::Approval(PendingApproval { arguments, .. }) = item(true, "pay") else { panic!("an approval") };
         assert_eq!(whole(&arguments), r#"{"to":"a\u{202e}b"}"#);
         assert_eq!(pretty(&arguments), "{\n  \"to\": \"a\\u{202e}b\"\n}");
     }

@@ -1,5 +1,7 @@
 //! Pending items of a run, with the command that answers them, ready to copy.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -10,8 +12,8 @@ use crate::cli::binding_digest;
 use crate::cli::terminal_escape;
 use crate::cli::text::{block, compact, count, duration, one_line, shell_word};
 use crate::core::id::RunId;
-use crate::core::run::PendingItem;
-use crate::core::tool::{TaskHandle, escape_untrusted};
+use crate::core::run::{AnswerForm, BackgroundWork, Delivery, PendingItem};
+use crate::core::tool::escape_untrusted;
 
 /// The flags of this command that a further command on the same run needs too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,22 +75,34 @@ pub(in crate::cli) fn pending_lines(
 }
 
 fn how_many(items: &[PendingItem]) -> String {
-    let answers = items.iter().filter(|item| item.wants_answer()).count();
-    match (answers, items.len() - answers) {
-        (answers, 0) => count(answers, "answer"),
-        (0, tasks) => count(tasks, "task"),
-        (answers, tasks) => format!("{} and {}", count(answers, "answer"), count(tasks, "task")),
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    for item in items {
+        let noun = match item.form() {
+            AnswerForm::Background(work) => work.noun,
+            AnswerForm::Decision(_)
+            | AnswerForm::Result { .. }
+            | AnswerForm::Choice(_)
+            | AnswerForm::Elicitation { .. } => "answer",
+        };
+        *numbers.entry(noun).or_default() += 1;
     }
+    numbers.into_iter().map(|(noun, number)| count(number, noun)).collect::<Vec<_>>().join(" and ")
 }
 
-/// Hints for alternative answers, one for each kind of pending item.
+/// Hints for alternative answers, one for each form of an answer.
 fn otherwise(items: &[PendingItem]) -> impl Iterator<Item = String> {
-    let asked = items.iter().find(|item| matches!(item, PendingItem::Approval { .. }));
-    let denial = asked.map(|item| format!("or --deny {}", shell_word(&format!("{}=REASON", item.call_id()))));
-    let wanted = items.iter().find(|item| matches!(item, PendingItem::Input { .. }));
-    let refusal = wanted.map(|item| format!("or --decline {}", shell_word(item.call_id().as_str())));
-    let task = items.iter().find(|item| matches!(item, PendingItem::Task { .. }));
-    let wait = task.map(|_| "tasks are polled each time; --wait waits for them".to_owned());
+    let (mut denial, mut refusal, mut wait) = (None, None, None);
+    for item in items.iter().rev() {
+        let call = item.call_id();
+        match item.form() {
+            AnswerForm::Decision(_) => denial = Some(format!("or --deny {}", shell_word(&format!("{call}=REASON")))),
+            AnswerForm::Elicitation { .. } => refusal = Some(format!("or --decline {}", shell_word(call.as_str()))),
+            AnswerForm::Background(work) => {
+                wait = Some(format!("{}s are polled each time; --wait waits for them", work.noun));
+            }
+            AnswerForm::Result { .. } | AnswerForm::Choice(_) => {}
+        }
+    }
     denial.into_iter().chain(refusal).chain(wait)
 }
 
@@ -102,42 +116,42 @@ fn for_longer(run: &RunId, item: &PendingItem, again: &RepeatedFlags) -> Option<
 
 fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<String> {
     let call = escape_untrusted(item.call_id().as_str());
-    let shown = |value: &Value, used: usize| look.paint.dim(compact(value, look.room(used)));
-    match item {
-        PendingItem::ExternalResult { name, arguments, .. } => {
-            let head = format!("  result of   {call}  {name}");
-            let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
-            let term = term(item, now).map(|term| format!("{MARGIN}{term}"));
-            [format!("{head} {arguments}")].into_iter().chain(term).collect()
-        }
-        PendingItem::Approval { name, arguments, summary, .. } => {
-            let mut lines = vec![format!("  decision on {call}  {summary}")];
-            lines.push(format!("{MARGIN}{name} {}", whole(arguments)));
+    let (name, arguments) = (item.name(), item.arguments());
+    let term = || term(item, now).map(|term| format!("{MARGIN}{term}"));
+    let shortened = |label: &str| {
+        let head = format!("  {label:<11} {call}  {name}");
+        let room = look.room(head.chars().count() + 1);
+        format!("{head} {}", look.paint.dim(compact(&arguments.to_value(), room)))
+    };
+    match item.form() {
+        AnswerForm::Result { .. } => [shortened("result of")].into_iter().chain(term()).collect(),
+        AnswerForm::Decision(review) => {
+            let mut lines = vec![format!("  decision on {call}  {}", review.summary)];
+            lines.push(format!("{MARGIN}{name} {}", whole(&arguments)));
             lines.extend(circumstances(item, now).iter().map(|line| format!("{MARGIN}{line}")));
             lines
         }
-        PendingItem::Question { ask, .. } => {
+        AnswerForm::Choice(ask) => {
             let mut lines = vec![format!("  answer to   {call}  {}", hung(&block(&ask.question)))];
             lines.extend(ask.options.iter().map(|option| format!("{MARGIN}- {}", escape_untrusted(option))));
-            lines.extend(term(item, now).map(|term| format!("{MARGIN}{term}")));
+            lines.extend(term());
             lines
         }
-        PendingItem::Input { name, arguments, questions, restarts, repeats, held, .. } => {
-            let afresh = match (*held, *repeats, *restarts) {
-                (true, _, _) => " (the call is held open for them)",
-                (false, true, _) => " (the call had begun; with them it is sent a second time)",
-                (false, false, true) => " (the call is sent again with them)",
-                (false, false, false) => "",
+        AnswerForm::Elicitation { questions, delivery } => {
+            let delivery = match delivery {
+                Delivery::Held => " (the call is held open for them)",
+                Delivery::Repeated => " (the call had begun; with them it is sent a second time)",
+                Delivery::Restarted => " (the call is sent again with them)",
+                Delivery::Continued => "",
             };
-            let mut lines = vec![format!("  answers for {call}  {name} {}{afresh}", whole(arguments))];
+            let mut lines = vec![format!("  answers for {call}  {name} {}{delivery}", whole(&arguments))];
             let asked = questions.iter().flat_map(|(key, question)| question_lines(key, question));
             lines.extend(asked.map(|line| format!("{MARGIN}{}", hung(&line))));
             lines
         }
-        PendingItem::Task { name, arguments, task, .. } => {
-            let head = format!("  task of     {call}  {name}");
-            let arguments = shown(&arguments.to_value(), head.chars().count() + 1);
-            vec![format!("{head} {arguments}"), format!("{MARGIN}{}", describe_task(task))]
+        AnswerForm::Background(work) => {
+            let head = shortened(&format!("{} of", work.noun));
+            [head, format!("{MARGIN}{}", describe_work(work))].into_iter().chain(term()).collect()
         }
     }
 }
@@ -147,38 +161,38 @@ fn hung(text: &str) -> String {
     text.replace('\n', &format!("\n{MARGIN}"))
 }
 
-/// Describes a task in one line.
-fn describe_task(task: &TaskHandle) -> String {
-    let every = task.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
-    let message = task.message.as_deref().map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
-    format!("runs at its server as {}{every}{message}", escape_untrusted(&task.id))
+/// Describes work outside the run in one line.
+fn describe_work(work: BackgroundWork<'_>) -> String {
+    let every = work.poll_ms.map(|poll| format!(", polled every {}", duration(poll))).unwrap_or_default();
+    let message = work.message.map(|message| format!(": {}", one_line(message, 120))).unwrap_or_default();
+    format!("runs {} as {}{every}{message}", work.place, escape_untrusted(work.id))
 }
 
 /// The flags and values that settle a pending item.
 fn settling(run: &RunId, item: &PendingItem) -> Vec<String> {
-    match item {
-        PendingItem::Approval { call_id, .. } => {
+    let call = item.call_id();
+    match item.form() {
+        AnswerForm::Decision(_) => {
             // The digest binds the approval to the call shown above, so that it cannot approve a different call.
-            let digest =
-                binding_digest::short(run, item).map(|digest| ["--digest".into(), format!("{call_id}={digest}")]);
-            ["--approve".into(), call_id.to_string()].into_iter().chain(digest.into_iter().flatten()).collect()
+            let digest = binding_digest::short(run, item).map(|digest| ["--digest".into(), format!("{call}={digest}")]);
+            ["--approve".into(), call.to_string()].into_iter().chain(digest.into_iter().flatten()).collect()
         }
-        PendingItem::ExternalResult { call_id, result_schema, .. } => {
-            let result = result_schema.as_ref().map(|schema| terminal_escape::json_word(&example(schema)));
+        AnswerForm::Result { schema } => {
+            let result = schema.map(|schema| terminal_escape::json_word(&example(schema)));
             let result = result.unwrap_or_else(|| "RESULT".to_owned());
-            vec!["--result".into(), format!("{call_id}={result}")]
+            vec!["--result".into(), format!("{call}={result}")]
         }
-        PendingItem::Question { call_id, .. } => vec!["--answer".into(), format!("{call_id}=ANSWER")],
-        PendingItem::Input { call_id, questions, repeats, .. } => {
+        AnswerForm::Choice(_) => vec!["--answer".into(), format!("{call}=ANSWER")],
+        AnswerForm::Elicitation { questions, delivery } => {
             let value = answering(questions)
                 .map(|value| format!("={}", terminal_escape::json_word(&value)))
                 .unwrap_or_default();
-            let answer = ["--answer".into(), format!("{call_id}{value}")];
+            let answer = ["--answer".into(), format!("{call}{value}")];
             // Sending the call a second time requires explicit consent; the line above warns about it.
-            let repeat = repeats.then(|| ["--repeat".into(), call_id.to_string()]);
+            let repeat = (delivery == Delivery::Repeated).then(|| ["--repeat".into(), call.to_string()]);
             answer.into_iter().chain(repeat.into_iter().flatten()).collect()
         }
-        PendingItem::Task { .. } => Vec::new(),
+        AnswerForm::Background(_) => Vec::new(),
     }
 }
 
@@ -212,7 +226,8 @@ fn example(schema: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::tool::{Arguments, Origin, Question, ToolName};
+    use crate::core::run::{PendingInput, PendingTask};
+    use crate::core::tool::{Arguments, Origin, Question, TaskHandle, ToolName};
 
     #[test]
     fn the_form_for_a_result_has_what_its_schema_requires() {
@@ -233,7 +248,7 @@ mod tests {
             (ToolName::parse("mcp_shop_book").unwrap(), Arguments::from_value(json!({"to": "Oslo"})));
         let schema = json!({"type": "object", "required": ["seats"], "properties": {"seats": {"type": "integer"}}});
         let question = Question::Form { message: "How many?".into(), schema };
-        let input = PendingItem::Input {
+        let input = PendingItem::Input(PendingInput {
             call_id: "c1".into(),
             origin: origin.clone(),
             name: name.clone(),
@@ -243,10 +258,10 @@ mod tests {
             repeats: false,
             held: false,
             held_until: None,
-        };
+        });
         let task =
             TaskHandle { id: "t7".into(), message: Some("in the oven".into()), poll_ms: Some(5_000), ttl_ms: None };
-        let task = PendingItem::Task { call_id: "c2".into(), origin, name, arguments, task };
+        let task = PendingItem::Task(PendingTask { call_id: "c2".into(), origin, name, arguments, task });
         let look = DisplaySettings { paint: crate::cli::paint::Paint::Plain, width: 100 };
         let lines = |items: &[PendingItem]| pending_lines(&"run_1".into(), items, &RepeatedFlags::default(), look);
         let both = [

@@ -9,7 +9,9 @@ use crate::core::chat::{Stop, Usage};
 use crate::core::error::{ErrorCode, Failure};
 use crate::core::lifecycle::{CallEnd, CallRef, Delta, LifecycleEvent, LifecycleKind};
 use crate::core::policy::PolicyMark;
-use crate::core::run::{self, Channel, Coverage, PendingItem, Rejection, Scope, Status, ToolAccess};
+use crate::core::run::{
+    self, Channel, Coverage, PendingApproval, PendingExternalResult, PendingItem, Rejection, Scope, Status, ToolAccess,
+};
 use crate::core::tool::{Annotations, Arguments, LeftOut, Origin, Problem, Progress, ToolName};
 use crate::core::trace::TraceId;
 
@@ -222,7 +224,7 @@ fn no_line_of_a_call_is_wider_than_the_terminal() {
 #[test]
 fn pending_items_come_with_the_command_that_settles_them() {
     let items = [
-        PendingItem::Approval {
+        PendingItem::Approval(PendingApproval {
             call_id: "call_1".into(),
             summary: "shop: add_note(text: \"late\")".into(),
             origin: Origin::Mcp { server: "shop".into(), tool: "add_note".into() },
@@ -239,8 +241,8 @@ fn pending_items_come_with_the_command_that_settles_them() {
             event: 7,
             since: None,
             until: None,
-        },
-        PendingItem::ExternalResult {
+        }),
+        PendingItem::ExternalResult(PendingExternalResult {
             call_id: "call_2".into(),
             tool: "refund".into(),
             name: ToolName::parse("ext_refund").unwrap(),
@@ -250,7 +252,7 @@ fn pending_items_come_with_the_command_that_settles_them() {
             ),
             since: None,
             until: None,
-        },
+        }),
     ];
     let again = RepeatedFlags::new(vec!["--config".into(), "desk.yaml".into()], Vec::new());
     insta::assert_snapshot!(pending_lines(&"run_1".into(), &items, &again, LOOK).join("\n"));

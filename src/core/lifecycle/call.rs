@@ -94,18 +94,8 @@ impl CallRef {
 
 impl PendingRef {
     pub(super) fn new(item: &PendingItem, content: Content) -> Self {
-        let (name, tool, arguments) = match item {
-            PendingItem::ExternalResult { tool, name, arguments, .. } => {
-                (name, ToolRef { server: None, name: tool.clone() }, arguments)
-            }
-            PendingItem::Approval { origin, name, arguments, .. }
-            | PendingItem::Input { origin, name, arguments, .. }
-            | PendingItem::Task { origin, name, arguments, .. } => (name, ToolRef::new(origin), arguments),
-            PendingItem::Question { name, .. } => {
-                (name, ToolRef { server: None, name: name.to_string() }, &*item.arguments())
-            }
-        };
-        let call = CallRef::new(item.call_id(), name.as_str(), None, Some(arguments), content);
+        let tool = ToolRef::new(&item.origin());
+        let call = CallRef::new(item.call_id(), item.name().as_str(), None, Some(&item.arguments()), content);
         Self { kind: item.kind(), call: CallRef { tool: Some(tool), ..call } }
     }
 }

@@ -95,7 +95,7 @@ impl Run {
                 let under_way = matches!(call.state, CallState::Started | CallState::Task(_));
                 // A call that was sent before and is not sent again has an end, and is not reported as not run.
                 let under_way = under_way || (call.state == CallState::Selected && call.sent);
-                let owed = under_way || (call.is_answerable() && call.is_external());
+                let owed = under_way || (call.is_answerable() && !call.is_question());
                 expect_state(name, call, owed)
             }
             (Event::InputRequested { call, needed, .. }, Phase::Working { turn, .. }) => {

@@ -3,9 +3,16 @@
 use serde_json::Value;
 
 use super::unusable::unusable_result;
-use super::{Call, CallState, Decision, ElicitationAnswer, Event, HumanAnswer, PendingItem, ResumeError, Run};
+use super::{
+    AnswerForm, Call, CallState, Decision, ElicitationAnswer, Event, HumanAnswer, PendingItem, ResumeError, Run,
+};
 use crate::id::CallId;
 use crate::tool::{CallFailure, FailureKind, Outcome, ToolOutput};
+
+const A_RESULT: &str = "a result from the caller";
+const A_DECISION: &str = "a decision";
+const AN_ANSWER: &str = "an answer to the model's question";
+const ANSWERS: &str = "answers to its server's questions";
 
 /// An answer to one pending item.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,19 +75,27 @@ impl Answer {
         }
     }
 
-    /// The kind of pending item that it settles, as in [`PendingItem::kind`].
-    pub fn kind(&self) -> &'static str {
+    /// Whether this call has a pending item that the answer settles.
+    pub fn settles(&self, call: &CallId, pending: &[PendingItem]) -> bool {
+        pending.iter().any(|item| item.call_id() == call && self.fits(item.form()))
+    }
+
+    fn fits(&self, form: AnswerForm<'_>) -> bool {
         match self {
-            Self::Result(_) => "external_result",
-            Self::Decision { .. } => "approval",
-            Self::Question(_) => "question",
-            Self::Elicitation(_) => "input",
+            Self::Result(_) => matches!(form, AnswerForm::Result { .. }),
+            Self::Decision { .. } => matches!(form, AnswerForm::Decision(_)),
+            Self::Question(_) => matches!(form, AnswerForm::Choice(_)),
+            Self::Elicitation(_) => matches!(form, AnswerForm::Elicitation { .. }),
         }
     }
 
-    /// Whether this call has a pending item that the answer settles.
-    pub fn settles(&self, call: &CallId, pending: &[PendingItem]) -> bool {
-        pending.iter().any(|item| item.call_id() == call && item.kind() == self.kind())
+    fn describe(&self) -> &'static str {
+        match self {
+            Self::Result(_) => A_RESULT,
+            Self::Decision { .. } => A_DECISION,
+            Self::Question(_) => AN_ANSWER,
+            Self::Elicitation(_) => ANSWERS,
+        }
     }
 }
 
@@ -126,13 +141,13 @@ impl Run {
     ) -> Result<Novelty, ResumeError> {
         let repeated = self.repeats(call, answer);
         if let Some(item) = pending.iter().find(|item| item.call_id() == call) {
-            if item.kind() == answer.kind() {
+            if answer.fits(item.form()) {
                 return Ok(Novelty::New);
             }
             if repeated == Some(true) {
                 return Ok(Novelty::Repeated);
             }
-            let (expected, given) = (describe(item.kind()), describe(answer.kind()));
+            let (expected, given) = (awaited(item.form()).to_owned(), answer.describe().to_owned());
             return Err(ResumeError::WrongKind { call_id: call.clone(), expected, given });
         }
         match repeated {
@@ -204,13 +219,12 @@ impl Run {
     }
 }
 
-fn describe(kind: &str) -> String {
-    let words = match kind {
-        "approval" => "a decision",
-        "question" => "an answer to the model's question",
-        "input" => "answers to its server's questions",
-        "task" => "its server to finish the task",
-        _ => "a result from the caller",
-    };
-    words.into()
+fn awaited(form: AnswerForm<'_>) -> &str {
+    match form {
+        AnswerForm::Result { .. } => A_RESULT,
+        AnswerForm::Decision(_) => A_DECISION,
+        AnswerForm::Choice(_) => AN_ANSWER,
+        AnswerForm::Elicitation { .. } => ANSWERS,
+        AnswerForm::Background(work) => work.awaited,
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::turn::Call;
-use super::{Channel, Event, PendingCounts, ResumeError, Run, Step};
+use super::{Channel, Event, PendingCounts, PendingItem, ResumeError, Run, Step};
 use crate::id::CallId;
 
 impl Run {
@@ -46,7 +46,7 @@ impl Run {
         if self.is_late(id) {
             return Err(vec![ResumeError::TooLate { call_id }]);
         }
-        let Some(call) = self.call(id).filter(|call| Self::pending_item(call).is_some()) else {
+        let Some(call) = self.call(id).filter(|call| PendingItem::of(call).is_some()) else {
             return Err(vec![ResumeError::UnknownCall { call_id }]);
         };
         if !call.is_awaited() || call.deadline.answer_timeout_s.is_none() {

@@ -177,7 +177,7 @@ impl Run {
 
     /// The current pending items, including those of a turn whose other calls are still running.
     pub fn pending_items(&self) -> Vec<PendingItem> {
-        self.phase.calls().iter().filter_map(Self::pending_item).collect()
+        self.phase.calls().iter().filter_map(PendingItem::of).collect()
     }
 }
 

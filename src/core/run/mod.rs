@@ -44,7 +44,10 @@ pub use history::{AttemptEnd, AttemptHistory, CallHistory, History, TurnHistory}
 pub use input::{Input, Resume};
 pub use invalid_event::InvalidEvent;
 pub use limits::{Budget, LONGEST_RETRY_AFTER_MS, Limit, Limits, TighterLimits, WiderLimit};
-pub use pending::{PendingCounts, PendingItem};
+pub use pending::{
+    AnswerForm, BackgroundWork, Delivery, Description, PendingApproval, PendingCounts, PendingExternalResult,
+    PendingInput, PendingItem, PendingQuestion, PendingTask, Review,
+};
 pub use resume_error::ResumeError;
 pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;

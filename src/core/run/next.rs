@@ -8,7 +8,7 @@ use crate::chat::Stop;
 use crate::error::{ErrorCode, Failure};
 use crate::id::CallId;
 use crate::policy::Verdict;
-use crate::tool::{Ask, Origin, Outcome, ToolName, summary, top_tier};
+use crate::tool::{Outcome, ToolName, top_tier};
 
 /// The number of denials of the same call after which it is denied without asking again in this run.
 const DENIALS_THAT_SETTLE: u32 = 2;
@@ -154,7 +154,7 @@ impl Run {
         if !ready.is_empty() {
             return self.run_within_budget(&ready);
         }
-        Step::Wait(turn.calls.iter().filter_map(Self::pending_item).collect())
+        Step::Wait(turn.calls.iter().filter_map(PendingItem::of).collect())
     }
 
     /// Rejects calls that cannot be run at all and selects the highest tier of the others.
@@ -233,82 +233,6 @@ impl Run {
         }
         let message = "Not run: this run may make no more calls to MCP servers (max_mcp_calls).";
         Step::Record(over.into_iter().map(|id| reject(id, Rejection::Budget, message.into())).collect())
-    }
-
-    pub(super) fn pending_item(call: &Call) -> Option<PendingItem> {
-        let tool = call.tool.as_ref()?;
-        match &call.state {
-            CallState::Asked { rule, why, policy, in_doubt } => Some(PendingItem::Approval {
-                call_id: call.asked.id.clone(),
-                summary: summary(&tool.origin, call.arguments()),
-                origin: tool.origin.clone(),
-                name: tool.name.clone(),
-                arguments: call.arguments().clone(),
-                annotations: tool.annotations.clone(),
-                trusted: tool.trusted,
-                definition: tool.hash.clone(),
-                rule: rule.clone(),
-                why: why.clone(),
-                policy: policy.clone(),
-                differences: call.drift.clone(),
-                in_doubt: *in_doubt,
-                event: call.deadline.event,
-                since: call.deadline.since,
-                until: call.deadline.until(),
-            }),
-            CallState::Authorized => match &tool.origin {
-                Origin::External { tool: external } => Some(PendingItem::ExternalResult {
-                    call_id: call.asked.id.clone(),
-                    tool: external.clone(),
-                    name: tool.name.clone(),
-                    arguments: call.arguments().clone(),
-                    result_schema: tool.output_schema.as_deref().cloned(),
-                    since: call.deadline.since,
-                    until: call.deadline.until(),
-                }),
-                Origin::Builtin { .. } if call.is_question() => Some(PendingItem::Question {
-                    call_id: call.asked.id.clone(),
-                    name: tool.name.clone(),
-                    ask: call.arguments().as_object().and_then(|arguments| Ask::parse(arguments).ok())?,
-                    event: call.deadline.event,
-                    since: call.deadline.since,
-                    until: call.deadline.until(),
-                }),
-                Origin::Mcp { .. } | Origin::Builtin { .. } => None,
-            },
-            CallState::NeedsInput(needed) => Some(PendingItem::Input {
-                call_id: call.asked.id.clone(),
-                origin: tool.origin.clone(),
-                name: tool.name.clone(),
-                arguments: call.arguments().clone(),
-                questions: needed.questions.clone(),
-                restarts: needed.restarts,
-                repeats: call.needs_consent_to_repeat(needed),
-                held: false,
-                held_until: None,
-            }),
-            CallState::Started => {
-                call.held.as_ref().filter(|held| held.answer.is_none()).map(|held| PendingItem::Input {
-                    call_id: call.asked.id.clone(),
-                    origin: tool.origin.clone(),
-                    name: tool.name.clone(),
-                    arguments: call.arguments().clone(),
-                    questions: held.needed.questions.clone(),
-                    restarts: false,
-                    repeats: false,
-                    held: true,
-                    held_until: held.until,
-                })
-            }
-            CallState::Task(task) => Some(PendingItem::Task {
-                call_id: call.asked.id.clone(),
-                origin: tool.origin.clone(),
-                name: tool.name.clone(),
-                arguments: call.arguments().clone(),
-                task: (**task).clone(),
-            }),
-            CallState::New | CallState::Selected | CallState::Settled(_) => None,
-        }
     }
 }
 

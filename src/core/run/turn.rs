@@ -9,7 +9,7 @@ use crate::chat::{Message, Part, Role};
 use crate::id::{CallId, GrantId};
 use crate::policy::PolicyMark;
 use crate::tool::{
-    Arguments, Ask, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
+    Arguments, Builtin, Difference, ElicitationRequest, FailureKind, Origin, Outcome, TaskHandle, TierMode, Tool,
     ToolCall,
 };
 
@@ -133,6 +133,14 @@ pub enum Settlement {
     Abandoned,
 }
 
+impl Settlement {
+    /// The settlement of a call whose result did not arrive in time.
+    pub(super) fn no_result_in_time() -> Self {
+        let message = "The application gave no result in time. The call may or may not have taken effect.";
+        Self::Completed(Outcome::failed(FailureKind::Expired, message).into())
+    }
+}
+
 impl CallState {
     /// The reason why the call was not run, if it is settled without being run.
     fn rejection(&self) -> Option<Rejection> {
@@ -187,18 +195,22 @@ impl Call {
 
     /// Whether the call is a question of the model to the user.
     pub fn is_question(&self) -> bool {
-        self.tool.as_ref().is_some_and(|tool| Builtin::of(&tool.origin) == Some(Builtin::AskHuman))
+        self.builtin() == Some(Builtin::AskHuman)
     }
 
-    /// Whether it may run with these arguments: they are an object, and those of a question form a valid question.
+    /// Whether it may run with these arguments: they are an object, and a builtin tool accepts them.
     pub(super) fn is_callable_with(&self, arguments: &Arguments) -> bool {
-        let object = arguments.as_object();
-        object.is_some_and(|arguments| !self.is_question() || Ask::parse(arguments).is_ok())
+        let is_accepted = |arguments| self.builtin().is_none_or(|builtin| builtin.objection(arguments).is_none());
+        arguments.as_object().is_some_and(is_accepted)
+    }
+
+    fn builtin(&self) -> Option<Builtin> {
+        self.tool.as_ref().and_then(|tool| Builtin::of(&tool.origin))
     }
 
     /// Whether toolgate sends the call once it is authorized; all others are answered from outside.
     pub fn is_sent_by_us(&self) -> bool {
-        !self.is_external() && !self.is_question()
+        !self.is_external() && self.builtin().is_none_or(Builtin::runs_here)
     }
 
     /// Whether an answer from outside can be its next event. In journals from before the second comparison of approved
@@ -215,38 +227,6 @@ impl Call {
     /// Whether toolgate runs the call itself.
     pub fn is_builtin(&self) -> bool {
         self.tool.as_ref().is_some_and(|tool| matches!(tool.origin, Origin::Builtin { .. }))
-    }
-
-    /// The settlement of a call that expires without a decision or an answer.
-    pub fn expired_settlement(&self) -> Settlement {
-        match &self.state {
-            // A call that may have taken effect is not reported as not run.
-            CallState::Asked { in_doubt: true, .. } => Settlement::Completed(Outcome::Unknown.into()),
-            CallState::Asked { .. } => Settlement::Rejected {
-                reason: Rejection::Expired,
-                message: "Not run: this call was neither approved nor denied in time. That is not a denial. Continue \
-                     without it, or call it again if it is still needed."
-                    .into(),
-            },
-            CallState::Authorized if self.is_question() => Settlement::Rejected {
-                reason: Rejection::Expired,
-                message: "There was no answer in time. That is not a refusal. Continue as well as you can without one."
-                    .into(),
-            },
-            CallState::Authorized
-            | CallState::New
-            | CallState::Selected
-            | CallState::Started
-            | CallState::NeedsInput(_)
-            | CallState::Task(_)
-            | CallState::Settled(_) => Settlement::Completed(
-                Outcome::failed(
-                    FailureKind::Expired,
-                    "The application gave no result in time. The call may or may not have taken effect.",
-                )
-                .into(),
-            ),
-        }
     }
 
     pub(super) fn is_settled(&self) -> bool {

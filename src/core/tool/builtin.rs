@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::name::unprefixed_name;
-use super::{Annotations, Origin, Tool, ToolName};
+use super::{Annotations, Ask, Origin, Tool, ToolName};
 use crate::policy::Verdict;
 
 /// A builtin tool.
@@ -35,6 +35,22 @@ impl Builtin {
         match self {
             Self::ResultRead => "result_read",
             Self::AskHuman => "ask_human",
+        }
+    }
+
+    /// Whether toolgate runs its calls. The others are settled from outside.
+    pub fn runs_here(self) -> bool {
+        match self {
+            Self::ResultRead => true,
+            Self::AskHuman => false,
+        }
+    }
+
+    /// The reason why arguments are invalid, whatever the schema.
+    pub fn objection(self, arguments: &Map<String, Value>) -> Option<String> {
+        match self {
+            Self::ResultRead => None,
+            Self::AskHuman => Ask::parse(arguments).err(),
         }
     }
 

@@ -249,10 +249,8 @@ impl ToolsetRules {
     fn builtin(&self, builtin: Builtin) -> Tool {
         let tool = builtin.tool();
         let priority = self.priority(&tool.name).unwrap_or(tool.priority);
-        let deadline_s = match builtin {
-            Builtin::AskHuman => self.ask_human.and_then(|ask| ask.deadline_s),
-            Builtin::ResultRead => None,
-        };
+        let ask_human = self.ask_human.filter(|_| builtin == Builtin::AskHuman);
+        let deadline_s = ask_human.and_then(|ask| ask.deadline_s);
         self.judged(Tool { priority, deadline_s, ..tool })
     }
 

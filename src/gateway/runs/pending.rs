@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::id::RunId;
-use toolgate_core::run::PendingItem;
+use toolgate_core::run::{PendingCounts, PendingItem, PendingQuestion, PendingTask};
 use toolgate_core::tool::{Annotations, Difference, Origin, Question};
 use toolgate_service::ApprovalId;
 use utoipa::ToSchema;
@@ -236,6 +236,27 @@ pub(crate) enum FormView {
     },
 }
 
+/// The number of pending items of each kind.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PendingCounts)]
+pub(crate) struct PendingCountsView {
+    /// Approvals.
+    approvals: u32,
+    /// Results of external tools.
+    results: u32,
+    /// Answers to questions of the model, or to elicitation requests of servers.
+    answers: u32,
+    /// Tasks that MCP servers run in the background.
+    tasks: u32,
+}
+
+impl PendingCountsView {
+    pub(super) fn of(counts: &PendingCounts) -> Self {
+        let PendingCounts { approvals, results, answers, tasks, .. } = *counts;
+        Self { approvals, results, answers, tasks }
+    }
+}
+
 impl PendingView {
     pub(crate) fn of(run: &RunId, item: &PendingItem) -> Self {
         let call_id = item.call_id().to_string();
@@ -243,41 +264,34 @@ impl PendingView {
         let arguments = item.arguments().to_value();
         let (since, until) = (item.since(), item.until());
         match item {
-            PendingItem::ExternalResult { tool, result_schema, .. } => {
-                let (tool, result_schema) = (tool.clone(), result_schema.clone());
-                Self::ExternalResult { call_id, tool, name, arguments, result_schema, since, until }
-            }
-            PendingItem::Approval {
-                summary,
-                origin,
-                annotations,
-                trusted,
-                definition,
-                rule,
-                why,
-                differences,
-                in_doubt,
-                event,
-                ..
-            } => Self::Approval(PendingApprovalView {
+            PendingItem::ExternalResult(item) => Self::ExternalResult {
                 call_id,
-                approval_id: ApprovalId { run: run.clone(), event: *event }.to_string(),
-                summary: summary.clone(),
-                origin: OriginView::of(origin),
+                tool: item.tool.clone(),
                 name,
                 arguments,
-                annotations: AnnotationsView::of(annotations),
-                trusted: *trusted,
-                definition: definition.clone(),
-                rule: rule.clone(),
-                why: why.clone(),
-                differences: differences.iter().map(DifferenceView::of).collect(),
-                in_doubt: *in_doubt,
+                result_schema: item.result_schema.clone(),
+                since,
+                until,
+            },
+            PendingItem::Approval(approval) => Self::Approval(PendingApprovalView {
+                call_id,
+                approval_id: ApprovalId { run: run.clone(), event: approval.event }.to_string(),
+                summary: approval.summary.clone(),
+                origin: OriginView::of(&approval.origin),
+                name,
+                arguments,
+                annotations: AnnotationsView::of(&approval.annotations),
+                trusted: approval.trusted,
+                definition: approval.definition.clone(),
+                rule: approval.rule.clone(),
+                why: approval.why.clone(),
+                differences: approval.differences.iter().map(DifferenceView::of).collect(),
+                in_doubt: approval.in_doubt,
                 digest: item.binding().map(|binding| binding.digest(run, item.call_id())).unwrap_or_default(),
                 since,
                 until,
             }),
-            PendingItem::Question { ask, .. } => Self::Question {
+            PendingItem::Question(PendingQuestion { ask, .. }) => Self::Question {
                 call_id,
                 question: ask.question.clone(),
                 options: ask.options.clone(),
@@ -286,18 +300,18 @@ impl PendingView {
                 since,
                 until,
             },
-            PendingItem::Input { origin, questions, restarts, repeats, held, held_until, .. } => Self::Input {
+            PendingItem::Input(input) => Self::Input {
                 call_id,
-                origin: OriginView::of(origin),
+                origin: OriginView::of(&input.origin),
                 name,
                 arguments,
-                questions: questions.iter().map(|(key, question)| (key.clone(), FormView::of(question))).collect(),
-                restarts: *restarts,
-                repeats: *repeats,
-                held: *held,
-                held_until: *held_until,
+                questions: input.questions.iter().map(|(key, asked)| (key.clone(), FormView::of(asked))).collect(),
+                restarts: input.restarts,
+                repeats: input.repeats,
+                held: input.held,
+                held_until: input.held_until,
             },
-            PendingItem::Task { origin, task, .. } => Self::Task {
+            PendingItem::Task(PendingTask { origin, task, .. }) => Self::Task {
                 call_id,
                 origin: OriginView::of(origin),
                 name,

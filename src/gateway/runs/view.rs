@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use toolgate_core::chat::{Media, Usage};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::RunId;
-use toolgate_core::run::{Budget, Output, PendingCounts, Run, Status, Trigger};
+use toolgate_core::run::{Budget, Output, Run, Status, Trigger};
 use toolgate_ports::RunRow;
 use toolgate_runner::RunnerError;
 use toolgate_service::{ServiceError, TenantRun};
 use utoipa::ToSchema;
 
-use super::pending::PendingView;
+use super::pending::{PendingCountsView, PendingView};
 
 /// A run.
 #[derive(Debug, Serialize, ToSchema)]
@@ -220,20 +220,6 @@ pub(crate) struct SummaryView {
     blocked: Option<FailureView>,
 }
 
-/// The number of pending items of each kind.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = PendingCounts)]
-pub(crate) struct PendingCountsView {
-    /// Approvals.
-    approvals: u32,
-    /// Results of external tools.
-    results: u32,
-    /// Answers to questions of the model, or to elicitation requests of servers.
-    answers: u32,
-    /// Tasks that MCP servers run in the background.
-    tasks: u32,
-}
-
 impl RunView {
     /// The view of a run as it is now.
     pub(crate) async fn read(run: &TenantRun) -> Result<Self, ServiceError> {
@@ -359,7 +345,6 @@ impl SummaryView {
             message: no_such_agent(row.agent.as_str()),
             retryable: false,
         });
-        let PendingCounts { approvals, results, answers, tasks, due_at, .. } = row.pending_counts;
         Self {
             id: row.id,
             object: "run.summary",
@@ -370,8 +355,8 @@ impl SummaryView {
             title: row.title,
             created_at: row.created_at,
             updated_at: row.updated_at,
-            due_at,
-            pending_counts: PendingCountsView { approvals, results, answers, tasks },
+            due_at: row.pending_counts.due_at,
+            pending_counts: PendingCountsView::of(&row.pending_counts),
             blocked,
         }
     }

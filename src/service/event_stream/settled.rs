@@ -33,12 +33,5 @@ impl Operator {
 
 /// Whether the same item is still pending.
 fn is_pending(state: &Run, shown: &PendingItem) -> bool {
-    state.pending_items().iter().any(|item| match (item, shown) {
-        (PendingItem::Approval { event, .. }, PendingItem::Approval { event: shown, .. }) => event == shown,
-        (
-            PendingItem::Input { call_id, questions, held, .. },
-            PendingItem::Input { call_id: call_shown, questions: shown, held: held_shown, .. },
-        ) => (call_id, questions, held) == (call_shown, shown, held_shown),
-        (item, shown) => (item.call_id(), item.kind()) == (shown.call_id(), shown.kind()),
-    })
+    state.pending_items().iter().any(|item| item.is_same_request(shown))
 }

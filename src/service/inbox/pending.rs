@@ -3,7 +3,7 @@
 use serde::Serialize;
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{AgentName, CallId, RunId, SessionId};
-use toolgate_core::run::{PendingCounts, PendingItem, Status};
+use toolgate_core::run::{AnswerForm, PendingItem, Status};
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
@@ -65,8 +65,9 @@ pub struct Inbox {
 impl Operator {
     /// All items that wait for a person. An unreadable journal hides only the pending items of its own run.
     pub async fn inbox(&self, filter: &InboxFilter) -> Result<Inbox, RunnerError> {
-        let pending =
-            self.rows(filter, Status::Pending).await?.into_iter().filter(|row| waits_for_people(&row.pending_counts));
+        let pending = self.rows(filter, Status::Pending).await?.into_iter();
+        // The index decides, so that runs that wait for something else are not read.
+        let pending = pending.filter(|row| row.pending_counts.may_wait_for_people());
         let mut runs: Vec<RunId> = pending.map(|row| row.id).collect();
         // A running run may already wait for an approval while other calls execute; the index does not show that yet.
         runs.extend(self.rows(filter, Status::Running).await?.into_iter().map(|row| row.id));
@@ -90,7 +91,8 @@ impl Operator {
     pub async fn inbox_of(&self, id: &RunId) -> Result<Vec<InboxItem>, RunnerError> {
         let run = self.runner.load(id).await?;
         let started = run.started();
-        let waiting = run.pending_items().into_iter().filter(is_for_people).map(|item| InboxItem {
+        let waiting = run.pending_items().into_iter().filter(|item| item.form().is_for_people());
+        let waiting = waiting.map(|item| InboxItem {
             run_id: id.clone(),
             agent: started.spec.agent.clone(),
             session_id: started.session.clone(),
@@ -108,21 +110,6 @@ impl Operator {
     }
 }
 
-/// Decides by the index, so that runs that wait for something else are not read. A row without any count is older than
-/// the counts.
-fn waits_for_people(pending_counts: &PendingCounts) -> bool {
-    pending_counts.approvals > 0
-        || pending_counts.answers > 0
-        || (pending_counts.results == 0 && pending_counts.tasks == 0)
-}
-
-fn is_for_people(item: &PendingItem) -> bool {
-    match item {
-        PendingItem::Approval { .. } | PendingItem::Question { .. } | PendingItem::Input { .. } => true,
-        PendingItem::ExternalResult { .. } | PendingItem::Task { .. } => false,
-    }
-}
-
 impl InboxItem {
     /// The call of the pending item.
     pub fn call(&self) -> &CallId {
@@ -131,6 +118,6 @@ impl InboxItem {
 
     /// Whether the item is a pending approval.
     pub fn is_approval(&self) -> bool {
-        matches!(self.item, PendingItem::Approval { .. })
+        matches!(self.item.form(), AnswerForm::Decision(_))
     }
 }

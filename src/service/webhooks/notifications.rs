@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use toolgate_core::id::{MessageId, RunId};
-use toolgate_core::run::{Event, InvalidEvent, JournalEntry, PendingItem, Run, Status};
+use toolgate_core::run::{Binding, Event, InvalidEvent, JournalEntry, Run, Status};
 use toolgate_ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
 
 use super::derived_id::following_from;
@@ -80,7 +80,7 @@ impl JournalScan<'_> {
             self.announced = waits;
         }
         for item in run.pending() {
-            let PendingItem::Approval { event, .. } = item else { continue };
+            let Some(Binding { event, .. }) = item.binding() else { continue };
             if event >= self.asked.max(since) {
                 let mut data = data(self.id, run);
                 data.insert("approval_id".to_owned(), ApprovalId { run: self.id.clone(), event }.to_string().into());

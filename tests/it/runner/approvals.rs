@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate::core::error::ErrorCode;
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{OnDeny, PendingItem, ResumeError, Status};
+use toolgate::core::run::{OnDeny, PendingApproval, PendingItem, ResumeError, Status};
 use toolgate::core::tool::McpTool;
 use toolgate::runner::{Request, RunnerError};
 
@@ -35,7 +35,7 @@ on_every_store! {
         let before = world.servers.calls();
         let report = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
-        let [PendingItem::Approval { rule, why, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+        let [PendingItem::Approval(PendingApproval { rule, why, .. })] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
         assert_eq!((rule.as_deref(), why.as_str()), (Some("*_delete"), "because it matters"));
         assert_eq!((before, world.servers.calls()), (vec![], vec!["call_1_1".to_owned()]));
         assert_eq!((report.status, answer_to(&report, "call_1_1")), (Status::Completed, "delete done".into()));

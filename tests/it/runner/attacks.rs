@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Answer, Coverage, Decision, Event, PendingItem, Resume, ResumeError, Scope, Status};
+use toolgate::core::run::{
+    Answer, Coverage, Decision, Event, PendingApproval, PendingItem, Resume, ResumeError, Scope, Status,
+};
 use toolgate::core::tool::{Annotations, McpTool};
 use toolgate::runner::{Fork, Report, Request, RunnerError};
 
@@ -47,7 +49,9 @@ fn refusals(error: RunnerError) -> Vec<ResumeError> {
 }
 
 fn differences(report: &Report) -> Vec<String> {
-    let [PendingItem::Approval { differences, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+    let [PendingItem::Approval(PendingApproval { differences, .. })] = &report.pending[..] else {
+        panic!("{:?}", report.pending)
+    };
     differences.iter().map(|difference| difference.what.clone()).collect()
 }
 
@@ -76,7 +80,9 @@ async fn changed_definition_the_call_requires_a_new_approval() {
     let again = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
     assert_eq!((again.status, world.servers.calls()), (Status::Pending, vec![]));
-    let [PendingItem::Approval { differences, .. }] = &again.pending[..] else { panic!("{:?}", again.pending) };
+    let [PendingItem::Approval(PendingApproval { differences, .. })] = &again.pending[..] else {
+        panic!("{:?}", again.pending)
+    };
     assert_eq!(differences[0].what, "description");
     assert_eq!((differences[0].was.as_str(), differences[0].is.as_str()), ("does delete", "sends it away"));
     // The same answer once more comes from a client that missed the response; it does not apply to the new request.
@@ -243,7 +249,9 @@ async fn look_alikes_a_homoglyph_name_gets_no_rights_of_the_original() {
     let report = world.run().await;
 
     assert_eq!(world.servers.calls(), ["call_1_1"]);
-    let [PendingItem::Approval { call_id, summary, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+    let [PendingItem::Approval(PendingApproval { call_id, summary, .. })] = &report.pending[..] else {
+        panic!("{:?}", report.pending)
+    };
     assert_eq!((call_id.as_str(), summary.contains("files: ")), ("call_1_2", true));
 }
 

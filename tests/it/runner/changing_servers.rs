@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate::core::id::ServerId;
-use toolgate::core::run::{Event, JournalEntry, PendingItem, Status};
+use toolgate::core::run::{Event, JournalEntry, PendingApproval, PendingItem, Status};
 use toolgate::core::tool::{McpTool, ToolFilter};
 use toolgate::runner::{Request, Resume, RunServers, RunnerError};
 
@@ -53,7 +53,7 @@ on_every_store! {
         let waits = results([("call_2_1", json!("waited"))]);
         let asked = world.resume(&waiting.run_id, waits).await.unwrap();
 
-        let [PendingItem::Approval { why, .. }] = &asked.pending[..] else { panic!("{:?}", asked.pending) };
+        let [PendingItem::Approval(PendingApproval { why, .. })] = &asked.pending[..] else { panic!("{:?}", asked.pending) };
         assert!(why.contains("changed the tool's definition during this run"), "{why}");
         let journal = world.runner.journal(&asked.run_id).await.unwrap();
         let both = |mark: &str| vec!["ext_wait".to_owned(), format!("mcp_files_read{mark}")];

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId};
 use toolgate::core::policy::{Policy, Verdict};
-use toolgate::core::run::{Channel, HumanAnswer, Input, Limits, PendingItem, Resume, ResumeError, Status};
+use toolgate::core::run::{
+    Channel, HumanAnswer, Input, Limits, PendingApproval, PendingItem, PendingQuestion, Resume, ResumeError, Status,
+};
 use toolgate::core::tool::{AskHuman, CallReply, Choice, ElicitationRequest, Question};
 use toolgate::ports::Clock;
 use toolgate::runner::RunnerError;
@@ -30,7 +32,9 @@ async fn a_pending_item_has_a_start_and_a_deadline() {
     tokio::time::advance(Duration::from_secs(5)).await;
     let asked = now(&world);
     let report = world.run().await;
-    let [PendingItem::Approval { since, until, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+    let [PendingItem::Approval(PendingApproval { since, until, .. })] = &report.pending[..] else {
+        panic!("{:?}", report.pending)
+    };
     assert_eq!((*since, *until), (Some(asked), Some(asked + Duration::from_secs(60))));
 }
 
@@ -137,7 +141,9 @@ async fn a_question_of_the_model_waits_for_the_users_answer() {
     let world =
         asking(json!({"question": "Which colour?", "options": ["red", "blue"], "free_text": false})).ready().await;
     let waiting = world.run().await;
-    let [PendingItem::Question { ask, until, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+    let [PendingItem::Question(PendingQuestion { ask, until, .. })] = &waiting.pending[..] else {
+        panic!("{:?}", waiting.pending)
+    };
     assert_eq!((ask.question.as_str(), ask.options.len()), ("Which colour?", 2));
     assert_eq!(*until, Some(now(&world) + Duration::from_secs(3600)));
 

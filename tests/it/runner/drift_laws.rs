@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate::core::id::{CallId, RunId, ServerId};
 use toolgate::core::policy::{Condition, Match, Policy, Rule, Subject, Verdict};
-use toolgate::core::run::{Binding, DecisionKind, Event, JournalEntry, PendingItem, Run, Status};
+use toolgate::core::run::{AnswerForm, Binding, DecisionKind, Event, JournalEntry, PendingItem, Run, Status};
 use toolgate::core::tool::{Arguments, Origin, ServerTools, Toolset, ToolsetRules};
 use toolgate::runner::{Answer, Report, Resume};
 
@@ -93,14 +93,12 @@ fn answered(pending: &[PendingItem], answer: usize, version: u64) -> Resume {
     let mut resume = Resume { expected_version: Some(version), ..Resume::default() };
     for item in pending {
         let call = item.call_id().clone();
-        match (item, answer) {
-            (PendingItem::ExternalResult { .. }, _) => resume.answers.push((call, Answer::output(json!(1)))),
-            (PendingItem::Approval { .. }, 0) => resume.answers.push((call, no("not today").into())),
-            (PendingItem::Approval { .. }, 1) => {
-                resume.answers.push((call, yes_but_with(json!({"path": "EVIL"})).into()))
-            }
-            (PendingItem::Approval { .. }, _) => resume.answers.push((call, yes().into())),
-            (PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. }, _) => {
+        match (item.form(), answer) {
+            (AnswerForm::Result { .. }, _) => resume.answers.push((call, Answer::output(json!(1)))),
+            (AnswerForm::Decision(_), 0) => resume.answers.push((call, no("not today").into())),
+            (AnswerForm::Decision(_), 1) => resume.answers.push((call, yes_but_with(json!({"path": "EVIL"})).into())),
+            (AnswerForm::Decision(_), _) => resume.answers.push((call, yes().into())),
+            (AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_), _) => {
                 panic!("unexpected item: {item:?}")
             }
         }
@@ -216,6 +214,6 @@ proptest! {
 }
 
 fn external(pending: &[PendingItem]) -> Vec<CallId> {
-    let is_external = |item: &&PendingItem| matches!(item, PendingItem::ExternalResult { .. });
+    let is_external = |item: &&PendingItem| matches!(item, PendingItem::ExternalResult(_));
     pending.iter().filter(is_external).map(|item| item.call_id().clone()).collect()
 }

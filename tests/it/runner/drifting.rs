@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate::core::id::ServerId;
 use toolgate::core::policy::{Condition, Links, Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Authorization, CallVerdict, Decision, Event, InDoubt, PendingItem, Status};
+use toolgate::core::run::{Authorization, CallVerdict, Decision, Event, InDoubt, PendingApproval, PendingItem, Status};
 use toolgate::core::tool::{Annotations, AskHuman, McpTool, TierMode};
 use toolgate::ports::PathResolver;
 use toolgate::runner::{Agent, Report, Request};
@@ -46,7 +46,7 @@ fn yes_who_saw_it() -> Decision {
 
 fn reasons(report: &Report) -> Vec<String> {
     let why = |item: &PendingItem| match item {
-        PendingItem::Approval { why, .. } => Some(why.clone()),
+        PendingItem::Approval(PendingApproval { why, .. }) => Some(why.clone()),
         _ => None,
     };
     report.pending.iter().filter_map(why).collect()
@@ -280,7 +280,7 @@ async fn a_call_in_doubt_of_a_changed_tool_shows_the_difference() {
     let other = world.another_process().await;
     let again = other.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
-    let [PendingItem::Approval { differences, in_doubt: true, .. }] = &again.pending[..] else {
+    let [PendingItem::Approval(PendingApproval { differences, in_doubt: true, .. })] = &again.pending[..] else {
         panic!("{:?}", again.pending)
     };
     assert_eq!((differences[0].what.as_str(), world.servers.calls().len()), ("description", 1));

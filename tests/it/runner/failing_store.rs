@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate::core::chat::Message;
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Verdict;
-use toolgate::core::run::{Event, PendingItem, Status};
+use toolgate::core::run::{AnswerForm, Event, Status};
 use toolgate::core::trace::{Trace, TraceId};
 use toolgate::ports::RunFilter;
 use toolgate::runner::{AgentRunner, Answer, Report, Resume, RunnerError};
@@ -36,12 +36,11 @@ async fn a_bit_of_everything(kept: Kept) -> World {
 fn answers(report: &Report) -> Resume {
     let mut resume = Resume::default();
     for item in &report.pending {
-        match item {
-            PendingItem::ExternalResult { call_id, .. } => {
-                resume.answers.push((call_id.clone(), Answer::output(json!("ordered"))));
-            }
-            PendingItem::Approval { call_id, .. } => resume.answers.push((call_id.clone(), yes().into())),
-            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
+        let call = item.call_id().clone();
+        match item.form() {
+            AnswerForm::Result { .. } => resume.answers.push((call, Answer::output(json!("ordered")))),
+            AnswerForm::Decision(_) => resume.answers.push((call, yes().into())),
+            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {
                 panic!("no call was suspended")
             }
         }

@@ -215,7 +215,7 @@ async fn a_fork_asks_again_for_answers_that_were_not_sent() {
 
     let copy = fork(&world, &source, Some(given + 1)).await;
 
-    assert!(matches!(&copy.pending[..], [PendingItem::Input { .. }]), "{:?}", copy.pending);
+    assert!(matches!(&copy.pending[..], [PendingItem::Input(_)]), "{:?}", copy.pending);
     assert_eq!(world.servers.calls(), ["call_1_1", "call_1_1"], "asked and answered, in the source alone");
 }
 

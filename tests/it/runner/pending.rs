@@ -1,7 +1,7 @@
 //! External calls: the run waits for the application's results and resumes with them.
 
 use serde_json::{Value, json};
-use toolgate::core::run::{PendingItem, Status};
+use toolgate::core::run::{PendingExternalResult, PendingItem, Status};
 use toolgate::core::tool::Arguments;
 use toolgate::runner::{Answer, Resume};
 
@@ -22,7 +22,7 @@ on_every_store! {
 
         assert_eq!((report.status, report.tool_interactions), (Status::Pending, 1));
         assert_eq!(said(&report), ["user: Hello", "model: I order.", "model: call_1_1 = ext_order()"]);
-        let owed = PendingItem::ExternalResult {
+        let owed = PendingItem::ExternalResult(PendingExternalResult {
             call_id: "call_1_1".into(),
             tool: "order".into(),
             name: toolgate::core::tool::external_name("order"),
@@ -30,7 +30,7 @@ on_every_store! {
             result_schema: None,
             since: report.pending[0].since(),
             until: None,
-        };
+        });
         assert_eq!(report.pending, [owed]);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate::core::run::{ElicitationAnswer, Input, PendingItem, ResumeError, Status};
+use toolgate::core::run::{ElicitationAnswer, Input, PendingInput, PendingItem, PendingTask, ResumeError, Status};
 use toolgate::core::tool::{
     Action, CallReply, ElicitationRequest, ElicitationResponse, ElicitationResponses, Outcome, Question, TaskHandle,
     ToolOutput,
@@ -72,7 +72,7 @@ on_every_store! {
         let report = world.run().await;
 
         assert_eq!(report.status, Status::Pending);
-        let [PendingItem::Input { call_id, questions, restarts: false, .. }] = &report.pending[..] else {
+        let [PendingItem::Input(PendingInput { call_id, questions, restarts: false, .. })] = &report.pending[..] else {
             panic!("{:?}", report.pending)
         };
         assert_eq!((call_id.as_str(), questions["size"].message()), (CALL, "Which size?"));
@@ -157,7 +157,7 @@ on_every_store! {
             .kept(kept)
             .await;
         let waiting = world.run().await;
-        let [PendingItem::Task { task, .. }] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+        let [PendingItem::Task(PendingTask { task, .. })] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
         assert_eq!((task.id.as_str(), task.poll_ms), ("task_7", Some(250)));
 
         let PollOutcome::StillWaits { statuses, again_in } = world.runner.poll_tasks(&waiting.run_id).await.unwrap() else {

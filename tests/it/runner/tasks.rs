@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate::core::run::{ElicitationAnswer, Input, Limits, PendingItem, Resume, Status};
+use toolgate::core::run::{ElicitationAnswer, Input, Limits, PendingItem, PendingTask, Resume, Status};
 use toolgate::core::tool::{
     CallReply, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle, ToolOutput,
 };
@@ -126,7 +126,7 @@ on_every_store! {
     async fn a_task_that_waits_for_an_answer_is_stopped_on_cancel(kept: Kept) {
         let world = printing_only([a_form()]).kept(kept).await;
         let waiting = world.run().await;
-        assert!(matches!(&waiting.pending[..], [PendingItem::Input { .. }]), "{:?}", waiting.pending);
+        assert!(matches!(&waiting.pending[..], [PendingItem::Input(_)]), "{:?}", waiting.pending);
 
         world.runner.cancel(&waiting.run_id, None).await.unwrap();
 
@@ -183,7 +183,7 @@ on_every_store! {
         let message = Some("x".repeat(10_000));
         let world = printing_only([CallReply::Task(TaskHandle { message, ..handle() })]).kept(kept).await;
         let report = world.run().await;
-        let [PendingItem::Task { task, .. }] = &report.pending[..] else { panic!("{:?}", report.pending) };
+        let [PendingItem::Task(PendingTask { task, .. })] = &report.pending[..] else { panic!("{:?}", report.pending) };
         assert_eq!(task.message.as_ref().map(String::len), Some(4096));
     }
 }

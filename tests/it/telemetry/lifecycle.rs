@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use toolgate::core::lifecycle::{Content, Delta, Lifecycle, LifecycleEvent};
-use toolgate::core::run::PendingItem;
+use toolgate::core::run::{PendingExternalResult, PendingItem};
 use toolgate::core::tool::{Arguments, ToolName};
 
 use super::journals::{self, Journal};
@@ -80,7 +80,7 @@ fn a_fragment_passes_through_under_its_own_name() {
 
 #[test]
 fn a_waiting_run_lists_its_pending_items() {
-    let item = PendingItem::ExternalResult {
+    let item = PendingItem::ExternalResult(PendingExternalResult {
         call_id: "call_d".into(),
         tool: "ask_user".into(),
         name: ToolName::parse("ext_ask_user").unwrap(),
@@ -88,7 +88,7 @@ fn a_waiting_run_lists_its_pending_items() {
         result_schema: None,
         since: None,
         until: None,
-    };
+    });
     let event = LifecycleEvent::pending(&"run_1".into(), START, 2, &[item], Content::Omit);
     assert_eq!(
         serde_json::to_string(&event).unwrap(),

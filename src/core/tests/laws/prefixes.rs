@@ -9,8 +9,8 @@ use toolgate_core::chat::{Message, Reply, Stop};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny, OutputVerdict,
-    PendingItem, Rejection, Resume, Run, Spec, Status, Step,
+    AnswerForm, Authorization, CallVerdict, Decision, DecisionKind, Event, InDoubt, Input, Limits, OnDeny,
+    OutputVerdict, PendingItem, Rejection, Resume, Run, Spec, Status, Step,
 };
 use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
@@ -140,17 +140,18 @@ fn approve() -> Decision {
 fn resume(items: &[PendingItem], decision: &Decision) -> Input {
     let mut resume = Resume::default();
     for item in items {
-        match item {
-            PendingItem::ExternalResult { call_id, .. } => {
+        let call = item.call_id().clone();
+        match item.form() {
+            AnswerForm::Result { .. } => {
                 let outcome = Outcome::Returned(ToolOutput::text("from the caller"));
-                resume.answers.push((call_id.clone(), outcome.into()));
+                resume.answers.push((call, outcome.into()));
             }
-            PendingItem::Approval { call_id, why, .. } => {
+            AnswerForm::Decision(review) => {
                 // A decision about a doubt has another reason than the first one.
-                let decision = Decision { reason: Some(why.clone()), ..decision.clone() };
-                resume.answers.push((call_id.clone(), decision.into()));
+                let decision = Decision { reason: Some(review.why.to_owned()), ..decision.clone() };
+                resume.answers.push((call, decision.into()));
             }
-            PendingItem::Question { .. } | PendingItem::Input { .. } | PendingItem::Task { .. } => {
+            AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {
                 panic!("no server of these scripts suspends a call")
             }
         }

@@ -11,9 +11,9 @@ use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::CallId;
 use toolgate_core::policy::Verdict;
 use toolgate_core::run::{
-    Authorization, CallState, CallVerdict, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer, Ending, Event,
-    HumanAnswer, Input, OutputVerdict, PendingItem, Rejection, Resume, Run, Scope, Started, Step, ToolAccess,
-    ToolGrant,
+    AnswerForm, Authorization, CallState, CallVerdict, Channel, Coverage, Decision, DecisionKind, ElicitationAnswer,
+    Ending, Event, HumanAnswer, Input, OutputVerdict, PendingApproval, PendingExternalResult, PendingItem, Rejection,
+    Resume, Run, Scope, Started, Step, ToolAccess, ToolGrant,
 };
 use toolgate_core::tool::{
     Arguments, Ask, Choice, Difference, ElicitationRequest, ElicitationResponse, Outcome, Question, TaskHandle,
@@ -362,9 +362,9 @@ impl World {
 }
 
 fn can_be_late(item: &PendingItem) -> bool {
-    match item {
-        PendingItem::ExternalResult { .. } | PendingItem::Approval { .. } | PendingItem::Question { .. } => true,
-        PendingItem::Input { .. } | PendingItem::Task { .. } => false,
+    match item.form() {
+        AnswerForm::Result { .. } | AnswerForm::Decision(_) | AnswerForm::Choice(_) => true,
+        AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => false,
     }
 }
 
@@ -420,7 +420,7 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
         let Some(tool) = &call.tool else { continue };
         let known = items.iter().any(|item| *item.call_id() == id);
         if !known && call.is_external() && call.state == CallState::Authorized {
-            items.push(PendingItem::ExternalResult {
+            items.push(PendingItem::ExternalResult(PendingExternalResult {
                 call_id: id,
                 tool: String::new(),
                 name: tool.name.clone(),
@@ -428,9 +428,9 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
                 result_schema: None,
                 since: None,
                 until: None,
-            });
+            }));
         } else if !known && matches!(call.state, CallState::Asked { .. }) {
-            items.push(PendingItem::Approval {
+            items.push(PendingItem::Approval(PendingApproval {
                 call_id: id,
                 summary: String::new(),
                 origin: tool.origin.clone(),
@@ -447,7 +447,7 @@ fn visible_items(run: &Run, journal: &[Event]) -> Vec<PendingItem> {
                 event: 0,
                 since: None,
                 until: None,
-            });
+            }));
         }
     }
     items
@@ -458,14 +458,13 @@ pub(crate) fn decision(answer: DecisionKind) -> Decision {
 }
 
 pub(crate) fn owed(item: &PendingItem) -> Owed {
-    match item {
-        PendingItem::ExternalResult { call_id, .. } => Owed::Result(call_id.clone()),
-        PendingItem::Approval { call_id, .. } => Owed::Decision(call_id.clone()),
-        PendingItem::Question { call_id, ask, .. } => Owed::Answer(call_id.clone(), ask.clone()),
-        PendingItem::Input { call_id, questions, .. } => {
-            Owed::Input(call_id.clone(), questions.keys().cloned().collect())
-        }
-        PendingItem::Task { .. } => Owed::News,
+    let id = item.call_id().clone();
+    match item.form() {
+        AnswerForm::Result { .. } => Owed::Result(id),
+        AnswerForm::Decision(_) => Owed::Decision(id),
+        AnswerForm::Choice(ask) => Owed::Answer(id, ask.clone()),
+        AnswerForm::Elicitation { questions, .. } => Owed::Input(id, questions.keys().cloned().collect()),
+        AnswerForm::Background(_) => Owed::News,
     }
 }
 

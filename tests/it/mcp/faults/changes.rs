@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolgate::core::id::ServerId;
 use toolgate::core::policy::{Match, Policy, Rule, Verdict};
-use toolgate::core::run::{Decision, DecisionKind, PendingItem, Status};
+use toolgate::core::run::{Decision, DecisionKind, PendingApproval, PendingItem, Status};
 use toolgate::mcp::Recheck;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::McpServers as _;
@@ -61,7 +61,7 @@ async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
         .build()
         .expect("a runner");
     let waiting = runner.execute(Request::new("clerk", "Hello")).await.expect("it runs");
-    assert!(matches!(&waiting.pending[..], [PendingItem::Approval { .. }]), "{waiting:?}");
+    assert!(matches!(&waiting.pending[..], [PendingItem::Approval(_)]), "{waiting:?}");
     echo(&servers, "bad", "hello").await;
     let resume = Resume::default().with("double", Decision::new(DecisionKind::Approve, "ann"));
     let report = runner.resume(&waiting.run_id, resume).await.expect("the run resumes");
@@ -73,7 +73,9 @@ async fn approved_after_a_silent_change(recheck: Recheck) -> (Report, Wire) {
 async fn a_definition_that_changed_without_an_announcement_does_not_run_on_an_earlier_approval() {
     for recheck in [Recheck::Approved, Recheck::Always] {
         let (report, wire) = approved_after_a_silent_change(recheck).await;
-        let [PendingItem::Approval { differences, .. }] = &report.pending[..] else { panic!("{report:?}") };
+        let [PendingItem::Approval(PendingApproval { differences, .. })] = &report.pending[..] else {
+            panic!("{report:?}")
+        };
         assert!(!differences.is_empty(), "a person is shown what changed");
         assert_eq!(wire.calls(), ["echo"], "the changed tool was not called");
     }

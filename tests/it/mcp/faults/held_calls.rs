@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate::core::id::RunId;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{ElicitationAnswer, Event, Input, JournalEntry, PendingItem, ResumeError, Status};
+use toolgate::core::run::{
+    ElicitationAnswer, Event, Input, JournalEntry, PendingInput, PendingItem, ResumeError, Status,
+};
 use toolgate::core::tool::ElicitationResponse;
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::ports::Update;
@@ -77,7 +79,7 @@ async fn asked(execution: &mut Execution) {
 async fn given(runner: &AgentRunner, run: &RunId, reaction: &ElicitationResponse, repeat: bool) -> Resume {
     let items = runner.load(run).await.expect("a run").pending_items();
     let input = |item: &PendingItem| {
-        let PendingItem::Input { call_id, questions, .. } = item else { panic!("{item:?}") };
+        let PendingItem::Input(PendingInput { call_id, questions, .. }) = item else { panic!("{item:?}") };
         let reactions = questions.keys().map(|key| (key.clone(), reaction.clone())).collect();
         (call_id.clone(), ElicitationAnswer { reactions, by: "ann".into(), via: Default::default(), repeat })
     };
@@ -109,7 +111,7 @@ async fn a_call_that_charges_and_then_asks_charges_once_over_either_transport() 
         let mut execution = started(&runner).await;
         let run = execution.run.clone();
         asked(&mut execution).await;
-        let [PendingItem::Input { held: true, repeats: false, .. }] =
+        let [PendingItem::Input(PendingInput { held: true, repeats: false, .. })] =
             &runner.load(&run).await.unwrap().pending_items()[..]
         else {
             panic!("the question is shown while the call is open")
@@ -181,7 +183,9 @@ async fn a_call_that_is_not_held_any_longer_is_sent_a_second_time_only_with_cons
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(Duration::from_millis(50));
     let pending = started(&runner).await.rest().await.unwrap();
-    let [PendingItem::Input { held: false, repeats: true, .. }] = &pending.pending[..] else { panic!("{pending:?}") };
+    let [PendingItem::Input(PendingInput { held: false, repeats: true, .. })] = &pending.pending[..] else {
+        panic!("{pending:?}")
+    };
 
     let refused = refusal(runner.resume(&pending.run_id, given(&runner, &pending.run_id, &ada(), false).await).await);
     assert_eq!(refused, ResumeError::RepeatUnconfirmed { call_id: "echo".into() });
@@ -231,7 +235,8 @@ async fn questions_of_two_calls_on_one_stream_go_to_no_call_for_sure_and_are_not
     let scene = Scene::of(settings, TWO_ECHOES);
     let runner = scene.process(LONG);
     let pending = started(&runner).await.rest().await.unwrap();
-    let repeats = |item: &PendingItem| matches!(item, PendingItem::Input { repeats: true, held: false, .. });
+    let repeats =
+        |item: &PendingItem| matches!(item, PendingItem::Input(PendingInput { repeats: true, held: false, .. }));
     assert!(pending.pending.len() == 2 && pending.pending.iter().all(repeats), "{:?}", pending.pending);
     assert_eq!(wire.calls(), ["echo", "echo"]);
     scene.servers.close().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate::core::id::{CallId, RunId, ServerId};
-use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer, PendingItem, Status};
+use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer, PendingApproval, PendingItem, Status};
 use toolgate::core::tool::{
     Action, CallReply, ElicitationRequest, ElicitationResponse, FailureKind, Outcome, TaskHandle,
 };
@@ -178,7 +178,9 @@ async fn a_tool_that_changes_between_two_turns_is_shown_to_a_person_before_it_is
     ]);
     let ran = run(&servers, &["modern"], turns).await;
     assert_eq!(ran.report.status, Status::Pending);
-    let [PendingItem::Approval { why, .. }] = &ran.report.pending[..] else { panic!("{:?}", ran.report.pending) };
+    let [PendingItem::Approval(PendingApproval { why, .. })] = &ran.report.pending[..] else {
+        panic!("{:?}", ran.report.pending)
+    };
     assert!(why.contains("changed the tool's definition during this run"), "{why}");
     assert_eq!(endpoint.wire.calls(), ["echo", "slow"]);
     servers.close().await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate::core::chat::Part;
 use toolgate::core::policy::Policy;
-use toolgate::core::run::{Event, PendingItem, Status};
+use toolgate::core::run::{Event, PendingApproval, PendingItem, Status};
 use toolgate::models::scripted::{Script, ScriptedModel};
 use toolgate::runner::{Agent, AgentRunner, Report, Request};
 use toolgate::stores::MemoryStore;
@@ -194,7 +194,9 @@ async fn a_tool_that_becomes_another_one_during_a_run_is_not_called_before_a_per
     ]);
     let ran = run(&servers, &["bad"], turns).await;
     assert_eq!(ran.report.status, Status::Pending);
-    let [PendingItem::Approval { why, .. }] = &ran.report.pending[..] else { panic!("{:?}", ran.report.pending) };
+    let [PendingItem::Approval(PendingApproval { why, .. })] = &ran.report.pending[..] else {
+        panic!("{:?}", ran.report.pending)
+    };
     assert!(why.contains("changed the tool's definition during this run"), "{why}");
     assert_eq!(ran.facts().iter().filter(|fact| **fact == "tools.listed").count(), 2);
     assert_eq!(wire.calls(), ["echo", "slow"], "the policy lets everything run, and still");

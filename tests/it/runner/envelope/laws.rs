@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate::core::run::{Channel, HumanAnswer, PendingItem, Status};
+use toolgate::core::run::{AnswerForm, Channel, HumanAnswer, PendingItem, Status};
 use toolgate::core::tool::{AskHuman, Choice};
 use toolgate::runner::envelope::{Envelope, EnvelopeKeys};
 use toolgate::runner::{Answer, Report, Resume, RunnerError};
@@ -128,18 +128,16 @@ fn answered(pending: &[PendingItem], answers: &[bool]) -> Resume {
     for item in pending {
         let call = item.call_id();
         let says_yes = answers[call.as_str().bytes().map(usize::from).sum::<usize>() % answers.len()];
-        match item {
-            PendingItem::ExternalResult { .. } if says_yes => {
-                resume.answers.push((call.clone(), Answer::output(json!(1))))
-            }
-            PendingItem::ExternalResult { .. } => resume.answers.push((call.clone(), Answer::error("out of tea"))),
-            PendingItem::Approval { .. } if says_yes => resume.answers.push((call.clone(), yes().into())),
-            PendingItem::Approval { .. } => resume.answers.push((call.clone(), no("not today").into())),
-            PendingItem::Question { .. } => {
+        match item.form() {
+            AnswerForm::Result { .. } if says_yes => resume.answers.push((call.clone(), Answer::output(json!(1)))),
+            AnswerForm::Result { .. } => resume.answers.push((call.clone(), Answer::error("out of tea"))),
+            AnswerForm::Decision(_) if says_yes => resume.answers.push((call.clone(), yes().into())),
+            AnswerForm::Decision(_) => resume.answers.push((call.clone(), no("not today").into())),
+            AnswerForm::Choice(_) => {
                 let choice = Choice::text(if says_yes { "this" } else { "that" });
                 resume.answers.push((call.clone(), HumanAnswer { choice, by: "ann".into(), via: Channel::Api }.into()));
             }
-            PendingItem::Input { .. } | PendingItem::Task { .. } => panic!("unexpected item: {item:?}"),
+            AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => panic!("unexpected item: {item:?}"),
         }
     }
     resume

@@ -1,0 +1,136 @@
+//! Pending approval: a call that requires a decision. The decision is bound to what the approver saw.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{AnswerForm, Description, Kind, PendingCounts, Review};
+use crate::id::CallId;
+use crate::policy::PolicyMark;
+use crate::run::{Binding, Call, CallState, Rejection, Settlement};
+use crate::tool::{Annotations, Arguments, Difference, Origin, Outcome, Tool, ToolName, summary};
+
+/// A call that requires approval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PendingApproval {
+    /// The call; decisions are addressed to it.
+    pub call_id: CallId,
+    /// The call in one line.
+    pub summary: String,
+    /// The origin of the tool.
+    pub origin: Origin,
+    /// The name the model sees.
+    pub name: ToolName,
+    /// The arguments, valid by the tool's schema.
+    pub arguments: Arguments,
+    /// The server's hints about the tool.
+    pub annotations: Annotations,
+    /// Whether the operator trusts these hints.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
+    /// Hash of the tool's definition.
+    pub definition: String,
+    /// The policy rule that asks, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why approval is required.
+    pub why: String,
+    /// The policy that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyMark>,
+    /// The differences since an earlier approval of the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<Difference>,
+    /// Whether it was sent before and may have taken effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_doubt: bool,
+    /// The position of the event that asks.
+    pub event: u64,
+    /// When the wait began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The deadline; without it, the item stays pending as long as the run lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl PendingApproval {
+    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+        let CallState::Asked { rule, why, policy, in_doubt } = &call.state else { return None };
+        Some(Self {
+            call_id: call.asked.id.clone(),
+            summary: summary(&tool.origin, call.arguments()),
+            origin: tool.origin.clone(),
+            name: tool.name.clone(),
+            arguments: call.arguments().clone(),
+            annotations: tool.annotations.clone(),
+            trusted: tool.trusted,
+            definition: tool.hash.clone(),
+            rule: rule.clone(),
+            why: why.clone(),
+            policy: policy.clone(),
+            differences: call.drift.clone(),
+            in_doubt: *in_doubt,
+            event: call.deadline.event,
+            since: call.deadline.since,
+            until: call.deadline.until(),
+        })
+    }
+}
+
+impl Kind for PendingApproval {
+    fn describe(&self) -> Description<'_> {
+        Description {
+            kind: "approval",
+            call_id: &self.call_id,
+            name: &self.name,
+            event: Some(self.event),
+            since: self.since,
+            until: self.until,
+            form: AnswerForm::Decision(Review {
+                summary: &self.summary,
+                why: &self.why,
+                rule: self.rule.as_deref(),
+                policy: self.policy.as_ref(),
+                annotations: &self.annotations,
+                trusted: self.trusted,
+                differences: &self.differences,
+                in_doubt: self.in_doubt,
+            }),
+        }
+    }
+
+    fn origin(&self) -> Cow<'_, Origin> {
+        Cow::Borrowed(&self.origin)
+    }
+
+    fn arguments(&self) -> Cow<'_, Arguments> {
+        Cow::Borrowed(&self.arguments)
+    }
+
+    fn count(&self, counts: &mut PendingCounts) {
+        counts.approvals += 1;
+        counts.asked_at = [counts.asked_at, self.since].into_iter().flatten().min();
+    }
+
+    fn expired(&self) -> Option<Settlement> {
+        // A call that may have taken effect is not reported as not run.
+        if self.in_doubt {
+            return Some(Settlement::Completed(Outcome::Unknown.into()));
+        }
+        let message = "Not run: this call was neither approved nor denied in time. That is not a denial. Continue \
+                       without it, or call it again if it is still needed.";
+        Some(Settlement::Rejected { reason: Rejection::Expired, message: message.into() })
+    }
+
+    fn binding(&self) -> Option<Binding> {
+        Some(Binding {
+            origin: self.origin.clone(),
+            definition: self.definition.clone(),
+            arguments: self.arguments.hash(),
+            policy: self.policy.clone(),
+            event: self.event,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Pending external result: a call of a tool that the application runs.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{AnswerForm, Description, Kind, PendingCounts};
+use crate::id::CallId;
+use crate::run::{Call, CallState, Settlement};
+use crate::tool::{Arguments, Origin, Tool, ToolName};
+
+/// A call that the caller has to run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PendingExternalResult {
+    /// The call; results are addressed to it.
+    pub call_id: CallId,
+    /// The caller's own name of the tool.
+    pub tool: String,
+    /// The name the model sees.
+    pub name: ToolName,
+    /// The arguments, valid by the tool's schema.
+    pub arguments: Arguments,
+    /// JSON Schema of the result, if declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_schema: Option<Value>,
+    /// When the wait began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The deadline; without it, the item stays pending as long as the run lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl PendingExternalResult {
+    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+        let Origin::External { tool: external } = &tool.origin else { return None };
+        (call.state == CallState::Authorized).then(|| Self {
+            call_id: call.asked.id.clone(),
+            tool: external.clone(),
+            name: tool.name.clone(),
+            arguments: call.arguments().clone(),
+            result_schema: tool.output_schema.as_deref().cloned(),
+            since: call.deadline.since,
+            until: call.deadline.until(),
+        })
+    }
+}
+
+impl Kind for PendingExternalResult {
+    fn describe(&self) -> Description<'_> {
+        Description {
+            kind: "external_result",
+            call_id: &self.call_id,
+            name: &self.name,
+            event: None,
+            since: self.since,
+            until: self.until,
+            form: AnswerForm::Result { schema: self.result_schema.as_ref() },
+        }
+    }
+
+    fn origin(&self) -> Cow<'_, Origin> {
+        Cow::Owned(Origin::External { tool: self.tool.clone() })
+    }
+
+    fn arguments(&self) -> Cow<'_, Arguments> {
+        Cow::Borrowed(&self.arguments)
+    }
+
+    fn count(&self, counts: &mut PendingCounts) {
+        counts.results += 1;
+    }
+
+    fn expired(&self) -> Option<Settlement> {
+        Some(Settlement::no_result_in_time())
+    }
+}

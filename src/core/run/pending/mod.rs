@@ -1,0 +1,168 @@
+//! Pending items of a suspended run, one file for each kind. Derived from the journal; never written (law 8).
+//!
+//! The file of a kind has its data, the state of a call that it waits in, its [`Description`], its deadline, and its
+//! [`PendingCounts`]. Surfaces render the description, and match on the form of the answer instead of the kind.
+
+mod approval;
+mod counts;
+mod description;
+mod external_result;
+mod input;
+mod question;
+mod task;
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use self::approval::PendingApproval;
+pub use self::counts::PendingCounts;
+pub use self::description::{AnswerForm, BackgroundWork, Delivery, Description, Review};
+pub use self::external_result::PendingExternalResult;
+pub use self::input::PendingInput;
+pub use self::question::PendingQuestion;
+pub use self::task::PendingTask;
+use super::{Binding, Call, Settlement};
+use crate::id::CallId;
+use crate::tool::{Arguments, Origin, ToolName};
+
+/// A pending item: an input from outside that the run needs before it continues.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PendingItem {
+    /// The caller has to run this tool and return its result.
+    ExternalResult(PendingExternalResult),
+    /// This call requires approval.
+    Approval(PendingApproval),
+    /// The model has a question for the user.
+    Question(PendingQuestion),
+    /// The tool's server requests input before it continues.
+    Input(PendingInput),
+    /// The call runs as a task at the tool's server. No answer is required: the run continues when the server is done.
+    Task(PendingTask),
+}
+
+/// A kind of pending item, as the file of the kind defines it.
+trait Kind {
+    /// The item for people and programs.
+    fn describe(&self) -> Description<'_>;
+
+    /// The origin of the tool.
+    fn origin(&self) -> Cow<'_, Origin>;
+
+    /// The arguments of the call.
+    fn arguments(&self) -> Cow<'_, Arguments>;
+
+    /// Adds the item to the counts of its run.
+    fn count(&self, counts: &mut PendingCounts);
+
+    /// The settlement of the call when the deadline passes; `None` for a kind without deadlines.
+    fn expired(&self) -> Option<Settlement> {
+        None
+    }
+
+    /// The content that a decision would be bound to; `None` unless the item waits for a decision.
+    fn binding(&self) -> Option<Binding> {
+        None
+    }
+}
+
+impl Call {
+    /// The settlement of a call that expires without a decision or an answer.
+    pub fn expired_settlement(&self) -> Settlement {
+        let item = PendingItem::of(self);
+        item.and_then(|item| item.definition().expired()).unwrap_or_else(Settlement::no_result_in_time)
+    }
+}
+
+impl PendingItem {
+    /// The item of a call; `None` unless the call waits for input from outside.
+    pub(super) fn of(call: &Call) -> Option<Self> {
+        let tool = call.tool.as_deref()?;
+        let approval = || PendingApproval::of(call, tool).map(Self::Approval);
+        let external_result = || PendingExternalResult::of(call, tool).map(Self::ExternalResult);
+        let question = || PendingQuestion::of(call, tool).map(Self::Question);
+        let input = || PendingInput::of(call, tool).map(Self::Input);
+        let task = || PendingTask::of(call, tool).map(Self::Task);
+        approval().or_else(external_result).or_else(question).or_else(input).or_else(task)
+    }
+
+    fn definition(&self) -> &dyn Kind {
+        match self {
+            Self::ExternalResult(item) => item,
+            Self::Approval(item) => item,
+            Self::Question(item) => item,
+            Self::Input(item) => item,
+            Self::Task(item) => item,
+        }
+    }
+
+    /// The description that surfaces render.
+    pub fn describe(&self) -> Description<'_> {
+        self.definition().describe()
+    }
+
+    /// The form of its answer.
+    pub fn form(&self) -> AnswerForm<'_> {
+        self.describe().form
+    }
+
+    /// The call it belongs to.
+    pub fn call_id(&self) -> &CallId {
+        self.describe().call_id
+    }
+
+    /// The kind, as in JSON.
+    pub fn kind(&self) -> &'static str {
+        self.describe().kind
+    }
+
+    /// The name the model sees.
+    pub fn name(&self) -> &ToolName {
+        self.describe().name
+    }
+
+    /// The origin of the tool.
+    pub fn origin(&self) -> Cow<'_, Origin> {
+        self.definition().origin()
+    }
+
+    /// The arguments of the call.
+    pub fn arguments(&self) -> Cow<'_, Arguments> {
+        self.definition().arguments()
+    }
+
+    /// When the wait began, if the time of the events is known.
+    pub fn since(&self) -> Option<Timestamp> {
+        self.describe().since
+    }
+
+    /// Its deadline; `None` if it stays pending as long as the run lives.
+    pub fn until(&self) -> Option<Timestamp> {
+        self.describe().until
+    }
+
+    /// The content that a decision would be bound to; `None` unless it waits for a decision. An approver sends its
+    /// digest back as `digest`.
+    pub fn binding(&self) -> Option<Binding> {
+        self.definition().binding()
+    }
+
+    /// Whether it is a question on a call that is held open for the answer.
+    pub fn is_held(&self) -> bool {
+        matches!(self.form(), AnswerForm::Elicitation { delivery: Delivery::Held, .. })
+    }
+
+    /// Whether the user or the caller has to answer it.
+    pub fn wants_answer(&self) -> bool {
+        self.form().wants_answer()
+    }
+
+    /// Whether both are the same request, so that an answer to one settles the other.
+    pub fn is_same_request(&self, other: &Self) -> bool {
+        let (one, other) = (self.describe(), other.describe());
+        let is_same_form = one.form == other.form || !one.form.wants_answer();
+        (one.kind, one.call_id, one.event) == (other.kind, other.call_id, other.event) && is_same_form
+    }
+}

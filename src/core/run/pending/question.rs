@@ -1,0 +1,78 @@
+//! Pending question: the model asks the user with the built-in tool `ask_human`.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{AnswerForm, Description, Kind, PendingCounts};
+use crate::id::CallId;
+use crate::run::{Call, CallState, Rejection, Settlement};
+use crate::tool::{Arguments, Ask, Origin, Tool, ToolName};
+
+/// A question of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PendingQuestion {
+    /// The call; answers are addressed to it.
+    pub call_id: CallId,
+    /// The name the model sees.
+    pub name: ToolName,
+    /// The question.
+    #[serde(flatten)]
+    pub ask: Ask,
+    /// The position of the event that asks.
+    pub event: u64,
+    /// When the wait began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The deadline; without it, the item stays pending as long as the run lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl PendingQuestion {
+    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+        if !call.is_question() || call.state != CallState::Authorized {
+            return None;
+        }
+        Some(Self {
+            call_id: call.asked.id.clone(),
+            name: tool.name.clone(),
+            ask: call.arguments().as_object().and_then(|arguments| Ask::parse(arguments).ok())?,
+            event: call.deadline.event,
+            since: call.deadline.since,
+            until: call.deadline.until(),
+        })
+    }
+}
+
+impl Kind for PendingQuestion {
+    fn describe(&self) -> Description<'_> {
+        Description {
+            kind: "question",
+            call_id: &self.call_id,
+            name: &self.name,
+            event: Some(self.event),
+            since: self.since,
+            until: self.until,
+            form: AnswerForm::Choice(&self.ask),
+        }
+    }
+
+    fn origin(&self) -> Cow<'_, Origin> {
+        Cow::Owned(Origin::Builtin { tool: self.name.to_string() })
+    }
+
+    fn arguments(&self) -> Cow<'_, Arguments> {
+        Cow::Owned(Arguments::from_value(serde_json::to_value(&self.ask).unwrap_or_default()))
+    }
+
+    fn count(&self, counts: &mut PendingCounts) {
+        counts.answers += 1;
+    }
+
+    fn expired(&self) -> Option<Settlement> {
+        let message = "There was no answer in time. That is not a refusal. Continue as well as you can without one.";
+        Some(Settlement::Rejected { reason: Rejection::Expired, message: message.into() })
+    }
+}

@@ -1,0 +1,71 @@
+//! Pending task: a call that its server continues in the background. It settles without an answer.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AnswerForm, BackgroundWork, Description, Kind, PendingCounts};
+use crate::id::CallId;
+use crate::run::{Call, CallState};
+use crate::tool::{Arguments, Origin, TaskHandle, Tool, ToolName};
+
+/// A call that runs as a task at its server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PendingTask {
+    /// The call.
+    pub call_id: CallId,
+    /// The origin of the tool.
+    pub origin: Origin,
+    /// The name the model sees.
+    pub name: ToolName,
+    /// The arguments of the call.
+    pub arguments: Arguments,
+    /// The task.
+    pub task: TaskHandle,
+}
+
+impl PendingTask {
+    pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
+        let CallState::Task(task) = &call.state else { return None };
+        Some(Self {
+            call_id: call.asked.id.clone(),
+            origin: tool.origin.clone(),
+            name: tool.name.clone(),
+            arguments: call.arguments().clone(),
+            task: (**task).clone(),
+        })
+    }
+}
+
+impl Kind for PendingTask {
+    fn describe(&self) -> Description<'_> {
+        Description {
+            kind: "task",
+            call_id: &self.call_id,
+            name: &self.name,
+            event: None,
+            since: None,
+            until: None,
+            form: AnswerForm::Background(BackgroundWork {
+                noun: "task",
+                place: "at its server",
+                awaited: "its server to finish the task",
+                id: &self.task.id,
+                poll_ms: self.task.poll_ms,
+                message: self.task.message.as_deref(),
+            }),
+        }
+    }
+
+    fn origin(&self) -> Cow<'_, Origin> {
+        Cow::Borrowed(&self.origin)
+    }
+
+    fn arguments(&self) -> Cow<'_, Arguments> {
+        Cow::Borrowed(&self.arguments)
+    }
+
+    fn count(&self, counts: &mut PendingCounts) {
+        counts.tasks += 1;
+    }
+}
