@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use toolgate_core::chat::{Message, Usage};
 use toolgate_core::error::ErrorCode;
-use toolgate_core::run::{Ending, Event, Limits, Run, Started, Trigger};
+use toolgate_core::run::{CallVerdict, Ending, Event, Limits, Run, Started, Trigger};
 
 use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{started, trace};
@@ -39,10 +39,13 @@ fn asks_or_waits(journal: &[Event], from: usize) -> bool {
     asks || states(journal)[from - 1..].iter().any(|state| !state.pending().is_empty())
 }
 
-/// Whether the run ended because a call was denied.
-fn is_denied(journal: &[Event]) -> bool {
+/// Whether the run ended because a check after this position rejected a call: the policy denies it now, or its arguments
+/// were not checked in the source and are not valid.
+fn is_rejected_by_check(journal: &[Event], from: usize) -> bool {
+    let rejects = |event: &Event| matches!(event, Event::CallChecked { verdict: CallVerdict::Rejected { .. }, .. });
     let ending = journal.last().and_then(|last| if let Event::Ended { ending } = last { Some(ending) } else { None });
-    ending.and_then(Ending::failure).is_some_and(|failure| failure.code == ErrorCode::ToolDenied)
+    let code = ending.and_then(Ending::failure).map(|failure| failure.code);
+    matches!(code, Some(ErrorCode::ToolDenied | ErrorCode::ToolFailed)) && journal[from..].iter().any(rejects)
 }
 
 proptest! {
@@ -56,8 +59,7 @@ proptest! {
         let own = journal.len();
         prop_assert_eq!(Run::replay(&journal).unwrap().unwrap().foregone_ending(), None);
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
-        // The policy may deny a call now that it was not asked about in the source.
-        prop_assert!(asks_or_waits(&whole, own) || is_denied(&whole), "{}", to_json(&whole).join("\n"));
+        prop_assert!(asks_or_waits(&whole, own) || is_rejected_by_check(&whole, own), "{}", to_json(&whole).join("\n"));
     }
 
     #[test]
@@ -68,7 +70,7 @@ proptest! {
         let whole = World::resume_run(&journal, Tape::blank()).into_ended();
         let asked = whole[journal.len()..].iter().position(|event| matches!(event, Event::ModelCalled { .. }));
         let Some(asked) = asked else {
-            prop_assert!(asks_or_waits(&whole, journal.len()) || is_denied(&whole));
+            prop_assert!(asks_or_waits(&whole, journal.len()) || is_rejected_by_check(&whole, journal.len()));
             return Ok(());
         };
         let before = Run::replay(&whole[..journal.len() + asked]).unwrap().unwrap();
