@@ -23,6 +23,7 @@ mod telemetry;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::future::{join, join_all};
 
 use crate::approvals::CachedApprovals;
@@ -85,17 +86,26 @@ pub struct App {
     retired: Vec<Weak<Servers>>,
     identities: Identities,
     validator: Arc<SchemaValidator>,
-    store: Store,
+    store: Arc<dyn Storage>,
     telemetry: Telemetry,
     /// Wakes the webhook worker when a run becomes idle or ends.
     wake: WebhookWakeSignal,
 }
 
-/// The store by its concrete type, because closing it is not part of a port.
-#[derive(Clone)]
-enum Store {
-    Sqlite(Arc<SqliteStore>),
-    Memory(Arc<MemoryStore>),
+/// Store behind all storage ports, with `close`, which is not part of a port.
+#[async_trait]
+trait Storage: RunStore + AccessKeys + Webhooks + IdempotencyStore + ApprovalCache {
+    /// Writes queued changes and closes files.
+    async fn close(&self) {}
+}
+
+impl Storage for MemoryStore {}
+
+#[async_trait]
+impl Storage for SqliteStore {
+    async fn close(&self) {
+        SqliteStore::close(self).await;
+    }
 }
 
 impl App {
@@ -113,9 +123,10 @@ impl App {
 
     async fn open_to(stay: Stay, settings: Settings, sinks: Vec<Arc<dyn EventSink>>) -> Result<Self, AppError> {
         let models = models::open(&settings)?;
-        let store = Store::open(&settings.store).await?;
+        let store = open_store(&settings.store).await?;
+        let runs: Arc<dyn RunStore> = store.clone();
         let identities = Identities::of(&models);
-        let telemetry = Telemetry::open(&settings, stay, &identities.look_up(), &store.runs())?;
+        let telemetry = Telemetry::open(&settings, stay, &identities.look_up(), &runs)?;
         let propagation = propagation()?;
         let reached =
             |id: &ServerId, server| (id.clone(), server_settings(id, server, &settings.credentials, propagation));
@@ -125,9 +136,9 @@ impl App {
             None => servers,
         });
         let validator = Arc::new(SchemaValidator::default());
-        let approvals = CachedApprovals::new(store.approvals(), GRANT_TTL, NO_GRANT_TTL);
+        let approvals = CachedApprovals::new(store.clone(), GRANT_TTL, NO_GRANT_TTL);
         let mut builder = configured(&settings, &models, &servers, &validator)?
-            .store(store.runs())
+            .store(runs)
             .approvals(Arc::new(approvals))
             .inputs(validator.clone())
             .outputs(validator.clone())
@@ -200,61 +211,22 @@ impl App {
         self.runner.close().await;
         self.close_servers().await;
         let complaints = self.telemetry.close().await;
-        if let Store::Sqlite(store) = self.store {
-            store.close().await;
-        }
+        self.store.close().await;
         complaints
     }
 }
 
-impl Store {
-    async fn open(settings: &StoreSettings) -> Result<Self, AppError> {
-        Ok(match settings {
-            StoreSettings::Memory => Self::Memory(Arc::new(MemoryStore::new())),
-            StoreSettings::Sqlite { path, durability } => {
-                let durability = match durability {
-                    config::Durability::PowerCut => Durability::PowerCut,
-                    config::Durability::ProcessCrash => Durability::ProcessCrash,
-                };
-                Self::Sqlite(Arc::new(SqliteStore::open(path, durability).await?))
-            }
-        })
-    }
-
-    fn runs(&self) -> Arc<dyn RunStore> {
-        match self {
-            Self::Sqlite(store) => store.clone(),
-            Self::Memory(store) => store.clone(),
+async fn open_store(settings: &StoreSettings) -> Result<Arc<dyn Storage>, AppError> {
+    Ok(match settings {
+        StoreSettings::Memory => Arc::new(MemoryStore::new()),
+        StoreSettings::Sqlite { path, durability } => {
+            let durability = match durability {
+                config::Durability::PowerCut => Durability::PowerCut,
+                config::Durability::ProcessCrash => Durability::ProcessCrash,
+            };
+            Arc::new(SqliteStore::open(path, durability).await?)
         }
-    }
-
-    fn keys(&self) -> Arc<dyn AccessKeys> {
-        match self {
-            Self::Sqlite(store) => store.clone(),
-            Self::Memory(store) => store.clone(),
-        }
-    }
-
-    fn webhooks(&self) -> Arc<dyn Webhooks> {
-        match self {
-            Self::Sqlite(store) => store.clone(),
-            Self::Memory(store) => store.clone(),
-        }
-    }
-
-    fn idempotency(&self) -> Arc<dyn IdempotencyStore> {
-        match self {
-            Self::Sqlite(store) => store.clone(),
-            Self::Memory(store) => store.clone(),
-        }
-    }
-
-    fn approvals(&self) -> Arc<dyn ApprovalCache> {
-        match self {
-            Self::Sqlite(store) => store.clone(),
-            Self::Memory(store) => store.clone(),
-        }
-    }
+    })
 }
 
 /// The parts of a runner that a reload can change.

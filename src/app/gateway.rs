@@ -51,8 +51,8 @@ impl App {
             .settings(settings)
             .backends(Arc::new(Adapters::of(&self.settings, &self.models, &self.servers)))
             .origins(origins)
-            .keys(self.store.keys())
-            .idempotency(self.store.idempotency());
+            .keys(self.store.clone())
+            .idempotency(self.store.clone());
         if let Some(meter) = self.telemetry.request_meter() {
             builder = builder.measured(meter);
         }
@@ -93,7 +93,7 @@ impl App {
     fn webhook_config(&self) -> WebhookConfig {
         let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
         let egress = WebhookEgress { http, classes: AllowedClasses { private, loopback } };
-        WebhookConfig::new(self.store.webhooks()).woken_by(self.wake.clone()).egress(egress)
+        WebhookConfig::new(self.store.clone()).woken_by(self.wake.clone()).egress(egress)
     }
 }
 

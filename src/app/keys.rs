@@ -16,18 +16,18 @@ impl App {
     /// Creates and stores a key. Returns the key and its secret, which is not stored.
     pub async fn create_key(&self, new: NewKey) -> Result<(SecretString, AccessKey), AppError> {
         let (secret, hash, key) = mint(new, Timestamp::now()).map_err(|_| AppError::NoRandomness)?;
-        self.store.keys().put_key(&hash, &key).await?;
+        self.store.put_key(&hash, &key).await?;
         Ok((secret, key))
     }
 
     /// All keys, newest first.
     pub async fn keys(&self) -> Result<Vec<AccessKey>, AppError> {
-        Ok(self.store.keys().keys(&KeyFilter::default()).await?)
+        Ok(self.store.keys(&KeyFilter::default()).await?)
     }
 
     /// Revokes a key. `None` if there is no key with that id.
     pub async fn revoke_key(&self, key: &KeyId, by: String) -> Result<Option<AccessKey>, AppError> {
-        Ok(self.store.keys().revoke_key(key, &Revoked { at: Timestamp::now(), by }).await?)
+        Ok(self.store.revoke_key(key, &Revoked { at: Timestamp::now(), by }).await?)
     }
 
     /// Whether any key is currently valid.

@@ -11,7 +11,6 @@ mod blobs;
 mod caller;
 mod completions;
 mod config;
-mod conformance_client;
 mod demo;
 mod demo_server;
 mod drive_to_idle;
@@ -96,8 +95,6 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     DemoServer(demo_server::DemoServer),
-    #[command(hide = true)]
-    ConformanceClient(conformance_client::ConformanceClient),
 }
 
 /// Runs the command from the arguments of this process.
@@ -158,7 +155,6 @@ impl Command {
             Self::Config(command) => command.execute(out),
             Self::Completions(completions) => completions.execute(command(), out),
             Self::DemoServer(command) => command.execute().await,
-            Self::ConformanceClient(command) => command.execute().await,
         };
         done.unwrap_or_else(|error| failed(&error, json, out))
     }
@@ -181,8 +177,7 @@ impl Command {
             | Self::Models(_)
             | Self::Config(_)
             | Self::Completions(_)
-            | Self::DemoServer(_)
-            | Self::ConformanceClient(_) => false,
+            | Self::DemoServer(_) => false,
         }
     }
 }

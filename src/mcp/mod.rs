@@ -16,7 +16,6 @@ mod call_counters;
 mod call_transport;
 mod client_handler;
 mod closable;
-pub mod conformance;
 mod connection;
 mod content;
 pub mod demo;

@@ -19,7 +19,6 @@ mod login;
 mod loopback;
 mod renewal;
 mod settings;
-mod suite;
 mod tokens;
 
 pub(super) use access::{Access, TokenRefusal};

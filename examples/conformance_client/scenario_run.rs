@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use toolgate_core::id::{CallId, RunId, ServerId};
-use toolgate_core::run::{AnsweredElicitation, ElicitationAnswer};
-use toolgate_core::tool::{CallReply, ElicitationRequest, ElicitationResponse, McpTool, Outcome, Question};
-use toolgate_core::trace::{SpanContext, Trace, TraceId};
-use toolgate_ports::{McpCall, McpServers};
+use toolgate::core::id::{CallId, RunId, ServerId};
+use toolgate::core::run::{AnsweredElicitation, ElicitationAnswer};
+use toolgate::core::tool::{CallReply, ElicitationRequest, ElicitationResponse, McpTool, Outcome, Question};
+use toolgate::core::trace::{SpanContext, Trace, TraceId};
+use toolgate::mcp::{ServerSettings, Servers};
+use toolgate::ports::{McpCall, McpServers};
 
-use super::arguments::{filled_in, smallest};
-use crate::{ServerSettings, Servers};
+use crate::arguments::{filled_in, smallest};
 
 /// The id of the server.
 const SERVER: &str = "server";
@@ -60,7 +60,7 @@ impl ScenarioRun {
         self.servers.close().await;
     }
 
-    /// The tools of the server. Tools that were left out are logged; a server without tools and with a reason is an
+    /// The tools of the server. Tools that were left out are reported; a server without tools and with a reason is an
     /// error.
     pub(super) async fn tools(&self) -> Result<Vec<McpTool>, String> {
         let listed = self.servers.list(std::slice::from_ref(&self.server), &self.trace).await;
@@ -68,7 +68,7 @@ impl ScenarioRun {
         for server in listed {
             for left_out in server.left_out {
                 match left_out.tool {
-                    Some(tool) => tracing::info!(tool, reason = left_out.reason, "tool left out"),
+                    Some(tool) => eprintln!("tool `{tool}` left out: {}", left_out.reason),
                     None => return Err(left_out.reason),
                 }
             }
@@ -179,12 +179,12 @@ impl ScenarioRun {
         match self.servers.call(made, &|_| {}).await.reply {
             CallReply::Ended { outcome: Outcome::Returned(_), .. } => None,
             CallReply::Ended { outcome, .. } => {
-                tracing::warn!(tool, ?outcome, "call failed");
+                eprintln!("call of `{tool}` failed: {outcome:?}");
                 None
             }
             CallReply::NeedsInput(needed) => Some(PendingCall { tool: tool.to_owned(), arguments, needed }),
             CallReply::Task(task) => {
-                tracing::info!(tool, task = task.id, "task created");
+                eprintln!("call of `{tool}` created task `{}`", task.id);
                 None
             }
         }
