@@ -243,11 +243,20 @@ fn multiplying_references_are_rejected_in_every_form() {
     let identified = |n: usize| json!({"$id": format!("https://example.com/d{n}.json")});
     let mut by_id = chain(40, identified, &[&id, &id]);
     by_id["$id"] = json!("https://example.com/root.json");
+    let [signed, zeroed, tildes] = ["list/+0", "list/00", "~~1"].map(|place| {
+        let reference = |n: usize| format!("#/$defs/d{n}/{place}");
+        let next =
+            |n: usize| if n == 40 { json!(true) } else { json!({"allOf": vec![json!({"$ref": reference(n + 1)}); 2]}) };
+        chain(40, |n| json!({"list": [next(n)], "~~1": next(n)}), &[&reference])
+    });
     for bomb in [
         chain(40, nothing, &[&pointer, &pointer]),
         chain(40, nothing, &[&pointer, &encoded]),
         chain(40, anchored, &[&anchor, &anchor]),
         by_id,
+        signed,
+        zeroed,
+        tildes,
         chain(5000, nothing, &[&pointer]),
     ] {
         let reason = refusal(bomb);

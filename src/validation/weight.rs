@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use referencing::unescape_segment;
 use serde_json::Value;
 
 /// The limit on nesting and references together. Deeper schemas could also overflow the stack.
@@ -80,11 +81,21 @@ impl<'a> Weigher<'a> {
         }
         match percent_decoded(fragment) {
             pointer if pointer.is_empty() || pointer.starts_with('/') => {
-                self.resources.iter().filter_map(|resource| resource.pointer(&pointer)).collect()
+                self.resources.iter().filter_map(|resource| locate(resource, &pointer)).collect()
             }
             anchor => self.anchors.get(anchor.as_str()).cloned().unwrap_or_default(),
         }
     }
+}
+
+/// The target of a pointer, found as the schema library finds it. Unlike `Value::pointer`, it accepts list indexes with a
+/// sign or leading zeros, and reads escapes from left to right.
+fn locate<'a>(resource: &'a Value, pointer: &str) -> Option<&'a Value> {
+    pointer.split('/').skip(1).try_fold(resource, |node, segment| match node {
+        Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
+        Value::Object(members) => members.get(&*unescape_segment(segment)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
 }
 
 fn collect<'a>(node: &'a Value, resources: &mut Vec<&'a Value>, anchors: &mut HashMap<&'a str, Vec<&'a Value>>) {
