@@ -268,6 +268,29 @@ fn multiplying_references_are_rejected_in_every_form() {
 }
 
 #[test]
+fn multiplying_anchors_of_older_drafts_are_rejected() {
+    for (draft, key, anchor) in [("07", "$id", "#%61"), ("07", "$id", "#%2Fa"), ("04", "id", "#%61")] {
+        let anchor = |n: usize| format!("{anchor}{n}");
+        let mut bomb = chain(40, |n| json!({key: anchor(n)}), &[&anchor, &anchor]);
+        bomb["$schema"] = json!(format!("http://json-schema.org/draft-{draft}/schema#"));
+        bomb["definitions"] = bomb["$defs"].take();
+        let reason = refusal(bomb);
+        assert!(reason.contains("refers to itself so often"), "{reason}");
+    }
+}
+
+#[test]
+fn multiplying_references_of_a_property_named_like_a_keyword_are_rejected() {
+    let pointer = |n: usize| format!("#/$defs/d{n}");
+    for (key, name) in [("properties", "$defs"), ("patternProperties", "definitions"), ("dependencies", "$defs")] {
+        let mut bomb = chain(40, |_| json!({}), &[&pointer, &pointer]);
+        bomb["allOf"] = json!([{key: {name: bomb["allOf"][0].take()}}]);
+        let reason = refusal(bomb);
+        assert!(reason.contains("refers to itself so often"), "{reason}");
+    }
+}
+
+#[test]
 fn multiplying_ids_are_rejected_before_any_lookup() {
     let ids: Vec<Value> = (0..3000).map(|n| json!({"$id": format!("i{n}")})).collect();
     let references: Vec<Value> = (0..3000).map(|n| json!({"$ref": format!("#/x{n}")})).collect();

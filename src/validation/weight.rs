@@ -56,6 +56,10 @@ impl<'a> Weigher<'a> {
         match (key, member) {
             // Definitions count where they are referenced.
             ("$defs" | "definitions", Value::Object(_)) => 0,
+            // The keys of these are names, even those that are spelled like keywords.
+            ("properties" | "patternProperties" | "dependentSchemas" | "dependencies", Value::Object(schemas)) => {
+                schemas.values().fold(1, |sum: u64, schema| sum.saturating_add(self.weigh(schema)))
+            }
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => self.follow(reference),
             (_, member) => self.weigh(member),
         }
@@ -74,16 +78,18 @@ impl<'a> Weigher<'a> {
         weight
     }
 
+    /// The possible targets of a reference. Only a fragment that begins with `/` as written is a pointer; the schema
+    /// library decodes pointers, but not the names of anchors.
     fn targets(&self, reference: &str) -> Vec<&'a Value> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        if fragment.is_empty() && base.is_empty() {
-            return self.resources.first().copied().into_iter().collect();
-        }
-        match percent_decoded(fragment) {
-            pointer if pointer.is_empty() || pointer.starts_with('/') => {
+        match (base, fragment) {
+            ("", "") => self.resources.first().copied().into_iter().collect(),
+            (_, "") => self.resources.clone(),
+            (_, pointer) if pointer.starts_with('/') => {
+                let pointer = percent_decoded(pointer);
                 self.resources.iter().filter_map(|resource| locate(resource, &pointer)).collect()
             }
-            anchor => self.anchors.get(anchor.as_str()).cloned().unwrap_or_default(),
+            (_, anchor) => self.anchors.get(anchor).cloned().unwrap_or_default(),
         }
     }
 }
