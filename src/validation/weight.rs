@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_decode_str;
 use referencing::unescape_segment;
 use serde_json::Value;
 
@@ -86,7 +87,7 @@ impl<'a> Weigher<'a> {
             ("", "") => self.resources.first().copied().into_iter().collect(),
             (_, "") => self.resources.clone(),
             (_, pointer) if pointer.starts_with('/') => {
-                let pointer = percent_decoded(pointer);
+                let pointer = percent_decode_str(pointer).decode_utf8_lossy();
                 self.resources.iter().filter_map(|resource| locate(resource, &pointer)).collect()
             }
             (_, anchor) => self.anchors.get(anchor).cloned().unwrap_or_default(),
@@ -124,22 +125,4 @@ fn collect<'a>(node: &'a Value, resources: &mut Vec<&'a Value>, anchors: &mut Ha
     for child in children {
         collect(child, resources, anchors);
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut pieces = text.split('%');
-    let mut bytes: Vec<u8> = pieces.next().unwrap_or_default().bytes().collect();
-    for piece in pieces {
-        match piece.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                bytes.extend(piece.bytes().skip(2));
-            }
-            None => {
-                bytes.push(b'%');
-                bytes.extend(piece.bytes());
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
