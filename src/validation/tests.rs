@@ -291,6 +291,18 @@ fn multiplying_references_of_a_property_named_like_a_keyword_are_rejected() {
 }
 
 #[test]
+fn multiplying_references_in_a_cycle_are_rejected() {
+    let reference = |n: usize| json!({"$ref": format!("#/$defs/d{n}")});
+    let back = |n: usize| json!({"properties": {"a": n.checked_sub(1).map_or(json!(true), reference)}});
+    let mut bomb = chain(40, back, &[&|n| format!("#/$defs/d{n}"), &|n| format!("#/$defs/d{n}")]);
+    bomb["properties"] = json!({"a": reference(40)});
+    let from_the_end =
+        json!({"type": "object", "properties": bomb["properties"], "allOf": bomb["allOf"], "$defs": bomb["$defs"]});
+    let reason = refusal(from_the_end);
+    assert!(reason.contains("refers to itself so often"), "{reason}");
+}
+
+#[test]
 fn multiplying_ids_are_rejected_before_any_lookup() {
     let ids: Vec<Value> = (0..3000).map(|n| json!({"$id": format!("i{n}")})).collect();
     let references: Vec<Value> = (0..3000).map(|n| json!({"$ref": format!("#/x{n}")})).collect();

@@ -16,13 +16,34 @@ const MAX_DEPTH: usize = 256;
 const MAX_STEPS: u32 = 1_000_000;
 const TOO_HEAVY: u64 = u64::MAX;
 
+/// The keywords whose schemas apply to members of a value, not to the value itself.
+const DESCENDING: [&str; 10] = [
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+];
+
 /// The number of nodes with references expanded; saturates. A reference back to a definition that is being counted
 /// weighs one: its recursion ends with the depth of the value.
+///
+/// In a cycle the weight of a reference thus depends on where the count begins. So no reference weighs less than its
+/// nodes that apply to one value: those are counted again, without the keywords that close such cycles.
 pub(super) fn of(schema: &Value) -> u64 {
     let mut resources = vec![schema];
     let mut anchors = HashMap::new();
     collect(schema, &mut resources, &mut anchors);
-    Weigher { resources, anchors, known: HashMap::new(), depth: 0, steps: 0 }.weigh(schema)
+    let mut weigher = Weigher { resources, anchors, known: HashMap::new(), depth: 0, steps: 0, descends: true };
+    let whole = weigher.weigh(schema);
+    let references = std::mem::take(&mut weigher.known);
+    (weigher.steps, weigher.descends) = (0, false);
+    references.into_keys().map(|reference| weigher.follow(reference)).fold(whole, u64::max)
 }
 
 struct Weigher<'a> {
@@ -33,6 +54,8 @@ struct Weigher<'a> {
     known: HashMap<&'a str, Option<u64>>,
     depth: usize,
     steps: u32,
+    /// Whether schemas of members of the value count, too.
+    descends: bool,
 }
 
 impl<'a> Weigher<'a> {
@@ -55,6 +78,7 @@ impl<'a> Weigher<'a> {
 
     fn weigh_member(&mut self, key: &str, member: &'a Value) -> u64 {
         match (key, member) {
+            (key, _) if !self.descends && DESCENDING.contains(&key) => 0,
             // Definitions count where they are referenced.
             ("$defs" | "definitions", Value::Object(_)) => 0,
             // The keys of these are names, even those that are spelled like keywords.
