@@ -41,9 +41,11 @@ pub(super) fn of(schema: &Value) -> u64 {
     collect(schema, &mut resources, &mut anchors);
     let mut weigher = Weigher { resources, anchors, known: HashMap::new(), depth: 0, steps: 0, descends: true };
     let whole = weigher.weigh(schema);
-    let references = std::mem::take(&mut weigher.known);
+    let mut references: Vec<&str> = std::mem::take(&mut weigher.known).into_keys().collect();
+    // The same order each time: a schema is either always accepted or never.
+    references.sort_unstable();
     (weigher.steps, weigher.descends) = (0, false);
-    references.into_keys().map(|reference| weigher.follow(reference)).fold(whole, u64::max)
+    references.into_iter().map(|reference| weigher.follow(reference)).fold(whole, u64::max)
 }
 
 struct Weigher<'a> {
