@@ -18,25 +18,8 @@ fn quoted(words: &[&str]) -> String {
 /// Edit distance of two words: insertions, deletions, replacements and swaps of neighbours, ignoring case and the
 /// difference between `-` and `_`.
 fn distance(from: &str, to: &str) -> usize {
-    let plain = |text: &str| text.to_lowercase().replace('-', "_").chars().collect::<Vec<_>>();
-    let (from, to) = (plain(from), plain(to));
-    // Rows of the usual table: the two above, and the current one.
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    for (i, have) in from.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, want) in to.iter().enumerate() {
-            let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
-            let mut edits = (at(&above, j) + usize::from(have != want)).min(at(&above, j + 1) + 1).min(at(&row, j) + 1);
-            let swapped = i > 0 && j > 0 && from.get(i - 1) == Some(want) && to.get(j - 1) == Some(have);
-            if swapped {
-                edits = edits.min(at(&before, j - 1) + 1);
-            }
-            row.push(edits);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above.last().copied().unwrap_or_default()
+    let plain = |text: &str| text.to_lowercase().replace('-', "_");
+    strsim::osa_distance(&plain(from), &plain(to))
 }
 
 #[cfg(test)]

@@ -243,11 +243,20 @@ fn multiplying_references_are_rejected_in_every_form() {
     let identified = |n: usize| json!({"$id": format!("https://example.com/d{n}.json")});
     let mut by_id = chain(40, identified, &[&id, &id]);
     by_id["$id"] = json!("https://example.com/root.json");
+    let [signed, zeroed, tildes] = ["list/+0", "list/00", "~~1"].map(|place| {
+        let reference = |n: usize| format!("#/$defs/d{n}/{place}");
+        let next =
+            |n: usize| if n == 40 { json!(true) } else { json!({"allOf": vec![json!({"$ref": reference(n + 1)}); 2]}) };
+        chain(40, |n| json!({"list": [next(n)], "~~1": next(n)}), &[&reference])
+    });
     for bomb in [
         chain(40, nothing, &[&pointer, &pointer]),
         chain(40, nothing, &[&pointer, &encoded]),
         chain(40, anchored, &[&anchor, &anchor]),
         by_id,
+        signed,
+        zeroed,
+        tildes,
         chain(5000, nothing, &[&pointer]),
     ] {
         let reason = refusal(bomb);
@@ -256,6 +265,41 @@ fn multiplying_references_are_rejected_in_every_form() {
     assert!(begun.elapsed() < Duration::from_secs(5));
     let harmless = chain(20, nothing, &[&pointer]);
     assert_eq!(SchemaValidator::new().accepts(&tool(harmless)), Ok(()));
+}
+
+#[test]
+fn multiplying_anchors_of_older_drafts_are_rejected() {
+    for (draft, key, anchor) in [("07", "$id", "#%61"), ("07", "$id", "#%2Fa"), ("04", "id", "#%61")] {
+        let anchor = |n: usize| format!("{anchor}{n}");
+        let mut bomb = chain(40, |n| json!({key: anchor(n)}), &[&anchor, &anchor]);
+        bomb["$schema"] = json!(format!("http://json-schema.org/draft-{draft}/schema#"));
+        bomb["definitions"] = bomb["$defs"].take();
+        let reason = refusal(bomb);
+        assert!(reason.contains("refers to itself so often"), "{reason}");
+    }
+}
+
+#[test]
+fn multiplying_references_of_a_property_named_like_a_keyword_are_rejected() {
+    let pointer = |n: usize| format!("#/$defs/d{n}");
+    for (key, name) in [("properties", "$defs"), ("patternProperties", "definitions"), ("dependencies", "$defs")] {
+        let mut bomb = chain(40, |_| json!({}), &[&pointer, &pointer]);
+        bomb["allOf"] = json!([{key: {name: bomb["allOf"][0].take()}}]);
+        let reason = refusal(bomb);
+        assert!(reason.contains("refers to itself so often"), "{reason}");
+    }
+}
+
+#[test]
+fn multiplying_references_in_a_cycle_are_rejected() {
+    let reference = |n: usize| json!({"$ref": format!("#/$defs/d{n}")});
+    let back = |n: usize| json!({"properties": {"a": n.checked_sub(1).map_or(json!(true), reference)}});
+    let mut bomb = chain(40, back, &[&|n| format!("#/$defs/d{n}"), &|n| format!("#/$defs/d{n}")]);
+    bomb["properties"] = json!({"a": reference(40)});
+    let from_the_end =
+        json!({"type": "object", "properties": bomb["properties"], "allOf": bomb["allOf"], "$defs": bomb["$defs"]});
+    let reason = refusal(from_the_end);
+    assert!(reason.contains("refers to itself so often"), "{reason}");
 }
 
 #[test]

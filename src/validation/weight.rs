@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_decode_str;
+use referencing::unescape_segment;
 use serde_json::Value;
 
 /// The limit on nesting and references together. Deeper schemas could also overflow the stack.
@@ -14,13 +16,36 @@ const MAX_DEPTH: usize = 256;
 const MAX_STEPS: u32 = 1_000_000;
 const TOO_HEAVY: u64 = u64::MAX;
 
+/// The keywords whose schemas apply to members of a value, not to the value itself.
+const DESCENDING: [&str; 10] = [
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+];
+
 /// The number of nodes with references expanded; saturates. A reference back to a definition that is being counted
 /// weighs one: its recursion ends with the depth of the value.
+///
+/// In a cycle the weight of a reference thus depends on where the count begins. So no reference weighs less than its
+/// nodes that apply to one value: those are counted again, without the keywords that close such cycles.
 pub(super) fn of(schema: &Value) -> u64 {
     let mut resources = vec![schema];
     let mut anchors = HashMap::new();
     collect(schema, &mut resources, &mut anchors);
-    Weigher { resources, anchors, known: HashMap::new(), depth: 0, steps: 0 }.weigh(schema)
+    let mut weigher = Weigher { resources, anchors, known: HashMap::new(), depth: 0, steps: 0, descends: true };
+    let whole = weigher.weigh(schema);
+    let mut references: Vec<&str> = std::mem::take(&mut weigher.known).into_keys().collect();
+    // The same order each time: a schema is either always accepted or never.
+    references.sort_unstable();
+    (weigher.steps, weigher.descends) = (0, false);
+    references.into_iter().map(|reference| weigher.follow(reference)).fold(whole, u64::max)
 }
 
 struct Weigher<'a> {
@@ -31,6 +56,8 @@ struct Weigher<'a> {
     known: HashMap<&'a str, Option<u64>>,
     depth: usize,
     steps: u32,
+    /// Whether schemas of members of the value count, too.
+    descends: bool,
 }
 
 impl<'a> Weigher<'a> {
@@ -53,8 +80,13 @@ impl<'a> Weigher<'a> {
 
     fn weigh_member(&mut self, key: &str, member: &'a Value) -> u64 {
         match (key, member) {
+            (key, _) if !self.descends && DESCENDING.contains(&key) => 0,
             // Definitions count where they are referenced.
             ("$defs" | "definitions", Value::Object(_)) => 0,
+            // The keys of these are names, even those that are spelled like keywords.
+            ("properties" | "patternProperties" | "dependentSchemas" | "dependencies", Value::Object(schemas)) => {
+                schemas.values().fold(1, |sum: u64, schema| sum.saturating_add(self.weigh(schema)))
+            }
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => self.follow(reference),
             (_, member) => self.weigh(member),
         }
@@ -73,18 +105,30 @@ impl<'a> Weigher<'a> {
         weight
     }
 
+    /// The possible targets of a reference. Only a fragment that begins with `/` as written is a pointer; the schema
+    /// library decodes pointers, but not the names of anchors.
     fn targets(&self, reference: &str) -> Vec<&'a Value> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        if fragment.is_empty() && base.is_empty() {
-            return self.resources.first().copied().into_iter().collect();
-        }
-        match percent_decoded(fragment) {
-            pointer if pointer.is_empty() || pointer.starts_with('/') => {
-                self.resources.iter().filter_map(|resource| resource.pointer(&pointer)).collect()
+        match (base, fragment) {
+            ("", "") => self.resources.first().copied().into_iter().collect(),
+            (_, "") => self.resources.clone(),
+            (_, pointer) if pointer.starts_with('/') => {
+                let pointer = percent_decode_str(pointer).decode_utf8_lossy();
+                self.resources.iter().filter_map(|resource| locate(resource, &pointer)).collect()
             }
-            anchor => self.anchors.get(anchor.as_str()).cloned().unwrap_or_default(),
+            (_, anchor) => self.anchors.get(anchor).cloned().unwrap_or_default(),
         }
     }
+}
+
+/// The target of a pointer, found as the schema library finds it. Unlike `Value::pointer`, it accepts list indexes with a
+/// sign or leading zeros, and reads escapes from left to right.
+fn locate<'a>(resource: &'a Value, pointer: &str) -> Option<&'a Value> {
+    pointer.split('/').skip(1).try_fold(resource, |node, segment| match node {
+        Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
+        Value::Object(members) => members.get(&*unescape_segment(segment)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
 }
 
 fn collect<'a>(node: &'a Value, resources: &mut Vec<&'a Value>, anchors: &mut HashMap<&'a str, Vec<&'a Value>>) {
@@ -107,22 +151,4 @@ fn collect<'a>(node: &'a Value, resources: &mut Vec<&'a Value>, anchors: &mut Ha
     for child in children {
         collect(child, resources, anchors);
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut pieces = text.split('%');
-    let mut bytes: Vec<u8> = pieces.next().unwrap_or_default().bytes().collect();
-    for piece in pieces {
-        match piece.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                bytes.extend(piece.bytes().skip(2));
-            }
-            None => {
-                bytes.push(b'%');
-                bytes.extend(piece.bytes());
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -3,7 +3,6 @@
 mod answer_flags;
 mod browser;
 mod call;
-mod command_line;
 mod connected_server;
 mod exchange;
 mod list;

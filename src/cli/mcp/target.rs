@@ -9,7 +9,6 @@ use std::time::Duration;
 use clap::Args;
 use secrecy::SecretString;
 
-use super::command_line;
 use crate::app::{self, ToolServers};
 use crate::cli::error::CliError;
 use crate::cli::setup::{self, ConfigFlag};
@@ -138,7 +137,7 @@ impl TargetFlags {
             return self.http(url).map(Some);
         }
         let words = match &self.command {
-            Some(line) => command_line::words(line)
+            Some(line) => shlex::split(line)
                 .ok_or_else(|| CliError::usage("--command leaves a quote open").with_remedy("close it, or use `--`"))?,
             None => self.program.clone(),
         };
@@ -281,6 +280,34 @@ mod tests {
             let TransportSettings::Stdio { command, args, .. } = settings.transport else { panic!("no program") };
             assert_eq!((id.as_str(), command.as_str()), ("server", "node"));
             assert_eq!(args, ["a b.js", "--port", "1"]);
+        }
+    }
+
+    #[test]
+    fn a_command_line_is_split_like_in_a_shell() {
+        for (line, expected) in [
+            ("node server.js", &["node", "server.js"][..]),
+            ("  a   b\tc ", &["a", "b", "c"]),
+            (r#"sh -c 'echo "x y"' ''"#, &["sh", "-c", r#"echo "x y""#, ""]),
+            (r#"a"b c"d\ e "\"\n""#, &["ab cd e", r#""\n"#]),
+            ("a\\\nb c#d # comment", &["ab", "c#d"]),
+        ] {
+            let TransportSettings::Stdio { command, args, .. } =
+                target(&["--command", line]).unwrap().settings.transport
+            else {
+                panic!("no program")
+            };
+            assert_eq!([&[command][..], &args].concat(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_without_a_word_or_with_an_open_quote_is_rejected() {
+        for line in ["a 'b", "a \"b", "a\\"] {
+            assert_eq!(refused(&["--command", line]), "--command leaves a quote open", "{line}");
+        }
+        for line in ["", "# comment"] {
+            assert_eq!(refused(&["--command", line]), "--command is empty", "{line}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use toolgate_core::error::Failure;
@@ -81,7 +82,7 @@ impl Secrets {
 /// The user information of an address, in every form.
 fn of_user(url: &Url) -> Vec<SecretString> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
-    let (plain_user, plain_password) = (percent_decoded(user), percent_decoded(password));
+    let [plain_user, plain_password] = [user, password].map(|text| percent_decode_str(text).decode_utf8_lossy());
     let basic = STANDARD_NO_PAD.encode(format!("{plain_user}:{plain_password}"));
     let is_given = !user.is_empty() || !password.is_empty();
     let forms = [user, password, &plain_user, &plain_password, &basic];
@@ -100,19 +101,6 @@ fn without_scheme(value: &str) -> &str {
         Some((scheme, credential)) if scheme.chars().all(|letter| letter.is_ascii_alphabetic()) => credential.trim(),
         Some(_) | None => value,
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('%') {
-        bytes.extend_from_slice(before.as_bytes());
-        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(b'%'));
-        rest = byte.and_then(|_| after.get(2..)).unwrap_or(after);
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn is_telltale(secret: &SecretString) -> bool {
@@ -203,6 +191,8 @@ mod tests {
 
     #[test]
     fn text_that_is_not_an_escape_stays_unchanged() {
-        assert_eq!(percent_decoded("a%2Fb%zz%4%"), "a/b%zz%4%");
+        let address = Url::parse("http://u:a%2Fb%zz%+6%4%@h").unwrap();
+        let forms = of_user(&address);
+        assert!(forms.iter().any(|form| form.expose_secret() == "a/b%zz%+6%4%"), "{address}");
     }
 }
