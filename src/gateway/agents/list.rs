@@ -7,7 +7,7 @@ use toolgate_service::Scope;
 use super::view::AgentView;
 use crate::access::Authenticated;
 use crate::pagination::Page;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// List agents
@@ -15,7 +15,6 @@ use crate::state::Gateway;
     get, path = "/v1/agents", tag = "tools", operation_id = "listAgents",
     responses(
         (status = 200, description = "All agents, by name", body = Page<AgentView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

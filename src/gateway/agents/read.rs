@@ -7,7 +7,7 @@ use toolgate_service::Scope;
 use super::view::AgentView;
 use crate::access::Authenticated;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve an agent
@@ -16,7 +16,6 @@ use crate::state::Gateway;
     params(("agent" = String, Path, description = "The name of the agent")),
     responses(
         (status = 200, description = "The agent", body = AgentView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn read(

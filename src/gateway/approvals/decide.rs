@@ -10,7 +10,7 @@ use super::read::approval_view;
 use super::view::ApprovalView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::request_id::traced;
 use crate::state::Gateway;
 
@@ -24,7 +24,6 @@ use crate::state::Gateway;
     request_body = Verdict, params(("approval" = String, Path, description = "The approval")),
     responses(
         (status = 200, description = "The approval as it is now", body = ApprovalView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn decide(

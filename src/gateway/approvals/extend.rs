@@ -13,7 +13,7 @@ use super::read::approval_view;
 use super::view::ApprovalView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// An extension: exactly one of `until` and `seconds`.
@@ -34,7 +34,6 @@ pub(super) struct Extension {
     request_body = Extension, params(("approval" = String, Path, description = "The approval")),
     responses(
         (status = 200, description = "The approval as it is now", body = ApprovalView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn extend(

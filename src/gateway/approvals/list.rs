@@ -12,7 +12,7 @@ use super::view::ApprovalView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
 use crate::pagination::{Page, limit, unknown_cursor};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Filters of the list.
@@ -56,7 +56,6 @@ enum ListedStatus {
     get, path = "/v1/approvals", tag = "approvals", operation_id = "listApprovals", params(ListParams),
     responses(
         (status = 200, description = "A page of approvals", body = Page<ApprovalView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

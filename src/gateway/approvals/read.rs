@@ -7,7 +7,7 @@ use toolgate_service::{Approval, Scope};
 use super::view::ApprovalView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve an approval
@@ -18,7 +18,6 @@ use crate::state::Gateway;
     params(("approval" = String, Path, description = "The approval")),
     responses(
         (status = 200, description = "The approval", body = ApprovalView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn read(

@@ -17,7 +17,7 @@ use super::view::GrantView;
 use crate::access::Authenticated;
 use crate::body::Body;
 use crate::name_rules;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// How long a grant is valid by default.
@@ -58,7 +58,6 @@ pub(super) struct NewGrantBody {
     post, path = "/v1/approval-grants", tag = "approvals", operation_id = "createApprovalGrant", request_body = NewGrantBody,
     responses(
         (status = 201, description = "The grant", body = GrantView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn create(

@@ -12,7 +12,7 @@ use super::view::GrantView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
 use crate::pagination::{Page, limit, unknown_cursor};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Filters of the list.
@@ -46,7 +46,6 @@ pub(super) struct ListParams {
     get, path = "/v1/approval-grants", tag = "approvals", operation_id = "listApprovalGrants", params(ListParams),
     responses(
         (status = 200, description = "A page of grants", body = Page<GrantView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

@@ -7,7 +7,7 @@ use toolgate_service::Scope;
 use super::view::GrantView;
 use crate::access::Authenticated;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Revoke a grant
@@ -19,7 +19,6 @@ use crate::state::Gateway;
     params(("grant" = String, Path, description = "The grant's id")),
     responses(
         (status = 200, description = "The revoked grant", body = GrantView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn revoke(

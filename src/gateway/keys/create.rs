@@ -18,7 +18,7 @@ use crate::access::{Authenticated, NewKey, mint};
 use crate::body::Body;
 use crate::idempotency::Confidential;
 use crate::name_rules;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// A key to create.
@@ -46,7 +46,6 @@ pub(super) struct NewKeyBody {
     post, path = "/v1/keys", tag = "keys", operation_id = "createKey", request_body = NewKeyBody,
     responses(
         (status = 201, description = "The key, with its secret", body = CreatedView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn create(

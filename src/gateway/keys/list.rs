@@ -10,7 +10,7 @@ use super::view::KeyView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
 use crate::pagination::{Page, Paging, limit, unknown_cursor};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// List API keys
@@ -20,7 +20,6 @@ use crate::state::Gateway;
     get, path = "/v1/keys", tag = "keys", operation_id = "listKeys", params(Paging),
     responses(
         (status = 200, description = "A page of keys", body = Page<KeyView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

@@ -7,7 +7,7 @@ use toolgate_service::Scope;
 use super::view::KeyView;
 use crate::access::Authenticated;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve an API key
@@ -18,7 +18,6 @@ use crate::state::Gateway;
     params(("key" = String, Path, description = "The key's id")),
     responses(
         (status = 200, description = "The key", body = KeyView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn read(

@@ -7,7 +7,7 @@ use toolgate_service::Scope;
 use super::view::KeyView;
 use crate::access::Authenticated;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Revoke an API key
@@ -19,7 +19,6 @@ use crate::state::Gateway;
     params(("key" = String, Path, description = "The key's id")),
     responses(
         (status = 200, description = "The revoked key", body = KeyView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn revoke(

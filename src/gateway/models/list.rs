@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::access::Authenticated;
 use crate::backends::ModelCard;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// All models.
@@ -57,7 +57,6 @@ struct PriceView {
     get, path = "/v1/models", tag = "tools", operation_id = "listModels",
     responses(
         (status = 200, description = "All models, by name", body = ModelsView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

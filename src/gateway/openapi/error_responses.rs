@@ -1,17 +1,21 @@
-//! Error responses of each operation. Handlers declare `default`; the published document lists each status, so that a
-//! client finds an unexpected response in it.
+//! Error responses of every operation. The published document lists each status, so that a client finds an unexpected
+//! response in it.
 
+use utoipa::ToSchema as _;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
-use utoipa::openapi::{OpenApi, RefOr, Response};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, ResponseBuilder};
 
-const DEFAULT: &str = "default";
+use crate::problem::ProblemView;
 
-/// Replaces each `default` by the statuses that such an operation can return.
-pub(super) fn spell_out(description: &mut OpenApi) {
+/// Adds the error responses that each operation can return.
+pub(super) fn add(description: &mut OpenApi) {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ProblemView::name()))).build();
+    let refused = |meaning: &str| {
+        ResponseBuilder::new().description(meaning).content("application/problem+json", content.clone()).build().into()
+    };
     for (path, item) in &mut description.paths.paths {
         let names_something = path.contains('{');
         for (method, operation) in operations(item) {
-            let Some(refused) = operation.responses.responses.remove(DEFAULT) else { continue };
             let takes_body = operation.request_body.is_some();
             let changes = method != HttpMethod::Get;
             for (status, meaning) in REFUSALS
@@ -24,8 +28,7 @@ pub(super) fn spell_out(description: &mut OpenApi) {
                 })
                 .map(|(status, meaning, _)| (status, meaning))
             {
-                let spelled_out = ErrorResponse { response: &refused, meaning };
-                operation.responses.responses.entry((*status).to_owned()).or_insert_with(|| spelled_out.response());
+                operation.responses.responses.entry((*status).to_owned()).or_insert_with(|| refused(meaning));
             }
         }
     }
@@ -58,23 +61,6 @@ const REFUSALS: [(&str, &str, AppliesTo); 14] = [
     ("429", "Too many requests, or too many at once", AppliesTo::Always),
     ("503", "The server accepts no new work at the moment, or its store is not available", AppliesTo::Always),
 ];
-
-struct ErrorResponse<'a> {
-    response: &'a RefOr<Response>,
-    meaning: &'a str,
-}
-
-impl ErrorResponse<'_> {
-    fn response(&self) -> RefOr<Response> {
-        match self.response.clone() {
-            RefOr::T(mut response) => {
-                self.meaning.clone_into(&mut response.description);
-                RefOr::T(response)
-            }
-            reference @ RefOr::Ref(_) => reference,
-        }
-    }
-}
 
 /// The operations of a path.
 pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {

@@ -63,7 +63,7 @@ pub(super) fn head() -> OpenApi {
 
 /// Completes the document: error responses, and corrections of what is generated.
 pub(super) fn complete(mut description: OpenApi) -> OpenApi {
-    error_responses::spell_out(&mut description);
+    error_responses::add(&mut description);
     postprocess::describe(&mut description);
     description
 }

@@ -10,7 +10,7 @@ use toolgate_service::Scope;
 
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve a blob
@@ -25,7 +25,6 @@ use crate::state::Gateway;
     ),
     responses(
         (status = 200, description = "The bytes, with the media type they were stored with", body = Vec<u8>, content_type = "application/octet-stream"),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn blob(

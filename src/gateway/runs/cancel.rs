@@ -11,7 +11,7 @@ use super::precondition;
 use super::view::RunView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// A request to cancel a run.
@@ -34,7 +34,6 @@ pub(super) struct Cancel {
     ),
     responses(
         (status = 200, description = "The run, which has ended", body = RunView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn cancel(

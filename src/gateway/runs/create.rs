@@ -22,7 +22,7 @@ use crate::access::Authenticated;
 use crate::body::Body;
 use crate::idempotency::RunToBe;
 use crate::name_rules;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// How many tools a request may bring: each has schemas to compile, and no model accepts more.
@@ -93,7 +93,6 @@ struct NewFilter {
     responses(
         (status = 201, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 202, description = "The run, which is still running", body = RunView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn create(

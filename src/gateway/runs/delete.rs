@@ -6,7 +6,7 @@ use toolgate_service::Scope;
 
 use crate::access::Authenticated;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Delete a run
@@ -18,7 +18,6 @@ use crate::state::Gateway;
     params(("run" = String, Path, description = "The run's id")),
     responses(
         (status = 204, description = "The run is deleted, now or by an earlier request"),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn delete(

@@ -10,7 +10,7 @@ use toolgate_service::Scope;
 
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Export a run
@@ -21,7 +21,6 @@ use crate::state::Gateway;
     params(("run" = String, Path, description = "The run's id")),
     responses(
         (status = 200, description = "The journal's entries, one JSON object per line", body = String, content_type = "application/x-ndjson"),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn export(

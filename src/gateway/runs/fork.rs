@@ -16,7 +16,7 @@ use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// A fork to create.
@@ -56,7 +56,6 @@ pub(super) struct NewFork {
     responses(
         (status = 201, description = "The new run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 202, description = "The new run, which is still running", body = RunView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn fork(

@@ -13,7 +13,7 @@ use super::view::SummaryView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
 use crate::pagination::{Page, limit, unknown_cursor};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Filters of the list.
@@ -45,7 +45,6 @@ pub(super) struct ListParams {
     get, path = "/v1/runs", tag = "runs", operation_id = "listRuns", params(ListParams),
     responses(
         (status = 200, description = "A page of runs", body = Page<SummaryView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

@@ -12,7 +12,7 @@ use super::view::RunView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Path;
 use crate::etag;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve a run
@@ -22,7 +22,6 @@ use crate::state::Gateway;
     responses(
         (status = 200, description = "The run", body = RunView),
         (status = 304, description = "The run has not changed"),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn read(

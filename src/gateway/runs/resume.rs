@@ -12,7 +12,7 @@ use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Resume a run
@@ -31,7 +31,6 @@ use crate::state::Gateway;
     responses(
         (status = 200, description = "The run, which is pending or has ended; or a stream of its events until then", content((RunView = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 202, description = "The run, which is still running", body = RunView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn resume(

@@ -7,7 +7,7 @@ use toolgate_service::Scope;
 use crate::access::Authenticated;
 use crate::backends::ServerHealth;
 use crate::pagination::Page;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// List MCP servers
@@ -17,7 +17,6 @@ use crate::state::Gateway;
     get, path = "/v1/servers", tag = "tools", operation_id = "listServers",
     responses(
         (status = 200, description = "All servers, by id", body = Page<ServerHealth>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

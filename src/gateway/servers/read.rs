@@ -7,7 +7,7 @@ use toolgate_service::Scope;
 use crate::access::Authenticated;
 use crate::backends::ServerHealth;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve an MCP server
@@ -18,7 +18,6 @@ use crate::state::Gateway;
     params(("server" = String, Path, description = "The configured id of the server")),
     responses(
         (status = 200, description = "The server", body = ServerHealth),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn read(

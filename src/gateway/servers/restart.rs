@@ -9,7 +9,7 @@ use super::read::missing;
 use crate::access::Authenticated;
 use crate::backends::ServerHealth;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Restart an MCP server
@@ -21,7 +21,6 @@ use crate::state::Gateway;
     params(("server" = String, Path, description = "The configured id of the server")),
     responses(
         (status = 200, description = "The restarted server", body = ServerHealth),
-        (status = "default", description = "The request was refused, or the server is not available", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn restart(

@@ -21,7 +21,7 @@ use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::completion::ClientGone;
 use crate::name_rules;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::request_id::traced;
 use crate::runs::pending::PendingView;
 use crate::runs::view::StatusView;
@@ -113,7 +113,6 @@ struct CallErrorView {
     responses(
         (status = 200, description = "The call was made", body = CallView),
         (status = 202, description = "The call is pending, or still running", body = CallView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn call(

@@ -13,7 +13,7 @@ use super::view::{LeftOutView, ToolView, ToolsView};
 use crate::access::Authenticated;
 use crate::body::Query;
 use crate::etag::tagged;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Filters of the tools.
@@ -54,7 +54,6 @@ enum KindView {
     responses(
         (status = 200, description = "The tools, and those that are not available", body = ToolsView),
         (status = 304, description = "The tools have not changed"),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

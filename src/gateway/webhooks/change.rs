@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::view::{EndpointView, EventView};
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Changes to an endpoint. Fields that are left out do not change.
@@ -34,7 +34,6 @@ pub(super) struct EndpointChangeBody {
     request_body = EndpointChangeBody, params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
         (status = 200, description = "The endpoint as it is now", body = EndpointView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn change(

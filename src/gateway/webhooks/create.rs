@@ -14,7 +14,7 @@ use super::view::{EndpointView, EventView};
 use crate::access::Authenticated;
 use crate::body::Body;
 use crate::idempotency::Confidential;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// A webhook endpoint to create.
@@ -45,7 +45,6 @@ pub(super) struct NewEndpointBody {
     responses(
         (status = 200, description = "The existing endpoint of this URL, without its secret", body = EndpointView),
         (status = 201, description = "The endpoint, with its secret", body = EndpointView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn create(

@@ -11,7 +11,7 @@ use super::view::DeliveryView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::{Path, Query};
 use crate::pagination::{Page, limit};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// The page of deliveries.
@@ -35,7 +35,6 @@ pub(super) struct ListParams {
     params(("endpoint" = String, Path, description = "The endpoint"), ListParams),
     responses(
         (status = 200, description = "A page of deliveries", body = Page<DeliveryView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn deliveries(

@@ -8,7 +8,7 @@ use toolgate_service::{Scope, WebhookEndpoints};
 use super::view::EndpointView;
 use crate::access::Authenticated;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Retrieve a webhook endpoint
@@ -17,7 +17,6 @@ use crate::state::Gateway;
     params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
         (status = 200, description = "The endpoint, without its secret", body = EndpointView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn read(
@@ -38,7 +37,6 @@ pub(super) async fn read(
     params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
         (status = 204, description = "The endpoint is deleted"),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn remove(

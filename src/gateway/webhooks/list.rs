@@ -9,7 +9,7 @@ use super::view::EndpointView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::Query;
 use crate::pagination::{Page, Paging, limit};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// List webhook endpoints
@@ -19,7 +19,6 @@ use crate::state::Gateway;
     get, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "listWebhookEndpoints", params(Paging),
     responses(
         (status = 200, description = "A page of endpoints, without their secrets", body = Page<EndpointView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn list(

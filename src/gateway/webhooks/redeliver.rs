@@ -8,7 +8,7 @@ use toolgate_service::{Scope, WebhookEndpoints};
 use super::view::DeliveryView;
 use crate::access::Authenticated;
 use crate::body::Path;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Redeliver a webhook
@@ -20,7 +20,6 @@ use crate::state::Gateway;
     params(("endpoint" = String, Path, description = "The endpoint"), ("delivery" = String, Path, description = "The delivery")),
     responses(
         (status = 202, description = "The delivery, which is on its way", body = DeliveryView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn redeliver(

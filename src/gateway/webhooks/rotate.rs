@@ -12,7 +12,7 @@ use super::view::EndpointView;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::idempotency::Confidential;
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// The new secret.
@@ -33,7 +33,6 @@ pub(super) struct Rotation {
     request_body = Rotation, params(("endpoint" = String, Path, description = "The endpoint")),
     responses(
         (status = 200, description = "The endpoint, with its new secret", body = EndpointView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn rotate(

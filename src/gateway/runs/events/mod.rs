@@ -25,7 +25,7 @@ use crate::access::{Authenticated, StreamPermit};
 use crate::body::{Path, Query};
 use crate::negotiation::Form;
 use crate::pagination::{Page, limit};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -82,7 +82,6 @@ pub(super) enum Include {
     responses(
         (status = 200, description = "The events", content((Page<EventDescription> = "application/json"), (FrameDescription = "text/event-stream"))),
         (status = 204, description = "There are no events after the one you have: the run has ended, or with `until=idle` it is pending"),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn events(

@@ -10,7 +10,7 @@ use super::view::MessageView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::{Path, Query};
 use crate::pagination::{Page, limit};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// The page of messages.
@@ -34,7 +34,6 @@ pub(in crate::runs) struct ListParams {
     params(("run" = String, Path, description = "The run's id"), ListParams),
     responses(
         (status = 200, description = "A page of messages", body = Page<MessageView>),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(in crate::runs) async fn list(

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
-use crate::problem::{Problem, ProblemView};
+use crate::problem::Problem;
 use crate::runs::view::RunView;
 use crate::state::Gateway;
 
@@ -32,7 +32,6 @@ pub(in crate::runs) struct NewMessage {
     params(("run" = String, Path, description = "The run's id")),
     responses(
         (status = 202, description = "The message is stored, and the run will read it", body = RunView),
-        (status = "default", description = "The request was refused", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
 pub(in crate::runs) async fn say(
