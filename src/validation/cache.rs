@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use jsonschema::Validator;
 use serde_json::Value;
 
-use super::schema::{self, SchemaError};
+use super::schema::{self, CompiledSchema, SchemaError};
 
 /// The most entries; the cache is cleared when it is full, because servers and definitions change. To compile a schema
 /// again takes about 30 microseconds.
@@ -30,12 +29,12 @@ struct CachedSchemas {
 #[derive(Clone, Debug)]
 struct Entry {
     schema: Arc<Value>,
-    compiled: Result<Arc<Validator>, SchemaError>,
+    compiled: Result<Arc<CompiledSchema>, SchemaError>,
 }
 
 impl Cache {
     /// The compiled form of the schema. Most failures are cached as well.
-    pub(super) fn compiled(&self, key: &str, schema: &Value) -> Result<Arc<Validator>, SchemaError> {
+    pub(super) fn compiled(&self, key: &str, schema: &Value) -> Result<Arc<CompiledSchema>, SchemaError> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = kept.entries.get(key).filter(|entry| *entry.schema == *schema) {
             return entry.compiled.clone();

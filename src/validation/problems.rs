@@ -4,20 +4,31 @@
 use std::collections::BTreeSet;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{JsonType, JsonTypeSet, ValidationError, Validator};
+use jsonschema::{JsonType, JsonTypeSet, ValidationError};
 use serde_json::Value;
 use toolgate_core::tool::{Problem, secret_names, without_secrets};
 
+use super::schema::CompiledSchema;
+
 const MAX_PROBLEMS: usize = 10;
+/// The most work, as a schema's weight on a value, for which problems are collected.
+const MAX_WORK: u64 = 2_000_000;
 const MAX_RECEIVED_BYTES: usize = 200;
 const MAX_MESSAGE_CHARS: usize = 400;
 const MAX_BRANCHES: usize = 4;
 const MAX_PER_BRANCH: usize = 2;
 
 /// The first problems of the value; empty if it is valid. Values that the schema marks as secret are not quoted.
-pub(super) fn find(validator: &Validator, schema: &Value, value: &Value) -> Vec<Problem> {
+pub(super) fn find(compiled: &CompiledSchema, schema: &Value, value: &Value) -> Vec<Problem> {
+    let CompiledSchema { validator, weight } = compiled;
     if validator.is_valid(value) {
         return Vec::new();
+    }
+    // The schema library collects every problem before it returns the first one.
+    if weight.on(value) > MAX_WORK {
+        let message =
+            "the value does not fit the schema, and both are too large to find out where; send a smaller value";
+        return vec![Problem::whole("schema", message)];
     }
     let secrets = secret_names(schema);
     validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error, &secrets)).collect()

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
 
 use super::problems::shortened;
-use super::weight;
+use super::weight::{self, Weight};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_WEIGHT: u64 = 200_000;
@@ -45,22 +45,31 @@ pub enum SchemaError {
     },
 }
 
+/// A compiled schema.
+#[derive(Debug)]
+pub(super) struct CompiledSchema {
+    pub(super) validator: Validator,
+    pub(super) weight: Weight,
+}
+
 /// Compiles a schema in its own dialect: the one of `$schema`, or 2020-12 if that is missing or unknown. References are
 /// resolved only inside the schema.
-pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
+pub(super) fn compile(schema: &Value) -> Result<CompiledSchema, SchemaError> {
     if is_deeper_than(schema, MAX_DEPTH) {
         return Err(SchemaError::TooDeep);
     }
     if is_larger_than(schema, MAX_BYTES) {
         return Err(SchemaError::TooLarge { limit: MAX_BYTES });
     }
-    if weight::of(schema) > MAX_WEIGHT {
+    let weight = weight::of(schema);
+    if weight.nodes > MAX_WEIGHT {
         return Err(SchemaError::TooHeavy);
     }
-    build(schema).or_else(|error| match without_dialect(schema) {
+    let validator = build(schema).or_else(|error| match without_dialect(schema) {
         Some(plain) => build(&plain).map_err(|_| broken(&error)),
         None => Err(broken(&error)),
-    })
+    })?;
+    Ok(CompiledSchema { validator, weight })
 }
 
 /// Checks that a schema can describe arguments, which always are an object.

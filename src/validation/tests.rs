@@ -303,6 +303,46 @@ fn multiplying_references_in_a_cycle_are_rejected() {
 }
 
 #[test]
+fn multiplying_references_beside_false_cycles_are_rejected() {
+    let reference = |n: usize| json!({"$ref": format!("#/$defs/a{n:02}")});
+    // An unknown keyword, or an alternative that is never reached, refers back to a definition that is being counted.
+    let beside: [fn(Value) -> Value; 2] = [|back| json!({"x": back}), |back| json!({"anyOf": [true, back]})];
+    for beside in beside {
+        let definition = |n: usize| {
+            let mut definition = if n < 40 { beside(reference(n + 1)) } else { json!({}) };
+            definition["allOf"] = json!(vec![n.checked_sub(1).map_or(json!(true), reference); 2]);
+            (format!("a{n:02}"), definition)
+        };
+        let definitions: Map<String, Value> = (0..=40).map(definition).collect();
+        let bomb = json!({"type": "object", "x": reference(0), "allOf": [reference(40)], "$defs": definitions});
+        let reason = refusal(bomb);
+        assert!(reason.contains("refers to itself so often"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn problems_of_a_recursive_schema_are_not_collected_without_end() {
+    let begun = Instant::now();
+    let again = json!({"properties": {"a": {"$ref": "#"}}});
+    let bomb = json!({"type": "object", "allOf": [again, again]});
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+    let found = the_problem(bomb.clone(), nested(60)).await;
+    assert!(found.message.contains("too large to find out where"), "{}", found.message);
+    assert!(!problems(bomb, nested(3)).await.is_empty(), "few are collected");
+    let tree = json!({
+        "type": "object", "required": ["name"],
+        "properties": {"name": {"type": "string"}, "a": {"$ref": "#"}, "all": {"type": "array", "items": {"$ref": "#"}}},
+    });
+    let deep = (0..40).fold(json!({}), |inner, _| json!({"name": "n", "a": inner}));
+    assert_eq!(the_problem(tree, deep).await.path, "/a".repeat(40));
+    let texts =
+        json!({"type": "object", "properties": {"a": {"items": {"allOf": vec![json!({"type": "string"}); 1000]}}}});
+    let found = the_problem(texts, json!({"a": vec![1; 100_000]})).await;
+    assert!(found.message.contains("too large to find out where"), "{}", found.message);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
 fn multiplying_ids_are_rejected_before_any_lookup() {
     let ids: Vec<Value> = (0..3000).map(|n| json!({"$id": format!("i{n}")})).collect();
     let references: Vec<Value> = (0..3000).map(|n| json!({"$ref": format!("#/x{n}")})).collect();
