@@ -1,33 +1,27 @@
-//! Secrets of a child, redacted from its output. A child may format a value in its own way, so each line of a value
+//! Secrets of a server, redacted from what it writes. A server may format a value in its own way, so each line of a value
 //! counts separately: a program that prints a multi-line key prints it line by line.
 
-use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::environment;
-use crate::settings::StdioSettings;
+use crate::transport::OMISSION;
 
 /// Shorter values (`1`, `debug`) do not count as secrets, and are shown.
 const SHORTEST: usize = 8;
-/// The minimum length of a secret's prefix at the end of a text that is redacted.
-const TELLING_START: usize = 4;
+/// The minimum length of a part of a secret, at the end of a text or beside an omission, that is redacted.
+const TELLING_PART: usize = 4;
+/// How many omissions of a text are examined: more than an excerpt has.
+const MAX_OMISSIONS: usize = 128;
 
 /// The values to redact.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Secrets(Arc<[SecretString]>);
+pub(crate) struct Secrets(Arc<[SecretString]>);
 
 impl Secrets {
-    /// The secrets of a child with these settings, including the inherited variables of `own`.
-    pub(super) fn of(settings: &StdioSettings, own: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let inherited = if settings.inherit_env { environment::confidential(own) } else { Vec::new() };
-        Self::among(settings.env.values().chain(&inherited))
-    }
-
     /// The values that can be secrets.
-    pub(super) fn among<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Self {
+    pub(crate) fn among<'a>(values: impl IntoIterator<Item = &'a SecretString>) -> Self {
         // A value that is printed on one line has its line ends escaped.
         let lines = values.into_iter().flat_map(|value| value.expose_secret().split(['\n', '\r']));
         let pieces = lines.flat_map(|line| [line].into_iter().chain(line.split("\\n"))).map(str::trim);
@@ -37,26 +31,32 @@ impl Secrets {
         Self(secrets.into_iter().map(SecretString::from).collect())
     }
 
-    /// The line without the secrets.
-    pub(super) fn redacted(&self, line: &str) -> String {
-        without(line, self.places(line.as_bytes()))
+    /// The text without the secrets, and without their parts beside an omission.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        let mut places = self.places(text.as_bytes());
+        for (at, omission) in text.match_indices(OMISSION).take(MAX_OMISSIONS) {
+            let (before, behind) = text.split_at(at + omission.len());
+            places.extend(self.begun(before.strip_suffix(omission).unwrap_or(before)));
+            places.extend(self.ended(behind).map(|length| before.len()..before.len() + length));
+        }
+        without(text, merged(places))
     }
 
     /// The same for an unfinished line: a possible beginning of a secret is redacted as well.
-    pub(super) fn redacted_so_far(&self, line: &str) -> String {
+    pub(crate) fn redacted_so_far(&self, line: &str) -> String {
         let mut places = self.places(line.as_bytes());
         places.extend(self.begun(line));
         without(line, merged(places))
     }
 
     /// The first position at or after this byte that does not cut a secret in two.
-    pub(super) fn cut(&self, text: &[u8], at: usize) -> usize {
+    pub(crate) fn cut(&self, text: &[u8], at: usize) -> usize {
         let across = self.places(text).into_iter().find(|place| place.start < at && at < place.end);
         across.map_or(at, |place| place.end)
     }
 
     /// The length of the longest secret.
-    pub(super) fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.0.iter().map(|secret| secret.expose_secret().len()).max().unwrap_or(0)
     }
 
@@ -70,11 +70,21 @@ impl Secrets {
         merged(self.0.iter().flat_map(of).collect())
     }
 
+    /// The length of the longest suffix of a secret at the beginning of the text.
+    fn ended(&self, text: &str) -> Option<usize> {
+        let of = |secret: &SecretString| {
+            let secret = secret.expose_secret();
+            let mut suffixes = secret.char_indices().filter_map(|(at, _)| secret.get(at..));
+            suffixes.find(|suffix| suffix.len() >= TELLING_PART && text.starts_with(suffix)).map(str::len)
+        };
+        self.0.iter().filter_map(of).max()
+    }
+
     /// The longest prefix of a secret at the end of the text.
     fn begun(&self, text: &str) -> Option<Range<usize>> {
         let of = |secret: &SecretString| {
             let secret = secret.expose_secret();
-            let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_START);
+            let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_PART);
             ends.rev().find(|end| secret.get(..*end).is_some_and(|beginning| text.ends_with(beginning)))
         };
         let length = self.0.iter().filter_map(of).max()?;
@@ -114,21 +124,6 @@ mod tests {
     }
 
     #[test]
-    fn inherited_and_configured_secrets_are_redacted_alike() {
-        let settings = |inherit_env| StdioSettings {
-            env: [("A".to_owned(), SecretString::from("given-0123456789"))].into(),
-            inherit_env,
-            ..StdioSettings::default()
-        };
-        let shown = |inherit_env| {
-            let own = [("SLACK_TOKEN".into(), "own-0123456789".into())];
-            Secrets::of(&settings(inherit_env), own).redacted("given-0123456789 own-0123456789")
-        };
-        assert_eq!(shown(true), "[redacted] [redacted]");
-        assert_eq!(shown(false), "[redacted] own-0123456789", "it does not know it");
-    }
-
-    #[test]
     fn each_line_of_a_value_is_a_secret() {
         let key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\r\nkqhkiG9w0BAQEF==\n-----END KEY-----\n";
         let printed_at_once = key.replace('\n', "\\n");
@@ -159,6 +154,14 @@ mod tests {
         assert_eq!(secrets.redacted_so_far("KEY=sk-01234"), "KEY=[redacted]");
         assert_eq!(secrets.redacted_so_far("a mask-"), "a mask-", "too little to tell");
         assert_eq!(secrets.redacted_so_far("sk-0123456789 sk-0123"), "[redacted] [redacted]");
+    }
+
+    #[test]
+    fn parts_of_a_secret_beside_an_omission_are_redacted() {
+        let secrets = secrets(["sk-0123456789"]);
+        assert_eq!(secrets.redacted("it is no JSON: `{key: sk-01234...`"), "it is no JSON: `{key: [redacted]...`");
+        assert_eq!(secrets.redacted("`{...456789}, {...`"), "`{...[redacted]}, {...`");
+        assert_eq!(secrets.redacted("`sk-...789`"), "`sk-...789`", "too little to tell");
     }
 
     #[test]

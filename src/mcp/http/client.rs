@@ -5,7 +5,8 @@
 //! know whether the server read it: hyper repeats only requests of which it has written nothing (decision 0023). So:
 //! - A request without an effect uses a pooled connection. If the connection ends before the head of the answer, the
 //!   request is sent once more, on a new connection.
-//! - The DELETE that ends a session uses a pooled connection and is not repeated: nothing depends on its answer.
+//! - The DELETE that ends a session uses a pooled connection and is not repeated after a lost one: nothing depends on
+//!   its answer.
 //! - Every other request, such as `tools/call`, is sent once, and over HTTP/1.1 on a new connection. HTTP/2 connections
 //!   are shared: a server that closes one names the last request that it took, and only later ones are repeated.
 

@@ -2,11 +2,10 @@
 //! servers that a wrong address reaches.
 
 use http::HeaderValue;
+use secrecy::SecretString;
 
 use super::client::Headers;
-
-/// Shorter values do not count as secrets, and are shown.
-const SHORTEST: usize = 8;
+use crate::secrets::Secrets;
 
 /// The sensitive values of one request.
 pub(super) struct Confidential {
@@ -22,12 +21,12 @@ impl Confidential {
     }
 
     /// The text without the secrets.
-    pub(super) fn redacted(&self, text: String) -> String {
+    pub(super) fn redacted(&self, text: &str) -> String {
         let headers = self.headers.iter().filter_map(|value| value.to_str().ok());
         // `Bearer abc` may be echoed as `abc`.
         let words = headers.flat_map(str::split_whitespace).chain(self.token.as_deref());
-        let secrets = words.filter(|word| word.len() >= SHORTEST);
-        secrets.fold(text, |text, secret| text.replace(secret, "[redacted]"))
+        let words: Vec<SecretString> = words.map(SecretString::from).collect();
+        Secrets::among(&words).redacted(text)
     }
 }
 
@@ -47,7 +46,7 @@ mod tests {
         ]);
         let token = "granted-token".to_owned();
         let body = "{\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
-        let redacted = Confidential::of(&headers, Some(&token)).redacted(body.into());
+        let redacted = Confidential::of(&headers, Some(&token)).redacted(body);
         assert!(
             redacted.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"),
             "{redacted}"

@@ -176,10 +176,10 @@ impl PostedMessage<'_> {
 
     fn no_message(&self, body: &[u8]) -> NonMcpResponse {
         match serde_json::from_slice::<Value>(body) {
-            Ok(json) => NonMcpResponse::Json(self.reader.confidential.redacted(json.to_string())),
+            Ok(json) => NonMcpResponse::Json(self.reader.confidential.redacted(&json.to_string())),
             Err(_) if body.trim_ascii().is_empty() => NonMcpResponse::NotJson("it is empty".into()),
             Err(why) => NonMcpResponse::NotJson(
-                self.reader.confidential.redacted(format!("{why}: {}", transport::quoted(body))),
+                self.reader.confidential.redacted(&format!("{why}: {}", transport::quoted(body))),
             ),
         }
     }
@@ -220,7 +220,7 @@ impl PostedMessage<'_> {
         if status == StatusCode::BAD_REQUEST && self.has_session && session::is_lost(&body, self.id.as_ref()) {
             return Err(StreamableHttpError::SessionExpired);
         }
-        let body_text = self.reader.confidential.redacted(String::from_utf8_lossy(&body).into_owned());
+        let body_text = self.reader.confidential.redacted(&String::from_utf8_lossy(&body));
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             let text = format!("HTTP {status}: {body_text}");
             return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));

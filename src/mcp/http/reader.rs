@@ -48,7 +48,7 @@ impl Reader {
     /// Processes one incoming item.
     pub(super) fn admitted(&self, incoming: Incoming) -> Disposition {
         let incoming = match incoming {
-            Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(why) },
+            Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(&why) },
             other @ (Incoming::Message(..) | Incoming::Noise) => other,
         };
         let admitted = self.seen.requests.admit(incoming, &self.stream);
@@ -67,7 +67,7 @@ impl Reader {
     /// The failure of the request that the response answers, if there is one.
     pub(super) fn failure(&self, why: String) -> Option<ServerJsonRpcMessage> {
         let request = self.request.clone()?;
-        Some(self.seen.requests.fail(request, self.confidential.redacted(why)))
+        Some(self.seen.requests.fail(request, self.confidential.redacted(&why)))
     }
 
     /// The events of a stream, as far as the SDK needs them.

@@ -5,7 +5,6 @@ mod environment;
 mod group;
 mod noise;
 mod output;
-mod secrets;
 mod stderr;
 mod watchdog;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 
-use super::secrets::Secrets;
+use crate::secrets::Secrets;
 
 const KEPT_LINES: usize = 5;
 const KEPT_CHARS: usize = 200;

@@ -1,11 +1,13 @@
 //! Output of a child besides the protocol, as error messages quote it.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::environment;
 use super::noise::{Noise, StdoutNoise};
-use super::secrets::Secrets;
 use super::stderr::StderrTail;
+use crate::secrets::Secrets;
 use crate::settings::StdioSettings;
 
 /// How many lines of stderr a message quotes.
@@ -27,7 +29,7 @@ pub(crate) struct Mark(u64);
 impl Output {
     /// The output of a new child with these settings.
     pub(super) fn of(settings: &StdioSettings) -> Self {
-        let secrets = Secrets::of(settings, std::env::vars_os());
+        let secrets = secrets_of(settings, std::env::vars_os());
         Self { stderr: StderrTail::without(secrets.clone()), noise: Noise::without(secrets) }
     }
 
@@ -72,5 +74,33 @@ impl Output {
     pub(crate) async fn stderr_since(&self, mark: Mark) -> Vec<String> {
         tokio::time::sleep(SETTLES).await;
         self.stderr.since(mark.0)
+    }
+}
+
+/// The secrets of a child with these settings, including the inherited variables of `own`.
+fn secrets_of(settings: &StdioSettings, own: impl IntoIterator<Item = (OsString, OsString)>) -> Secrets {
+    let inherited = if settings.inherit_env { environment::confidential(own) } else { Vec::new() };
+    Secrets::among(settings.env.values().chain(&inherited))
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+
+    #[test]
+    fn inherited_and_configured_secrets_are_redacted_alike() {
+        let settings = |inherit_env| StdioSettings {
+            env: [("A".to_owned(), SecretString::from("given-0123456789"))].into(),
+            inherit_env,
+            ..StdioSettings::default()
+        };
+        let shown = |inherit_env| {
+            let own = [("SLACK_TOKEN".into(), "own-0123456789".into())];
+            secrets_of(&settings(inherit_env), own).redacted("given-0123456789 own-0123456789")
+        };
+        assert_eq!(shown(true), "[redacted] [redacted]");
+        assert_eq!(shown(false), "[redacted] own-0123456789", "it does not know it");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::secrets::Secrets;
+use crate::secrets::Secrets;
 
 const MAX_LINES: usize = 64;
 const MAX_BYTES: usize = 8 * 1024;

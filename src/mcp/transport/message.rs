@@ -12,7 +12,7 @@ use super::json::{self, JsonFlaw};
 use super::quote::{contains, quoted, quoted_at};
 use crate::fault::NO_CODE;
 
-/// How many messages behind each other one text may have. A short message takes far more memory than its bytes.
+/// How many messages a text may have, behind each other or in a batch. A short message takes far more memory than its bytes.
 const MAX_MESSAGES: usize = 1000;
 
 /// The result of parsing.
@@ -34,26 +34,30 @@ pub(crate) enum Incoming {
 /// Parses a text into no message, one, or several: a batch, or messages behind each other. An id for which
 /// `is_in_flight` holds identifies an answer.
 pub(crate) fn read(bytes: &[u8], is_in_flight: impl Fn(&RequestId) -> bool) -> Vec<Incoming> {
-    let text = trimmed(bytes);
-    if let Some(message) = conforming(text) {
+    let whole = trimmed(bytes);
+    if let Some(message) = conforming(whole) {
         return vec![message];
     }
     let mut incoming = Vec::new();
-    let mut rest = text;
+    let mut rest = whole;
     while !rest.is_empty() {
         if incoming.len() >= MAX_MESSAGES {
-            let why = format!("it has more than {MAX_MESSAGES} messages on one line: {}", quoted(rest));
-            incoming.push(Incoming::Unreadable { id: None, why });
+            incoming.push(Incoming::Unreadable { id: None, why: too_many_messages(rest) });
             break;
         }
         let (text, behind) = split_behind_value(rest);
-        match conforming(text) {
+        let message = if text.len() < whole.len() { conforming(text) } else { None };
+        match message {
             Some(message) => incoming.push(message),
             None => incoming.extend(read_tolerantly(text, &is_in_flight)),
         }
         rest = behind;
     }
     incoming
+}
+
+fn too_many_messages(text: &[u8]) -> String {
+    format!("it has more than {MAX_MESSAGES} messages on one line: {}", quoted(text))
 }
 
 /// The message as the SDK reads it.
@@ -92,6 +96,9 @@ fn read_tolerantly(text: &[u8], is_in_flight: &dyn Fn(&RequestId) -> bool) -> Ve
     let known = ParseContext { text, is_in_flight };
     match value {
         Value::Object(message) => vec![known.message(message, flaws)],
+        Value::Array(batch) if batch.len() > MAX_MESSAGES => {
+            vec![Incoming::Unreadable { id: None, why: too_many_messages(text) }]
+        }
         Value::Array(batch) if !batch.is_empty() && batch.iter().all(Value::is_object) => {
             let messages = batch.into_iter().enumerate().map(|(position, message)| {
                 let position = position.to_string();

@@ -1,5 +1,7 @@
 //! Excerpts of bytes for messages: escaped and bounded.
 
+/// The mark of an omission.
+pub(crate) const OMISSION: &str = "...";
 /// How many bytes of the beginning are shown.
 const BEGINNING: usize = 200;
 /// How many bytes are shown before a position that is further away.
@@ -8,7 +10,7 @@ const BEFORE: usize = 60;
 /// The beginning of the bytes in backquotes. Bytes that are not UTF-8 and control characters are escaped.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let beginning = bytes.get(..BEGINNING).unwrap_or(bytes);
-    let rest = if beginning.len() < bytes.len() { "..." } else { "" };
+    let rest = if beginning.len() < bytes.len() { OMISSION } else { "" };
     format!("`{}{rest}`", escaped(beginning))
 }
 
@@ -19,9 +21,9 @@ pub(super) fn quoted_at(bytes: &[u8], place: usize) -> String {
         return quoted(bytes);
     }
     let before = bytes.get(place - BEFORE..place).unwrap_or_default();
-    let rest = if place < bytes.len() { "..." } else { "" };
+    let rest = if place < bytes.len() { OMISSION } else { "" };
     let beginning = bytes.get(..BEGINNING - BEFORE).unwrap_or_default();
-    format!("`{}...{}{rest}`", escaped(beginning), escaped(before))
+    format!("`{}{OMISSION}{}{rest}`", escaped(beginning), escaped(before))
 }
 
 /// Whether the bytes contain these bytes.
