@@ -11,8 +11,8 @@ use toolgate_core::policy::{Match, Policy, Rule, Verdict};
 use toolgate_core::run::{Candidate, InDoubt, Limits, OnDeny, Spec, Started, ToolAccess, Trigger};
 use toolgate_core::tool::result::{MIN_RESULT_BYTES, OverflowStorage, bounded};
 use toolgate_core::tool::{
-    Annotations, Arguments, Builtin, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools, TierMode,
-    ToolCall, ToolOutput, Toolset, ToolsetRules,
+    Annotations, Arguments, Builtin, Endpoint, ExternalTool, FailureKind, McpTool, Outcome, Problem, ServerTools,
+    TierMode, ToolCall, ToolOutput, Toolset, ToolsetRules,
 };
 use toolgate_core::trace::{Trace, TraceId};
 
@@ -67,7 +67,7 @@ pub(crate) fn servers() -> Vec<ServerTools> {
     let server = |name: &str, trusted, tools| ServerTools {
         server: name.into(),
         trusted,
-        endpoint: None,
+        endpoint: Some(Endpoint { fingerprint: format!("sha256:{name}"), description: format!("program {name}") }),
         tools,
         left_out: Vec::new(),
         stale: None,

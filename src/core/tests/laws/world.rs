@@ -376,12 +376,13 @@ pub(crate) fn asked(why: &str) -> CallVerdict {
     CallVerdict::Ask { rule: Some("ask".into()), why: why.into(), policy: None, answer_timeout_s: None }
 }
 
-/// A drift event: the call's tool has changed, in words only or in its definition.
+/// An extension of a deadline by an hour.
 fn extended(call: CallId, now: Timestamp) -> Event {
     let until = now.saturating_add(SignedDuration::from_hours(1)).unwrap();
     Event::Extended { call, until, by: "ada".into(), via: Channel::Library }
 }
 
+/// A drift event: the call's tool has changed, in words only or in its definition.
 fn drifted(run: &Run, call: CallId) -> Event {
     let tool = run.call(&call).and_then(|call| call.tool.clone());
     let differences = vec![Difference::new("policy", "ask: because", "ask: because of something else")];
