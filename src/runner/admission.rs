@@ -90,7 +90,7 @@ impl State {
     fn call(&mut self, admitted: Vec<Ticket>) {
         for ticket in admitted {
             if let Some(call) = self.called.remove(&ticket) {
-                // A dropped permit releases its permit by itself.
+                // A permit that was dropped leaves the queue by itself.
                 let _ = call.send(());
             }
         }

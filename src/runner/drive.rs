@@ -40,12 +40,6 @@ impl Execution {
         self.rest.await.unwrap_or(Err(RunnerError::Lost(self.run)))
     }
 
-    /// The updates, and the wait until the run is idle.
-    pub fn split(self) -> (Watch, impl Future<Output = Result<Report, RunnerError>>) {
-        let Self { run, updates, rest } = self;
-        (updates, async move { rest.await.unwrap_or(Err(RunnerError::Lost(run))) })
-    }
-
     /// The same, but returns `None` as soon as a server asks for input on a call that stays open for it. The caller may
     /// be the one who can answer.
     pub async fn idle_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
@@ -63,6 +57,12 @@ impl Execution {
             rested = rest => Some(rested.unwrap_or(Err(RunnerError::Lost(run)))),
             () = asked => None,
         }
+    }
+
+    /// The updates, and the wait until the run is idle.
+    pub fn split(self) -> (Watch, impl Future<Output = Result<Report, RunnerError>>) {
+        let Self { run, updates, rest } = self;
+        (updates, async move { rest.await.unwrap_or(Err(RunnerError::Lost(run))) })
     }
 }
 

@@ -249,7 +249,7 @@ impl Answers {
     }
 
     /// The input for the runner, in the name of a caller.
-    pub fn resume(self, by: &str, via: Channel) -> Result<Resume, ServiceError> {
+    pub(crate) fn resume(self, by: &str, via: Channel) -> Result<Resume, ServiceError> {
         self.fits()?;
         let mut answers = Vec::new();
         for (index, result) in self.results.into_iter().enumerate() {
@@ -299,12 +299,12 @@ impl GivenDecision {
 
 impl Verdict {
     /// The digest of the pending item that the caller saw.
-    pub fn digest(&self) -> Option<&str> {
+    pub(crate) fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
 
     /// The decision for the runner.
-    pub fn decision(self, by: &str, via: Channel) -> Decision {
+    pub(crate) fn decision(self, by: &str, via: Channel) -> Decision {
         let (scope, answer) = (self.scope.into(), self.decision.into());
         Decision {
             via,

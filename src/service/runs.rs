@@ -13,6 +13,7 @@ use toolgate_core::trace::Trace;
 use toolgate_ports::{Blob, RunFilter, RunRow};
 use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscription, RunnerError};
 
+use super::answers::Answers;
 use super::authorize::Caller;
 use super::error::ServiceError;
 
@@ -154,6 +155,11 @@ impl TenantRun {
         Ok(self.runner.load(self.id()).await?)
     }
 
+    /// The input that these answers are, in the caller's name.
+    pub fn input_of(&self, answers: Answers) -> Result<Resume, ServiceError> {
+        answers.resume(&self.caller.name, self.via)
+    }
+
     /// Submits input and resumes the run. `placed` maps the runner's errors to places in the request.
     pub async fn resume(
         &self,
@@ -215,7 +221,7 @@ impl TenantRun {
     }
 
     /// A subscription to the run.
-    pub fn subscription(&self) -> RunSubscription {
+    pub(crate) fn subscription(&self) -> RunSubscription {
         self.runner.subscription(self.id())
     }
 

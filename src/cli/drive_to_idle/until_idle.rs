@@ -3,8 +3,6 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use futures::FutureExt as _;
-
 use crate::cli::error::CliError;
 use crate::cli::follow::Follow;
 use crate::cli::interrupt::Interrupt;
@@ -74,11 +72,7 @@ pub(in crate::cli) async fn until_idle(
             }
         }
         // What this process executed until the failure.
-        Err(_) => {
-            while let Some(Ok(Some(StreamItem::Event(event)))) = events.next().now_or_never() {
-                follow.show(&event, out);
-            }
-        }
+        Err(_) => drop(follow.catch_up(&run, u64::MAX, out).await),
     }
     let report = rested?;
     if report.status == Status::Pending {

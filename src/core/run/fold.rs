@@ -232,7 +232,7 @@ impl Run {
     }
 
     fn settle_each(&mut self, ids: &[CallId], state: impl Fn() -> CallState) {
-        let Phase::Working { turn, .. } = &mut self.phase else { return };
+        let Some(turn) = self.phase.turn_mut() else { return };
         for call in turn.calls.iter_mut().filter(|call| ids.contains(&call.asked.id)) {
             call.state = state();
         }
@@ -332,7 +332,7 @@ impl Run {
     }
 
     fn sent(&mut self, calls: &[CallId]) {
-        let Phase::Working { turn, .. } = &mut self.phase else { return };
+        let Some(turn) = self.phase.turn_mut() else { return };
         for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.asked.id)) {
             self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::from(!call.is_builtin()));
             call.sent = true;

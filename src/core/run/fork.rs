@@ -84,6 +84,10 @@ impl Run {
             match run.next() {
                 Step::Record(events) => {
                     for event in events {
+                        if let Event::Ended { ending } = event {
+                            return Some(ending);
+                        }
+                        // `next` records only events that the fold admits.
                         run.apply(&event).ok()?;
                     }
                 }

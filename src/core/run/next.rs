@@ -133,7 +133,7 @@ impl Run {
 
     fn next_in_turn(&self, turn: &Turn, tool_access: ToolAccess) -> Step {
         let ids = |wanted: fn(&CallState) -> bool| -> Vec<CallId> {
-            Self::calls_in(turn, wanted).map(|call| call.asked.id.clone()).collect()
+            calls_in(turn, wanted).map(|call| call.asked.id.clone()).collect()
         };
         let untouched = ids(|state| matches!(state, CallState::New));
         let active = turn.calls.iter().any(|call| !call.is_settled() && call.state != CallState::New);
@@ -161,7 +161,7 @@ impl Run {
     fn sort_out(turn: &Turn, tool_access: ToolAccess) -> Vec<Event> {
         let mut events = Vec::new();
         let mut runnable = Vec::new();
-        for call in Self::calls_in(turn, |state| matches!(state, CallState::New)) {
+        for call in calls_in(turn, |state| matches!(state, CallState::New)) {
             let id = call.asked.id.clone();
             match &call.tool {
                 _ if tool_access != ToolAccess::Enabled => events.push(reject(
@@ -206,7 +206,7 @@ impl Run {
     }
 
     fn settle_repeated_denials(&self, turn: &Turn) -> Vec<Event> {
-        let unchecked = Self::calls_in(turn, |state| *state == CallState::Selected);
+        let unchecked = calls_in(turn, |state| *state == CallState::Selected);
         let unchecked = unchecked.filter(|call| !call.sent && !call.is_approved());
         let denied = |call: &&Call| self.denials.get(&Self::denial_key(call)).copied().unwrap_or(0);
         unchecked
@@ -234,6 +234,11 @@ impl Run {
         let message = "Not run: this run may make no more calls to MCP servers (max_mcp_calls).";
         Step::Record(over.into_iter().map(|id| reject(id, Rejection::Budget, message.into())).collect())
     }
+}
+
+/// The calls of the open turn that are in this state.
+fn calls_in(turn: &Turn, wanted: fn(&CallState) -> bool) -> impl Iterator<Item = &Call> {
+    turn.calls.iter().filter(move |call| wanted(&call.state))
 }
 
 fn reject(call: CallId, reason: Rejection, message: String) -> Event {

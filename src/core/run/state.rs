@@ -306,11 +306,6 @@ impl Run {
         let tool = call.tool.as_ref().map_or(call.asked.name.as_str(), |tool: &Arc<Tool>| tool.name.as_str());
         format!("{tool} {}", json::hash(&call.asked.arguments.to_value()))
     }
-
-    /// The calls of the open turn that are in this state.
-    pub(super) fn calls_in(turn: &Turn, wanted: fn(&CallState) -> bool) -> impl Iterator<Item = &Call> {
-        turn.calls.iter().filter(move |call| wanted(&call.state))
-    }
 }
 
 /// The maximum length of a usable id; a suffix that makes an id unique fits beyond it.

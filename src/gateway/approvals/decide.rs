@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use toolgate_core::run::Channel;
 use toolgate_service::{Scope, Verdict};
 
 use super::read::approval_view;
@@ -34,7 +33,6 @@ pub(super) async fn decide(
     Body(verdict): Body<Verdict>,
 ) -> Result<Json<ApprovalView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
-    let (digest, decision) = (verdict.digest().map(str::to_owned), verdict.decision(&caller.name, Channel::Api));
-    let decided = gateway.runner_of(&caller).decide(&id, decision, digest.as_deref(), traced(&headers)).await?;
+    let decided = gateway.runner_of(&caller).decide(&id, verdict, traced(&headers)).await?;
     approval_view(&decided)
 }

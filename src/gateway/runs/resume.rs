@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use toolgate_core::run::Channel;
 use toolgate_service::{Answers, Scope, ServiceError};
 
 use super::events::FrameDescription;
@@ -51,7 +50,7 @@ pub(super) async fn resume(
     let found = gateway.runner_of(&caller).run(&run).await?;
     let seen = precondition::required(&headers, found.row.version)?;
     let places = answers.places();
-    let mut resume = answers.resume(&caller.name, Channel::Api)?;
+    let mut resume = found.input_of(answers)?;
     resume.expected_version = resume.expected_version.or(seen);
     let placed = |error| ServiceError::placed(error, |refusal| places.of_refusal(refusal));
     let unmet = |error| precondition::unmet(error, seen, placed);

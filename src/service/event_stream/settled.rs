@@ -15,11 +15,14 @@ impl Operator {
     pub async fn settled(&self, run: &RunId, item: &PendingItem, poll: Duration) -> u64 {
         let mut watch = RunWatch::new(self.runner.subscription(run), None, poll);
         loop {
-            // An error of the store settles no item.
-            if let Ok(state) = self.runner.load(run).await
-                && !is_pending(&state, item)
-            {
-                return state.length();
+            match self.runner.load(run).await {
+                Ok(state) if !is_pending(&state, item) => return state.length(),
+                Ok(_) => {}
+                // The news that led here may be the last, so the journal is read again without waiting for more.
+                Err(_) => {
+                    tokio::time::sleep(poll).await;
+                    continue;
+                }
             }
             while let RunNews::Update(update) = watch.next().await {
                 match *update {

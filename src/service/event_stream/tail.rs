@@ -180,6 +180,7 @@ impl Tail {
         if let Some(fact) = self.ahead.take() {
             self.facts.retain(|missed| missed.seq < fact.seq);
             self.facts.push_back(fact);
+            self.state = State::Listening;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use toolgate_core::id::{MessageId, RunId};
-use toolgate_core::run::{Binding, Event, InvalidEvent, JournalEntry, Run, Status};
+use toolgate_core::run::{AnswerForm, Description, Event, InvalidEvent, JournalEntry, Run, Status};
 use toolgate_ports::{DeliveryState, WebhookDelivery, WebhookEndpoint, WebhookKind};
 
 use super::derived_id::following_from;
@@ -31,8 +31,8 @@ pub(super) struct Item {
 }
 
 impl RunNotifications {
-    /// The events of a journal after `announced`. A run is announced when it ends, and wherever it becomes pending until it
-    /// continues; a turn in progress yields no event.
+    /// The events of a journal after `announced`. A run is announced when it ends, and wherever it becomes pending until
+    /// it continues; a turn in progress yields no event.
     pub(super) fn of(id: &RunId, journal: &[JournalEntry], announced: u64) -> Result<Self, InvalidEvent> {
         let Some(first) = journal.first() else { return Ok(Self::default()) };
         let Some(mut run) = Run::replay_recorded([first])? else { return Ok(Self::default()) };
@@ -80,7 +80,9 @@ impl JournalScan<'_> {
             self.announced = waits;
         }
         for item in run.pending() {
-            let Some(Binding { event, .. }) = item.binding() else { continue };
+            let Description { event: Some(event), form: AnswerForm::Decision(_), .. } = item.describe() else {
+                continue;
+            };
             if event >= self.asked.max(since) {
                 let mut data = data(self.id, run);
                 data.insert("approval_id".to_owned(), ApprovalId { run: self.id.clone(), event }.to_string().into());

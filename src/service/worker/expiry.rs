@@ -65,7 +65,10 @@ async fn due_soon(service: &Service, now: Timestamp) -> Result<Vec<RunRow>, Runn
 async fn expire(service: &Service, run: &RunId) -> bool {
     let runner = service.runner();
     match runner.expire(run.clone()).await.map(|expired| expired.taken) {
-        None | Some(Ok(_) | Err(RunnerError::DrivenElsewhere { .. } | RunnerError::Closed)) => true,
+        None
+        | Some(Ok(_) | Err(RunnerError::DrivenElsewhere { .. } | RunnerError::Closed | RunnerError::NoSuchRun(_))) => {
+            true
+        }
         Some(Err(error)) => {
             runner.report_undriven(run, &error).await;
             false
