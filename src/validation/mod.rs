@@ -42,7 +42,7 @@ impl SchemaValidator {
 
     fn findings(&self, key: &str, schema: &Value, value: &Value) -> InputFindings {
         let problems = match self.cache.compiled(key, schema) {
-            Ok(compiled) => problems::find(&compiled, schema, value),
+            Ok(compiled) => problems::find(&compiled.validator, compiled.weight, schema, value),
             Err(error) => vec![Problem::whole("schema", format!("the schema cannot be used: {error}"))],
         };
         if problems.is_empty() { InputFindings::Valid } else { InputFindings::Invalid(problems) }

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{JsonType, JsonTypeSet, ValidationError};
+use jsonschema::{JsonType, JsonTypeSet, ValidationError, Validator};
 use serde_json::Value;
 use toolgate_core::tool::{Problem, secret_names, without_secrets};
 
-use super::schema::CompiledSchema;
+use super::weight::Weight;
 
 const MAX_PROBLEMS: usize = 10;
 /// The most work, as a schema's weight on a value, for which problems are collected.
@@ -19,8 +19,7 @@ const MAX_BRANCHES: usize = 4;
 const MAX_PER_BRANCH: usize = 2;
 
 /// The first problems of the value; empty if it is valid. Values that the schema marks as secret are not quoted.
-pub(super) fn find(compiled: &CompiledSchema, schema: &Value, value: &Value) -> Vec<Problem> {
-    let CompiledSchema { validator, weight } = compiled;
+pub(super) fn find(validator: &Validator, weight: Weight, schema: &Value, value: &Value) -> Vec<Problem> {
     if validator.is_valid(value) {
         return Vec::new();
     }
