@@ -1,5 +1,5 @@
-//! Secrets of a server, redacted from what it writes. A server may format a value in its own way, so each line of a value
-//! counts separately: a program that prints a multi-line key prints it line by line.
+//! Secrets of a server, redacted from what it writes. A server may format a value in its own way, so each line of a
+//! value counts separately: a program that prints a multi-line key prints it line by line.
 
 use std::ops::Range;
 use std::sync::Arc;

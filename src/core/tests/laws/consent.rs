@@ -11,10 +11,12 @@ use toolgate_core::run::{
 };
 use toolgate_core::tool::Origin;
 
+use crate::answers::decision;
 use crate::choices::{strictly, tapes};
+use crate::events::asked;
 use crate::fixtures::{call, spec};
 use crate::manual_driver::Hand;
-use crate::world::{asked, decision, journey, states, wild_journey};
+use crate::world::{journey, states, wild_journey};
 
 /// Checks that every sent call has an authorization, as a reader of the journal without the fold would find it.
 fn every_start_rests_on_a_right(journal: &[Event]) -> Result<(), TestCaseError> {

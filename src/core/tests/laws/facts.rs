@@ -7,8 +7,9 @@ use toolgate_core::chat::Message;
 use toolgate_core::run::{Event, Input, Run, Status, Step};
 
 use crate::choices::{strictly, tapes};
+use crate::events::wild_event;
 use crate::fixtures::noon;
-use crate::world::{difference, from_json, journey, states, to_json, wild_event, wild_journey};
+use crate::world::{difference, from_json, journey, states, to_json, wild_journey};
 
 proptest! {
     #![proptest_config(strictly())]

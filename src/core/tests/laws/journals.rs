@@ -5,10 +5,11 @@ use toolgate_core::chat::{Message, Reply, Stop};
 use toolgate_core::run::{Input, Limits, Run, Spec, Step};
 use toolgate_core::tool::{Arguments, TierMode, ToolCall};
 
+use crate::answers::answer_all;
 use crate::choices::{Tape, strictly, tapes};
 use crate::fixtures::{call, problem, spec};
 use crate::manual_driver::Hand;
-use crate::world::{World, answer_all, states, wild_journey};
+use crate::world::{World, states, wild_journey};
 
 proptest! {
     #![proptest_config(strictly())]

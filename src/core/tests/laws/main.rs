@@ -4,7 +4,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::wildcard_enum_match_arm)]
 
+mod answers;
 mod choices;
+mod events;
 mod fixtures;
 mod manual_driver;
 mod provider;

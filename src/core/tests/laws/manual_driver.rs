@@ -91,9 +91,9 @@ impl Hand {
                 problems: vec![Problem::whole("json", "not an object")],
             },
             _ if call.is_approved() => CallVerdict::Run { by: Authorization::HumanApproval },
-            Verdict::Allow | Verdict::Ask if call.reapproval_reason().is_some() => crate::world::asked("once more"),
+            Verdict::Allow | Verdict::Ask if call.reapproval_reason().is_some() => crate::events::asked("once more"),
             Verdict::Allow => CallVerdict::Run { by: Authorization::Policy { rule: None, policy: None } },
-            Verdict::Ask => crate::world::asked("asked"),
+            Verdict::Ask => crate::events::asked("asked"),
             Verdict::Deny => CallVerdict::Rejected {
                 reason: Rejection::Denied,
                 message: "Denied by policy".into(),

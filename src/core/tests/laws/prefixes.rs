@@ -14,9 +14,10 @@ use toolgate_core::run::{
 };
 use toolgate_core::tool::{Arguments, Outcome, TierMode, ToolOutput};
 
+use crate::answers::decision;
+use crate::events::asked;
 use crate::fixtures::{call, noon, problem, spec, started, toolset};
 use crate::provider::{Open, refusal};
-use crate::world::{asked, decision};
 
 /// A world without memory: its answers depend on the journal alone.
 struct Script {

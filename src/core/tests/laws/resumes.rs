@@ -8,8 +8,10 @@ use toolgate_core::run::{
 };
 use toolgate_core::tool::{Arguments, Choice, ElicitationResponse, Outcome, ToolOutput};
 
+use crate::answers::{Expected, answer_all, any_resume, decision, expected, reactions};
 use crate::choices::{strictly, tapes};
-use crate::world::{Owed, answer_all, any_resume, decision, difference, ids, journey, owed, reactions, states};
+use crate::events::ids;
+use crate::world::{difference, journey, states};
 
 fn apply(run: &Run, events: &[Event]) -> Run {
     let mut run = run.clone();
@@ -71,17 +73,17 @@ proptest! {
     fn law_8_a_pending_item_settles_once(tape in tapes()) {
         for (run, items) in waiting(&journey(tape)) {
             for item in &items {
-                let (first, second) = match owed(item) {
-                    Owed::Result(id) => {
+                let (first, second) = match expected(item) {
+                    Expected::Result(id) => {
                         let result = |text: &str| Outcome::Returned(ToolOutput::text(text));
                         let resume = |text| Resume::default().with(id.clone(), result(text)).partial();
                         (resume("one"), resume("two"))
                     }
-                    Owed::Decision(id) => {
+                    Expected::Decision(id) => {
                         let resume = |answer| Resume::default().with(id.clone(), decision(answer)).partial();
                         (resume(DecisionKind::Deny), resume(DecisionKind::Approve))
                     }
-                    Owed::Answer(id, _) => {
+                    Expected::Answer(id, _) => {
                         let said = |text: &str| HumanAnswer {
                             choice: Choice::text(text),
                             by: "ada".into(),
@@ -91,14 +93,14 @@ proptest! {
                             |text| Resume::default().with(id.clone(), said(text)).partial();
                         (resume("blue"), resume("red"))
                     }
-                    Owed::Input(id, keys) => {
+                    Expected::Input(id, keys) => {
                         let resume = |reaction: ElicitationResponse| {
                             let each = keys.iter().map(|key| (key.clone(), reaction.clone()));
                             Resume::default().with(id.clone(), reactions(each)).partial()
                         };
                         (resume(ElicitationResponse::decline()), resume(ElicitationResponse::cancel()))
                     }
-                    Owed::News => continue,
+                    Expected::News => continue,
                 };
                 let after = apply(&run, &run.accept(&Input::Resume(first.clone())).unwrap());
                 prop_assert_eq!(after.accept(&Input::Resume(first)), Ok(vec![]), "the repeated resume");
@@ -142,10 +144,10 @@ proptest! {
             let result = |id: &CallId| (id.clone(), Answer::Result(Outcome::Returned(ToolOutput::text("forged"))));
             for item in &items {
                 let mut wrong = Resume::default().partial();
-                match owed(item) {
-                    Owed::Result(id) => wrong.answers.push((id, decision(DecisionKind::Deny).into())),
-                    Owed::Decision(id) | Owed::Answer(id, _) | Owed::Input(id, _) => wrong.answers.push(result(&id)),
-                    Owed::News => wrong.answers.push(result(item.call_id())),
+                match expected(item) {
+                    Expected::Result(id) => wrong.answers.push((id, decision(DecisionKind::Deny).into())),
+                    Expected::Decision(id) | Expected::Answer(id, _) | Expected::Input(id, _) => wrong.answers.push(result(&id)),
+                    Expected::News => wrong.answers.push(result(item.call_id())),
                 }
                 let refusals = run.accept(&Input::Resume(wrong)).unwrap_err();
                 prop_assert!(matches!(refusals[..], [ResumeError::WrongKind { .. }]), "{:?}", refusals);
@@ -187,7 +189,7 @@ proptest! {
     fn law_8_unusable_edited_arguments_are_refused(tape in tapes()) {
         for (run, items) in waiting(&journey(tape)) {
             for item in &items {
-                let Owed::Decision(id) = owed(item) else { continue };
+                let Expected::Decision(id) = expected(item) else { continue };
                 for (answer, edited) in [
                     (DecisionKind::Deny, Arguments::Object(Default::default())),
                     (DecisionKind::Approve, Arguments::Malformed("{".into())),

@@ -14,9 +14,10 @@ use toolgate_core::tool::{
     ToolName,
 };
 
+use crate::answers::decision;
+use crate::events::granted;
 use crate::fixtures::{call, noon, problem, smaller_toolset, spec};
 use crate::manual_driver::{Hand, lines};
-use crate::world::{decision, granted};
 
 const DEFERRED: &str = "deferred: calls of higher priority ran first; call again if still needed";
 const EXHAUSTED: &str =
