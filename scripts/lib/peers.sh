@@ -18,7 +18,6 @@ peers_install() {
   mkdir -p "$peers"
   if stamped "$peers/node.stamp" "${node_pins[@]}" && stamped "$peers/python.stamp" "${python_pins[@]}"; then
     echo "nothing to install"
-    note "already installed"
     return
   fi
   stamped "$peers/node.stamp" "${node_pins[@]}" || install_node_peers

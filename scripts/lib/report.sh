@@ -23,11 +23,47 @@ skip() {
   exit "$exit_skipped"
 }
 
+# Runs a command beside the sections that follow, in a process group of its own; a section collects its output.
+background() {
+  local name=$1
+  shift
+  set -m
+  (
+    set +e
+    (set -e; "$@") >"$work/$name.log" 2>&1 </dev/null
+    echo "$?" >"$work/$name.status.new"
+    mv "$work/$name.status.new" "$work/$name.status"
+  ) &
+  set +m
+}
+
+stop_background() {
+  local job
+  for job in $(jobs -p); do kill -- "-$job" 2>/dev/null || true; done
+}
+
+# Waits for a command in the background, prints its output and returns its status. A section is a subshell, which cannot
+# `wait` for it.
+collect() {
+  while [[ ! -e $work/$1.status ]]; do sleep 0.2; done
+  cat "$work/$1.log"
+  return "$(<"$work/$1.status")"
+}
+
+# Sets `processor` to the seconds of processor time that finished child processes took. A subshell would report its own.
+processor=0
+read_processor() {
+  times >"$work/times"
+  processor=$(awk 'NR == 2 { split($1 $2, t, /[ms]/); printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$work/times")
+}
+
 # Runs `section_$1` in a shell of its own that stops at the first failing command.
 run_section() {
-  local name=$1 status=0 started=$SECONDS result colour counted
+  local name=$1 status=0 started=$SECONDS before result colour counted
   rm -f "$work/note" "$work/count"
   printf '\n%s== %s ==%s\n' "$bold" "$name" "$plain"
+  read_processor
+  before=$processor
   set +e
   (
     set -e
@@ -35,6 +71,7 @@ run_section() {
   )
   status=$?
   set -e
+  read_processor
   case $status in
     0) result=passed colour=$green counted="1 0 0" ;;
     "$exit_skipped") result=skipped colour=$yellow counted="0 0 1" ;;
@@ -42,7 +79,7 @@ run_section() {
   esac
   [[ ! -e $work/count ]] || counted=$(<"$work/count")
   add_counts $counted
-  report+=("$name|$result|$((SECONDS - started))|$(cat "$work/note" 2>/dev/null || true)")
+  report+=("$name|$result|$((SECONDS - started))|$((processor - before))|$(cat "$work/note" 2>/dev/null || true)")
   printf '%s-- %s %s in %d s%s\n' "$colour" "$name" "$result" "$((SECONDS - started))" "$plain"
 }
 
@@ -52,13 +89,13 @@ add_counts() {
 
 # Prints the table and the totals, and exits with the result. $1: `yes` when a skip is a failure.
 finish() {
-  local row name result seconds remark
-  printf '\n%s%-11s %-8s %7s  %s%s\n' "$bold" section result seconds note "$plain"
+  local row name result seconds cpu remark
+  printf '\n%s%-11s %-8s %7s %7s  %s%s\n' "$bold" section result seconds cpu note "$plain"
   for row in "${report[@]}"; do
-    IFS='|' read -r name result seconds remark <<<"$row"
-    printf '%-11s %-8s %7s  %s\n' "$name" "$result" "$seconds" "$remark"
+    IFS='|' read -r name result seconds cpu remark <<<"$row"
+    printf '%-11s %-8s %7s %7s  %s\n' "$name" "$result" "$seconds" "$cpu" "$remark"
   done
-  printf '%-11s %-8s %7s\n\n' total '' "$SECONDS"
+  printf '%-11s %-8s %7s %7s\n\n' total '' "$SECONDS" "$processor"
   local verdict=0
   if ((total_failed > 0)); then verdict=1; fi
   if [[ $1 == yes ]] && ((total_skipped > 0)); then

@@ -30,17 +30,28 @@ turns:
 """
 
 
-def run(binary, folder):
+def of_one_run(binary, folder):
+    allow_streams()
+    with Served(binary, folder, CONFIG, CONVERSATION) as server:
+        return "; ".join([many(server), slow_heads(server), slow_body(server), deaf(server)])
+
+
+def of_many_runs(binary, folder):
+    """A stream of each of many runs: its memory, and the cost of all of them while nothing happens.
+
+    A process of its own, because one that had as many streams before would reuse their memory. The first half includes
+    what the process allocates once, such as the page caches of the store's connections."""
+    allow_streams()
+    with Served(binary, folder, CONFIG, CONVERSATION) as server:
+        return idle_streams(server)
+
+
+def allow_streams():
+    """Raises the limit of open files, for two such cases in this process."""
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * STREAMS + 200
+    wanted = 4 * STREAMS + 400
     if files < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, most), most))
-    with Served(binary, folder, CONFIG, CONVERSATION) as server:
-        told = [many(server), slow_heads(server), slow_body(server), deaf(server)]
-    # A process of its own: one that had as many streams before would reuse their memory.
-    with Served(binary, folder, CONFIG, CONVERSATION) as server:
-        told.append(of_many_runs(server))
-    return "; ".join(told)
 
 
 def waiting(server):
@@ -77,10 +88,7 @@ def many(server):
     return f"{STREAMS} streams: all received the ending {took:.1f} s after the resume, {held:.1f} KiB each"
 
 
-def of_many_runs(server):
-    """A stream of each of many runs: its memory, and the cost of all of them while nothing happens.
-
-    The first half includes what the process allocates once, such as the page caches of the store's connections."""
+def idle_streams(server):
     runs, streams, held = [waiting(server)["id"] for _ in range(STREAMS)], [], []
     for half in runs[:STREAMS // 2], runs[STREAMS // 2:]:
         before = server.memory_mib()
