@@ -17,7 +17,6 @@ mod field_pointers;
 mod grants;
 mod inbox;
 mod operator;
-mod recovery;
 mod runs;
 mod shared;
 mod tools;

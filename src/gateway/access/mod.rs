@@ -8,7 +8,6 @@
 mod api_key;
 mod api_key_authenticator;
 mod authenticate;
-mod authenticated;
 mod authenticator;
 mod body_timeout;
 mod credentials;
@@ -25,8 +24,7 @@ use axum::http::request::Parts;
 
 pub use api_key::{NewKey, mint};
 pub use api_key_authenticator::ApiKeyAuthenticator;
-pub(super) use authenticate::authenticate;
-pub(super) use authenticated::Authenticated;
+pub(super) use authenticate::{Authenticated, authenticate};
 pub use authenticator::Authenticator;
 pub(super) use body_timeout::receive_body;
 pub(super) use limits::{Limiter, ReadPermit, StreamPermit, limit_caller};

@@ -47,7 +47,7 @@ pub(crate) struct NewRun {
     principal: Option<Principal>,
     /// Tools that you run yourself. The model sees them as `ext_<name>`.
     #[serde(default)]
-    #[schema(value_type = Vec<super::tools::ExternalToolView>)]
+    #[schema(value_type = Vec<ExternalToolView>)]
     external_tools: Vec<ExternalTool>,
     /// The subset of the agent's MCP servers to use. Default: all of them.
     #[schema(value_type = Option<Vec<String>>)]
@@ -60,7 +60,7 @@ pub(crate) struct NewRun {
     output_schema: Option<Value>,
     /// Limits of the run, which may only be tighter than the agent's.
     #[serde(default)]
-    #[schema(value_type = super::limits::LimitsDescription)]
+    #[schema(value_type = LimitsDescription)]
     limits: TighterLimits,
     /// Your own data about the run.
     #[serde(default)]
@@ -150,4 +150,55 @@ impl NewFilter {
         }
         Ok(ToolFilter { allow: self.allow, deny: self.deny })
     }
+}
+
+/// Limits of a run, which may only be tighter than the agent's. Limits that are left out are the agent's.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Limits)]
+#[allow(dead_code)] // the core reads it; this describes what it reads
+pub(super) struct LimitsDescription {
+    /// Turns with tools, and rejected answers. When the limit is reached, the model answers with what it has.
+    max_tool_interactions: Option<u32>,
+    /// Turns of the model.
+    max_iterations: Option<u32>,
+    /// Calls sent to MCP servers.
+    max_mcp_calls: Option<u32>,
+    /// Input and output tokens.
+    max_tokens: Option<u64>,
+    /// US dollars.
+    max_cost_usd: Option<f64>,
+    /// Seconds from the start, including pending time.
+    deadline_s: Option<u64>,
+    /// Consecutive turns without a usable result.
+    max_corrections: Option<u32>,
+    /// Attempts at one model call.
+    max_attempts: Option<u32>,
+    /// Bytes of text that one result adds to the messages.
+    max_result_bytes: Option<u64>,
+}
+
+/// A tool that you run yourself.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ExternalTool)]
+#[allow(dead_code)] // the core reads it; this describes what it reads
+pub(super) struct ExternalToolView {
+    /// The tool's name; the model sees it as `ext_<name>`.
+    #[schema(example = "lookup_order")]
+    name: String,
+    /// A description for the model.
+    #[schema(default = "", required = false)]
+    description: String,
+    /// JSON Schema of the arguments. Default: any object.
+    #[schema(value_type = Option<Object>)]
+    input_schema: Option<Value>,
+    /// JSON Schema of the result; a result that does not match is refused.
+    #[schema(value_type = Option<Object>)]
+    result_schema: Option<Value>,
+    /// The tool's priority. Only the calls of the highest priority in a reply run.
+    #[schema(default = 0, required = false)]
+    priority: i32,
+    /// How many seconds you have to return the result. After that the call expires, and the model is informed.
+    deadline_s: Option<u64>,
 }

@@ -1,14 +1,11 @@
-//! `/v1/runs`: one file per endpoint.
+//! `/v1/runs`: a file for each operation on a run, and the views they share.
 
-mod blob;
 mod cancel;
 mod create;
 mod delete;
 mod events;
-mod export;
 mod fork;
 mod input;
-mod limits;
 mod list;
 pub(super) mod media_url;
 mod messages;
@@ -17,7 +14,6 @@ mod precondition;
 pub(super) mod read;
 mod response_mode;
 mod resume;
-mod tools;
 pub(super) mod view;
 pub(super) mod wait;
 
@@ -34,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(cancel::cancel))
         .routes(routes!(fork::fork))
         .routes(routes!(events::events))
-        .routes(routes!(messages::list::list, messages::say::say))
-        .routes(routes!(export::export))
-        .routes(routes!(blob::blob))
+        .routes(routes!(messages::list, messages::say))
+        .routes(routes!(read::export))
+        .routes(routes!(read::blob))
 }

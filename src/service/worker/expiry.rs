@@ -1,5 +1,5 @@
-//! Expiry of overdue runs: of pending items without an answer in time, and of runs past their own deadline. The
-//! deadline is enforced without this; the sweep only makes the model see it soon.
+//! Deadline sweeper: expires overdue runs, which have pending items without an answer in time or are past their own
+//! deadline. The deadline is enforced without this; the sweep only makes the model see it soon.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,6 @@ use toolgate_core::run::Status;
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
-use super::pause::pause;
 use crate::every_run::every_run;
 use crate::shared::Service;
 
@@ -31,7 +30,7 @@ pub(super) async fn run(service: Service) {
                 None
             }
         };
-        tokio::time::sleep(pause(next, SHORTEST, LONGEST)).await;
+        tokio::time::sleep(next.map_or(LONGEST, |next| next.clamp(SHORTEST, LONGEST))).await;
     }
 }
 

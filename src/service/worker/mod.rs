@@ -5,7 +5,6 @@
 //! a note of its next poll. Several processes may do this work on one store: each step is idempotent.
 
 mod expiry;
-mod pause;
 mod recovery;
 mod task_poller;
 

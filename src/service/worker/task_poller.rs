@@ -13,7 +13,6 @@ use toolgate_core::run::Status;
 use toolgate_ports::{PendingKind, RunFilter};
 use toolgate_runner::{PollOutcome, RunnerError};
 
-use super::pause::pause;
 use crate::every_run::every_run;
 use crate::shared::Service;
 
@@ -40,9 +39,10 @@ pub(super) async fn run(service: Service) {
         loop {
             rounds.ask(&service);
             let next = rounds.next().map(|next| next.saturating_duration_since(looked));
+            let pause = next.map_or(LONGEST, |next| next.clamp(SHORTEST, LONGEST));
             tokio::select! {
                 Some((run, again)) = rounds.under_way.next() => rounds.answered(run, again),
-                () = tokio::time::sleep_until(looked + pause(next, SHORTEST, LONGEST)) => break,
+                () = tokio::time::sleep_until(looked + pause) => break,
             }
         }
     }
