@@ -24,7 +24,6 @@ mod health;
 mod idempotency;
 mod keys;
 mod models;
-mod name_rules;
 mod negotiation;
 mod openapi;
 mod pagination;
@@ -44,12 +43,10 @@ mod tools;
 mod webhooks;
 
 pub use access::{
-    ApiKeyAuthenticator, Authenticator, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings, Origins,
-    Rate, mint,
+    ApiKeyAuthenticator, Authenticator, Claims, Limits, OidcAuthenticator, OidcError, OidcSettings, Origins, Rate,
 };
 pub use backends::{Backends, ModelCard, NoBackends, ServerFailure, ServerHealth, ServerLatency, ServerState};
 pub use builder::Builder;
-pub use name_rules::check as check_name;
 pub use problem::Problem;
 pub use router::{description, router};
 pub use serve::{ServeSettings, serve};

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use toolgate_core::address::AllowedClasses;
-
 use super::access::Limits;
 
 /// Settings that apply to every request.
@@ -28,8 +26,6 @@ pub struct GatewaySettings {
     pub recheck: Duration,
     /// How often a stream polls the journal of a run that another process drives.
     pub poll: Duration,
-    /// The classes of addresses that media URLs may lead to besides the public internet. Default: no further ones.
-    pub media_hosts: AllowedClasses,
 }
 
 impl Default for GatewaySettings {
@@ -44,7 +40,6 @@ impl Default for GatewaySettings {
             heartbeat: Duration::from_secs(15),
             recheck: Duration::from_secs(5),
             poll: Duration::from_secs(1),
-            media_hosts: AllowedClasses::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::OnceCell;
+use toolgate_core::address::AllowedClasses;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{AgentName, RunId};
@@ -16,6 +17,7 @@ use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscrip
 use super::answers::Answers;
 use super::authorize::Caller;
 use super::error::ServiceError;
+use super::new_run;
 
 /// A runner that is limited to the runs of one tenant.
 pub struct TenantRunner {
@@ -25,6 +27,8 @@ pub struct TenantRunner {
     pub(crate) via: Channel,
     /// Whether the caller who started a run may not approve its calls.
     pub(crate) four_eyes: bool,
+    /// The addresses that media URLs may lead to.
+    pub(crate) media_hosts: AllowedClasses,
 }
 
 /// A run of the caller's tenant: to hold one means that the caller may find it.
@@ -41,28 +45,10 @@ pub struct TenantRun {
 }
 
 impl TenantRunner {
-    /// The runner for a caller. `via`: where its decisions are made; `four_eyes`: whether the caller who started a run
-    /// may not approve its calls.
-    pub fn new(runner: AgentRunner, caller: Caller, via: Channel, four_eyes: bool) -> Self {
-        Self { runner, caller, via, four_eyes }
-    }
-
     /// Starts a run for the tenant, in the name of the caller.
     pub async fn start(&self, request: Request) -> Result<Execution, ServiceError> {
-        self.runner.start(self.theirs(request)?).await.map_err(ServiceError::of_named_agent)
-    }
-
-    /// The request for the tenant, in the name of the caller.
-    pub(crate) fn theirs(&self, request: Request) -> Result<Request, ServiceError> {
-        if let (Some(own), Some(other)) = (&self.caller.principal, &request.principal)
-            && own != other
-        {
-            let detail = format!("these credentials can only act for `{own}`");
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
-        }
-        let principal = self.caller.principal.clone().or(request.principal);
-        let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
-        Ok(Request { tenant, by, principal, ..request })
+        let request = new_run::for_caller(request, &self.caller, self.media_hosts)?;
+        self.runner.start(request).await.map_err(ServiceError::of_named_agent)
     }
 
     /// The default agent: the only one, or `assistant`.

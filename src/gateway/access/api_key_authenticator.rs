@@ -13,9 +13,8 @@ use moka::future::Cache;
 use tokio::task::JoinSet;
 use toolgate_core::id::{KeyId, Tenant};
 use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
-use toolgate_service::{Caller, Scope, ServiceError};
+use toolgate_service::{Caller, KEY_PREFIX, Scope, ServiceError};
 
-use super::api_key::PREFIX;
 use super::authenticator::Authenticator;
 use super::credentials::{bearer, unauthorized};
 use crate::problem::Problem;
@@ -105,7 +104,9 @@ impl ApiKeyAuthenticator {
 #[async_trait]
 impl Authenticator for ApiKeyAuthenticator {
     async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
-        let Some(secret) = bearer(&request.headers).filter(|token| token.starts_with(PREFIX)) else { return Ok(None) };
+        let Some(secret) = bearer(&request.headers).filter(|token| token.starts_with(KEY_PREFIX)) else {
+            return Ok(None);
+        };
         let Some(key) = self.find(secret).await? else {
             tracing::info!("unknown API key");
             return Err(unauthorized(true));

@@ -5,7 +5,6 @@
 //! credentials are invalid. This module also enforces the rate and concurrency limits of a caller, and the rules for
 //! requests from browsers.
 
-mod api_key;
 mod api_key_authenticator;
 mod authenticate;
 mod authenticator;
@@ -22,7 +21,6 @@ use std::sync::Arc;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
-pub use api_key::{NewKey, mint};
 pub use api_key_authenticator::ApiKeyAuthenticator;
 pub(super) use authenticate::{Authenticated, authenticate};
 pub use authenticator::Authenticator;

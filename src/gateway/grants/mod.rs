@@ -2,8 +2,6 @@
 
 mod view;
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,7 +19,6 @@ use utoipa_axum::routes;
 use self::view::GrantView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::{Body, Path, Query};
-use crate::name_rules;
 use crate::pagination::{Page, limit, unknown_cursor};
 use crate::problem::Problem;
 use crate::state::Gateway;
@@ -29,9 +26,6 @@ use crate::state::Gateway;
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
 }
-
-/// How long a grant is valid by default.
-const USUAL: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// A grant to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -76,14 +70,7 @@ async fn create(
     Body(given): Body<NewGrantBody>,
 ) -> Result<(StatusCode, Json<GrantView>), Problem> {
     caller.require(Scope::ApprovalsDecide)?;
-    name_rules::fit("/session_id", given.session_id.as_ref().map(SessionId::as_str))?;
-    name_rules::fit("/principal", given.principal.as_ref().map(Principal::as_str))?;
     let runner = gateway.runner_of(&caller);
-    let now = runner.now();
-    let expires_at = given.expires_at.or_else(|| now.checked_add(USUAL).ok());
-    if expires_at.is_some_and(|until| until <= now) {
-        return Err(Problem::invalid("/expires_at", "this time has passed; give one in the future"));
-    }
     let new = NewGrant {
         agent: given.agent.map_or_else(|| runner.usual_agent(), Ok)?,
         tool: given.tool,
@@ -91,10 +78,10 @@ async fn create(
         principal: given.principal,
         arguments: given.arguments,
         reason: given.reason,
-        expires_at,
+        expires_at: given.expires_at,
     };
     let grant = runner.grant(new).await?;
-    Ok((StatusCode::CREATED, Json(GrantView::of(grant, now))))
+    Ok((StatusCode::CREATED, Json(GrantView::of(grant, runner.now()))))
 }
 
 /// Filters of the list.

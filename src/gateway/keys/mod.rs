@@ -13,16 +13,15 @@ use serde::Deserialize;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{KeyId, Principal};
 use toolgate_ports::KeyFilter;
-use toolgate_service::{Caller, Scope};
+use toolgate_service::{RequestedKey, Scope, mint};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::view::{CreatedView, KeyView};
-use crate::access::{Authenticated, NewKey, ReadPermit, mint};
+use crate::access::{Authenticated, ReadPermit};
 use crate::body::{Body, Path, Query};
 use crate::idempotency::Confidential;
-use crate::name_rules;
 use crate::pagination::{Page, Paging, limit, unknown_cursor};
 use crate::problem::Problem;
 use crate::state::Gateway;
@@ -65,45 +64,16 @@ async fn create(
 ) -> Result<Response, Problem> {
     caller.require(Scope::Admin)?;
     let authenticator = gateway.access().api_keys()?;
-    let new = wanted.for_tenant_of(&caller)?;
+    let now = Timestamp::now();
+    let NewKeyBody { name, principal, scopes, expires_at } = wanted;
+    let new = RequestedKey { name, principal, scopes, expires_at }.for_tenant_of(&caller, now)?;
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
-    let (secret, hash, key) = mint(new, Timestamp::now()).map_err(no_randomness)?;
+    let (secret, hash, key) = mint(new, now).map_err(no_randomness)?;
     authenticator.put(&hash, &key).await?;
     let view = CreatedView { key: KeyView::of(key), secret: secret.expose_secret().to_owned() };
     let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
     let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
-}
-
-impl NewKeyBody {
-    fn for_tenant_of(self, caller: &Caller) -> Result<NewKey, Problem> {
-        name_rules::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
-        NewKey::check_name(&self.name).map_err(|wrong| Problem::invalid("/name", wrong))?;
-        if self.scopes.is_empty() {
-            return Err(Problem::invalid("/scopes", "a key without a scope can do nothing; name at least one"));
-        }
-        if let Some(lacking) = self.scopes.iter().find(|scope| !caller.scopes.contains(**scope)) {
-            let detail = format!("these credentials lack the scope `{}`, and cannot give it", lacking.as_str());
-            return Err(Problem::new(ErrorCode::Forbidden, detail));
-        }
-        if let (Some(own), Some(other)) = (&caller.principal, &self.principal)
-            && own != other
-        {
-            let detail = format!("these credentials act for `{own}`, and cannot create a key that acts for others");
-            return Err(Problem::new(ErrorCode::Forbidden, detail));
-        }
-        if self.expires_at.is_some_and(|until| until <= Timestamp::now()) {
-            return Err(Problem::invalid("/expires_at", "this time has passed; give one in the future"));
-        }
-        Ok(NewKey {
-            name: self.name,
-            tenant: caller.tenant.clone(),
-            principal: caller.principal.clone().or(self.principal),
-            scopes: self.scopes.into_iter().collect(),
-            expires_at: self.expires_at,
-            by: caller.name.as_ref().to_owned(),
-        })
-    }
 }
 
 /// List API keys

@@ -5,7 +5,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::address::AllowedClasses;
 use toolgate_core::id::{AgentName, Principal, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
@@ -21,12 +20,8 @@ use super::view::RunView;
 use crate::access::Authenticated;
 use crate::body::Body;
 use crate::idempotency::RunToBe;
-use crate::name_rules;
 use crate::problem::Problem;
 use crate::state::Gateway;
-
-/// How many tools a request may bring: each has schemas to compile, and no model accepts more.
-const MOST_TOOLS: usize = 1000;
 
 /// A run to start.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -107,21 +102,15 @@ pub(super) async fn create(
     // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
     let id = id.unwrap_or_else(|| runner.fresh_id());
     let agent = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
-    let request =
-        Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent, gateway.settings().media_hosts)? };
+    let request = Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
     asked.answer(&gateway, run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {
-    fn request(self, agent: AgentName, hosts: AllowedClasses) -> Result<Request, Problem> {
-        name_rules::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
-        name_rules::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
-        if self.external_tools.len() > MOST_TOOLS {
-            return Err(Problem::invalid("/external_tools", format!("at most {MOST_TOOLS} tools")));
-        }
-        let (history, input) = self.input.messages(hosts)?;
+    fn request(self, agent: AgentName) -> Result<Request, Problem> {
+        let (history, input) = self.input.messages()?;
         Ok(Request {
             input,
             history,
@@ -129,26 +118,12 @@ impl NewRun {
             principal: self.principal,
             external_tools: self.external_tools,
             servers: self.servers,
-            tools: self.tools.filter()?,
+            tools: ToolFilter { allow: self.tools.allow, deny: self.tools.deny },
             output_schema: self.output_schema,
             limits: self.limits,
             metadata: self.metadata,
             ..Request::new(agent, "")
         })
-    }
-}
-
-impl NewFilter {
-    /// An invalid pattern would match nothing, without any report.
-    fn filter(self) -> Result<ToolFilter, Problem> {
-        for (list, patterns) in [("allow", &self.allow), ("deny", &self.deny)] {
-            for (index, pattern) in patterns.iter().enumerate() {
-                pattern.fits("").map_err(|why| {
-                    Problem::invalid(format!("/tools/{list}/{index}"), format!("this pattern is not valid: {why}"))
-                })?;
-            }
-        }
-        Ok(ToolFilter { allow: self.allow, deny: self.deny })
     }
 }
 

@@ -7,7 +7,6 @@ mod events;
 mod fork;
 mod input;
 mod list;
-pub(super) mod media_url;
 mod messages;
 pub(super) mod pending;
 mod precondition;

@@ -20,7 +20,6 @@ use utoipa::ToSchema;
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::completion::ClientGone;
-use crate::name_rules;
 use crate::problem::Problem;
 use crate::request_id::traced;
 use crate::runs::pending::PendingView;
@@ -127,8 +126,6 @@ pub(super) async fn call(
     let patience = WaitPreference::of(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
     let name = new.agent.take().map_or_else(|| runner.usual_agent(), Ok)?;
-    name_rules::fit("/session_id", new.session_id.as_ref().map(SessionId::as_str))?;
-    name_rules::fit("/principal", new.principal.as_ref().map(Principal::as_str))?;
     let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
     let request = Request { trace: traced(&headers), ..new.request(agent) };

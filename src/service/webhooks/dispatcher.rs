@@ -23,7 +23,7 @@ use super::client::WebhookClient;
 use super::endpoint_queue::EndpointQueue;
 use super::notifications::RunNotifications;
 use super::webhook_config::WebhookConfig;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// How many runs are read at a time.
 const TOGETHER: usize = 128;

@@ -16,7 +16,7 @@ use super::webhook_config::WebhookConfig;
 use super::{notifications, signature};
 use crate::authorize::Caller;
 use crate::error::ServiceError;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// The longest description, in characters.
 const LONGEST: usize = 500;

@@ -11,7 +11,7 @@ use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
 use crate::every_run::every_run;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// The longest sleep: a new item may expire before any that is known.
 const LONGEST: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ mod task_poller;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Service;
+use super::service::Service;
 
 /// The worker's tasks, which run until the service stops. Dropping this aborts them.
 pub struct Worker {

@@ -9,7 +9,7 @@ use futures::stream::{self, Stream};
 use toolgate_runner::{AgentRunner, Execution, RunnerError};
 
 use crate::operator::Operator;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// How long an unclaimed run waits at most: a process that drains releases its runs before their leases expire.
 const LONGEST: Duration = Duration::from_secs(2);

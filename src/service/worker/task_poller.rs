@@ -14,7 +14,7 @@ use toolgate_ports::{PendingKind, RunFilter};
 use toolgate_runner::{PollOutcome, RunnerError};
 
 use crate::every_run::every_run;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// How many runs are polled at once, not counting those with slow servers.
 const AT_ONCE: usize = 16;
