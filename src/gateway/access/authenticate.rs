@@ -11,7 +11,7 @@ use toolgate_service::Caller;
 
 use super::revalidate_stream;
 use crate::problem::Problem;
-use crate::request_id::is_stream;
+use crate::negotiation::is_stream;
 use crate::state::Gateway;
 
 /// Authenticates a request, or refuses it.

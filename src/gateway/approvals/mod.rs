@@ -21,7 +21,7 @@ use crate::access::{Authenticated, ReadPermit};
 use crate::body::{Body, Path, Query};
 use crate::pagination::{Page, limit, unknown_cursor};
 use crate::problem::Problem;
-use crate::request_id::traced;
+use crate::client_trace::client_trace;
 use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
@@ -132,7 +132,7 @@ async fn decide(
     Body(verdict): Body<Verdict>,
 ) -> Result<Json<ApprovalView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
-    let decided = gateway.runner_of(&caller).decide(&id, verdict, traced(&headers)).await?;
+    let decided = gateway.runner_of(&caller).decide(&id, verdict, client_trace(&headers)).await?;
     approval_view(&decided)
 }
 

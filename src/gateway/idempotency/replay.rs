@@ -13,7 +13,7 @@ use toolgate_service::ApprovalId;
 
 use super::extensions::Confidential;
 use crate::problem::Problem;
-use crate::request_id::is_stream;
+use crate::negotiation::is_stream;
 
 /// The headers that belong to the resource, and not to this one response.
 const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];

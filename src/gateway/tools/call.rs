@@ -21,7 +21,7 @@ use crate::access::Authenticated;
 use crate::body::{Body, Path};
 use crate::completion::ClientGone;
 use crate::problem::Problem;
-use crate::request_id::traced;
+use crate::client_trace::client_trace;
 use crate::runs::pending::PendingView;
 use crate::runs::view::StatusView;
 use crate::runs::wait::WaitPreference;
@@ -128,7 +128,7 @@ pub(super) async fn call(
     let name = new.agent.take().map_or_else(|| runner.usual_agent(), Ok)?;
     let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
-    let request = Request { trace: traced(&headers), ..new.request(agent) };
+    let request = Request { trace: client_trace(&headers), ..new.request(agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
     patience.wait(execution, &gone).await?;

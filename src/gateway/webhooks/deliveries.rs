@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use toolgate_core::id::MessageId;
-use toolgate_service::{Scope, WebhookEndpoints};
+use toolgate_service::{Scope, TenantWebhooks};
 use utoipa::IntoParams;
 
 use super::view::DeliveryView;
@@ -47,7 +47,7 @@ pub(super) async fn deliveries(
 ) -> Result<Json<Page<DeliveryView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
+    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
     let found = endpoints.deliveries(&endpoint, which.after, limit + 1).await?;
     Ok(Json(Page::of(found, limit, |delivery| delivery.id.to_string(), DeliveryView::of)))
 }
@@ -69,7 +69,7 @@ pub(super) async fn redeliver(
     Path((endpoint, delivery)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;
-    let sent = WebhookEndpoints::of(gateway.service(), caller)?.redeliver(&endpoint, &delivery).await?;
+    let sent = TenantWebhooks::of(gateway.service(), caller)?.redeliver(&endpoint, &delivery).await?;
     Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
 }
 
@@ -89,6 +89,6 @@ pub(super) async fn test(
     Path(endpoint): Path<String>,
 ) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
     caller.require(Scope::Webhooks)?;
-    let sent = WebhookEndpoints::of(gateway.service(), caller)?.test(&endpoint).await?;
+    let sent = TenantWebhooks::of(gateway.service(), caller)?.test(&endpoint).await?;
     Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
 }

@@ -7,7 +7,7 @@ use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use toolgate_core::id::EndpointId;
-use toolgate_service::{EndpointChange, NewEndpoint, Scope, WebhookEndpoints};
+use toolgate_service::{EndpointChange, NewEndpoint, Scope, TenantWebhooks};
 use utoipa::ToSchema;
 
 use super::view::{EndpointView, EventView};
@@ -60,7 +60,7 @@ pub(super) async fn create(
         description: new.description,
         secret: new.secret,
     };
-    let (endpoint, secret) = WebhookEndpoints::of(gateway.service(), caller)?.create(new).await?;
+    let (endpoint, secret) = TenantWebhooks::of(gateway.service(), caller)?.create(new).await?;
     let location = location(&gateway, &endpoint.id);
     let view = EndpointView::of(endpoint);
     let Some(secret) = secret else { return Ok((StatusCode::OK, [(LOCATION, location)], Json(view)).into_response()) };
@@ -89,7 +89,7 @@ pub(super) async fn list(
 ) -> Result<Json<Page<EndpointView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
+    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
     if let Some(after) = &which.after {
         endpoints.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
     }
@@ -111,7 +111,7 @@ pub(super) async fn read(
     Path(endpoint): Path<String>,
 ) -> Result<Json<EndpointView>, Problem> {
     caller.require(Scope::Webhooks)?;
-    let found = WebhookEndpoints::of(gateway.service(), caller)?.find(&endpoint).await?;
+    let found = TenantWebhooks::of(gateway.service(), caller)?.find(&endpoint).await?;
     Ok(Json(EndpointView::of(found)))
 }
 
@@ -131,7 +131,7 @@ pub(super) async fn remove(
     Path(endpoint): Path<String>,
 ) -> Result<StatusCode, Problem> {
     caller.require(Scope::Webhooks)?;
-    WebhookEndpoints::of(gateway.service(), caller)?.remove(&endpoint).await?;
+    TenantWebhooks::of(gateway.service(), caller)?.remove(&endpoint).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -172,7 +172,7 @@ pub(super) async fn change(
         description: change.description,
         enabled: change.enabled,
     };
-    let changed = WebhookEndpoints::of(gateway.service(), caller)?.change(&endpoint, change).await?;
+    let changed = TenantWebhooks::of(gateway.service(), caller)?.change(&endpoint, change).await?;
     Ok(Json(EndpointView::of(changed)))
 }
 
@@ -203,7 +203,7 @@ pub(super) async fn rotate(
     Body(rotation): Body<Rotation>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Webhooks)?;
-    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
+    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
     let (endpoint, secret) = endpoints.rotate(&endpoint, rotation.secret.as_deref()).await?;
     let view = EndpointView::of(endpoint).showing(&secret);
     Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())

@@ -27,7 +27,7 @@ use self::refusal::limited;
 use crate::guarded_body::holding;
 use crate::negotiation::Form;
 use crate::problem::Problem;
-use crate::request_id::is_stream;
+use crate::negotiation::is_stream;
 
 /// Limits of one caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
