@@ -94,7 +94,7 @@ impl App {
     fn webhook_config(&self) -> WebhookConfig {
         let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
         let egress = WebhookEgress { http, classes: AllowedClasses { private, loopback } };
-        WebhookConfig::new(self.store.clone()).woken_by(self.wake.clone()).egress(egress)
+        WebhookConfig::new(self.store.clone()).wake_signal(self.wake.clone()).egress(egress)
     }
 }
 

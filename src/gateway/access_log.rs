@@ -15,8 +15,8 @@ use tracing::Level;
 
 use crate::client_trace::client_trace;
 use crate::guarded_body::holding;
-use crate::problem::Problem;
 use crate::negotiation::is_stream;
+use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::state::Gateway;
 

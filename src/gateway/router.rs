@@ -14,8 +14,8 @@ use utoipa_axum::router::OpenApiRouter;
 use super::problem::Problem;
 use super::state::Gateway;
 use super::{
-    access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, problem_body, request_id,
-    runs, servers, tools, webhooks,
+    access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, problem_body,
+    request_id, runs, servers, tools, webhooks,
 };
 use crate::access::{self, Origins, required};
 

@@ -17,7 +17,7 @@ pub struct GatewaySettings {
     /// The limits of one caller. Default: no limits.
     pub limits: Limits,
     /// How long a request waits for a run by default, until it is pending or has ended.
-    pub usual_wait: Duration,
+    pub default_wait: Duration,
     /// The longest wait that a request can ask for.
     pub longest_wait: Duration,
     /// How often an idle stream sends a heartbeat.
@@ -35,7 +35,7 @@ impl Default for GatewaySettings {
             body_bytes: 4 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             limits: Limits::default(),
-            usual_wait: Duration::from_secs(300),
+            default_wait: Duration::from_secs(300),
             longest_wait: Duration::from_secs(300),
             heartbeat: Duration::from_secs(15),
             recheck: Duration::from_secs(5),

@@ -55,7 +55,7 @@ pub use name_rules::check_name;
 pub use operator::Operator;
 pub use runs::{TenantRun, TenantRunner};
 pub use webhooks::{
-    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, WebhookConfig, WebhookEgress, TenantWebhooks,
+    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
     WebhookWakeSignal,
 };
 pub use worker::Worker;

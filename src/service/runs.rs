@@ -52,7 +52,7 @@ impl TenantRunner {
     }
 
     /// The default agent: the only one, or `assistant`.
-    pub fn usual_agent(&self) -> Result<AgentName, ServiceError> {
+    pub fn default_agent(&self) -> Result<AgentName, ServiceError> {
         let names: Vec<&AgentName> = self.runner.agents().map(|agent| &agent.name).collect();
         match names.as_slice() {
             [only] => Ok((*only).clone()),
@@ -78,7 +78,7 @@ impl TenantRunner {
 
     /// A run of the tenant.
     pub async fn run(&self, id: &str) -> Result<TenantRun, ServiceError> {
-        let run = self.run_or_what_is_left(id).await?;
+        let run = self.run_even_if_deleted(id).await?;
         match run.row.purged_at {
             None => Ok(run),
             Some(at) => Err(ServiceError::new(ErrorCode::Gone, format!("run `{id}` was deleted at {at}"))),
@@ -86,7 +86,7 @@ impl TenantRunner {
     }
 
     /// A run of the tenant, or the row of one that was deleted.
-    pub async fn run_or_what_is_left(&self, id: &str) -> Result<TenantRun, ServiceError> {
+    pub async fn run_even_if_deleted(&self, id: &str) -> Result<TenantRun, ServiceError> {
         let row = self.row(id).await?.ok_or_else(|| ServiceError::not_found("run", id))?;
         Ok(self.found(row))
     }
@@ -146,18 +146,18 @@ impl TenantRun {
         answers.resume(&self.caller.name, self.via)
     }
 
-    /// Submits input and resumes the run. `placed` maps the runner's errors to places in the request.
+    /// Submits input and resumes the run. `to_error` adds the places in the request to the runner's errors.
     pub async fn resume(
         &self,
         resume: Resume,
         trace: Option<Trace>,
-        placed: impl FnOnce(RunnerError) -> ServiceError,
+        to_error: impl FnOnce(RunnerError) -> ServiceError,
     ) -> Result<Execution, ServiceError> {
         if resume.answers.iter().any(|(_, answer)| answer.decision().is_none()) {
             self.require_may_steer().await?;
         }
-        self.require_other_eyes(&resume).await?;
-        self.runner.resume_run(self.id(), Input::Resume(resume), trace).await.map_err(placed)
+        self.require_four_eyes(&resume).await?;
+        self.runner.resume_run(self.id(), Input::Resume(resume), trace).await.map_err(to_error)
     }
 
     /// Refuses messages, results and answers from a caller who may not steer the run.
@@ -166,20 +166,20 @@ impl TenantRun {
         self.require_no_decider().await
     }
 
-    /// Cancels the run, if it is at the version that the client saw, where one is given. `placed` adds the
-    /// places in the request to the runner's errors.
+    /// Cancels the run, if it is at the version that the client saw, where one is given. `to_error`
+    /// adds the places in the request to the runner's errors.
     pub async fn cancel(
         &self,
         reason: Option<String>,
         seen: Option<u64>,
-        placed: impl FnOnce(RunnerError) -> ServiceError,
+        to_error: impl FnOnce(RunnerError) -> ServiceError,
     ) -> Result<Report, ServiceError> {
         self.require_same_principal().await?;
         let cancelled = match seen {
             Some(version) => self.runner.cancel_as_seen(self.id(), reason, version).await,
             None => self.runner.cancel(self.id(), reason).await,
         };
-        cancelled.map_err(placed)
+        cancelled.map_err(to_error)
     }
 
     /// Adds a message.

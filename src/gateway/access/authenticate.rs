@@ -10,8 +10,8 @@ use toolgate_core::error::ErrorCode;
 use toolgate_service::Caller;
 
 use super::revalidate_stream;
-use crate::problem::Problem;
 use crate::negotiation::is_stream;
+use crate::problem::Problem;
 use crate::state::Gateway;
 
 /// Authenticates a request, or refuses it.

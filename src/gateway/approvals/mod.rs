@@ -1,6 +1,6 @@
 //! `/v1/approvals`: the inbox of approvers, who need not be the callers that start runs.
 
-pub(super) mod view;
+mod view;
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use utoipa_axum::routes;
 use self::view::ApprovalView;
 use crate::access::{Authenticated, ReadPermit};
 use crate::body::{Body, Path, Query};
+use crate::client_trace::client_trace;
 use crate::pagination::{Page, limit, unknown_cursor};
 use crate::problem::Problem;
-use crate::client_trace::client_trace;
 use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {

@@ -72,7 +72,7 @@ async fn create(
     caller.require(Scope::ApprovalsDecide)?;
     let runner = gateway.runner_of(&caller);
     let new = NewGrant {
-        agent: given.agent.map_or_else(|| runner.usual_agent(), Ok)?,
+        agent: given.agent.map_or_else(|| runner.default_agent(), Ok)?,
         tool: given.tool,
         session: given.session_id,
         principal: given.principal,

@@ -19,7 +19,7 @@ use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
 use crate::body::Body;
-use crate::idempotency::RunToBe;
+use crate::idempotency::PlannedRunId;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
@@ -93,19 +93,19 @@ struct NewFilter {
 pub(super) async fn create(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    asked: ResponsePreference,
-    RunToBe(id): RunToBe,
+    preference: ResponsePreference,
+    PlannedRunId(id): PlannedRunId,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
     let runner = gateway.runner_of(&caller);
     // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
     let id = id.unwrap_or_else(|| runner.fresh_id());
-    let agent = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
-    let request = Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent)? };
+    let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
+    let request = Request { trace: preference.trace.clone(), id: Some(id), ..new.request(agent)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
-    asked.answer(&gateway, run, execution, StatusCode::CREATED).await
+    preference.answer(&gateway, run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {

@@ -50,9 +50,9 @@ pub(crate) async fn current(
     parts: &Parts,
     run: &RunId,
 ) -> Result<Response, Problem> {
-    let asked = ResponsePreference::from_request_parts(&mut parts.clone(), gateway).await?;
+    let preference = ResponsePreference::from_request_parts(&mut parts.clone(), gateway).await?;
     let found = gateway.runner_of(caller).run(run.as_str()).await?;
-    asked.answer_again(gateway, found).await
+    preference.answer_again(gateway, found).await
 }
 
 /// Export a run

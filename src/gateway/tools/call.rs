@@ -19,9 +19,9 @@ use utoipa::ToSchema;
 
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
+use crate::client_trace::client_trace;
 use crate::completion::ClientGone;
 use crate::problem::Problem;
-use crate::client_trace::client_trace;
 use crate::runs::pending::PendingView;
 use crate::runs::view::StatusView;
 use crate::runs::wait::WaitPreference;
@@ -123,15 +123,15 @@ pub(super) async fn call(
     Body(mut new): Body<NewCall>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::ToolsCall)?;
-    let patience = WaitPreference::of(&headers, gateway.settings());
+    let wait = WaitPreference::of(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
-    let name = new.agent.take().map_or_else(|| runner.usual_agent(), Ok)?;
+    let name = new.agent.take().map_or_else(|| runner.default_agent(), Ok)?;
     let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
     let request = Request { trace: client_trace(&headers), ..new.request(agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
-    patience.wait(execution, &gone).await?;
+    wait.wait(execution, &gone).await?;
     let (run, called) = runner.called(&id).await?;
     let (result, error) = match called {
         ToolCallState::Open => (None, None),

@@ -73,7 +73,7 @@ async fn list(
 ) -> Result<Response, Problem> {
     caller.require(Scope::ToolsRead)?;
     let runner = gateway.runner_of(&caller);
-    let name = which.agent.clone().map_or_else(|| runner.usual_agent(), Ok);
+    let name = which.agent.clone().map_or_else(|| runner.default_agent(), Ok);
     let agent = name.and_then(|name| runner.agent(name.as_str())).map_err(|unknown| unknown.of_parameter("agent"))?;
     let tools = runner.tools(&agent.name).await?;
     let wanted = tools.iter().filter(|tool| which.wants(tool));

@@ -97,7 +97,7 @@ impl Dispatcher {
                 // A delivery may have become due while the queue was closing.
                 () = queues.close_one(), if !queues.open.is_empty() => {}
                 () = std::future::ready(()), if has_more => {}
-                () = self.config.wake.woken() => {}
+                () = self.config.wake.notified() => {}
                 () = self.config.clock.sleep(self.config.look_every) => {}
             }
         }
