@@ -6,6 +6,19 @@
 //! the runner itself; they receive one that is limited to the caller's tenant (`service/runs.rs`), so that no query can
 //! forget the tenant.
 //!
+//! | files | contents |
+//! |---|---|
+//! | `router` | all routes, and the layers in the order in which a request passes them |
+//! | `state`, `builder`, `settings`, `backends` | [`Gateway`] and its parts |
+//! | `runs`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys` | the nouns of the API, with their handlers and views |
+//! | `access` | authentication, scopes, limits, origins, bodies in time |
+//! | `idempotency`, `completion` | requests that are handled once, and to their end |
+//! | `problem`, `problem_body`, `panic`, `redact` | refusals |
+//! | `request_id`, `access_log`, `request_metrics`, `client_trace` | the trail of a request |
+//! | `body`, `negotiation`, `pagination`, `etag`, `guarded_body`, `revoked` | what handlers share |
+//! | `openapi`, `health` | the public routes |
+//! | `serve` | the HTTP server: connections, timeouts, event streams |
+//!
 //! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping state in memory that a
 //! restart would lose.
 

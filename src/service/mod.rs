@@ -9,13 +9,13 @@
 //! | `authorize` | the [`Caller`], its scopes, principals, four eyes |
 //! | `runs` | [`TenantRunner`] and [`TenantRun`]: the runs that a caller may find, and what it may do with them |
 //! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
-//! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant |
+//! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
 //! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
 //! | `api_keys` | creation of API keys |
 //! | `event_stream` | the events of a run, with their ids |
 //! | `webhooks` | endpoints, deliveries and the dispatcher |
 //! | `worker` | background work: recovery, the deadline sweeper, polls of MCP tasks |
-//! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions` |
+//! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions`, and `every_run` reads the index |
 //! | `error` | [`ServiceError`], which each surface maps to its own form |
 //!
 //! Not done here: HTTP, terminals, authentication, opening adapters (`app`), deciding what a run does (`core::run`).
