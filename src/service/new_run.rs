@@ -85,3 +85,59 @@ fn check_patterns(tools: &ToolFilter) -> Result<(), ServiceError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use toolgate_core::tool::ToolFilter;
+
+    use super::*;
+
+    fn refused(request: Request) -> (ErrorCode, Vec<String>) {
+        let error = for_caller(request, &Caller::local(), AllowedClasses::default()).unwrap_err();
+        (error.code, error.errors.into_iter().map(|error| error.pointer).collect())
+    }
+
+    fn image(role: Role, url: &str) -> Message {
+        let media = Media { media_type: "image/png".to_owned(), data: None, url: Some(url.to_owned()) };
+        Message { role, content: vec![Part::text("look"), Part::Image(media)], provider_state: None }
+    }
+
+    fn request() -> Request {
+        Request::new("clerk", "Clean up")
+    }
+
+    #[test]
+    fn an_invalid_part_of_a_new_run_is_reported_at_its_field() {
+        let public = "https://example.com/cat.png";
+        let at = |pointer: &str| (ErrorCode::Validation, vec![pointer.to_owned()]);
+        let tools = ToolFilter { deny: vec!["mcp_*".into(), "[".into()], ..ToolFilter::default() };
+        for (wrong, pointer) in [
+            (Request { session: Some("".into()), ..request() }, "/session_id"),
+            (Request { principal: Some("a\nb".into()), ..request() }, "/principal"),
+            (Request { history: vec![image(Role::User, "http://10.1.2.3/")], ..request() }, "/input/0/content/1/url"),
+            (Request { history: vec![image(Role::Assistant, public)], ..request() }, "/input/0/content/1"),
+            (
+                Request { input: Message { role: Role::Assistant, ..Message::user("yes") }, ..request() },
+                "/input/0/role",
+            ),
+            (Request { tools, ..request() }, "/tools/deny/1"),
+        ] {
+            assert_eq!(refused(wrong), at(pointer));
+        }
+        let valid = Request { history: vec![image(Role::User, public)], ..request() };
+        assert!(for_caller(valid, &Caller::local(), AllowedClasses::default()).is_ok());
+    }
+
+    #[test]
+    fn a_run_acts_for_the_principal_of_its_caller() {
+        let ann = Caller { principal: Some("ann".into()), ..Caller::local() };
+        let run = |principal: Option<&str>| {
+            let request = Request { principal: principal.map(Principal::from), ..request() };
+            let made = for_caller(request, &ann, AllowedClasses::default());
+            made.map(|request| request.principal).map_err(|error| error.code)
+        };
+        assert_eq!(run(None), Ok(Some("ann".into())));
+        assert_eq!(run(Some("ann")), Ok(Some("ann".into())));
+        assert_eq!(run(Some("bob")), Err(ErrorCode::Forbidden));
+    }
+}

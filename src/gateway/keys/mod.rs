@@ -60,12 +60,11 @@ struct NewKeyBody {
 async fn create(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    Body(wanted): Body<NewKeyBody>,
+    Body(NewKeyBody { name, principal, scopes, expires_at }): Body<NewKeyBody>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::Admin)?;
     let authenticator = gateway.access().api_keys()?;
     let now = Timestamp::now();
-    let NewKeyBody { name, principal, scopes, expires_at } = wanted;
     let new = RequestedKey { name, principal, scopes, expires_at }.for_tenant_of(&caller, now)?;
     let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
     let (secret, hash, key) = mint(new, now).map_err(no_randomness)?;

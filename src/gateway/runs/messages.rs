@@ -76,7 +76,7 @@ pub(super) struct NewMessage {
         (status = 202, description = "The message is stored, and the run will read it", body = RunView),
     ),
 )]
-pub(super) async fn say(
+pub(super) async fn add(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     Path(run): Path<String>,

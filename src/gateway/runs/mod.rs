@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(cancel::cancel))
         .routes(routes!(fork::fork))
         .routes(routes!(events::events))
-        .routes(routes!(messages::list, messages::say))
+        .routes(routes!(messages::list, messages::add))
         .routes(routes!(read::export))
         .routes(routes!(read::blob))
 }
