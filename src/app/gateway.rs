@@ -9,7 +9,7 @@ use secrecy::ExposeSecret as _;
 use super::App;
 use super::backends::Adapters;
 use super::error::{AppError, GatewayError};
-use crate::config::{self, GatewayLimits, Settings, WebhookEgressSettings, WebhookSettings};
+use crate::config::{self, GatewayLimits, MediaHostSettings, Settings, WebhookEgressSettings, WebhookSettings};
 use crate::core::address::AllowedClasses;
 use crate::core::run::Channel;
 use crate::gateway::{Claims, Gateway, GatewaySettings, Limits, OidcAuthenticator, OidcSettings, Origins, Rate};
@@ -36,10 +36,6 @@ impl App {
             body_bytes: usize::try_from(written.limits.body_bytes).unwrap_or(usize::MAX),
             body_timeout: written.limits.body_timeout,
             limits: limits(&written.limits),
-            media_hosts: AllowedClasses {
-                loopback: written.media_hosts.loopback,
-                private: written.media_hosts.private,
-            },
             ..GatewaySettings::default()
         };
         let own = written.public_url.iter().filter_map(|url| origin_of(url));
@@ -76,7 +72,12 @@ impl App {
 
     /// A new service over this program's runner, with a stop signal of its own.
     fn service(&self) -> Service {
-        Service::new(self.runner.clone()).four_eyes(self.settings.gateway.four_eyes).webhooks(self.webhook_config())
+        let settings = &self.settings.gateway;
+        let MediaHostSettings { loopback, private } = settings.media_hosts;
+        Service::new(self.runner.clone())
+            .four_eyes(settings.four_eyes)
+            .media_hosts(AllowedClasses { loopback, private })
+            .webhooks(self.webhook_config())
     }
 
     /// The operations of a user with access to the store.
@@ -93,7 +94,7 @@ impl App {
     fn webhook_config(&self) -> WebhookConfig {
         let WebhookEgressSettings { http, loopback, private } = self.settings.gateway.webhook_egress;
         let egress = WebhookEgress { http, classes: AllowedClasses { private, loopback } };
-        WebhookConfig::new(self.store.clone()).woken_by(self.wake.clone()).egress(egress)
+        WebhookConfig::new(self.store.clone()).wake_signal(self.wake.clone()).egress(egress)
     }
 }
 

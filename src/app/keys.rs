@@ -6,11 +6,10 @@ use secrecy::SecretString;
 use super::App;
 use super::error::AppError;
 use crate::core::id::KeyId;
-use crate::gateway::mint;
 use crate::ports::{AccessKey, KeyFilter, Revoked};
+use crate::service::mint;
 
-pub use crate::gateway::{NewKey, check_name};
-pub use crate::service::Scope;
+pub use crate::service::{NewKey, Scope, check_name};
 
 impl App {
     /// Creates and stores a key. Returns the key and its secret, which is not stored.

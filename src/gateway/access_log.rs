@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
@@ -12,26 +13,31 @@ use toolgate_ports::AnsweredRequest;
 use toolgate_service::Caller;
 use tracing::Level;
 
+use crate::client_trace::client_trace;
 use crate::guarded_body::holding;
+use crate::negotiation::is_stream;
 use crate::problem::Problem;
-use crate::request_id::{RequestId, is_stream, traced};
+use crate::request_id::RequestId;
 use crate::state::Gateway;
 
 /// The status of a request whose client disconnected before the response. It is never sent.
-const HUNG_UP: u16 = 499;
+const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// The route label of a request without a route: its path could be any text.
 const NO_ROUTE: &str = "_other";
 
-/// Assigns a request id, and logs the request when it is answered.
-pub(super) async fn access_log(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
-    let id = RequestId::of(request.headers());
-    request.extensions_mut().insert(id.clone());
+/// Logs a request when it is answered.
+pub(super) async fn access_log(
+    State(gateway): State<Gateway>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+    next: Next,
+) -> Response {
     let entry = Entry {
         began: Instant::now(),
         method: method(request.method()),
         route: request.extensions().get::<MatchedPath>().cloned(),
-        trace_id: traced(request.headers()).map(|trace| trace.id.to_string()),
+        trace_id: client_trace(request.headers()).map(|trace| trace.id.to_string()),
         id,
         gateway: gateway.clone(),
         is_logged: false,
@@ -95,7 +101,7 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         if !self.is_logged {
-            self.record(HUNG_UP, None, None);
+            self.record(CLIENT_CLOSED_REQUEST, None, None);
         }
     }
 }

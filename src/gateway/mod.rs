@@ -6,6 +6,19 @@
 //! the runner itself; they receive one that is limited to the caller's tenant (`service/runs.rs`), so that no query can
 //! forget the tenant.
 //!
+//! | files | contents |
+//! |---|---|
+//! | `router` | all routes, and the layers in the order in which a request passes them |
+//! | `state`, `builder`, `settings`, `backends` | [`Gateway`] and its parts |
+//! | `runs`, `approvals`, `grants`, `tools`, `servers`, `agents`, `models`, `webhooks`, `keys` | the nouns of the API, with their handlers and views |
+//! | `access` | authentication, scopes, limits, origins, bodies in time |
+//! | `idempotency`, `completion` | requests that are handled once, and to their end |
+//! | `problem`, `problem_body`, `panic`, `redact` | refusals |
+//! | `request_id`, `access_log`, `request_metrics`, `client_trace` | the trail of a request |
+//! | `body`, `negotiation`, `pagination`, `etag`, `guarded_body`, `revoked` | what handlers share |
+//! | `openapi`, `health` | the public routes |
+//! | `serve` | the HTTP server: connections, timeouts, event streams |
+//!
 //! Not done here: deciding what a run does (`core::run`), opening adapters (`app`), keeping state in memory that a
 //! restart would lose.
 
@@ -16,6 +29,7 @@ mod approvals;
 mod backends;
 mod body;
 mod builder;
+mod client_trace;
 mod completion;
 mod etag;
 mod grants;
@@ -24,12 +38,12 @@ mod health;
 mod idempotency;
 mod keys;
 mod models;
-mod name_rules;
 mod negotiation;
 mod openapi;
 mod pagination;
 mod panic;
 mod problem;
+mod problem_body;
 mod redact;
 mod request_id;
 mod request_metrics;
@@ -44,12 +58,10 @@ mod tools;
 mod webhooks;
 
 pub use access::{
-    ApiKeyAuthenticator, Authenticator, Claims, Limits, NewKey, OidcAuthenticator, OidcError, OidcSettings, Origins,
-    Rate, mint,
+    ApiKeyAuthenticator, Authenticator, Claims, Limits, OidcAuthenticator, OidcError, OidcSettings, Origins, Rate,
 };
 pub use backends::{Backends, ModelCard, NoBackends, ServerFailure, ServerHealth, ServerLatency, ServerState};
 pub use builder::Builder;
-pub use name_rules::check as check_name;
 pub use problem::Problem;
 pub use router::{description, router};
 pub use serve::{ServeSettings, serve};

@@ -1,7 +1,7 @@
-//! Content negotiation: `Accept` (RFC 9110, 12.5.1).
+//! Content negotiation: `Accept` (RFC 9110, 12.5.1), and the format of a response.
 
 use axum::http::HeaderMap;
-use axum::http::header::ACCEPT;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use toolgate_core::error::ErrorCode;
 
 use crate::problem::Problem;
@@ -46,6 +46,12 @@ impl Form {
         };
         ranges.iter().filter(fits).max_by_key(|range| range.specificity()).map_or(0, |range| range.quality)
     }
+}
+
+/// Whether a response is an event stream.
+pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
+    let media_type = Form::Stream.media_type().as_bytes();
+    headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(media_type))
 }
 
 /// A media range.

@@ -7,8 +7,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
 
-const USUAL: usize = 20;
-const MOST: usize = 100;
+const DEFAULT_LIMIT: usize = 20;
+const MAX_LIMIT: usize = 100;
 
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]
@@ -58,10 +58,10 @@ pub(super) fn unknown_cursor(what: &str, id: &str) -> Problem {
 }
 
 /// The number of items to return.
-pub(super) fn limit(asked: Option<usize>) -> Result<usize, Problem> {
-    match asked {
-        None => Ok(USUAL),
-        Some(limit) if (1..=MOST).contains(&limit) => Ok(limit),
-        Some(_) => Err(Problem::new(ErrorCode::InvalidRequest, format!("`limit` must be between 1 and {MOST}"))),
+pub(super) fn limit(requested: Option<usize>) -> Result<usize, Problem> {
+    match requested {
+        None => Ok(DEFAULT_LIMIT),
+        Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
+        Some(_) => Err(Problem::new(ErrorCode::InvalidRequest, format!("`limit` must be between 1 and {MAX_LIMIT}"))),
     }
 }

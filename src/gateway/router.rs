@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
+use toolgate_core::error::ErrorCode;
 use toolgate_runner::AgentRunner;
 use toolgate_service::Caller;
 use tower::ServiceBuilder;
@@ -10,10 +11,11 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use super::problem::Problem;
 use super::state::Gateway;
 use super::{
-    access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, request_id,
-    runs, servers, tools, webhooks,
+    access_log, agents, approvals, completion, grants, health, idempotency, keys, models, openapi, panic, problem_body,
+    request_id, runs, servers, tools, webhooks,
 };
 use crate::access::{self, Origins, required};
 
@@ -29,8 +31,7 @@ impl Gateway {
     pub fn router(&self) -> Router {
         let gateway = || self.clone();
         let (routes, description) = api().split_for_parts();
-        // Around the routes that need a caller.
-        let guards = ServiceBuilder::new()
+        let authenticated_layers = ServiceBuilder::new()
             // Authenticates the caller: every later layer counts or checks it. Ends streams whose credentials expire.
             .layer(from_fn_with_state(gateway(), access::authenticate))
             // Limits the caller's rate and concurrency, so that a refused request costs no more than its head.
@@ -43,29 +44,42 @@ impl Gateway {
             .layer(from_fn_with_state(gateway(), completion::complete))
             // Handles a request with an idempotency key once; inside completion, so that its outcome is recorded.
             .layer(from_fn_with_state(gateway(), idempotency::handle_once));
-        // Around every route.
-        let frame = ServiceBuilder::new()
-            // Assigns the request id, logs and measures; outermost, so that refusals of all other layers are logged.
+        let outer_layers = ServiceBuilder::new()
+            // Assigns the request id; outermost, because the log and problems name it.
+            .layer(from_fn(request_id::assign))
+            // Logs and measures the request, including refusals of all layers below.
             .layer(from_fn_with_state(gateway(), access_log::access_log))
-            // Writes problems as the body of the response, with the request id.
-            .layer(from_fn_with_state(gateway(), request_id::finish))
+            // Writes the problem of a refused request as the body of the response.
+            .layer(from_fn_with_state(gateway(), problem_body::write_problem))
             // Refuses pages of other origins, with or without credentials.
             .layer(from_fn_with_state(gateway(), access::check_origin))
             // Answers preflight requests, and adds the CORS headers of allowed origins.
             .option_layer(self.access().origins.as_ref().map(Origins::cors))
             // Turns a panic of a handler into a problem of its own request.
-            .layer(CatchPanicLayer::custom(panic::caught))
-            // Limits the size of every body.
+            .layer(CatchPanicLayer::custom(panic::panic_response))
+            // Sets the limit at which extractors of axum stop to read a body. `receive_body` reads through one, and
+            // refuses a larger `Content-Length` before it reads; without this, the limit would be axum's 2 MB.
             .layer(DefaultBodyLimit::max(self.settings().body_bytes));
+        // The layers cover the routes that are already there; those merged after them are public.
         routes
-            .layer(guards)
+            .layer(authenticated_layers)
+            // Public: clients read the description, and problems link to its pages, before they have credentials.
             .merge(openapi::routes(&openapi::complete(description)))
+            // Public: a process supervisor has no credentials.
             .merge(health::routes())
-            .fallback(request_id::no_such_path)
-            .method_not_allowed_fallback(request_id::no_such_method)
-            .layer(frame)
+            .fallback(no_such_path)
+            .method_not_allowed_fallback(no_such_method)
+            .layer(outer_layers)
             .with_state(gateway())
     }
+}
+
+async fn no_such_path() -> Problem {
+    Problem::new(ErrorCode::NotFound, "there is no endpoint at this path; `/openapi.json` describes them all")
+}
+
+async fn no_such_method() -> Problem {
+    Problem::new(ErrorCode::MethodNotAllowed, "this path does not support this method; `Allow` lists those it supports")
 }
 
 /// The OpenAPI document of the API.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use toolgate_core::address::AllowedClasses;
-
 use super::access::Limits;
 
 /// Settings that apply to every request.
@@ -19,7 +17,7 @@ pub struct GatewaySettings {
     /// The limits of one caller. Default: no limits.
     pub limits: Limits,
     /// How long a request waits for a run by default, until it is pending or has ended.
-    pub usual_wait: Duration,
+    pub default_wait: Duration,
     /// The longest wait that a request can ask for.
     pub longest_wait: Duration,
     /// How often an idle stream sends a heartbeat.
@@ -28,8 +26,6 @@ pub struct GatewaySettings {
     pub recheck: Duration,
     /// How often a stream polls the journal of a run that another process drives.
     pub poll: Duration,
-    /// The classes of addresses that media URLs may lead to besides the public internet. Default: no further ones.
-    pub media_hosts: AllowedClasses,
 }
 
 impl Default for GatewaySettings {
@@ -39,12 +35,11 @@ impl Default for GatewaySettings {
             body_bytes: 4 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             limits: Limits::default(),
-            usual_wait: Duration::from_secs(300),
+            default_wait: Duration::from_secs(300),
             longest_wait: Duration::from_secs(300),
             heartbeat: Duration::from_secs(15),
             recheck: Duration::from_secs(5),
             poll: Duration::from_secs(1),
-            media_hosts: AllowedClasses::default(),
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct IdempotencyRecord {
     /// The id of the run that it starts.
     pub run: Option<RunId>,
     /// Its state.
-    pub fate: RequestState,
+    pub state: RequestState,
 }
 
 /// The state of a request.

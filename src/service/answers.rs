@@ -71,7 +71,7 @@ struct GivenDecision {
     #[schema(value_type = String)]
     call_id: CallId,
     /// The decision.
-    decision: AnswerView,
+    decision: DecisionKindView,
     /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
     #[serde(default)]
     scope: ScopeView,
@@ -98,7 +98,7 @@ struct GivenDecision {
 #[schema(as = Verdict)]
 pub struct Verdict {
     /// The decision.
-    decision: AnswerView,
+    decision: DecisionKindView,
     /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
     #[serde(default)]
     scope: ScopeView,
@@ -122,8 +122,8 @@ pub struct Verdict {
 /// A decision.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Answer)]
-enum AnswerView {
+#[schema(as = DecisionKind)]
+enum DecisionKindView {
     /// The call may run.
     Approve,
     /// The call may not run.
@@ -200,7 +200,7 @@ struct ElicitationResponse {
 /// choice.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = ReactionAction)]
+#[schema(as = ElicitationAction)]
 enum Action {
     Accept,
     Decline,
@@ -318,11 +318,11 @@ impl Verdict {
     }
 }
 
-impl From<AnswerView> for DecisionKind {
-    fn from(answer: AnswerView) -> Self {
-        match answer {
-            AnswerView::Approve => Self::Approve,
-            AnswerView::Deny => Self::Deny,
+impl From<DecisionKindView> for DecisionKind {
+    fn from(decision: DecisionKindView) -> Self {
+        match decision {
+            DecisionKindView::Approve => Self::Approve,
+            DecisionKindView::Deny => Self::Deny,
         }
     }
 }
@@ -359,8 +359,8 @@ impl From<CoverageView> for Coverage {
 
 /// The coverage of an approval. One beyond its call covers the same arguments unless it says otherwise: the widest choice
 /// must be explicit.
-pub fn coverage(scope: Scope, said: Option<Coverage>) -> Coverage {
-    said.unwrap_or(match scope {
+pub fn coverage(scope: Scope, requested: Option<Coverage>) -> Coverage {
+    requested.unwrap_or(match scope {
         Scope::Once => Coverage::Tool,
         Scope::Session | Scope::Always => Coverage::Arguments,
     })

@@ -99,7 +99,7 @@ impl ServiceError {
     }
 
     /// The error of the runner, with the places of the request that caused it.
-    pub fn placed(error: RunnerError, place: impl Fn(&ResumeError) -> String) -> Self {
+    pub fn at_fields(error: RunnerError, place: impl Fn(&ResumeError) -> String) -> Self {
         if let Some(fault) = error.store_fault() {
             return Self::from(fault);
         }
@@ -161,7 +161,7 @@ impl ServiceError {
 
 impl From<RunnerError> for ServiceError {
     fn from(error: RunnerError) -> Self {
-        Self::placed(error, |_| String::new())
+        Self::at_fields(error, |_| String::new())
     }
 }
 

@@ -1,12 +1,27 @@
 //! Service: everything that a surface needs to know about runs, once, without a protocol.
 //!
 //! A surface (the HTTP gateway, the command line) authenticates its caller, reads a request, and writes a response. What
-//! lies between is here: which runs a caller may find and change, approvals and grants, the meaning of a resume, the
-//! events of a run with their ids, webhooks, and the background work of a server.
+//! lies between is here:
+//!
+//! | file | contents |
+//! |---|---|
+//! | `service` | [`Service`]: the runner and the settings that surfaces share |
+//! | `authorize` | the [`Caller`], its scopes, principals, four eyes |
+//! | `runs` | [`TenantRunner`] and [`TenantRun`]: the runs that a caller may find, and what it may do with them |
+//! | `new_run`, `media_url`, `name_rules` | checks of a run that a caller starts |
+//! | `tools`, `grants`, `inbox` | tools, grants and approvals of a tenant; `approval_id` names an approval |
+//! | `answers`, `field_pointers` | the input of a resume, and the places of its errors |
+//! | `api_keys` | creation of API keys |
+//! | `event_stream` | the events of a run, with their ids |
+//! | `webhooks` | endpoints, deliveries and the dispatcher |
+//! | `worker` | background work: recovery, the deadline sweeper, polls of MCP tasks |
+//! | `operator` | [`Operator`]: the runs of all tenants, for the command line; its input for runs is in `decisions`, and `every_run` reads the index |
+//! | `error` | [`ServiceError`], which each surface maps to its own form |
 //!
 //! Not done here: HTTP, terminals, authentication, opening adapters (`app`), deciding what a run does (`core::run`).
 
 mod answers;
+mod api_keys;
 mod approval_id;
 mod authorize;
 mod decisions;
@@ -16,15 +31,19 @@ mod every_run;
 mod field_pointers;
 mod grants;
 mod inbox;
+mod media_url;
+mod name_rules;
+mod new_run;
 mod operator;
-mod recovery;
 mod runs;
-mod shared;
+mod service;
 mod tools;
 mod webhooks;
 mod worker;
 
+pub use self::service::Service;
 pub use answers::{Answers, GivenResult, Verdict, coverage};
+pub use api_keys::{KEY_PREFIX, NewKey, RequestedKey, mint};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};
 pub use decisions::binding_digest;
@@ -32,11 +51,11 @@ pub use error::{FieldError, ServiceError};
 pub use event_stream::{EventId, FollowSettings, RunEvent, StreamItem, Tail, Until, events_of};
 pub use field_pointers::FieldPointers;
 pub use inbox::{Approval, ApprovalState, CallContext, Inbox, InboxFilter, InboxItem, UnreadableRun};
+pub use name_rules::check_name;
 pub use operator::Operator;
 pub use runs::{TenantRun, TenantRunner};
-pub use shared::Service;
 pub use webhooks::{
-    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, WebhookConfig, WebhookEgress, WebhookEndpoints,
+    ConfiguredWebhook, Dispatcher, EndpointChange, NewEndpoint, TenantWebhooks, WebhookConfig, WebhookEgress,
     WebhookWakeSignal,
 };
 pub use worker::Worker;

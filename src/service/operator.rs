@@ -1,6 +1,8 @@
 //! Operator: a person or a program whose only permission is access to the store. It finds the runs of all tenants and
-//! changes them without the checks of a caller. Its operations are in the files of their nouns; their errors are those
-//! of the runner, because an operator may read where the store is.
+//! changes them without the checks of a caller. Its other operations are in the files of their nouns: input for runs in
+//! `decisions`, event streams in `event_stream/open` and `event_stream/settled`, pending items in `inbox/pending`,
+//! orphaned runs in `worker/recovery`. Their errors are those of the runner, because an operator may read where the
+//! store is.
 
 use toolgate_core::run::Channel;
 use toolgate_ports::{RunFilter, RunRow};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::OnceCell;
+use toolgate_core::address::AllowedClasses;
 use toolgate_core::blob::BlobHandle;
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::{AgentName, RunId};
@@ -16,6 +17,7 @@ use toolgate_runner::{AgentRunner, Execution, Fork, Report, Request, RunSubscrip
 use super::answers::Answers;
 use super::authorize::Caller;
 use super::error::ServiceError;
+use super::new_run;
 
 /// A runner that is limited to the runs of one tenant.
 pub struct TenantRunner {
@@ -25,6 +27,8 @@ pub struct TenantRunner {
     pub(crate) via: Channel,
     /// Whether the caller who started a run may not approve its calls.
     pub(crate) four_eyes: bool,
+    /// The addresses that media URLs may lead to.
+    pub(crate) media_hosts: AllowedClasses,
 }
 
 /// A run of the caller's tenant: to hold one means that the caller may find it.
@@ -41,32 +45,14 @@ pub struct TenantRun {
 }
 
 impl TenantRunner {
-    /// The runner for a caller. `via`: where its decisions are made; `four_eyes`: whether the caller who started a run
-    /// may not approve its calls.
-    pub fn new(runner: AgentRunner, caller: Caller, via: Channel, four_eyes: bool) -> Self {
-        Self { runner, caller, via, four_eyes }
-    }
-
     /// Starts a run for the tenant, in the name of the caller.
     pub async fn start(&self, request: Request) -> Result<Execution, ServiceError> {
-        self.runner.start(self.theirs(request)?).await.map_err(ServiceError::of_named_agent)
-    }
-
-    /// The request for the tenant, in the name of the caller.
-    pub(crate) fn theirs(&self, request: Request) -> Result<Request, ServiceError> {
-        if let (Some(own), Some(other)) = (&self.caller.principal, &request.principal)
-            && own != other
-        {
-            let detail = format!("these credentials can only act for `{own}`");
-            return Err(ServiceError::new(ErrorCode::Forbidden, detail));
-        }
-        let principal = self.caller.principal.clone().or(request.principal);
-        let (tenant, by) = (self.caller.tenant.clone(), Some(self.caller.name.as_ref().to_owned()));
-        Ok(Request { tenant, by, principal, ..request })
+        let request = new_run::for_caller(request, &self.caller, self.media_hosts)?;
+        self.runner.start(request).await.map_err(ServiceError::of_named_agent)
     }
 
     /// The default agent: the only one, or `assistant`.
-    pub fn usual_agent(&self) -> Result<AgentName, ServiceError> {
+    pub fn default_agent(&self) -> Result<AgentName, ServiceError> {
         let names: Vec<&AgentName> = self.runner.agents().map(|agent| &agent.name).collect();
         match names.as_slice() {
             [only] => Ok((*only).clone()),
@@ -92,7 +78,7 @@ impl TenantRunner {
 
     /// A run of the tenant.
     pub async fn run(&self, id: &str) -> Result<TenantRun, ServiceError> {
-        let run = self.run_or_what_is_left(id).await?;
+        let run = self.run_even_if_deleted(id).await?;
         match run.row.purged_at {
             None => Ok(run),
             Some(at) => Err(ServiceError::new(ErrorCode::Gone, format!("run `{id}` was deleted at {at}"))),
@@ -100,7 +86,7 @@ impl TenantRunner {
     }
 
     /// A run of the tenant, or the row of one that was deleted.
-    pub async fn run_or_what_is_left(&self, id: &str) -> Result<TenantRun, ServiceError> {
+    pub async fn run_even_if_deleted(&self, id: &str) -> Result<TenantRun, ServiceError> {
         let row = self.row(id).await?.ok_or_else(|| ServiceError::not_found("run", id))?;
         Ok(self.found(row))
     }
@@ -160,18 +146,18 @@ impl TenantRun {
         answers.resume(&self.caller.name, self.via)
     }
 
-    /// Submits input and resumes the run. `placed` maps the runner's errors to places in the request.
+    /// Submits input and resumes the run. `to_error` adds the places in the request to the runner's errors.
     pub async fn resume(
         &self,
         resume: Resume,
         trace: Option<Trace>,
-        placed: impl FnOnce(RunnerError) -> ServiceError,
+        to_error: impl FnOnce(RunnerError) -> ServiceError,
     ) -> Result<Execution, ServiceError> {
         if resume.answers.iter().any(|(_, answer)| answer.decision().is_none()) {
             self.require_may_steer().await?;
         }
-        self.require_other_eyes(&resume).await?;
-        self.runner.resume_run(self.id(), Input::Resume(resume), trace).await.map_err(placed)
+        self.require_four_eyes(&resume).await?;
+        self.runner.resume_run(self.id(), Input::Resume(resume), trace).await.map_err(to_error)
     }
 
     /// Refuses messages, results and answers from a caller who may not steer the run.
@@ -180,20 +166,20 @@ impl TenantRun {
         self.require_no_decider().await
     }
 
-    /// Cancels the run, if it is at the version that the client saw, where one is given. `placed` adds the
-    /// places in the request to the runner's errors.
+    /// Cancels the run, if it is at the version that the client saw, where one is given. `to_error`
+    /// adds the places in the request to the runner's errors.
     pub async fn cancel(
         &self,
         reason: Option<String>,
         seen: Option<u64>,
-        placed: impl FnOnce(RunnerError) -> ServiceError,
+        to_error: impl FnOnce(RunnerError) -> ServiceError,
     ) -> Result<Report, ServiceError> {
         self.require_same_principal().await?;
         let cancelled = match seen {
             Some(version) => self.runner.cancel_as_seen(self.id(), reason, version).await,
             None => self.runner.cancel(self.id(), reason).await,
         };
-        cancelled.map_err(placed)
+        cancelled.map_err(to_error)
     }
 
     /// Adds a message.

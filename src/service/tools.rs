@@ -10,6 +10,7 @@ use toolgate_core::tool::{Tool, Toolset};
 use toolgate_runner::{Agent, Execution, Request, ToolCallState, called};
 
 use super::error::ServiceError;
+use super::new_run;
 use super::runs::TenantRunner;
 
 impl TenantRunner {
@@ -40,7 +41,8 @@ impl TenantRunner {
         tool: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Execution, ServiceError> {
-        self.runner.call_tool(self.theirs(request)?, tool, arguments).await.map_err(ServiceError::of_named_agent)
+        let request = new_run::for_caller(request, &self.caller, self.media_hosts)?;
+        self.runner.call_tool(request, tool, arguments).await.map_err(ServiceError::of_named_agent)
     }
 
     /// The outcome of such a call.

@@ -101,7 +101,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
             lines.extend(waiting.context.description.iter().flat_map(|words| quoted("its description", words)));
             lines.push(view::pretty(&item.arguments()));
             lines.extend(
-                waiting.context.written.iter().map(|written| {
+                waiting.context.original_arguments.iter().map(|written| {
                     format!("! a person edited the arguments; the model wrote: {}", view::whole(written))
                 }),
             );
@@ -123,7 +123,7 @@ pub(super) fn whole(waiting: &InboxItem, again: &RepeatedFlags, out: &Output) ->
     lines.extend(view::circumstances(item, now));
     let event = item.describe().event.map(|event| format!(", event {event}")).unwrap_or_default();
     lines.extend(quoted("the task", &waiting.context.task));
-    lines.extend(quoted("the model says", &waiting.context.said));
+    lines.extend(quoted("the model says", &waiting.context.model_text));
     lines.push(format!(
         "asked by agent {}, session {}{event}",
         waiting.agent,

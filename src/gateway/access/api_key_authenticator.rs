@@ -13,28 +13,27 @@ use moka::future::Cache;
 use tokio::task::JoinSet;
 use toolgate_core::id::{KeyId, Tenant};
 use toolgate_ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
-use toolgate_service::{Caller, Scope, ServiceError};
+use toolgate_service::{Caller, KEY_PREFIX, Scope, ServiceError};
 
-use super::api_key::PREFIX;
 use super::authenticator::Authenticator;
 use super::credentials::{bearer, unauthorized};
 use crate::problem::Problem;
 
 /// How long a cached result is valid.
-const BELIEVED: Duration = Duration::from_secs(5);
+const CACHE_TTL: Duration = Duration::from_secs(5);
 /// How many secrets the cache holds, guesses included.
-const REMEMBERED: u64 = 10_000;
+const CACHE_CAPACITY: u64 = 10_000;
 /// How long a revocation is remembered: longer than any lookup takes that began before it.
-const TAKEN_BACK: Duration = Duration::from_secs(60);
+const REVOCATION_TTL: Duration = Duration::from_secs(60);
 /// How precise the time of the last use is.
-const COARSE: SignedDuration = SignedDuration::from_secs(60);
+const LAST_USE_PRECISION: SignedDuration = SignedDuration::from_secs(60);
 
 /// Authenticates requests by API key.
 pub struct ApiKeyAuthenticator {
     store: Arc<dyn AccessKeys>,
     known: Cache<KeyHash, Option<Arc<AccessKey>>>,
     /// Keys that were revoked in this process: a lookup that began earlier may still return them.
-    taken_back: Cache<KeyId, ()>,
+    revoked_here: Cache<KeyId, ()>,
     used: Mutex<Used>,
 }
 
@@ -49,9 +48,9 @@ struct Used {
 impl ApiKeyAuthenticator {
     /// An authenticator for the keys of this store.
     pub fn new(store: Arc<dyn AccessKeys>) -> Self {
-        let known = Cache::builder().max_capacity(REMEMBERED).time_to_live(BELIEVED).build();
-        let taken_back = Cache::builder().time_to_live(TAKEN_BACK).build();
-        Self { store, known, taken_back, used: Mutex::default() }
+        let known = Cache::builder().max_capacity(CACHE_CAPACITY).time_to_live(CACHE_TTL).build();
+        let revoked_here = Cache::builder().time_to_live(REVOCATION_TTL).build();
+        Self { store, known, revoked_here, used: Mutex::default() }
     }
 
     /// Stores a new key.
@@ -74,7 +73,7 @@ impl ApiKeyAuthenticator {
     pub(crate) async fn revoke(&self, tenant: &Tenant, id: &str, by: &str) -> Result<Option<AccessKey>, StoreError> {
         let Some(key) = self.key(tenant, id).await? else { return Ok(None) };
         let revoked = self.store.revoke_key(&key.id, &Revoked { at: Timestamp::now(), by: by.to_owned() }).await?;
-        self.taken_back.insert(key.id, ()).await;
+        self.revoked_here.insert(key.id, ()).await;
         Ok(revoked)
     }
 
@@ -88,7 +87,7 @@ impl ApiKeyAuthenticator {
     fn note_use(&self, key: &AccessKey, now: Timestamp) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let noted = used.noted.get(&key.id).copied().max(key.used_at);
-        if noted.is_some_and(|noted| now.duration_since(noted) < COARSE) {
+        if noted.is_some_and(|noted| now.duration_since(noted) < LAST_USE_PRECISION) {
             return;
         }
         used.noted.insert(key.id.clone(), now);
@@ -105,15 +104,17 @@ impl ApiKeyAuthenticator {
 #[async_trait]
 impl Authenticator for ApiKeyAuthenticator {
     async fn authenticate(&self, request: &Parts) -> Result<Option<Caller>, Problem> {
-        let Some(secret) = bearer(&request.headers).filter(|token| token.starts_with(PREFIX)) else { return Ok(None) };
+        let Some(secret) = bearer(&request.headers).filter(|token| token.starts_with(KEY_PREFIX)) else {
+            return Ok(None);
+        };
         let Some(key) = self.find(secret).await? else {
             tracing::info!("unknown API key");
             return Err(unauthorized(true));
         };
         let now = Timestamp::now();
-        let is_taken_back = key.revoked.is_some() || self.taken_back.contains_key(&key.id);
-        if is_taken_back || !key.holds(now) {
-            let why = if is_taken_back { "revoked" } else { "expired" };
+        let is_revoked = key.revoked.is_some() || self.revoked_here.contains_key(&key.id);
+        if is_revoked || !key.holds(now) {
+            let why = if is_revoked { "revoked" } else { "expired" };
             tracing::info!(key = %key.id, name = key.name, why, "API key rejected");
             return Err(unauthorized(true));
         }

@@ -1,15 +1,17 @@
-//! Authentication layer: every request behind it has a caller.
+//! Authentication layer, and the caller as a parameter of handlers: every request behind it has one.
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
+use toolgate_core::error::ErrorCode;
+use toolgate_service::Caller;
 
 use super::revalidate_stream;
+use crate::negotiation::is_stream;
 use crate::problem::Problem;
-use crate::request_id::is_stream;
 use crate::state::Gateway;
 
 /// Authenticates a request, or refuses it.
@@ -35,4 +37,16 @@ pub(crate) async fn authenticate(
 /// The client's address, if the server knows it.
 fn address(request: &Parts) -> Option<IpAddr> {
     request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
+}
+
+/// The caller of a request. It is always there: no request reaches a handler without authentication.
+pub(crate) struct Authenticated(pub(crate) Caller);
+
+impl<S: Sync> FromRequestParts<S> for Authenticated {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get().cloned().map(Self);
+        caller.ok_or_else(|| Problem::new(ErrorCode::Internal, "the request was not authenticated"))
+    }
 }

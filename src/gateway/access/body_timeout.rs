@@ -22,10 +22,10 @@ pub(crate) async fn receive_body(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     check(&parts.headers, gateway.settings().body_bytes)?;
-    let patience = gateway.settings().body_timeout;
+    let body_timeout = gateway.settings().body_timeout;
     let arriving = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
-    let bytes = timeout(patience, arriving).await.map_err(|_| {
-        let detail = format!("the body did not arrive within {} s", patience.as_secs_f64());
+    let bytes = timeout(body_timeout, arriving).await.map_err(|_| {
+        let detail = format!("the body did not arrive within {} s", body_timeout.as_secs_f64());
         Problem::new(ErrorCode::RequestTimeout, detail)
     })??;
     Ok(next.run(Request::from_parts(parts, Body::from(bytes))).await)

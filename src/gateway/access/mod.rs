@@ -5,10 +5,8 @@
 //! credentials are invalid. This module also enforces the rate and concurrency limits of a caller, and the rules for
 //! requests from browsers.
 
-mod api_key;
 mod api_key_authenticator;
 mod authenticate;
-mod authenticated;
 mod authenticator;
 mod body_timeout;
 mod credentials;
@@ -23,10 +21,8 @@ use std::sync::Arc;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
-pub use api_key::{NewKey, mint};
 pub use api_key_authenticator::ApiKeyAuthenticator;
-pub(super) use authenticate::authenticate;
-pub(super) use authenticated::Authenticated;
+pub(super) use authenticate::{Authenticated, authenticate};
 pub use authenticator::Authenticator;
 pub(super) use body_timeout::receive_body;
 pub(super) use limits::{Limiter, ReadPermit, StreamPermit, limit_caller};

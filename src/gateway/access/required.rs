@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use toolgate_service::Scope;
 
-use super::authenticated::Authenticated;
+use super::authenticate::Authenticated;
 use crate::problem::Problem;
 
 /// Refuses a caller without the scope of the route.

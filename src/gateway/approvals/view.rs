@@ -43,14 +43,14 @@ pub(super) struct ApprovalView {
     /// The run's input.
     task: String,
     /// The model's text beside the call.
-    said: String,
+    model_text: String,
     /// The tool's description, as its provider wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// The arguments as the model wrote them; only if a person replaced them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    written: Option<Value>,
+    original_arguments: Option<Value>,
     /// The call.
     #[serde(flatten)]
     call: PendingApprovalView,
@@ -76,11 +76,13 @@ enum ApprovalStateView {
 #[schema(as = MadeDecision)]
 struct DecisionView {
     /// Either `approve` or `deny`.
-    decision: &'static str,
+    #[schema(value_type = String)]
+    decision: DecisionKind,
     /// The approver.
     by: String,
     /// Where the decision was made: `terminal`, `command_line`, `api` or `library`.
-    via: &'static str,
+    #[schema(value_type = String)]
+    via: Channel,
     /// When the decision was made.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
@@ -88,10 +90,12 @@ struct DecisionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The scope of an approval: `once`, `session` or `always`.
-    scope: &'static str,
+    #[schema(value_type = String)]
+    scope: Scope,
     /// Which later calls an approval covers beyond `once`: `tool` or `arguments`.
     #[serde(rename = "match")]
-    coverage: &'static str,
+    #[schema(value_type = String)]
+    coverage: Coverage,
     /// When an approval beyond `once` expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -108,8 +112,8 @@ impl ApprovalView {
         let PendingView::Approval(call) = PendingView::of(approval.of.id(), &approval.item) else { return None };
         let (row, run) = (&approval.of.row, &approval.run);
         let started = run.started();
-        let CallContext { task, said, description, written } = CallContext::of(run, approval.call());
-        let (status, decision) = match &approval.fate {
+        let CallContext { task, model_text, description, original_arguments } = CallContext::of(run, approval.call());
+        let (status, decision) = match &approval.state {
             ApprovalState::Pending => (ApprovalStateView::Pending, None),
             ApprovalState::Decided { decision, at } => {
                 (ApprovalStateView::Decided, Some(DecisionView::of(decision, *at)))
@@ -130,9 +134,9 @@ impl ApprovalView {
             created_by: started.by.clone(),
             title: row.title.clone(),
             task,
-            said,
+            model_text,
             description,
-            written: written.map(|arguments| arguments.to_value()),
+            original_arguments: original_arguments.map(|arguments| arguments.to_value()),
             call,
         })
     }
@@ -141,35 +145,15 @@ impl ApprovalView {
 impl DecisionView {
     fn of(decision: &Decision, at: Timestamp) -> Self {
         Self {
-            decision: match decision.answer {
-                DecisionKind::Approve => "approve",
-                DecisionKind::Deny => "deny",
-            },
+            decision: decision.answer,
             by: decision.by.clone(),
-            via: via(decision.via),
+            via: decision.via,
             at,
             reason: decision.reason.clone(),
-            scope: match decision.scope {
-                Scope::Once => "once",
-                Scope::Session => "session",
-                Scope::Always => "always",
-            },
-            coverage: match decision.coverage {
-                Coverage::Tool => "tool",
-                Coverage::Arguments => "arguments",
-            },
+            scope: decision.scope,
+            coverage: decision.coverage,
             expires_at: decision.expires_at,
             edited_arguments: decision.edited_arguments.as_ref().map(|arguments| arguments.to_value()),
         }
-    }
-}
-
-/// The name of a decision channel.
-pub(crate) fn via(channel: Channel) -> &'static str {
-    match channel {
-        Channel::Terminal => "terminal",
-        Channel::CommandLine => "command_line",
-        Channel::Api => "api",
-        Channel::Library => "library",
     }
 }

@@ -1,15 +1,169 @@
 //! `/v1/approval-grants`: grants.
 
-mod create;
-mod list;
-mod revoke;
 mod view;
 
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use toolgate_core::id::{AgentName, GrantId, Principal, SessionId};
+use toolgate_ports::GrantFilter;
+use toolgate_runner::NewGrant;
+use toolgate_service::Scope;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::state::Gateway;
+use self::view::GrantView;
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::{Body, Path, Query};
+use crate::pagination::{Page, limit, unknown_cursor};
+use crate::problem::Problem;
+use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(revoke::revoke))
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
+}
+
+/// A grant to create.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewGrant)]
+struct NewGrantBody {
+    /// The agent whose calls it covers. Default: the only agent, or `assistant`.
+    #[schema(value_type = Option<String>)]
+    agent: Option<AgentName>,
+    /// The tool, by the name that the model sees. The grant is bound to the tool's current definition.
+    #[schema(example = "mcp_billing_refund")]
+    tool: String,
+    /// The only session in which the grant is valid. Default: all sessions.
+    #[schema(value_type = Option<String>)]
+    session_id: Option<SessionId>,
+    /// The principal on whose behalf the calls are made. Default: only calls of runs without a principal.
+    #[schema(value_type = Option<String>)]
+    principal: Option<Principal>,
+    /// The only arguments that the grant covers. Default: any arguments.
+    #[schema(value_type = Option<Object>)]
+    arguments: Option<Map<String, Value>>,
+    /// When the grant expires. Default: 90 days from now.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    /// The reason, for later readers.
+    reason: Option<String>,
+}
+
+/// Create a grant
+///
+/// Calls of the tool that require approval by policy run without a person from now on. Calls that the policy denies are
+/// still denied.
+#[utoipa::path(
+    post, path = "/v1/approval-grants", tag = "approvals", operation_id = "createApprovalGrant", request_body = NewGrantBody,
+    responses(
+        (status = 201, description = "The grant", body = GrantView),
+    ),
+)]
+async fn create(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Body(given): Body<NewGrantBody>,
+) -> Result<(StatusCode, Json<GrantView>), Problem> {
+    caller.require(Scope::ApprovalsDecide)?;
+    let runner = gateway.runner_of(&caller);
+    let new = NewGrant {
+        agent: given.agent.map_or_else(|| runner.default_agent(), Ok)?,
+        tool: given.tool,
+        session: given.session_id,
+        principal: given.principal,
+        arguments: given.arguments,
+        reason: given.reason,
+        expires_at: given.expires_at,
+    };
+    let grant = runner.grant(new).await?;
+    Ok((StatusCode::CREATED, Json(GrantView::of(grant, runner.now()))))
+}
+
+/// Filters of the list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParams {
+    /// Only grants of this agent.
+    #[param(value_type = Option<String>)]
+    agent: Option<AgentName>,
+    /// Only grants for this session, and those for all sessions.
+    #[param(value_type = Option<String>)]
+    session_id: Option<SessionId>,
+    /// Only grants for this tool, by the name that the model sees.
+    tool: Option<String>,
+    /// Whether to include grants that expired or were revoked.
+    #[serde(default)]
+    ended: bool,
+    /// The number of grants to return: 1 to 100. Default: 20.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+    /// A cursor: grants after this one. Pass the `last_id` of the previous page.
+    #[param(value_type = Option<String>)]
+    after: Option<GrantId>,
+}
+
+/// List grants
+///
+/// Returns grants, newest first.
+#[utoipa::path(
+    get, path = "/v1/approval-grants", tag = "approvals", operation_id = "listApprovalGrants", params(ListParams),
+    responses(
+        (status = 200, description = "A page of grants", body = Page<GrantView>),
+    ),
+)]
+async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Query(which): Query<ListParams>,
+    _permit: ReadPermit,
+) -> Result<Json<Page<GrantView>>, Problem> {
+    caller.require(Scope::ApprovalsRead)?;
+    let limit = limit(which.limit)?;
+    let runner = gateway.runner_of(&caller);
+    if let Some(after) = &which.after {
+        // The grant may have ended since the previous page.
+        let named = GrantFilter { id: Some(after.clone()), ended: true, ..GrantFilter::default() };
+        if runner.grants(named).await?.is_empty() {
+            return Err(unknown_cursor("grant", after.as_str()));
+        }
+    }
+    let filter = GrantFilter {
+        agent: which.agent,
+        session: which.session_id,
+        tool: which.tool,
+        ended: which.ended,
+        after: which.after,
+        limit: Some(limit + 1),
+        ..GrantFilter::default()
+    };
+    let (grants, now) = (runner.grants(filter).await?, runner.now());
+    Ok(Json(Page::of(grants, limit, |grant| grant.id.to_string(), |grant| GrantView::of(grant, now))))
+}
+
+/// Revoke a grant
+///
+/// Calls that rely on the grant and were not yet sent require approval again. Revoking a grant twice has no further
+/// effect.
+#[utoipa::path(
+    delete, path = "/v1/approval-grants/{grant}", tag = "approvals", operation_id = "revokeApprovalGrant",
+    params(("grant" = String, Path, description = "The grant's id")),
+    responses(
+        (status = 200, description = "The revoked grant", body = GrantView),
+    ),
+)]
+async fn revoke(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(grant): Path<String>,
+) -> Result<Json<GrantView>, Problem> {
+    caller.require(Scope::ApprovalsDecide)?;
+    let runner = gateway.runner_of(&caller);
+    let revoked = runner.revoke(&grant).await?;
+    Ok(Json(GrantView::of(revoked, runner.now())))
 }

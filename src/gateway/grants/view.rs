@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_core::run::Channel;
 use toolgate_ports::Grant;
 use utoipa::ToSchema;
 
-use crate::approvals::view::via;
 use crate::revoked::RevokedView;
 use crate::runs::pending::OriginView;
 
@@ -44,7 +44,8 @@ pub(super) struct GrantView {
     /// The approver who created the grant.
     by: String,
     /// Where the grant was created: `terminal`, `command_line`, `api` or `library`.
-    via: &'static str,
+    #[schema(value_type = String)]
+    via: Channel,
     /// The reason that the approver gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -84,7 +85,7 @@ impl GrantView {
             arguments: grant.arguments,
             summary: grant.summary,
             by: grant.by,
-            via: via(grant.via),
+            via: grant.via,
             reason: grant.reason,
             run_id,
             call_id,

@@ -7,13 +7,13 @@ use toolgate_core::id::RunId;
 
 /// The id of the run that this request will start, if it is known beforehand.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RunToBe(pub(crate) Option<RunId>);
+pub(crate) struct PlannedRunId(pub(crate) Option<RunId>);
 
 /// Marks a response that holds a secret: it is not stored, and the request cannot be repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Confidential;
 
-impl<S: Sync> FromRequestParts<S> for RunToBe {
+impl<S: Sync> FromRequestParts<S> for PlannedRunId {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {

@@ -10,6 +10,7 @@
 mod extensions;
 pub(super) mod key;
 mod replay;
+mod run_starts;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,27 +24,25 @@ use axum::middleware::Next;
 use axum::response::Response;
 use jiff::Timestamp;
 
-pub(super) use self::extensions::{Confidential, RunToBe};
+pub(super) use self::extensions::{Confidential, PlannedRunId};
 use toolgate_core::error::ErrorCode;
 use toolgate_core::id::RunId;
 use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState};
 use toolgate_service::{Caller, ServiceError};
 
 use self::replay::{recorded_outcome, replayed, run_named};
+use self::run_starts::run_start;
 use super::completion::ClientGone;
 use super::problem::Problem;
-use super::runs::read::current;
 use super::state::Gateway;
 use crate::access::Authenticated;
 
 /// How long a response is stored.
-const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+const RESPONSE_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a request counts as being handled after the last heartbeat of its process.
-const HELD: Duration = Duration::from_secs(15);
+const HOLD: Duration = Duration::from_secs(15);
 /// The interval of those heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// The endpoint that starts runs: a repeat can find the outcome in the run.
-const CREATING: &str = "/v1/runs";
 
 /// Handles requests with a key once.
 pub(super) async fn handle_once(
@@ -68,15 +67,14 @@ pub(super) async fn handle_once(
     })?;
     let about = RawPathParams::from_request_parts(&mut parts, &gateway).await.ok().and_then(|path| run_named(&path));
     let now = Timestamp::now();
-    let is_creating = parts.uri.path() == CREATING;
     let asked = IdempotentRequest {
         tenant: caller.tenant.clone(),
         caller: caller.name.as_ref().to_owned(),
         key,
         fingerprint: key::fingerprint(&caller, &parts, &bytes),
-        run: is_creating.then(|| gateway.service().runner().fresh_id()),
-        held_until: after(now, HELD),
-        expires_at: after(now, REMEMBERED),
+        run: run_start(&parts).map(|_| gateway.service().runner().fresh_id()),
+        held_until: after(now, HOLD),
+        expires_at: after(now, RESPONSE_TTL),
     };
     let begun = replies.begin(&asked, now).await?;
     let asked = match begun {
@@ -89,7 +87,7 @@ pub(super) async fn handle_once(
         },
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
-    request.extensions_mut().insert(RunToBe(asked.run.clone()));
+    request.extensions_mut().insert(PlannedRunId(asked.run.clone()));
     // A repeat receives the response that the first request waited for, even if the first client has disconnected.
     request.extensions_mut().remove::<ClientGone>();
     handle(replies, asked, about, request, next).await
@@ -117,7 +115,7 @@ async fn known(
                       a new one for each";
         return Err(Problem::new(ErrorCode::Validation, detail));
     }
-    match begun.fate {
+    match begun.state {
         RequestState::Answered(reply) => {
             // A response quotes its run, and is deleted with it.
             if let Some(run) = &reply.run {
@@ -128,18 +126,18 @@ async fn known(
         RequestState::UnderWay { held_until } if now < held_until => return Err(under_way()),
         RequestState::UnderWay { .. } | RequestState::NotStored => {}
     }
-    let Some(run) = begun.run else {
+    let (Some(run), Some(start)) = (begun.run, run_start(parts)) else {
         // The run of this request was deleted since, and its outcome with it.
         if let Some(run) = about {
             gateway.runner_of(caller).run(run.as_str()).await?;
         }
-        return Err(outcome_unknown(&begun.fate));
+        return Err(outcome_unknown(&begun.state));
     };
-    match current(gateway, caller, parts, &run).await {
+    match (start.respond)(gateway, caller, parts, &run).await {
         Ok(response) => Ok(RepeatedRequest::Answer(replay::marked(response))),
-        Err(problem) if problem.code() == ErrorCode::NotFound => match begun.fate {
+        Err(problem) if problem.code() == ErrorCode::NotFound => match begun.state {
             RequestState::UnderWay { .. } => Ok(RepeatedRequest::NeverStarted(run)),
-            RequestState::NotStored | RequestState::Answered(_) => Err(outcome_unknown(&begun.fate)),
+            RequestState::NotStored | RequestState::Answered(_) => Err(outcome_unknown(&begun.state)),
         },
         Err(problem) => Err(problem),
     }
@@ -150,8 +148,8 @@ fn under_way() -> Problem {
     ServiceError::new(ErrorCode::Conflict, detail).after(Duration::from_secs(1)).into()
 }
 
-fn outcome_unknown(fate: &RequestState) -> Problem {
-    let detail = match fate {
+fn outcome_unknown(state: &RequestState) -> Problem {
+    let detail = match state {
         RequestState::NotStored => {
             "the same request was handled, and its response is not stored; look at what it changed, and use a new \
              `Idempotency-Key` to do it again"
@@ -177,7 +175,7 @@ async fn handle(
         tokio::select! {
             response = &mut handled => break response,
             () = tokio::time::sleep(HEARTBEAT) => {
-                if let Err(error) = replies.prolong(&asked, after(Timestamp::now(), HELD)).await {
+                if let Err(error) = replies.prolong(&asked, after(Timestamp::now(), HOLD)).await {
                     tracing::warn!(%error, "failed to extend hold on idempotent request");
                 }
             }
@@ -185,7 +183,7 @@ async fn handle(
     };
     let (response, outcome) = recorded_outcome(response, &asked, about).await;
     let noted = match &outcome {
-        replay::Outcome::Settled(fate) => replies.settle(&asked, fate).await,
+        replay::Outcome::Settled(state) => replies.settle(&asked, state).await,
         replay::Outcome::NothingDone => replies.forget(&asked).await,
     };
     if let Err(error) = noted {

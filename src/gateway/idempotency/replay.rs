@@ -12,8 +12,8 @@ use toolgate_ports::{IdempotentRequest, MAX_REPLY_BYTES, RequestState, StoredRes
 use toolgate_service::ApprovalId;
 
 use super::extensions::Confidential;
+use crate::negotiation::is_stream;
 use crate::problem::Problem;
-use crate::request_id::is_stream;
 
 /// The headers that belong to the resource, and not to this one response.
 const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
@@ -57,7 +57,8 @@ pub(super) async fn recorded_outcome(
     };
     let header = |name: &HeaderName| Some((name.to_string(), parts.headers.get(name)?.to_str().ok()?.to_owned()));
     let headers = KEPT.iter().filter_map(header).collect();
-    let run = parts.headers.get(LOCATION).and_then(|place| run_at(place.to_str().ok()?)).or(about);
+    let run = parts.headers.get(LOCATION).and_then(|place| run_at(place.to_str().ok()?));
+    let run = run.or(about).or_else(|| asked.run.clone());
     let reply = StoredResponse { status: parts.status.as_u16(), run, headers, body: bytes.to_vec() };
     (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(RequestState::Answered(reply)))
 }

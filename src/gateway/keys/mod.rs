@@ -1,16 +1,146 @@
 //! `/v1/keys`: the API keys of the caller's tenant.
 
-mod create;
-mod list;
-mod read;
-mod revoke;
 mod view;
 
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, LOCATION};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{KeyId, Principal};
+use toolgate_ports::KeyFilter;
+use toolgate_service::{RequestedKey, Scope, mint};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::state::Gateway;
+use self::view::{CreatedView, KeyView};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::{Body, Path, Query};
+use crate::idempotency::Confidential;
+use crate::pagination::{Page, Paging, limit, unknown_cursor};
+use crate::problem::Problem;
+use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(create::create, list::list)).routes(routes!(read::read, revoke::revoke))
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(read, revoke))
+}
+
+/// A key to create.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewKey)]
+struct NewKeyBody {
+    /// The key's name; journals record it as `key:NAME`.
+    #[schema(example = "ci")]
+    name: String,
+    /// The principal on whose behalf all runs of the key act. Default: the principal of your key, if it has one.
+    #[schema(value_type = Option<String>)]
+    principal: Option<Principal>,
+    /// What the key may do. You can give only scopes that you have.
+    scopes: Vec<Scope>,
+    /// When the key expires.
+    expires_at: Option<Timestamp>,
+}
+
+/// Create an API key
+///
+/// Creates an API key for your tenant. The secret is returned only in this response. The key cannot have scopes that
+/// you lack.
+#[utoipa::path(
+    post, path = "/v1/keys", tag = "keys", operation_id = "createKey", request_body = NewKeyBody,
+    responses(
+        (status = 201, description = "The key, with its secret", body = CreatedView),
+    ),
+)]
+async fn create(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Body(NewKeyBody { name, principal, scopes, expires_at }): Body<NewKeyBody>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::Admin)?;
+    let authenticator = gateway.access().api_keys()?;
+    let now = Timestamp::now();
+    let new = RequestedKey { name, principal, scopes, expires_at }.for_tenant_of(&caller, now)?;
+    let no_randomness = |_| Problem::new(ErrorCode::Internal, "failed to read random bytes");
+    let (secret, hash, key) = mint(new, now).map_err(no_randomness)?;
+    authenticator.put(&hash, &key).await?;
+    let view = CreatedView { key: KeyView::of(key), secret: secret.expose_secret().to_owned() };
+    let location = format!("{}/v1/keys/{}", gateway.settings().public_url, view.key.id());
+    let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
+    Ok((StatusCode::CREATED, Confidential, headers, Json(view)).into_response())
+}
+
+/// List API keys
+///
+/// Returns the API keys of your tenant, newest first.
+#[utoipa::path(
+    get, path = "/v1/keys", tag = "keys", operation_id = "listKeys", params(Paging),
+    responses(
+        (status = 200, description = "A page of keys", body = Page<KeyView>),
+    ),
+)]
+async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Query(which): Query<Paging>,
+    _permit: ReadPermit,
+) -> Result<Json<Page<KeyView>>, Problem> {
+    caller.require(Scope::Admin)?;
+    let limit = limit(which.limit)?;
+    let keys = gateway.access().api_keys()?;
+    if let Some(after) = &which.after
+        && keys.key(&caller.tenant, after).await?.is_none()
+    {
+        return Err(unknown_cursor("key", after));
+    }
+    let (tenant, after) = (Some(caller.tenant.clone()), which.after.map(KeyId::from));
+    let found = keys.keys(&KeyFilter { id: None, tenant, after, limit: Some(limit + 1) }).await?;
+    Ok(Json(Page::of(found, limit, |key| key.id.to_string(), KeyView::of)))
+}
+
+/// Retrieve an API key
+///
+/// Returns an API key of your tenant, without its secret.
+#[utoipa::path(
+    get, path = "/v1/keys/{key}", tag = "keys", operation_id = "readKey",
+    params(("key" = String, Path, description = "The key's id")),
+    responses(
+        (status = 200, description = "The key", body = KeyView),
+    ),
+)]
+async fn read(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(key): Path<String>,
+) -> Result<Json<KeyView>, Problem> {
+    caller.require(Scope::Admin)?;
+    let found = gateway.access().api_keys()?.key(&caller.tenant, &key).await?;
+    Ok(Json(KeyView::of(found.ok_or_else(|| Problem::not_found("key", &key))?)))
+}
+
+/// Revoke an API key
+///
+/// The key is invalid from now on. Other processes on the same store reject it within seconds. Revoking a key twice has
+/// no further effect.
+#[utoipa::path(
+    delete, path = "/v1/keys/{key}", tag = "keys", operation_id = "revokeKey",
+    params(("key" = String, Path, description = "The key's id")),
+    responses(
+        (status = 200, description = "The revoked key", body = KeyView),
+    ),
+)]
+async fn revoke(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(key): Path<String>,
+) -> Result<Json<KeyView>, Problem> {
+    caller.require(Scope::Admin)?;
+    let revoked = gateway.access().api_keys()?.revoke(&caller.tenant, &key, &caller.name).await;
+    let revoked = revoked?.ok_or_else(|| Problem::not_found("key", &key))?;
+    Ok(Json(KeyView::of(revoked)))
 }

@@ -1,7 +1,6 @@
 //! OpenAPI description: generated from the handlers and views, served with a page that shows it and with the pages that
 //! problems link to. All of them are public.
 
-mod docs_page;
 mod error_responses;
 mod pages;
 mod postprocess;
@@ -73,8 +72,8 @@ pub(super) fn routes(description: &OpenApi) -> Router<Gateway> {
     let description = Bytes::from(description.to_json().unwrap_or_default());
     Router::new()
         .route("/openapi.json", get(|| async move { ([(CONTENT_TYPE, "application/json")], description) }))
-        .route("/docs", get(docs_page::page))
-        .route("/docs/reader.js", get(docs_page::script))
-        .route("/errors", get(pages::index))
-        .route("/errors/{code}", get(pages::page))
+        .route("/docs", get(pages::reference))
+        .route("/docs/reader.js", get(pages::reference_script))
+        .route("/errors", get(pages::error_index))
+        .route("/errors/{code}", get(pages::error_page))
 }

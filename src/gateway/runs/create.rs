@@ -5,7 +5,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_core::address::AllowedClasses;
 use toolgate_core::id::{AgentName, Principal, ServerId, SessionId};
 use toolgate_core::pattern::NamePattern;
 use toolgate_core::run::TighterLimits;
@@ -20,13 +19,9 @@ use super::response_mode::{ResponsePreference, StreamParams};
 use super::view::RunView;
 use crate::access::Authenticated;
 use crate::body::Body;
-use crate::idempotency::RunToBe;
-use crate::name_rules;
+use crate::idempotency::PlannedRunId;
 use crate::problem::Problem;
 use crate::state::Gateway;
-
-/// How many tools a request may bring: each has schemas to compile, and no model accepts more.
-const MOST_TOOLS: usize = 1000;
 
 /// A run to start.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,7 +42,7 @@ pub(crate) struct NewRun {
     principal: Option<Principal>,
     /// Tools that you run yourself. The model sees them as `ext_<name>`.
     #[serde(default)]
-    #[schema(value_type = Vec<super::tools::ExternalToolView>)]
+    #[schema(value_type = Vec<ExternalToolView>)]
     external_tools: Vec<ExternalTool>,
     /// The subset of the agent's MCP servers to use. Default: all of them.
     #[schema(value_type = Option<Vec<String>>)]
@@ -60,7 +55,7 @@ pub(crate) struct NewRun {
     output_schema: Option<Value>,
     /// Limits of the run, which may only be tighter than the agent's.
     #[serde(default)]
-    #[schema(value_type = super::limits::LimitsDescription)]
+    #[schema(value_type = LimitsDescription)]
     limits: TighterLimits,
     /// Your own data about the run.
     #[serde(default)]
@@ -98,30 +93,24 @@ struct NewFilter {
 pub(super) async fn create(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    asked: ResponsePreference,
-    RunToBe(id): RunToBe,
+    preference: ResponsePreference,
+    PlannedRunId(id): PlannedRunId,
     Body(new): Body<NewRun>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
     let runner = gateway.runner_of(&caller);
     // The idempotency layer generates and records the id before the run starts, so that a repeated request finds the run.
     let id = id.unwrap_or_else(|| runner.fresh_id());
-    let agent = new.agent.clone().map_or_else(|| runner.usual_agent(), Ok)?;
-    let request =
-        Request { trace: asked.trace.clone(), id: Some(id), ..new.request(agent, gateway.settings().media_hosts)? };
+    let agent = new.agent.clone().map_or_else(|| runner.default_agent(), Ok)?;
+    let request = Request { trace: preference.trace.clone(), id: Some(id), ..new.request(agent)? };
     let execution = runner.start(request).await?;
     let run = runner.run(execution.run.as_str()).await?;
-    asked.answer(&gateway, run, execution, StatusCode::CREATED).await
+    preference.answer(&gateway, run, execution, StatusCode::CREATED).await
 }
 
 impl NewRun {
-    fn request(self, agent: AgentName, hosts: AllowedClasses) -> Result<Request, Problem> {
-        name_rules::fit("/session_id", self.session_id.as_ref().map(SessionId::as_str))?;
-        name_rules::fit("/principal", self.principal.as_ref().map(Principal::as_str))?;
-        if self.external_tools.len() > MOST_TOOLS {
-            return Err(Problem::invalid("/external_tools", format!("at most {MOST_TOOLS} tools")));
-        }
-        let (history, input) = self.input.messages(hosts)?;
+    fn request(self, agent: AgentName) -> Result<Request, Problem> {
+        let (history, input) = self.input.messages()?;
         Ok(Request {
             input,
             history,
@@ -129,7 +118,7 @@ impl NewRun {
             principal: self.principal,
             external_tools: self.external_tools,
             servers: self.servers,
-            tools: self.tools.filter()?,
+            tools: ToolFilter { allow: self.tools.allow, deny: self.tools.deny },
             output_schema: self.output_schema,
             limits: self.limits,
             metadata: self.metadata,
@@ -138,16 +127,53 @@ impl NewRun {
     }
 }
 
-impl NewFilter {
-    /// An invalid pattern would match nothing, without any report.
-    fn filter(self) -> Result<ToolFilter, Problem> {
-        for (list, patterns) in [("allow", &self.allow), ("deny", &self.deny)] {
-            for (index, pattern) in patterns.iter().enumerate() {
-                pattern.fits("").map_err(|why| {
-                    Problem::invalid(format!("/tools/{list}/{index}"), format!("this pattern is not valid: {why}"))
-                })?;
-            }
-        }
-        Ok(ToolFilter { allow: self.allow, deny: self.deny })
-    }
+/// Limits of a run, which may only be tighter than the agent's. Limits that are left out are the agent's.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Limits)]
+#[allow(dead_code)] // the core reads it; this describes what it reads
+pub(super) struct LimitsDescription {
+    /// Turns with tools, and rejected answers. When the limit is reached, the model answers with what it has.
+    max_tool_interactions: Option<u32>,
+    /// Turns of the model.
+    max_iterations: Option<u32>,
+    /// Calls sent to MCP servers.
+    max_mcp_calls: Option<u32>,
+    /// Input and output tokens.
+    max_tokens: Option<u64>,
+    /// US dollars.
+    max_cost_usd: Option<f64>,
+    /// Seconds from the start, including pending time.
+    deadline_s: Option<u64>,
+    /// Consecutive turns without a usable result.
+    max_corrections: Option<u32>,
+    /// Attempts at one model call.
+    max_attempts: Option<u32>,
+    /// Bytes of text that one result adds to the messages.
+    max_result_bytes: Option<u64>,
+}
+
+/// A tool that you run yourself.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ExternalTool)]
+#[allow(dead_code)] // the core reads it; this describes what it reads
+pub(super) struct ExternalToolView {
+    /// The tool's name; the model sees it as `ext_<name>`.
+    #[schema(example = "lookup_order")]
+    name: String,
+    /// A description for the model.
+    #[schema(default = "", required = false)]
+    description: String,
+    /// JSON Schema of the arguments. Default: any object.
+    #[schema(value_type = Option<Object>)]
+    input_schema: Option<Value>,
+    /// JSON Schema of the result; a result that does not match is refused.
+    #[schema(value_type = Option<Object>)]
+    result_schema: Option<Value>,
+    /// The tool's priority. Only the calls of the highest priority in a reply run.
+    #[schema(default = 0, required = false)]
+    priority: i32,
+    /// How many seconds you have to return the result. After that the call expires, and the model is informed.
+    deadline_s: Option<u64>,
 }

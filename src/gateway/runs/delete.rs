@@ -26,6 +26,6 @@ pub(super) async fn delete(
     Path(run): Path<String>,
 ) -> Result<StatusCode, Problem> {
     caller.require(Scope::RunsWrite)?;
-    gateway.runner_of(&caller).run_or_what_is_left(&run).await?.purge().await?;
+    gateway.runner_of(&caller).run_even_if_deleted(&run).await?.purge().await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -33,7 +33,7 @@ pub(super) struct NewFork {
     /// Limits of the new run, within its agent's. Limits that are left out are those of the original run. Usage of the
     /// original run does not count.
     #[serde(default)]
-    #[schema(value_type = super::limits::LimitsDescription)]
+    #[schema(value_type = super::create::LimitsDescription)]
     limits: TighterLimits,
     /// Your own data about the new run, in place of the original run's.
     #[schema(value_type = Option<Object>)]
@@ -61,12 +61,12 @@ pub(super) struct NewFork {
 pub(super) async fn fork(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
-    asked: ResponsePreference,
+    preference: ResponsePreference,
     Path(run): Path<String>,
     Body(NewFork { at, message, limits, metadata }): Body<NewFork>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    if asked.quotes() {
+    if preference.quotes() {
         caller.require(Scope::RunsRead)?;
     }
     let runner = gateway.runner_of(&caller);
@@ -75,8 +75,8 @@ pub(super) async fn fork(
         return Err(Problem::invalid("/message", "a message needs text"));
     }
     let message = message.map(Message::user);
-    let fork = Fork { at, message, limits, metadata, trace: asked.trace.clone(), ..Fork::default() };
+    let fork = Fork { at, message, limits, metadata, trace: preference.trace.clone(), ..Fork::default() };
     let execution = source.fork(fork).await?;
     let made = runner.run(execution.run.as_str()).await?;
-    asked.answer(&gateway, made, execution, StatusCode::CREATED).await
+    preference.answer(&gateway, made, execution, StatusCode::CREATED).await
 }

@@ -5,11 +5,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
-use toolgate_core::address::AllowedClasses;
 use toolgate_core::chat::{Media, Message, Part, Role};
 use utoipa::ToSchema;
 
-use super::media_url;
 use crate::problem::Problem;
 
 /// A text, or messages.
@@ -35,7 +33,7 @@ pub(super) struct NewMessage {
 }
 
 /// The author of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = InputRole)]
 enum NewRole {
@@ -86,62 +84,39 @@ enum NewPart {
 
 impl NewInput {
     /// The messages before the run, and the one that begins it.
-    pub(super) fn messages(self, hosts: AllowedClasses) -> Result<(Vec<Message>, Message), Problem> {
+    pub(super) fn messages(self) -> Result<(Vec<Message>, Message), Problem> {
         let messages = match self {
             Self::Text(text) => return Ok((Vec::new(), Message::user(text))),
             Self::Messages(messages) => messages,
         };
-        let last = messages.len().saturating_sub(1);
-        let read = |(index, message): (usize, NewMessage)| message.read(&format!("/input/{index}"), hosts);
-        let mut history: Vec<Message> = messages.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
-        match history.pop() {
-            None => Err(Problem::invalid("/input", "the list of messages is empty; add at least one")),
-            Some(message) if message.role == Role::User => Ok((history, message)),
-            Some(_) => Err(Problem::invalid(format!("/input/{last}/role"), "the last message must be the user's")),
-        }
+        let mut history: Vec<Message> = messages.into_iter().map(NewMessage::into_message).collect();
+        let last = history.pop();
+        let last = last.ok_or_else(|| Problem::invalid("/input", "the list of messages is empty; add at least one"))?;
+        Ok((history, last))
     }
 }
 
 impl NewMessage {
-    fn read(self, pointer: &str, hosts: AllowedClasses) -> Result<Message, Problem> {
+    fn into_message(self) -> Message {
         let role = match self.role {
             NewRole::User => Role::User,
             NewRole::Assistant => Role::Assistant,
         };
         let content = match self.content {
             NewContent::Text(text) => vec![Part::text(text)],
-            NewContent::Parts(parts) => {
-                let read =
-                    |(index, part): (usize, NewPart)| part.read(role, format!("{pointer}/content/{index}"), hosts);
-                parts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?
-            }
+            NewContent::Parts(parts) => parts.into_iter().map(NewPart::into_part).collect(),
         };
-        Ok(Message { role, content, provider_state: None })
+        Message { role, content, provider_state: None }
     }
 }
 
 impl NewPart {
-    fn read(self, role: Role, pointer: String, hosts: AllowedClasses) -> Result<Part, Problem> {
-        let (media, is_image) = match self {
-            Self::Text { text } => return Ok(Part::text(text)),
-            Self::Image { media_type, data, url } => (Media { media_type, data, url }, true),
-            Self::Audio { media_type, data, url } => (Media { media_type, data, url }, false),
-        };
-        if role == Role::Assistant {
-            return Err(Problem::invalid(pointer, "only user messages may contain media"));
+    fn into_part(self) -> Part {
+        match self {
+            Self::Text { text } => Part::text(text),
+            Self::Image { media_type, data, url } => Part::Image(Media { media_type, data, url }),
+            Self::Audio { media_type, data, url } => Part::Audio(Media { media_type, data, url }),
         }
-        match (&media.data, &media.url) {
-            (Some(data), None) if Media::decode(data).is_some() => {}
-            (Some(_), None) => return Err(Problem::invalid(format!("{pointer}/data"), "this is not valid base64")),
-            (None, Some(url)) => {
-                media_url::check(url, hosts).map_err(|why| Problem::invalid(format!("{pointer}/url"), why))?;
-            }
-            (Some(_), Some(_)) | (None, None) => return Err(Problem::invalid(pointer, "give either `data` or `url`")),
-        }
-        let mut part = if is_image { Part::Image(media) } else { Part::Audio(media) };
-        // A URL that looks like a blob handle gives no access to the blob.
-        part.invalidate_handle();
-        Ok(part)
     }
 }
 

@@ -1,23 +1,18 @@
-//! `/v1/runs`: one file per endpoint.
+//! `/v1/runs`: a file for each operation on a run, and the views they share.
 
-mod blob;
 mod cancel;
 mod create;
 mod delete;
 mod events;
-mod export;
 mod fork;
 mod input;
-mod limits;
 mod list;
-pub(super) mod media_url;
 mod messages;
 pub(super) mod pending;
 mod precondition;
 pub(super) mod read;
 mod response_mode;
 mod resume;
-mod tools;
 pub(super) mod view;
 pub(super) mod wait;
 
@@ -34,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(cancel::cancel))
         .routes(routes!(fork::fork))
         .routes(routes!(events::events))
-        .routes(routes!(messages::list::list, messages::say::say))
-        .routes(routes!(export::export))
-        .routes(routes!(blob::blob))
+        .routes(routes!(messages::list, messages::add))
+        .routes(routes!(read::export))
+        .routes(routes!(read::blob))
 }

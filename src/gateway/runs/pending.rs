@@ -135,7 +135,7 @@ pub(crate) struct PendingApprovalView {
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     /// Why the call requires approval.
-    why: String,
+    reason: String,
     /// What has changed since the call was approved before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<DifferenceView>,
@@ -205,11 +205,11 @@ pub(crate) struct AnnotationsView {
 #[schema(as = Difference)]
 pub(crate) struct DifferenceView {
     /// The part that differs, in words.
-    what: String,
+    field: String,
     /// The old value, from the first difference to the last one.
-    was: String,
+    before: String,
     /// The new value.
-    is: String,
+    after: String,
     /// How many further characters may differ, which are not shown.
     left_out: usize,
 }
@@ -284,7 +284,7 @@ impl PendingView {
                 trusted: approval.trusted,
                 definition: approval.definition.clone(),
                 rule: approval.rule.clone(),
-                why: approval.why.clone(),
+                reason: approval.why.clone(),
                 differences: approval.differences.iter().map(DifferenceView::of).collect(),
                 in_doubt: approval.in_doubt,
                 digest: item.binding().map(|binding| binding.digest(run, item.call_id())).unwrap_or_default(),
@@ -348,7 +348,7 @@ impl AnnotationsView {
 impl DifferenceView {
     fn of(difference: &Difference) -> Self {
         let Difference { what, was, is, left_out } = difference.clone();
-        Self { what, was, is, left_out }
+        Self { field: what, before: was, after: is, left_out }
     }
 }
 

@@ -1,10 +1,16 @@
-//! `GET /v1/runs/{run}`
+//! `GET` of a run, of its journal (`export`) and of its blobs.
 
+use axum::body::Body;
 use axum::extract::{FromRequestParts as _, State};
-use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::chat::Media;
 use toolgate_core::id::RunId;
+use toolgate_core::run::JournalEntry;
 use toolgate_service::{Caller, Scope};
 
 use super::response_mode::ResponsePreference;
@@ -44,7 +50,71 @@ pub(crate) async fn current(
     parts: &Parts,
     run: &RunId,
 ) -> Result<Response, Problem> {
-    let asked = ResponsePreference::from_request_parts(&mut parts.clone(), gateway).await?;
+    let preference = ResponsePreference::from_request_parts(&mut parts.clone(), gateway).await?;
     let found = gateway.runner_of(caller).run(run.as_str()).await?;
-    asked.answer_again(gateway, found).await
+    preference.answer_again(gateway, found).await
+}
+
+/// Export a run
+///
+/// Returns the run's journal, one entry per line, in the format of `toolgate runs export`. It contains all content.
+#[utoipa::path(
+    get, path = "/v1/runs/{run}/export", tag = "runs", operation_id = "exportRun",
+    params(("run" = String, Path, description = "The run's id")),
+    responses(
+        (status = 200, description = "The journal's entries, one JSON object per line", body = String, content_type = "application/x-ndjson"),
+    ),
+)]
+pub(super) async fn export(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(run): Path<String>,
+    _permit: ReadPermit,
+) -> Result<Response, Problem> {
+    caller.require(Scope::RunsRead)?;
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    let facts = run.facts().await?;
+    let body = Body::from_stream(stream::iter(facts.into_iter().map(|fact| line(&fact))));
+    Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+fn line(fact: &JournalEntry) -> serde_json::Result<String> {
+    Ok(serde_json::to_string(fact)? + "\n")
+}
+
+/// Retrieve a blob
+///
+/// A run stores media of its answers and large results of its tools outside its journal, and refers to them as
+/// `media://sha256-` and the hash. Only blobs that the run's own replies and results refer to are returned.
+#[utoipa::path(
+    get, path = "/v1/runs/{run}/blobs/{sha256}", tag = "runs", operation_id = "readBlob",
+    params(
+        ("run" = String, Path, description = "The run's id"),
+        ("sha256" = String, Path, description = "The SHA-256 of the bytes: 64 hex digits"),
+    ),
+    responses(
+        (status = 200, description = "The bytes, with the media type they were stored with", body = Vec<u8>, content_type = "application/octet-stream"),
+    ),
+)]
+pub(super) async fn blob(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path((run, sha256)): Path<(String, String)>,
+    _permit: ReadPermit,
+) -> Result<Response, Problem> {
+    caller.require(Scope::RunsRead)?;
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    let none = || Problem::not_found("blob", &sha256);
+    let handle = BlobHandle::parse(&format!("sha256-{sha256}")).map_err(|_| none())?;
+    let blob = run.blob(&handle).await?.ok_or_else(none)?;
+    let unknown = HeaderValue::from_static(Media::UNKNOWN_TYPE);
+    let media_type = HeaderValue::from_str(&blob.media_type).unwrap_or(unknown);
+    // A browser must not run output of a model or a tool in the name of this server.
+    let headers = [
+        (CONTENT_TYPE, media_type),
+        (CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
+    ];
+    Ok((headers, blob.bytes).into_response())
 }

@@ -20,11 +20,11 @@ use super::events::{self, Include};
 use super::view::RunView;
 use super::wait::WaitPreference;
 use crate::body::Query;
+use crate::client_trace::client_trace;
 use crate::completion::ClientGone;
 use crate::etag;
 use crate::negotiation::Form;
 use crate::problem::Problem;
-use crate::request_id::traced;
 use crate::state::Gateway;
 
 /// The client's preferences, from the headers and the query.
@@ -58,7 +58,7 @@ impl FromRequestParts<Gateway> for ResponsePreference {
             form: Form::wanted(&parts.headers, &[Form::Json, Form::Stream])?,
             content: Include::content(include),
             gone: ClientGone::of(&parts.extensions),
-            trace: traced(&parts.headers),
+            trace: client_trace(&parts.headers),
         })
     }
 }

@@ -36,12 +36,12 @@ pub(super) async fn resume(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
     headers: HeaderMap,
-    asked: ResponsePreference,
+    preference: ResponsePreference,
     Path(run): Path<String>,
     Body(answers): Body<Answers>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::RunsWrite)?;
-    if answers.is_nothing() || asked.quotes() {
+    if answers.is_nothing() || preference.quotes() {
         caller.require(Scope::RunsRead)?;
     }
     if answers.has_decisions() {
@@ -52,8 +52,8 @@ pub(super) async fn resume(
     let places = answers.places();
     let mut resume = found.input_of(answers)?;
     resume.expected_version = resume.expected_version.or(seen);
-    let placed = |error| ServiceError::placed(error, |refusal| places.of_refusal(refusal));
-    let unmet = |error| precondition::unmet(error, seen, placed);
-    let execution = found.resume(resume, asked.trace.clone(), unmet).await?;
-    asked.answer(&gateway, found, execution, StatusCode::OK).await
+    let to_error = |error| ServiceError::at_fields(error, |refusal| places.of_refusal(refusal));
+    let unmet = |error| precondition::unmet(error, seen, to_error);
+    let execution = found.resume(resume, preference.trace.clone(), unmet).await?;
+    preference.answer(&gateway, found, execution, StatusCode::OK).await
 }

@@ -23,7 +23,7 @@ impl WaitPreference {
     /// requires.
     pub(crate) fn of(headers: &HeaderMap, settings: &GatewaySettings) -> Self {
         let given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-        let mut patience = Self::UpTo(settings.usual_wait);
+        let mut preferred = Self::UpTo(settings.default_wait);
         for preference in given.flat_map(|value| value.split(',')).map(str::trim) {
             let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
             if name.trim().eq_ignore_ascii_case("respond-async") {
@@ -32,10 +32,10 @@ impl WaitPreference {
             if name.trim().eq_ignore_ascii_case("wait")
                 && let Ok(seconds) = value.trim().parse().map(Duration::from_secs)
             {
-                patience = Self::UpTo(seconds.min(settings.longest_wait));
+                preferred = Self::UpTo(seconds.min(settings.longest_wait));
             }
         }
-        patience
+        preferred
     }
 
     /// Waits until the run is pending or has ended. `false`: the time passed, or the client disconnected. The run
@@ -68,11 +68,11 @@ mod tests {
             headers.insert("prefer", value.parse().unwrap());
             WaitPreference::of(&headers, &settings)
         };
-        assert_eq!(WaitPreference::of(&HeaderMap::new(), &settings), WaitPreference::UpTo(settings.usual_wait));
+        assert_eq!(WaitPreference::of(&HeaderMap::new(), &settings), WaitPreference::UpTo(settings.default_wait));
         assert_eq!(of("wait=5"), WaitPreference::UpTo(Duration::from_secs(5)));
         assert_eq!(of("handling=lenient, wait = 7"), WaitPreference::UpTo(Duration::from_secs(7)));
         assert_eq!(of("wait=100000"), WaitPreference::UpTo(settings.longest_wait));
-        assert_eq!(of("wait=soon"), WaitPreference::UpTo(settings.usual_wait));
+        assert_eq!(of("wait=soon"), WaitPreference::UpTo(settings.default_wait));
         assert_eq!(of("respond-async, wait=10"), WaitPreference::None);
     }
 }

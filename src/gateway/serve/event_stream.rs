@@ -19,7 +19,7 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split};
 
 use super::write_timeout::Flushed;
-use crate::request_id::is_stream;
+use crate::negotiation::is_stream;
 
 /// How much a client may send while it receives a stream, which is the last response of its connection.
 const IGNORED: u64 = 64 * 1024;

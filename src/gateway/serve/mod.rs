@@ -37,7 +37,7 @@ use write_timeout::{Flushed, WriteTimeout};
 use super::guarded_body::holding;
 
 /// The pause after the operating system failed to accept a connection, most likely because no file descriptor is free.
-const BREATH: Duration = Duration::from_millis(500);
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The HTTP/2 preface; no HTTP/1 method begins like it (RFC 9113, section 3.4).
 const PREFACE: &[u8; 4] = b"PRI ";
@@ -109,7 +109,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Err(error) if is_of_the_connection(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "failed to accept connection; is the limit of open files high enough?");
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
             }
         }
     }

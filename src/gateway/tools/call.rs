@@ -19,10 +19,9 @@ use utoipa::ToSchema;
 
 use crate::access::Authenticated;
 use crate::body::{Body, Path};
+use crate::client_trace::client_trace;
 use crate::completion::ClientGone;
-use crate::name_rules;
 use crate::problem::Problem;
-use crate::request_id::traced;
 use crate::runs::pending::PendingView;
 use crate::runs::view::StatusView;
 use crate::runs::wait::WaitPreference;
@@ -124,17 +123,15 @@ pub(super) async fn call(
     Body(mut new): Body<NewCall>,
 ) -> Result<Response, Problem> {
     caller.require(Scope::ToolsCall)?;
-    let patience = WaitPreference::of(&headers, gateway.settings());
+    let wait = WaitPreference::of(&headers, gateway.settings());
     let runner = gateway.runner_of(&caller);
-    let name = new.agent.take().map_or_else(|| runner.usual_agent(), Ok)?;
-    name_rules::fit("/session_id", new.session_id.as_ref().map(SessionId::as_str))?;
-    name_rules::fit("/principal", new.principal.as_ref().map(Principal::as_str))?;
+    let name = new.agent.take().map_or_else(|| runner.default_agent(), Ok)?;
     let arguments = std::mem::take(&mut new.arguments);
     let agent = runner.agent(name.as_str()).map_err(|unknown| unknown.of_field("/agent"))?;
-    let request = Request { trace: traced(&headers), ..new.request(agent) };
+    let request = Request { trace: client_trace(&headers), ..new.request(agent) };
     let execution = runner.call(request, &tool, &arguments).await?;
     let id = execution.run.clone();
-    patience.wait(execution, &gone).await?;
+    wait.wait(execution, &gone).await?;
     let (run, called) = runner.called(&id).await?;
     let (result, error) = match called {
         ToolCallState::Open => (None, None),

@@ -1,14 +1,103 @@
 //! `/v1/tools`: the tools of agents, and tool calls without a model.
 
 mod call;
-mod list;
 mod view;
 
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+use toolgate_core::id::{AgentName, ServerId};
+use toolgate_core::tool::{LeftOut, Origin, Tool};
+use toolgate_service::Scope;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::state::Gateway;
+use self::view::{LeftOutView, ToolView, ToolsView};
+use crate::access::Authenticated;
+use crate::body::Query;
+use crate::etag::tagged;
+use crate::problem::Problem;
+use crate::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(list::list)).routes(routes!(call::call))
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(call::call))
+}
+
+/// Filters of the tools.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParams {
+    /// The agent. Default: the only agent, or `assistant`.
+    #[param(value_type = Option<String>)]
+    agent: Option<AgentName>,
+    /// Only tools of this MCP server.
+    #[param(value_type = Option<String>)]
+    server: Option<ServerId>,
+    /// Only tools of this kind.
+    #[param(inline)]
+    kind: Option<KindView>,
+}
+
+/// Where a tool runs.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum KindView {
+    /// An MCP server.
+    Mcp,
+    /// The client application.
+    External,
+    /// toolgate itself.
+    Builtin,
+}
+
+/// List the tools of an agent
+///
+/// Returns the tools that the agent's model would see now. Servers that were not needed yet are started, and the
+/// response waits for them.
+#[utoipa::path(
+    get, path = "/v1/tools", tag = "tools", operation_id = "listTools",
+    params(ListParams, ("If-None-Match" = Option<String>, Header, description = "The `ETag` that you have")),
+    responses(
+        (status = 200, description = "The tools, and those that are not available", body = ToolsView),
+        (status = 304, description = "The tools have not changed"),
+    ),
+)]
+async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    headers: HeaderMap,
+    Query(which): Query<ListParams>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let runner = gateway.runner_of(&caller);
+    let name = which.agent.clone().map_or_else(|| runner.default_agent(), Ok);
+    let agent = name.and_then(|name| runner.agent(name.as_str())).map_err(|unknown| unknown.of_parameter("agent"))?;
+    let tools = runner.tools(&agent.name).await?;
+    let wanted = tools.iter().filter(|tool| which.wants(tool));
+    let view = ToolsView {
+        object: "list",
+        agent: agent.name.to_string(),
+        data: wanted.map(|tool| ToolView::of(&agent.policy, &runner.subject(agent, tool))).collect(),
+        left_out: tools.left_out().iter().filter(|left| which.misses(left)).map(LeftOutView::of).collect(),
+    };
+    tagged(&headers, &view)
+}
+
+impl ListParams {
+    fn wants(&self, tool: &Tool) -> bool {
+        let fits = |kind: KindView| match (&tool.origin, kind) {
+            (Origin::Mcp { .. }, KindView::Mcp)
+            | (Origin::External { .. }, KindView::External)
+            | (Origin::Builtin { .. }, KindView::Builtin) => true,
+            (Origin::Mcp { .. } | Origin::External { .. } | Origin::Builtin { .. }, _) => false,
+        };
+        self.kind.is_none_or(fits) && self.server.as_ref().is_none_or(|server| tool.server() == Some(server))
+    }
+
+    fn misses(&self, left: &LeftOut) -> bool {
+        self.server.as_ref().is_none_or(|server| left.server.as_ref() == Some(server))
+    }
 }

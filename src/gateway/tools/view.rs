@@ -59,7 +59,7 @@ pub(super) struct ToolView {
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     /// The reason for the verdict.
-    why: String,
+    reason: String,
     /// Hash of the tool's definition; a changed tool counts as another tool.
     definition: String,
 }
@@ -101,7 +101,7 @@ impl ToolView {
         Self {
             verdict: VerdictView::of(policy, subject, &judgement),
             rule: judgement.rule,
-            why: judgement.why,
+            reason: judgement.why,
             name: tool.name.to_string(),
             object: "tool",
             origin: OriginView::of(&tool.origin),

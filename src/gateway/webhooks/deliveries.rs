@@ -1,10 +1,11 @@
-//! `GET /v1/webhook-endpoints/{endpoint}/deliveries`
+//! Deliveries of a webhook endpoint: lists them, sends one again, sends a test.
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde::Deserialize;
 use toolgate_core::id::MessageId;
-use toolgate_service::{Scope, WebhookEndpoints};
+use toolgate_service::{Scope, TenantWebhooks};
 use utoipa::IntoParams;
 
 use super::view::DeliveryView;
@@ -46,7 +47,48 @@ pub(super) async fn deliveries(
 ) -> Result<Json<Page<DeliveryView>>, Problem> {
     caller.require(Scope::Webhooks)?;
     let limit = limit(which.limit)?;
-    let endpoints = WebhookEndpoints::of(gateway.service(), caller)?;
+    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
     let found = endpoints.deliveries(&endpoint, which.after, limit + 1).await?;
     Ok(Json(Page::of(found, limit, |delivery| delivery.id.to_string(), DeliveryView::of)))
+}
+
+/// Redeliver a webhook
+///
+/// Sends the message again at once, with the same id and body, and with as many retries as a new one.
+#[utoipa::path(
+    post, path = "/v1/webhook-endpoints/{endpoint}/deliveries/{delivery}/redeliver", tag = "webhooks",
+    operation_id = "redeliverWebhook",
+    params(("endpoint" = String, Path, description = "The endpoint"), ("delivery" = String, Path, description = "The delivery")),
+    responses(
+        (status = 202, description = "The delivery, which is on its way", body = DeliveryView),
+    ),
+)]
+pub(super) async fn redeliver(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path((endpoint, delivery)): Path<(String, String)>,
+) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
+    caller.require(Scope::Webhooks)?;
+    let sent = TenantWebhooks::of(gateway.service(), caller)?.redeliver(&endpoint, &delivery).await?;
+    Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
+}
+
+/// Send a test webhook
+///
+/// The message has the `type` `webhook.test`. The endpoint's deliveries show its outcome.
+#[utoipa::path(
+    post, path = "/v1/webhook-endpoints/{endpoint}/test", tag = "webhooks", operation_id = "testWebhookEndpoint",
+    params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 202, description = "The delivery, which is on its way", body = DeliveryView),
+    ),
+)]
+pub(super) async fn test(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(endpoint): Path<String>,
+) -> Result<(StatusCode, Json<DeliveryView>), Problem> {
+    caller.require(Scope::Webhooks)?;
+    let sent = TenantWebhooks::of(gateway.service(), caller)?.test(&endpoint).await?;
+    Ok((StatusCode::ACCEPTED, Json(DeliveryView::of(sent))))
 }

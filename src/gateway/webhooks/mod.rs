@@ -1,13 +1,7 @@
-//! `/v1/webhook-endpoints`: one file per endpoint.
+//! `/v1/webhook-endpoints`: endpoints with their secrets, and the deliveries to them.
 
-mod change;
-mod create;
 mod deliveries;
-mod endpoint;
-mod list;
-mod redeliver;
-mod rotate;
-mod test;
+mod endpoints;
 mod view;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -17,10 +11,10 @@ use super::state::Gateway;
 
 pub(super) fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
-        .routes(routes!(create::create, list::list))
-        .routes(routes!(endpoint::read, change::change, endpoint::remove))
-        .routes(routes!(test::test))
-        .routes(routes!(rotate::rotate))
+        .routes(routes!(endpoints::create, endpoints::list))
+        .routes(routes!(endpoints::read, endpoints::change, endpoints::remove))
+        .routes(routes!(deliveries::test))
+        .routes(routes!(endpoints::rotate))
         .routes(routes!(deliveries::deliveries))
-        .routes(routes!(redeliver::redeliver))
+        .routes(routes!(deliveries::redeliver))
 }

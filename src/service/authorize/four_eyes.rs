@@ -13,7 +13,7 @@ use crate::runs::{TenantRun, TenantRunner};
 impl TenantRun {
     /// Refuses an approval from the caller who started the run, and a wider approval that would cover runs its approver
     /// may start.
-    pub(crate) async fn require_other_eyes(&self, resume: &Resume) -> Result<(), ServiceError> {
+    pub(crate) async fn require_four_eyes(&self, resume: &Resume) -> Result<(), ServiceError> {
         let decisions = resume.decisions().map(|(_, decision)| decision);
         let approved: Vec<&Decision> = decisions.filter(|decision| decision.answer == DecisionKind::Approve).collect();
         if !self.four_eyes || approved.is_empty() {

@@ -17,7 +17,7 @@ pub(super) struct RunWatch {
 }
 
 /// A notification about a run.
-pub(super) enum RunNews {
+pub(super) enum RunNotification {
     /// An update from this process.
     Update(Box<Update>),
     /// The journal may have entries that no update reported.
@@ -34,28 +34,28 @@ impl RunWatch {
     }
 
     /// The next notification. Cancel-safe.
-    pub(super) async fn next(&mut self) -> RunNews {
+    pub(super) async fn next(&mut self) -> RunNotification {
         match self.watch.news().await {
-            WatchEvent::Update(update) => RunNews::Update(update),
-            WatchEvent::Behind => RunNews::Behind,
+            WatchEvent::Update(update) => RunNotification::Update(update),
+            WatchEvent::Behind => RunNotification::Behind,
             WatchEvent::Over => self.subscribe_again(),
         }
     }
 
     /// The next notification if there is one.
-    pub(super) fn try_next(&mut self) -> Option<RunNews> {
+    pub(super) fn try_next(&mut self) -> Option<RunNotification> {
         match self.watch.try_next() {
-            Poll::Ready(Some(update)) => Some(RunNews::Update(update.into())),
+            Poll::Ready(Some(update)) => Some(RunNotification::Update(update.into())),
             Poll::Ready(None) => Some(self.subscribe_again()),
             Poll::Pending => None,
         }
     }
 
     /// Subscribes to the process that resumes the run, before the journal is read.
-    fn subscribe_again(&mut self) -> RunNews {
+    fn subscribe_again(&mut self) -> RunNotification {
         self.watch = self.subscription.watch();
         self.subscription.follow(self.poll);
-        RunNews::Behind
+        RunNotification::Behind
     }
 
     /// The entries of the journal from a position on.

@@ -6,7 +6,7 @@ use toolgate_core::id::RunId;
 use toolgate_core::run::{PendingItem, Run};
 use toolgate_ports::Update;
 
-use super::run_watch::{RunNews, RunWatch};
+use super::run_watch::{RunNotification, RunWatch};
 use crate::operator::Operator;
 
 impl Operator {
@@ -24,7 +24,7 @@ impl Operator {
                     continue;
                 }
             }
-            while let RunNews::Update(update) = watch.next().await {
+            while let RunNotification::Update(update) = watch.next().await {
                 match *update {
                     Update::Delta(_) => {}
                     Update::JournalEntry(_) => break,

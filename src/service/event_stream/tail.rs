@@ -14,7 +14,7 @@ use toolgate_runner::RunnerError;
 
 use super::encoder::EventEncoder;
 use super::event::RunEvent;
-use super::run_watch::{RunNews, RunWatch};
+use super::run_watch::{RunNotification, RunWatch};
 
 /// When a stream closes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
@@ -144,7 +144,7 @@ impl Tail {
         while self.ahead.is_none()
             && let Some(news) = self.watch.try_next()
         {
-            let RunNews::Update(update) = news else {
+            let RunNotification::Update(update) = news else {
                 self.state = State::Behind;
                 return;
             };
@@ -223,8 +223,8 @@ impl Tail {
         self.events.shrink_to_fit();
         tokio::select! {
             news = self.watch.next() => match news {
-                RunNews::Update(update) => self.take(*update),
-                RunNews::Behind => self.state = State::Behind,
+                RunNotification::Update(update) => self.take(*update),
+                RunNotification::Behind => self.state = State::Behind,
             },
             () = self.stopping.cancelled() => {}
         }

@@ -27,7 +27,7 @@ pub struct Approval {
     /// The pending item.
     pub item: PendingItem,
     /// The outcome.
-    pub fate: ApprovalState,
+    pub state: ApprovalState,
 }
 
 /// The outcome of an approval.
@@ -83,7 +83,7 @@ impl TenantRunner {
     /// Extends the deadline of a pending approval.
     pub async fn extend(&self, id: &str, until: Timestamp) -> Result<Approval, ServiceError> {
         let approval = self.approval(id).await?;
-        approval.fate.closed().map_or(Ok(()), Err)?;
+        approval.state.closed().map_or(Ok(()), Err)?;
         approval.extend(until).await?;
         self.approval(id).await
     }
@@ -138,7 +138,7 @@ impl TenantRunner {
             of: of.clone(),
             status: run.status(),
             run: run.clone(),
-            fate: if is_late(&item) { ApprovalState::Expired } else { ApprovalState::Pending },
+            state: if is_late(&item) { ApprovalState::Expired } else { ApprovalState::Pending },
             item,
         });
         let mut asked: Vec<Approval> = asked.collect();
@@ -166,14 +166,14 @@ impl Approval {
     /// Whether a decision is still missing. The error says why the approval is closed, unless this very decision was
     /// made.
     fn is_open_for(&self, decision: &Decision) -> Result<bool, ServiceError> {
-        match &self.fate {
+        match &self.state {
             ApprovalState::Decided { decision: made, .. } if made.is_repeated_by(decision) => Ok(false),
             ApprovalState::Decided { decision: made, .. } => {
                 let detail = format!("`{}` has already made another decision about this", made.by);
                 Err(ServiceError::lasting_conflict(detail))
             }
-            fate @ (ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Withdrawn) => {
-                fate.closed().map_or(Ok(true), Err)
+            state @ (ApprovalState::Pending | ApprovalState::Expired | ApprovalState::Withdrawn) => {
+                state.closed().map_or(Ok(true), Err)
             }
         }
     }
@@ -188,8 +188,8 @@ impl Approval {
             let is_expiry = matches!(refusal, ResumeError::InThePast { .. });
             if is_expiry { "/expires_at".to_owned() } else { String::new() }
         };
-        let placed = |error| ServiceError::placed(error, place);
-        self.of.resume(resume, trace, placed).await.map(drop)
+        let to_error = |error| ServiceError::at_fields(error, place);
+        self.of.resume(resume, trace, to_error).await.map(drop)
     }
 
     /// Extends the deadline.
@@ -223,7 +223,7 @@ impl ApprovalState {
 fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64) -> Option<Approval> {
     let status = by_now.status();
     if let Some(item) = asked_at(by_now, event) {
-        return Some(Approval { of, status, run: by_now.clone(), item, fate: ApprovalState::Pending });
+        return Some(Approval { of, status, run: by_now.clone(), item, state: ApprovalState::Pending });
     }
     let asks = journal.iter().find(|recorded| recorded.seq == event)?;
     let Event::CallChecked { call, verdict: CallVerdict::Ask { .. } } = &asks.event else { return None };
@@ -233,7 +233,7 @@ fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64
     let until = settling.map_or(journal.len() as u64, |settling| settling.seq);
     let before = Run::replay_recorded(journal.iter().take_while(|recorded| recorded.seq < until)).ok()??;
     let item = asked_at(&before, event)?;
-    let fate = match settling {
+    let state = match settling {
         Some(JournalEntry { event: Event::ApprovalDecided { decision, .. }, at, .. }) => {
             ApprovalState::Decided { decision: decision.clone(), at: *at }
         }
@@ -242,7 +242,7 @@ fn approval_at(of: TenantRun, by_now: &Run, journal: &[JournalEntry], event: u64
         }
         Some(_) => ApprovalState::Withdrawn,
     };
-    Some(Approval { of, status, run: before, item, fate })
+    Some(Approval { of, status, run: before, item, state })
 }
 
 fn asked_at(run: &Run, event: u64) -> Option<PendingItem> {

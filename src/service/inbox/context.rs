@@ -13,13 +13,13 @@ pub struct CallContext {
     pub task: String,
     /// The model's text beside the calls of its turn.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub said: String,
+    pub model_text: String,
     /// The tool's description, written by its provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The model's original arguments, if a person edited them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub written: Option<Arguments>,
+    pub original_arguments: Option<Arguments>,
 }
 
 impl CallContext {
@@ -27,12 +27,12 @@ impl CallContext {
     pub fn of(run: &Run, call: &CallId) -> Self {
         let call = run.call(call);
         let messages = run.messages();
-        let said = messages.iter().rfind(|message| message.role == Role::Assistant);
+        let last = messages.iter().rfind(|message| message.role == Role::Assistant);
         Self {
             task: run.started().input.text(),
-            said: said.map(|message| message.text()).unwrap_or_default(),
+            model_text: last.map(|message| message.text()).unwrap_or_default(),
             description: call.and_then(|call| call.tool.as_ref()).map(|tool| tool.description.clone()),
-            written: call.filter(|call| call.edited.is_some()).map(|call| call.asked.arguments.clone()),
+            original_arguments: call.filter(|call| call.edited.is_some()).map(|call| call.asked.arguments.clone()),
         }
     }
 }

@@ -23,7 +23,7 @@ use super::client::WebhookClient;
 use super::endpoint_queue::EndpointQueue;
 use super::notifications::RunNotifications;
 use super::webhook_config::WebhookConfig;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// How many runs are read at a time.
 const TOGETHER: usize = 128;
@@ -97,7 +97,7 @@ impl Dispatcher {
                 // A delivery may have become due while the queue was closing.
                 () = queues.close_one(), if !queues.open.is_empty() => {}
                 () = std::future::ready(()), if has_more => {}
-                () = self.config.wake.woken() => {}
+                () = self.config.wake.notified() => {}
                 () = self.config.clock.sleep(self.config.look_every) => {}
             }
         }

@@ -16,7 +16,7 @@ use super::webhook_config::WebhookConfig;
 use super::{notifications, signature};
 use crate::authorize::Caller;
 use crate::error::ServiceError;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// The longest description, in characters.
 const LONGEST: usize = 500;
@@ -25,7 +25,7 @@ const LONGEST: usize = 500;
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The endpoints of one tenant.
-pub struct WebhookEndpoints<'a> {
+pub struct TenantWebhooks<'a> {
     config: &'a WebhookConfig,
     caller: Caller,
 }
@@ -56,7 +56,7 @@ pub struct EndpointChange {
     pub enabled: Option<bool>,
 }
 
-impl<'a> WebhookEndpoints<'a> {
+impl<'a> TenantWebhooks<'a> {
     /// The endpoints of the caller's tenant.
     pub fn of(service: &'a Service, caller: Caller) -> Result<Self, ServiceError> {
         match service.webhook_config() {

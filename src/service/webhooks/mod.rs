@@ -4,7 +4,7 @@
 //! Messages are thin: they refer to a run, and never contain its content. They are derived from the journal
 //! ([`notifications`]), so that no event is lost in a crash. The id of a message is derived from its event, so that no
 //! event has two ids. The [`Dispatcher`] creates and sends deliveries; surfaces only read and write rows, through
-//! [`WebhookEndpoints`].
+//! [`TenantWebhooks`].
 //!
 //! Not done here: guaranteeing an order, following redirects, trusting addresses ([`egress`]).
 
@@ -22,6 +22,6 @@ mod webhook_config;
 
 pub use dispatcher::Dispatcher;
 pub use egress::WebhookEgress;
-pub use endpoints::{EndpointChange, NewEndpoint, WebhookEndpoints};
+pub use endpoints::{EndpointChange, NewEndpoint, TenantWebhooks};
 pub use wake_signal::WebhookWakeSignal;
 pub use webhook_config::{ConfiguredWebhook, WebhookConfig};

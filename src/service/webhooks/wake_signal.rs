@@ -19,7 +19,7 @@ impl WebhookWakeSignal {
         self.0.notify_one();
     }
 
-    pub(super) async fn woken(&self) {
+    pub(super) async fn notified(&self) {
         self.0.notified().await;
     }
 }
@@ -45,10 +45,10 @@ mod tests {
     #[test]
     fn idle_runs_and_writes_to_them_wake_the_dispatcher() {
         let (wake, run) = (WebhookWakeSignal::default(), RunId::new("run_1"));
-        assert_eq!(wake.woken().now_or_never(), None);
+        assert_eq!(wake.notified().now_or_never(), None);
         wake.released(&run, Timestamp::UNIX_EPOCH);
-        assert_eq!(wake.woken().now_or_never(), Some(()));
+        assert_eq!(wake.notified().now_or_never(), Some(()));
         wake.wrote_idle(&run, &[], &[]);
-        assert_eq!(wake.woken().now_or_never(), Some(()));
+        assert_eq!(wake.notified().now_or_never(), Some(()));
     }
 }

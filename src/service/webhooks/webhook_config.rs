@@ -89,7 +89,7 @@ impl WebhookConfig {
 
     /// Sets the wake signal of the runner; without it, the dispatcher finds runs only by polling.
     #[must_use]
-    pub fn woken_by(self, wake: WebhookWakeSignal) -> Self {
+    pub fn wake_signal(self, wake: WebhookWakeSignal) -> Self {
         Self { wake, ..self }
     }
 

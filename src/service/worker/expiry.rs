@@ -1,5 +1,5 @@
-//! Expiry of overdue runs: of pending items without an answer in time, and of runs past their own deadline. The
-//! deadline is enforced without this; the sweep only makes the model see it soon.
+//! Deadline sweeper: expires overdue runs, which have pending items without an answer in time or are past their own
+//! deadline. The deadline is enforced without this; the sweep only makes the model see it soon.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,46 +10,42 @@ use toolgate_core::run::Status;
 use toolgate_ports::{RunFilter, RunRow};
 use toolgate_runner::RunnerError;
 
-use super::pause::pause;
 use crate::every_run::every_run;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// The longest sleep: a new item may expire before any that is known.
 const LONGEST: Duration = Duration::from_secs(5);
 /// A pause that lets items with the same deadline expire together.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// How long to ignore a run that could not be resumed.
-const LEFT_ALONE: Duration = Duration::from_secs(60);
+/// How long the sweeper skips a run that could not be resumed.
+const FAILED_RUN_PAUSE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(service: Service) {
-    let mut left_alone = BTreeMap::new();
+    let mut failed = BTreeMap::new();
     loop {
-        let next = match sweep(&service, &mut left_alone).await {
+        let next = match sweep(&service, &mut failed).await {
             Ok(next) => next,
             Err(error) => {
                 tracing::warn!(%error, "failed to list overdue runs");
                 None
             }
         };
-        tokio::time::sleep(pause(next, SHORTEST, LONGEST)).await;
+        tokio::time::sleep(next.map_or(LONGEST, |next| next.clamp(SHORTEST, LONGEST))).await;
     }
 }
 
 /// Expires what is overdue, and returns the time until the next deadline.
-async fn sweep(
-    service: &Service,
-    left_alone: &mut BTreeMap<RunId, Timestamp>,
-) -> Result<Option<Duration>, RunnerError> {
+async fn sweep(service: &Service, failed: &mut BTreeMap<RunId, Timestamp>) -> Result<Option<Duration>, RunnerError> {
     let now = Timestamp::now();
-    left_alone.retain(|_, until| *until > now);
+    failed.retain(|_, until| *until > now);
     let mut next: Option<Duration> = None;
     for row in due_soon(service, now).await? {
         let Some(due) = row.pending_counts.due_at else { continue };
         if due > now {
             let later = Duration::try_from(due.duration_since(now)).unwrap_or_default();
             next = Some(next.map_or(later, |next| next.min(later)));
-        } else if !left_alone.contains_key(&row.id) && !expire(service, &row.id).await {
-            left_alone.insert(row.id, now + LEFT_ALONE);
+        } else if !failed.contains_key(&row.id) && !expire(service, &row.id).await {
+            failed.insert(row.id, now + FAILED_RUN_PAUSE);
         }
     }
     Ok(next)

@@ -5,14 +5,13 @@
 //! a note of its next poll. Several processes may do this work on one store: each step is idempotent.
 
 mod expiry;
-mod pause;
 mod recovery;
 mod task_poller;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Service;
+use super::service::Service;
 
 /// The worker's tasks, which run until the service stops. Dropping this aborts them.
 pub struct Worker {

@@ -13,9 +13,8 @@ use toolgate_core::run::Status;
 use toolgate_ports::{PendingKind, RunFilter};
 use toolgate_runner::{PollOutcome, RunnerError};
 
-use super::pause::pause;
 use crate::every_run::every_run;
-use crate::shared::Service;
+use crate::service::Service;
 
 /// How many runs are polled at once, not counting those with slow servers.
 const AT_ONCE: usize = 16;
@@ -40,9 +39,10 @@ pub(super) async fn run(service: Service) {
         loop {
             rounds.ask(&service);
             let next = rounds.next().map(|next| next.saturating_duration_since(looked));
+            let pause = next.map_or(LONGEST, |next| next.clamp(SHORTEST, LONGEST));
             tokio::select! {
                 Some((run, again)) = rounds.under_way.next() => rounds.answered(run, again),
-                () = tokio::time::sleep_until(looked + pause(next, SHORTEST, LONGEST)) => break,
+                () = tokio::time::sleep_until(looked + pause) => break,
             }
         }
     }

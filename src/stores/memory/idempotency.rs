@@ -20,8 +20,8 @@ pub(super) struct StoredRequest {
 impl StoredRequest {
     /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
     pub(super) fn forget_answer(&mut self, run: &RunId) {
-        if matches!(&self.begun.fate, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
-            self.begun.fate = RequestState::NotStored;
+        if matches!(&self.begun.state, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
+            self.begun.state = RequestState::NotStored;
         }
     }
 }
@@ -42,15 +42,15 @@ impl IdempotencyStore for MemoryStore {
         if let Some(noted) = contents.replies.get(&place(request)) {
             return Ok(Some(noted.begun.clone()));
         }
-        let fate = RequestState::UnderWay { held_until: request.held_until };
-        let begun = IdempotencyRecord { fingerprint: request.fingerprint.clone(), run: request.run.clone(), fate };
+        let state = RequestState::UnderWay { held_until: request.held_until };
+        let begun = IdempotencyRecord { fingerprint: request.fingerprint.clone(), run: request.run.clone(), state };
         contents.replies.insert(place(request), StoredRequest { begun, expires_at: request.expires_at });
         Ok(None)
     }
 
     async fn prolong(&self, request: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
         if let Some(noted) = self.contents().replies.get_mut(&place(request))
-            && let RequestState::UnderWay { held_until } = &mut noted.begun.fate
+            && let RequestState::UnderWay { held_until } = &mut noted.begun.state
         {
             *held_until = until.max(*held_until);
         }
@@ -59,8 +59,8 @@ impl IdempotencyStore for MemoryStore {
 
     async fn take_over(&self, request: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError> {
         let mut contents = self.contents();
-        let fate = contents.replies.get_mut(&place(request)).map(|noted| &mut noted.begun.fate);
-        let Some(RequestState::UnderWay { held_until }) = fate else { return Ok(false) };
+        let state = contents.replies.get_mut(&place(request)).map(|noted| &mut noted.begun.state);
+        let Some(RequestState::UnderWay { held_until }) = state else { return Ok(false) };
         let is_free = *held_until <= now;
         if is_free {
             *held_until = request.held_until;
@@ -68,9 +68,9 @@ impl IdempotencyStore for MemoryStore {
         Ok(is_free)
     }
 
-    async fn settle(&self, request: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
+    async fn settle(&self, request: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError> {
         if let Some(noted) = self.contents().replies.get_mut(&place(request)) {
-            noted.begun.fate = fate.clone();
+            noted.begun.state = state.clone();
         }
         Ok(())
     }

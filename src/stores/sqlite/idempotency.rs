@@ -48,8 +48,8 @@ impl IdempotencyStore for SqliteStore {
         self.change(request, Change::TakeOver { now }).await
     }
 
-    async fn settle(&self, request: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
-        self.change(request, Change::Settle(fate.clone())).await.map(drop)
+    async fn settle(&self, request: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError> {
+        self.change(request, Change::Settle(state.clone())).await.map(drop)
     }
 
     async fn forget(&self, request: &IdempotentRequest) -> Result<(), StoreError> {
@@ -134,7 +134,7 @@ impl Write for UpdateRequest {
 /// Parses a row.
 fn read((fingerprint, run, held_until, head, body): Row) -> Result<IdempotencyRecord, StoreError> {
     let unreadable = |error: String| StoreError::Corrupt(format!("a stored response is unreadable: {error}"));
-    let fate = match (held_until, head) {
+    let state = match (held_until, head) {
         (Some(at), _) => {
             let held_until = Timestamp::from_millisecond(at).map_err(|error| unreadable(error.to_string()))?;
             RequestState::UnderWay { held_until }
@@ -145,5 +145,5 @@ fn read((fingerprint, run, held_until, head, body): Row) -> Result<IdempotencyRe
         }
         (None, None) => RequestState::NotStored,
     };
-    Ok(IdempotencyRecord { fingerprint, run: run.map(Into::into), fate })
+    Ok(IdempotencyRecord { fingerprint, run: run.map(Into::into), state })
 }

@@ -57,7 +57,7 @@ fn a_run_is_shown_and_explained_with_the_arguments_that_were_sent() {
     let json: Value = serde_json::from_str(&desk.toolgate(&["runs", "explain", "last", "--json"]).out).unwrap();
     let call = &json["turns"][0]["calls"][0];
     assert_eq!(call["arguments"], json!({"customer_id": "C-1002", "text": "soon"}));
-    assert_eq!(call["written"], json!({"customer_id": "C-1001", "text": "late"}));
+    assert_eq!(call["original_arguments"], json!({"customer_id": "C-1001", "text": "late"}));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_edited_call_that_is_asked_about_again_says_that_a_person_edited_it() {
     let told = r#"! a person edited the arguments; the model wrote: {"customer_id":"C-1001","text":"late"}"#;
     assert!(waiting.contains(told), "{waiting}");
     let [listed] = &approvals(&desk, &["list", "--json"]).json_lines()[..] else { panic!("one thing waits") };
-    assert_eq!(listed["written"]["text"], "late");
+    assert_eq!(listed["original_arguments"]["text"], "late");
 }
 
 #[test]
@@ -88,7 +88,10 @@ fn a_pending_call_is_shown_with_task_model_text_and_tool_hints() {
         assert!(shown.contains(told), "{told}: {shown}");
     }
     let [listed] = &approvals(&desk, &["list", "--json"]).json_lines()[..] else { panic!("one thing waits") };
-    assert_eq!((&listed["task"], &listed["said"]), (&json!("Tell her when it comes"), &json!("She wants to know.")));
+    assert_eq!(
+        (&listed["task"], &listed["model_text"]),
+        (&json!("Tell her when it comes"), &json!("She wants to know."))
+    );
 }
 
 #[test]

@@ -45,7 +45,7 @@ on_every_store! {
         let [first, second] = &waiting[..] else { panic!("two calls are pending: {waiting:?}") };
         assert_eq!((&first["status"], &first["run_id"], &first["run_status"]), (&json!("pending"), &json!(run), &json!("pending")));
         assert_eq!((&first["agent"], &first["session_id"], &first["task"]), (&json!("clerk"), &json!("s1"), &json!("Clean up")));
-        assert_eq!((&first["said"], &first["description"]), (&json!("I will."), &json!("does delete")));
+        assert_eq!((&first["model_text"], &first["description"]), (&json!("I will."), &json!("does delete")));
         assert_eq!((&first["arguments"], &second["arguments"]), (&json!({"path": "a"}), &json!({"path": "b"})));
         assert_eq!(first["id"], first["approval_id"]);
         let read = served.get(&format!("/v1/approvals/{}", first["id"].as_str().unwrap())).await;

@@ -53,8 +53,8 @@ impl IdempotencyStore for Forgetful {
         self.inner.take_over(asked, now).await
     }
 
-    async fn settle(&self, asked: &IdempotentRequest, fate: &RequestState) -> Result<(), StoreError> {
-        self.inner.settle(asked, fate).await
+    async fn settle(&self, asked: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError> {
+        self.inner.settle(asked, state).await
     }
 
     async fn forget(&self, asked: &IdempotentRequest) -> Result<(), StoreError> {
@@ -68,8 +68,8 @@ impl Forgetful {
     }
 
     /// Sets the state of the last request.
-    async fn becomes(&self, fate: RequestState) {
-        self.inner.settle(&self.asked(), &fate).await.unwrap();
+    async fn becomes(&self, state: RequestState) {
+        self.inner.settle(&self.asked(), &state).await.unwrap();
     }
 }
 
@@ -270,7 +270,7 @@ async fn a_repeat_creates_no_second_key_and_no_secret_is_stored() {
     assert_eq!((again.status.as_u16(), again.problem()), (409, "conflict"), "{again:?}");
     assert!(!again.body.to_string().contains(made.text("secret")));
     let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
-    assert_eq!(begun.fate, RequestState::NotStored);
+    assert_eq!(begun.state, RequestState::NotStored);
     assert_eq!(remembering.served.get("/v1/keys").await.body["data"].as_array().unwrap().len(), 1);
 }
 
@@ -307,7 +307,7 @@ async fn a_stored_response_has_no_headers_of_its_first_request() {
     let remembering = remembering(given_two_answers()).await;
     remembering.post("/v1/runs", "k", &json!({"input": "Hello"})).await;
     let begun = remembering.store.begin(&remembering.store.asked(), Timestamp::now()).await.unwrap().unwrap();
-    let RequestState::Answered(StoredResponse { headers, .. }) = begun.fate else { panic!("it was answered") };
+    let RequestState::Answered(StoredResponse { headers, .. }) = begun.state else { panic!("it was answered") };
     let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["content-type", "etag", "location"]);
 }

@@ -11,9 +11,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use toolgate::core::id::KeyId;
-use toolgate::gateway::{NewKey, mint};
 use toolgate::ports::{AccessKey, AccessKeys, KeyFilter, KeyHash, Revoked, StoreError};
-use toolgate::service::{Scope, Scopes};
+use toolgate::service::{NewKey, Scope, Scopes, mint};
 use toolgate::stores::MemoryStore;
 
 use super::served::{HttpAnswer, Served};

@@ -64,7 +64,7 @@ impl Call {
             format!("    {word} {}", compact(&arguments.to_value(), room))
         };
         let with = quoted("with", &self.arguments);
-        let written = self.written.as_ref().map(|written| quoted("the model wrote", written));
+        let written = self.original_arguments.as_ref().map(|written| quoted("the model wrote", written));
         [head, with].into_iter().chain(written).chain(steps).collect()
     }
 }

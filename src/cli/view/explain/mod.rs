@@ -62,7 +62,7 @@ struct Call {
     arguments: Arguments,
     /// The model's original arguments, if a person edited them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    written: Option<Arguments>,
+    original_arguments: Option<Arguments>,
     stand: CallStatus,
     steps: Vec<Step>,
 }
@@ -128,7 +128,7 @@ impl Call {
             call_id: call.asked.id.clone(),
             tool: call.asked.name.clone(),
             arguments: call.arguments().clone(),
-            written: call.edit().map(|_| call.asked.arguments.clone()),
+            original_arguments: call.edit().map(|_| call.asked.arguments.clone()),
             stand: stands.last().copied().unwrap_or(CallStatus::Open),
             steps,
         }

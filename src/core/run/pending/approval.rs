@@ -35,6 +35,7 @@ pub struct PendingApproval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// Why approval is required.
+    #[serde(rename = "reason")]
     pub why: String,
     /// The policy that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::rates::{RateState, Rates};
 use super::refusal::{PERMIT_PAUSE, limited};
-use crate::access::authenticated::Authenticated;
+use crate::access::authenticate::Authenticated;
 use crate::state::Gateway;
 
 /// Counts a request of a caller, or refuses it.

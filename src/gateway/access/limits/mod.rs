@@ -26,8 +26,8 @@ use toolgate_core::error::ErrorCode;
 use self::refusal::limited;
 use crate::guarded_body::holding;
 use crate::negotiation::Form;
+use crate::negotiation::is_stream;
 use crate::problem::Problem;
-use crate::request_id::is_stream;
 
 /// Limits of one caller. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::reads::{ReadPermit, StreamPermit};
-use crate::access::authenticated::Authenticated;
+use crate::access::authenticate::Authenticated;
 use crate::problem::Problem;
 use crate::state::Gateway;
 

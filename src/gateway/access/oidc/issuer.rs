@@ -17,14 +17,16 @@ use tokio::time::{Instant, timeout};
 use super::TokenRejection;
 use super::key::Key;
 
-const PATIENCE: Duration = Duration::from_secs(5);
-const LARGEST: usize = 1024 * 1024;
+/// The timeout of one request to the issuer.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest document that the issuer may send, in bytes.
+const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
 /// How long a caller whose key is known waits for fresh keys: the key may have been withdrawn, or the issuer may hang.
-const A_MOMENT: Duration = Duration::from_secs(1);
+const REFRESH_WAIT: Duration = Duration::from_secs(1);
 
 /// The pause between attempts while there are no keys at all.
-const WITHOUT_KEYS: Duration = Duration::from_secs(2);
+const RETRY_WITHOUT_KEYS: Duration = Duration::from_secs(2);
 
 /// The issuer, and its keys.
 pub(super) struct Issuer {
@@ -32,9 +34,9 @@ pub(super) struct Issuer {
     client: Client,
     fresh: Duration,
     pause: Duration,
-    kept: ArcSwapOption<CachedKeys>,
+    cached: ArcSwapOption<CachedKeys>,
     /// When the keys were last requested; locked during a request.
-    asked: Arc<Mutex<Option<Instant>>>,
+    last_request: Arc<Mutex<Option<Instant>>>,
 }
 
 struct CachedKeys {
@@ -56,52 +58,57 @@ struct Published {
 impl Issuer {
     pub(super) fn new(name: &str, fresh: Duration, pause: Duration) -> Result<Self, reqwest::Error> {
         let redirects = reqwest::redirect::Policy::none();
-        let client = Client::builder().connect_timeout(PATIENCE).timeout(PATIENCE).redirect(redirects).build()?;
-        let (kept, asked) = (ArcSwapOption::empty(), Arc::default());
-        Ok(Self { name: name.to_owned(), client, fresh, pause, kept, asked })
+        let client =
+            Client::builder().connect_timeout(REQUEST_TIMEOUT).timeout(REQUEST_TIMEOUT).redirect(redirects).build()?;
+        let (cached, last_request) = (ArcSwapOption::empty(), Arc::default());
+        Ok(Self { name: name.to_owned(), client, fresh, pause, cached, last_request })
     }
 
     /// The key of that id; without an id, the issuer's only key.
     pub(super) async fn key(self: &Arc<Self>, id: Option<&str>) -> Result<Arc<Key>, TokenRejection> {
-        let kept = self.kept.load_full();
-        match kept.as_deref().and_then(|kept| Some((kept.since.elapsed() < self.fresh, kept.find(id)?))) {
+        let cached = self.cached.load_full();
+        match cached.as_deref().and_then(|cached| Some((cached.since.elapsed() < self.fresh, cached.find(id)?))) {
             Some((true, key)) => return Ok(key),
-            Some((false, key)) => match self.asked.clone().try_lock_owned() {
-                Ok(asked) => {
-                    let _ = timeout(A_MOMENT, self.refresh(asked, kept.as_ref())).await;
+            Some((false, key)) => match self.last_request.clone().try_lock_owned() {
+                Ok(last_request) => {
+                    let _ = timeout(REFRESH_WAIT, self.refresh(last_request, cached.as_ref())).await;
                 }
                 // Another request is fetching them.
                 Err(_) => return Ok(key),
             },
             None => {
-                let asked = self.asked.clone().lock_owned().await;
-                self.refresh(asked, kept.as_ref()).await;
+                let last_request = self.last_request.clone().lock_owned().await;
+                self.refresh(last_request, cached.as_ref()).await;
             }
         }
-        let Some(kept) = self.kept.load_full() else { return Err(TokenRejection::NoKeys(WITHOUT_KEYS)) };
-        kept.find(id).ok_or_else(|| TokenRejection::token("the issuer has no such key"))
+        let Some(cached) = self.cached.load_full() else { return Err(TokenRejection::NoKeys(RETRY_WITHOUT_KEYS)) };
+        cached.find(id).ok_or_else(|| TokenRejection::token("the issuer has no such key"))
     }
 
     /// Fetches the keys again, unless another request did since `seen` was read, or the last attempt is too recent. The
     /// fetch runs to its end even if the client disconnects: otherwise such a client could keep everyone from fresh
     /// keys.
-    async fn refresh(self: &Arc<Self>, mut asked: OwnedMutexGuard<Option<Instant>>, seen: Option<&Arc<CachedKeys>>) {
-        let now = self.kept.load_full();
+    async fn refresh(
+        self: &Arc<Self>,
+        mut last_request: OwnedMutexGuard<Option<Instant>>,
+        seen: Option<&Arc<CachedKeys>>,
+    ) {
+        let now = self.cached.load_full();
         if now.as_ref().map(Arc::as_ptr) != seen.map(Arc::as_ptr) {
             return;
         }
-        let pause = if now.is_some() { self.pause } else { self.pause.min(WITHOUT_KEYS) };
-        if asked.is_some_and(|asked| asked.elapsed() < pause) {
+        let pause = if now.is_some() { self.pause } else { self.pause.min(RETRY_WITHOUT_KEYS) };
+        if last_request.is_some_and(|last_request| last_request.elapsed() < pause) {
             return;
         }
-        *asked = Some(Instant::now());
+        *last_request = Some(Instant::now());
         let issuer = self.clone();
         let fetched = tokio::spawn(async move {
             match issuer.fetch().await {
-                Ok(keys) => issuer.kept.store(Some(Arc::new(CachedKeys { keys, since: Instant::now() }))),
+                Ok(keys) => issuer.cached.store(Some(Arc::new(CachedKeys { keys, since: Instant::now() }))),
                 Err(why) => tracing::warn!(issuer = issuer.name, why, "failed to fetch issuer keys"),
             }
-            drop(asked);
+            drop(last_request);
         });
         // The task ends by itself: each of its requests has a timeout.
         let _ = fetched.await;
@@ -127,8 +134,8 @@ impl Issuer {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| error.to_string())? {
             body.extend_from_slice(&chunk);
-            if body.len() > LARGEST {
-                return Err(format!("{url} answers with more than {LARGEST} bytes"));
+            if body.len() > MAX_DOCUMENT_BYTES {
+                return Err(format!("{url} answers with more than {MAX_DOCUMENT_BYTES} bytes"));
             }
         }
         serde_json::from_slice(&body).map_err(|error| format!("{url} answers with an invalid document: {error}"))

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use reqwest::Method;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
-use toolgate::gateway::{GatewaySettings, NewKey, mint};
+use toolgate::gateway::GatewaySettings;
 use toolgate::ports::AccessKeys as _;
-use toolgate::service::{Caller, Scope, Scopes, Service, WebhookConfig};
+use toolgate::service::{Caller, NewKey, Scope, Scopes, Service, WebhookConfig, mint};
 use toolgate::stores::MemoryStore;
 
 use crate::gateway::served::{HttpAnswer, Served};

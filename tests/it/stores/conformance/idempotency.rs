@@ -26,8 +26,8 @@ fn asked(caller: &str, key: &str) -> IdempotentRequest {
     }
 }
 
-fn begun(fate: RequestState) -> Option<IdempotencyRecord> {
-    Some(IdempotencyRecord { fingerprint: "a hash".to_owned(), run: Some("run_1".into()), fate })
+fn begun(state: RequestState) -> Option<IdempotencyRecord> {
+    Some(IdempotencyRecord { fingerprint: "a hash".to_owned(), run: Some("run_1".into()), state })
 }
 
 fn reply() -> StoredResponse {
@@ -40,10 +40,11 @@ pub(crate) async fn a_request_is_recorded_once_with_its_response<S: Store>(store
     assert_eq!(store.begin(&first, at(100)).await.unwrap(), None);
     let again = IdempotentRequest { run: Some("run_2".into()), fingerprint: "another".to_owned(), ..first.clone() };
     assert_eq!(store.begin(&again, at(101)).await.unwrap(), begun(RequestState::UnderWay { held_until: at(115) }));
-    for fate in [RequestState::Answered(reply()), RequestState::NotStored, RequestState::UnderWay { held_until: at(0) }]
+    for state in
+        [RequestState::Answered(reply()), RequestState::NotStored, RequestState::UnderWay { held_until: at(0) }]
     {
-        IdempotencyStore::settle(&*store, &first, &fate).await.unwrap();
-        assert_eq!(store.begin(&again, at(102)).await.unwrap(), begun(fate));
+        IdempotencyStore::settle(&*store, &first, &state).await.unwrap();
+        assert_eq!(store.begin(&again, at(102)).await.unwrap(), begun(state));
     }
 }
 
@@ -71,7 +72,7 @@ pub(crate) async fn a_forgotten_or_expired_request_starts_again<S: Store>(store:
         IdempotentRequest { fingerprint: "later".to_owned(), held_until: at(1015), expires_at: at(2000), ..request };
     assert_eq!(store.begin(&later, at(1000)).await.unwrap(), None);
     let known = store.begin(&later, at(1001)).await.unwrap().unwrap();
-    assert_eq!((known.fingerprint.as_str(), known.fate), ("later", RequestState::UnderWay { held_until: at(1015) }));
+    assert_eq!((known.fingerprint.as_str(), known.state), ("later", RequestState::UnderWay { held_until: at(1015) }));
     // More records than one sweep deletes: requested ones count as expired all the same.
     for number in 0..200 {
         store
@@ -91,11 +92,11 @@ pub(crate) async fn a_held_request_reports_its_deadline<S: Store>(store: Arc<S>)
     for (until, known) in [(130, 130), (120, 130)] {
         store.prolong(&request, at(until)).await.unwrap();
         let begun = store.begin(&request, at(101)).await.unwrap().unwrap();
-        assert_eq!(begun.fate, RequestState::UnderWay { held_until: at(known) });
+        assert_eq!(begun.state, RequestState::UnderWay { held_until: at(known) });
     }
     IdempotencyStore::settle(&*store, &request, &RequestState::Answered(reply())).await.unwrap();
     store.prolong(&request, at(500)).await.unwrap();
-    assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().fate, RequestState::Answered(reply()));
+    assert_eq!(store.begin(&request, at(102)).await.unwrap().unwrap().state, RequestState::Answered(reply()));
 }
 
 pub(crate) async fn an_abandoned_request_is_taken_over_by_one<S: Store>(store: Arc<S>) {
@@ -109,10 +110,10 @@ pub(crate) async fn an_abandoned_request_is_taken_over_by_one<S: Store>(store: A
 
     assert_eq!(all.into_iter().filter(|taken| *taken.as_ref().unwrap()).count(), 1);
     assert_eq!(store.begin(&first, at(116)).await.unwrap(), begun(RequestState::UnderWay { held_until: at(130) }));
-    for fate in [RequestState::Answered(reply()), RequestState::NotStored] {
-        IdempotencyStore::settle(&*store, &first, &fate).await.unwrap();
+    for state in [RequestState::Answered(reply()), RequestState::NotStored] {
+        IdempotencyStore::settle(&*store, &first, &state).await.unwrap();
         assert!(!store.take_over(&repeat, at(500)).await.unwrap(), "it is settled");
-        assert_eq!(store.begin(&first, at(501)).await.unwrap(), begun(fate));
+        assert_eq!(store.begin(&first, at(501)).await.unwrap(), begun(state));
     }
 }
 

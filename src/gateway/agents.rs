@@ -1,16 +1,65 @@
-//! The API view of an agent.
+//! `/v1/agents`: the agents that a run can use. Agents are configuration, which all tenants share.
 
+use axum::Json;
+use axum::extract::State;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::tool::ToolFilter;
 use toolgate_runner::Agent;
 use toolgate_service::{Caller, Scope};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::Authenticated;
+use crate::body::Path;
+use crate::pagination::Page;
+use crate::problem::Problem;
+use crate::state::Gateway;
+
+pub(super) fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(read))
+}
+
+/// List agents
+#[utoipa::path(
+    get, path = "/v1/agents", tag = "tools", operation_id = "listAgents",
+    responses(
+        (status = 200, description = "All agents, by name", body = Page<AgentView>),
+    ),
+)]
+async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+) -> Result<Json<Page<AgentView>>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let runner = gateway.runner_of(&caller);
+    let agents = runner.agents().collect();
+    Ok(Json(Page::whole(agents, |agent| agent.name.to_string(), |agent| AgentView::of(agent, &caller))))
+}
+
+/// Retrieve an agent
+#[utoipa::path(
+    get, path = "/v1/agents/{agent}", tag = "tools", operation_id = "readAgent",
+    params(("agent" = String, Path, description = "The name of the agent")),
+    responses(
+        (status = 200, description = "The agent", body = AgentView),
+    ),
+)]
+async fn read(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(agent): Path<String>,
+) -> Result<Json<AgentView>, Problem> {
+    caller.require(Scope::ToolsRead)?;
+    let runner = gateway.runner_of(&caller);
+    Ok(Json(AgentView::of(runner.agent(&agent)?, &caller)))
+}
 
 /// An agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Agent)]
-pub(super) struct AgentView {
+struct AgentView {
     /// The agent's name.
     id: String,
     /// Always `agent`.
@@ -63,7 +112,7 @@ struct PolicyView {
 
 impl AgentView {
     /// The view of an agent for a caller.
-    pub(super) fn of(agent: &Agent, caller: &Caller) -> Self {
+    fn of(agent: &Agent, caller: &Caller) -> Self {
         let mark = agent.policy.mark();
         Self {
             id: agent.name.to_string(),

@@ -1,20 +1,26 @@
-//! `GET /v1/models`
+//! `/v1/models`: the configured models. The format is OpenAI's, with more fields.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use toolgate_service::Scope;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::access::Authenticated;
 use crate::backends::ModelCard;
 use crate::problem::Problem;
 use crate::state::Gateway;
 
+pub(super) fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(list))
+}
+
 /// All models.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Models)]
-pub(super) struct ModelsView {
+struct ModelsView {
     /// Always `list`.
     object: &'static str,
     /// The models, by name.
@@ -59,7 +65,7 @@ struct PriceView {
         (status = 200, description = "All models, by name", body = ModelsView),
     ),
 )]
-pub(super) async fn list(
+async fn list(
     State(gateway): State<Gateway>,
     Authenticated(caller): Authenticated,
 ) -> Result<Json<ModelsView>, Problem> {

@@ -9,7 +9,7 @@ use reqwest::Url;
 use toolgate_core::address::{AddressClass, AllowedClasses, is_localhost, normal_host, place};
 
 /// Refuses a URL that the model's provider must not fetch. The error says why.
-pub(super) fn check(url: &str, hosts: AllowedClasses) -> Result<(), String> {
+pub(crate) fn check(url: &str, hosts: AllowedClasses) -> Result<(), String> {
     let parsed = Url::parse(url).map_err(|error| format!("this is not a URL: {error}"))?;
     match parsed.scheme() {
         "data" => return Ok(()),

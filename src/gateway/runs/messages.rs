@@ -1,16 +1,100 @@
-//! The API view of a message, without content that only its provider can read.
+//! `/v1/runs/{run}/messages`: lists and adds messages.
 
-use serde::Serialize;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::chat::{Media, Message, Part, Role};
-use utoipa::ToSchema;
+use toolgate_service::Scope;
+use utoipa::{IntoParams, ToSchema};
 
-use crate::runs::view::MediaView;
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::{Body, Path, Query};
+use crate::pagination::{Page, limit};
+use crate::problem::Problem;
+use crate::runs::view::{MediaView, RunView};
+use crate::state::Gateway;
+
+/// The page of messages.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// The number of messages to return: 1 to 100. Default: 20.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+    /// A cursor: messages after this one. Pass the `last_id` of the previous page.
+    #[param(maximum = 4294967295_i64)]
+    after: Option<u32>,
+}
+
+/// List the messages of a run
+///
+/// Returns messages, oldest first. They include those of the current turn: its calls, and the results so far.
+#[utoipa::path(
+    get, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "listMessages",
+    params(("run" = String, Path, description = "The run's id"), ListParams),
+    responses(
+        (status = 200, description = "A page of messages", body = Page<MessageView>),
+    ),
+)]
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(run): Path<String>,
+    Query(which): Query<ListParams>,
+    _permit: ReadPermit,
+) -> Result<Json<Page<MessageView>>, Problem> {
+    caller.require(Scope::RunsRead)?;
+    let limit = limit(which.limit)?;
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    let messages = run.load().await?.messages();
+    let from = which.after.map_or(0, |after| after as usize + 1);
+    let found = messages.iter().enumerate().skip(from).take(limit + 1).collect();
+    Ok(Json(Page::of(found, limit, |(index, _)| index.to_string(), |(index, message)| MessageView::of(index, message))))
+}
+
+/// A message to add to a run.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewMessage)]
+pub(super) struct NewMessage {
+    /// The text, as the user's message.
+    #[schema(example = "Look at last week too")]
+    text: String,
+}
+
+/// Add a message
+///
+/// A running run reads the message at its next turn; a pending run stores it until it resumes. A repeated request adds
+/// the message again, unless both have the same `Idempotency-Key`.
+#[utoipa::path(
+    post, path = "/v1/runs/{run}/messages", tag = "runs", operation_id = "addMessage", request_body = NewMessage,
+    params(("run" = String, Path, description = "The run's id")),
+    responses(
+        (status = 202, description = "The message is stored, and the run will read it", body = RunView),
+    ),
+)]
+pub(super) async fn add(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(run): Path<String>,
+    Body(NewMessage { text }): Body<NewMessage>,
+) -> Result<(StatusCode, Json<RunView>), Problem> {
+    caller.require(Scope::RunsWrite)?;
+    if text.trim().is_empty() {
+        return Err(Problem::invalid("/text", "a message needs text"));
+    }
+    let run = gateway.runner_of(&caller).run(&run).await?;
+    run.add_message(&text).await?;
+    Ok((StatusCode::ACCEPTED, Json(RunView::read(&run).await?)))
+}
 
 /// A message.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Message)]
-pub(in crate::runs) struct MessageView {
+pub(super) struct MessageView {
     /// The message's position among the run's messages, from 0.
     index: usize,
     /// The author of the message. Results of tools are messages of the user.
@@ -23,7 +107,7 @@ pub(in crate::runs) struct MessageView {
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Role)]
-pub(in crate::runs) enum RoleView {
+pub(super) enum RoleView {
     /// The user, the application, or a tool's result.
     User,
     /// The model.
@@ -34,7 +118,7 @@ pub(in crate::runs) enum RoleView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Part)]
-pub(in crate::runs) enum PartView {
+pub(super) enum PartView {
     /// Text.
     Text {
         /// The text.

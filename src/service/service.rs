@@ -1,9 +1,10 @@
-//! Shared state of the service: the runner of the present configuration, and what all surfaces of a process agree on.
+//! [`Service`]: the runner of the present configuration, and the settings that all surfaces of a process share.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
+use toolgate_core::address::AllowedClasses;
 use toolgate_core::run::Channel;
 use toolgate_runner::AgentRunner;
 
@@ -17,6 +18,8 @@ pub struct Service {
     /// A new configuration replaces the runner. Requests and runs in progress keep the one they began with.
     runner: Arc<ArcSwap<AgentRunner>>,
     four_eyes: bool,
+    /// The addresses that media URLs may lead to.
+    media_hosts: AllowedClasses,
     webhooks: Option<WebhookConfig>,
     /// Cancelled when the process stops.
     stopping: CancellationToken,
@@ -28,6 +31,7 @@ impl Service {
         Self {
             runner: Arc::new(ArcSwap::from_pointee(runner)),
             four_eyes: false,
+            media_hosts: AllowedClasses::default(),
             webhooks: None,
             stopping: CancellationToken::new(),
         }
@@ -39,6 +43,12 @@ impl Service {
         Self { four_eyes, ..self }
     }
 
+    /// Sets the classes of addresses that media URLs may lead to besides the public internet. Default: no further ones.
+    #[must_use]
+    pub fn media_hosts(self, media_hosts: AllowedClasses) -> Self {
+        Self { media_hosts, ..self }
+    }
+
     /// Sets the webhook delivery; without it, there are no webhooks.
     #[must_use]
     pub fn webhooks(self, webhooks: WebhookConfig) -> Self {
@@ -47,7 +57,8 @@ impl Service {
 
     /// The runner, limited to the tenant of a caller. `via`: where the caller decides, for the journal.
     pub fn for_caller(&self, caller: Caller, via: Channel) -> TenantRunner {
-        TenantRunner::new(self.runner(), caller, via, self.four_eyes)
+        let Self { four_eyes, media_hosts, .. } = *self;
+        TenantRunner { runner: self.runner(), caller, via, four_eyes, media_hosts }
     }
 
     /// The runner itself, for work across all tenants.

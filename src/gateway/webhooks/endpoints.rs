@@ -1,0 +1,210 @@
+//! `/v1/webhook-endpoints`: endpoints and their secrets.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, LOCATION};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use toolgate_core::id::EndpointId;
+use toolgate_service::{EndpointChange, NewEndpoint, Scope, TenantWebhooks};
+use utoipa::ToSchema;
+
+use super::view::{EndpointView, EventView};
+use crate::access::{Authenticated, ReadPermit};
+use crate::body::{Body, Path, Query};
+use crate::idempotency::Confidential;
+use crate::pagination::{Page, Paging, limit};
+use crate::problem::Problem;
+use crate::state::Gateway;
+
+/// A webhook endpoint to create.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewWebhookEndpoint)]
+pub(super) struct NewEndpointBody {
+    /// The `https` URL that messages are posted to.
+    #[schema(example = "https://example.com/hooks/toolgate")]
+    url: String,
+    /// The events that the endpoint receives. Default: all events, like an empty list.
+    #[serde(default)]
+    events: Vec<EventView>,
+    /// A description for people.
+    description: Option<String>,
+    /// A signing secret of your own: `whsec_` and the Base64 of 24 to 64 random bytes. Default: a new secret.
+    secret: Option<String>,
+}
+
+/// Create a webhook endpoint
+///
+/// The endpoint receives events from now on. The secret is returned only in this response. A URL has one endpoint:
+/// repeating the request returns the existing endpoint, without its secret; a request with other settings is a
+/// `conflict`.
+#[utoipa::path(
+    post, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "createWebhookEndpoint",
+    request_body = NewEndpointBody,
+    responses(
+        (status = 200, description = "The existing endpoint of this URL, without its secret", body = EndpointView),
+        (status = 201, description = "The endpoint, with its secret", body = EndpointView),
+    ),
+)]
+pub(super) async fn create(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Body(new): Body<NewEndpointBody>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let new = NewEndpoint {
+        url: new.url,
+        events: new.events.into_iter().map(EventView::kind).collect(),
+        description: new.description,
+        secret: new.secret,
+    };
+    let (endpoint, secret) = TenantWebhooks::of(gateway.service(), caller)?.create(new).await?;
+    let location = location(&gateway, &endpoint.id);
+    let view = EndpointView::of(endpoint);
+    let Some(secret) = secret else { return Ok((StatusCode::OK, [(LOCATION, location)], Json(view)).into_response()) };
+    let headers = [(LOCATION, location), (CACHE_CONTROL, "no-store".to_owned())];
+    Ok((StatusCode::CREATED, Confidential, headers, Json(view.showing(&secret))).into_response())
+}
+
+fn location(gateway: &Gateway, endpoint: &EndpointId) -> String {
+    format!("{}/v1/webhook-endpoints/{endpoint}", gateway.settings().public_url)
+}
+
+/// List webhook endpoints
+///
+/// Returns the webhook endpoints of your tenant, oldest first.
+#[utoipa::path(
+    get, path = "/v1/webhook-endpoints", tag = "webhooks", operation_id = "listWebhookEndpoints", params(Paging),
+    responses(
+        (status = 200, description = "A page of endpoints, without their secrets", body = Page<EndpointView>),
+    ),
+)]
+pub(super) async fn list(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Query(which): Query<Paging>,
+    _permit: ReadPermit,
+) -> Result<Json<Page<EndpointView>>, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let limit = limit(which.limit)?;
+    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
+    if let Some(after) = &which.after {
+        endpoints.find(after).await.map_err(|missing| missing.of_parameter("after"))?;
+    }
+    let found = endpoints.page(which.after.map(EndpointId::from), limit + 1).await?;
+    Ok(Json(Page::of(found, limit, |endpoint| endpoint.id.to_string(), EndpointView::of)))
+}
+
+/// Retrieve a webhook endpoint
+#[utoipa::path(
+    get, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "readWebhookEndpoint",
+    params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 200, description = "The endpoint, without its secret", body = EndpointView),
+    ),
+)]
+pub(super) async fn read(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(endpoint): Path<String>,
+) -> Result<Json<EndpointView>, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let found = TenantWebhooks::of(gateway.service(), caller)?.find(&endpoint).await?;
+    Ok(Json(EndpointView::of(found)))
+}
+
+/// Delete a webhook endpoint
+///
+/// Deletes the endpoint and the log of its deliveries. No more messages are sent to it.
+#[utoipa::path(
+    delete, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "removeWebhookEndpoint",
+    params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 204, description = "The endpoint is deleted"),
+    ),
+)]
+pub(super) async fn remove(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(endpoint): Path<String>,
+) -> Result<StatusCode, Problem> {
+    caller.require(Scope::Webhooks)?;
+    TenantWebhooks::of(gateway.service(), caller)?.remove(&endpoint).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Changes to an endpoint. Fields that are left out do not change.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WebhookEndpointChange)]
+pub(super) struct EndpointChangeBody {
+    /// The URL that messages are posted to, including waiting ones.
+    url: Option<String>,
+    /// The events that the endpoint receives; an empty list means all.
+    events: Option<Vec<EventView>>,
+    /// A description for people; an empty text removes it.
+    description: Option<String>,
+    /// Whether messages are sent. Messages that wait while the endpoint is disabled are sent when it is enabled again;
+    /// events that happen meanwhile are not sent.
+    enabled: Option<bool>,
+}
+
+/// Update a webhook endpoint
+#[utoipa::path(
+    patch, path = "/v1/webhook-endpoints/{endpoint}", tag = "webhooks", operation_id = "changeWebhookEndpoint",
+    request_body = EndpointChangeBody, params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 200, description = "The endpoint as it is now", body = EndpointView),
+    ),
+)]
+pub(super) async fn change(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(endpoint): Path<String>,
+    Body(change): Body<EndpointChangeBody>,
+) -> Result<Json<EndpointView>, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let change = EndpointChange {
+        url: change.url,
+        events: change.events.map(|events| events.into_iter().map(EventView::kind).collect()),
+        description: change.description,
+        enabled: change.enabled,
+    };
+    let changed = TenantWebhooks::of(gateway.service(), caller)?.change(&endpoint, change).await?;
+    Ok(Json(EndpointView::of(changed)))
+}
+
+/// The new secret.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WebhookRotation)]
+pub(super) struct Rotation {
+    /// A signing secret of your own: `whsec_` and the Base64 of 24 to 64 random bytes. Default: a new secret.
+    secret: Option<String>,
+}
+
+/// Rotate the secret of a webhook endpoint
+///
+/// For 24 hours, messages are also signed with the previous secret, even if the secret is rotated again meanwhile. The
+/// new secret is returned only in this response.
+#[utoipa::path(
+    post, path = "/v1/webhook-endpoints/{endpoint}/rotate", tag = "webhooks", operation_id = "rotateWebhookSecret",
+    request_body = Rotation, params(("endpoint" = String, Path, description = "The endpoint")),
+    responses(
+        (status = 200, description = "The endpoint, with its new secret", body = EndpointView),
+    ),
+)]
+pub(super) async fn rotate(
+    State(gateway): State<Gateway>,
+    Authenticated(caller): Authenticated,
+    Path(endpoint): Path<String>,
+    Body(rotation): Body<Rotation>,
+) -> Result<Response, Problem> {
+    caller.require(Scope::Webhooks)?;
+    let endpoints = TenantWebhooks::of(gateway.service(), caller)?;
+    let (endpoint, secret) = endpoints.rotate(&endpoint, rotation.secret.as_deref()).await?;
+    let view = EndpointView::of(endpoint).showing(&secret);
+    Ok((Confidential, [(CACHE_CONTROL, "no-store")], Json(view)).into_response())
+}

@@ -1,0 +1,143 @@
+//! Checks of a new run that a caller requests, on whichever surface. The pointers of the errors are those of
+//! `POST /v1/runs`.
+
+use toolgate_core::address::AllowedClasses;
+use toolgate_core::chat::{Media, Message, Part, Role};
+use toolgate_core::error::ErrorCode;
+use toolgate_core::id::{Principal, SessionId};
+use toolgate_core::tool::ToolFilter;
+use toolgate_runner::Request;
+
+use super::authorize::Caller;
+use super::error::ServiceError;
+use super::media_url;
+use super::name_rules::require_name;
+
+/// How many tools a request may bring: each has schemas to compile, and no model accepts more.
+const MOST_TOOLS: usize = 1000;
+
+/// The request in the name of a caller, for its tenant, if it is valid. `hosts`: the addresses that media URLs may lead
+/// to.
+pub(crate) fn for_caller(
+    mut request: Request,
+    caller: &Caller,
+    hosts: AllowedClasses,
+) -> Result<Request, ServiceError> {
+    require_name("/session_id", request.session.as_ref().map(SessionId::as_str))?;
+    require_name("/principal", request.principal.as_ref().map(Principal::as_str))?;
+    if request.external_tools.len() > MOST_TOOLS {
+        return Err(ServiceError::invalid("/external_tools", format!("at most {MOST_TOOLS} tools")));
+    }
+    check_messages(&mut request, hosts)?;
+    check_patterns(&request.tools)?;
+    if let (Some(own), Some(other)) = (&caller.principal, &request.principal)
+        && own != other
+    {
+        let detail = format!("these credentials can only act for `{own}`");
+        return Err(ServiceError::new(ErrorCode::Forbidden, detail));
+    }
+    let principal = caller.principal.clone().or(request.principal);
+    let (tenant, by) = (caller.tenant.clone(), Some(caller.name.as_ref().to_owned()));
+    Ok(Request { tenant, by, principal, ..request })
+}
+
+/// Checks the media of all messages, and that the last message is the user's.
+fn check_messages(request: &mut Request, hosts: AllowedClasses) -> Result<(), ServiceError> {
+    let messages = request.history.iter_mut().chain([&mut request.input]);
+    for (index, Message { role, content, .. }) in messages.enumerate() {
+        for (at, part) in content.iter_mut().enumerate() {
+            if let Part::Image(media) | Part::Audio(media) = part {
+                check_media(media, *role, format!("/input/{index}/content/{at}"), hosts)?;
+            }
+            // A URL that looks like a blob handle gives no access to the blob.
+            part.invalidate_handle();
+        }
+    }
+    if request.input.role == Role::User {
+        return Ok(());
+    }
+    let last = request.history.len();
+    Err(ServiceError::invalid(format!("/input/{last}/role"), "the last message must be the user's"))
+}
+
+fn check_media(media: &Media, role: Role, pointer: String, hosts: AllowedClasses) -> Result<(), ServiceError> {
+    if role == Role::Assistant {
+        return Err(ServiceError::invalid(pointer, "only user messages may contain media"));
+    }
+    match (&media.data, &media.url) {
+        (Some(data), None) if Media::decode(data).is_some() => Ok(()),
+        (Some(_), None) => Err(ServiceError::invalid(format!("{pointer}/data"), "this is not valid base64")),
+        (None, Some(url)) => {
+            media_url::check(url, hosts).map_err(|why| ServiceError::invalid(format!("{pointer}/url"), why))
+        }
+        (Some(_), Some(_)) | (None, None) => Err(ServiceError::invalid(pointer, "give either `data` or `url`")),
+    }
+}
+
+/// An invalid pattern would match nothing, without any report.
+fn check_patterns(tools: &ToolFilter) -> Result<(), ServiceError> {
+    for (list, patterns) in [("allow", &tools.allow), ("deny", &tools.deny)] {
+        for (index, pattern) in patterns.iter().enumerate() {
+            pattern.fits("").map_err(|why| {
+                ServiceError::invalid(format!("/tools/{list}/{index}"), format!("this pattern is not valid: {why}"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_core::tool::ToolFilter;
+
+    use super::*;
+
+    fn refused(request: Request) -> (ErrorCode, Vec<String>) {
+        let error = for_caller(request, &Caller::local(), AllowedClasses::default()).unwrap_err();
+        (error.code, error.errors.into_iter().map(|error| error.pointer).collect())
+    }
+
+    fn image(role: Role, url: &str) -> Message {
+        let media = Media { media_type: "image/png".to_owned(), data: None, url: Some(url.to_owned()) };
+        Message { role, content: vec![Part::text("look"), Part::Image(media)], provider_state: None }
+    }
+
+    fn request() -> Request {
+        Request::new("clerk", "Clean up")
+    }
+
+    #[test]
+    fn an_invalid_part_of_a_new_run_is_reported_at_its_field() {
+        let public = "https://example.com/cat.png";
+        let at = |pointer: &str| (ErrorCode::Validation, vec![pointer.to_owned()]);
+        let tools = ToolFilter { deny: vec!["mcp_*".into(), "[".into()], ..ToolFilter::default() };
+        for (wrong, pointer) in [
+            (Request { session: Some("".into()), ..request() }, "/session_id"),
+            (Request { principal: Some("a\nb".into()), ..request() }, "/principal"),
+            (Request { history: vec![image(Role::User, "http://10.1.2.3/")], ..request() }, "/input/0/content/1/url"),
+            (Request { history: vec![image(Role::Assistant, public)], ..request() }, "/input/0/content/1"),
+            (
+                Request { input: Message { role: Role::Assistant, ..Message::user("yes") }, ..request() },
+                "/input/0/role",
+            ),
+            (Request { tools, ..request() }, "/tools/deny/1"),
+        ] {
+            assert_eq!(refused(wrong), at(pointer));
+        }
+        let valid = Request { history: vec![image(Role::User, public)], ..request() };
+        assert!(for_caller(valid, &Caller::local(), AllowedClasses::default()).is_ok());
+    }
+
+    #[test]
+    fn a_run_acts_for_the_principal_of_its_caller() {
+        let ann = Caller { principal: Some("ann".into()), ..Caller::local() };
+        let run = |principal: Option<&str>| {
+            let request = Request { principal: principal.map(Principal::from), ..request() };
+            let made = for_caller(request, &ann, AllowedClasses::default());
+            made.map(|request| request.principal).map_err(|error| error.code)
+        };
+        assert_eq!(run(None), Ok(Some("ann".into())));
+        assert_eq!(run(Some("ann")), Ok(Some("ann".into())));
+        assert_eq!(run(Some("bob")), Err(ErrorCode::Forbidden));
+    }
+}
