@@ -78,11 +78,22 @@ impl Noise {
 
     /// The text without the child's secrets.
     pub(crate) fn redacted(&self, text: &str) -> String {
-        self.secrets.redacted_so_far(text)
+        self.secrets.redacted(text)
     }
 
     /// The recorded lines.
     pub(crate) fn lines(&self) -> StdoutNoise {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_secret_beside_an_omission_are_redacted() {
+        let noise = Noise::without(Secrets::among(&["sk-0123456789".into()]));
+        assert_eq!(noise.redacted("it is no JSON: `{key: sk-01234...`"), "it is no JSON: `{key: [redacted]...`");
     }
 }
