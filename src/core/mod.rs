@@ -13,5 +13,6 @@ pub mod lifecycle;
 pub mod pattern;
 pub mod policy;
 pub mod run;
+pub mod sse;
 pub mod tool;
 pub mod trace;
