@@ -216,7 +216,8 @@ impl PostedMessage<'_> {
             return Err(refused(""));
         }
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
-        let error = error_in(&body);
+        let error = error_in(&body)
+            .map(|error| ErrorData { message: self.reader.confidential.redacted(&error.message).into(), ..error });
         if status == StatusCode::BAD_REQUEST && self.has_session && session::is_lost(&body, self.id.as_ref()) {
             return Err(StreamableHttpError::SessionExpired);
         }
