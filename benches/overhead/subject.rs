@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use toolgate::core::id::{ModelName, RunId};
 use toolgate::core::policy::Policy;
+use toolgate::core::redact::SecretsBuilder;
 use toolgate::core::run::{Limits, Status};
 use toolgate::core::tool::Toolset;
 use toolgate::driver::Agent;
@@ -21,6 +22,9 @@ use toolgate::validation::SchemaValidator;
 use crate::floor;
 use crate::scenario::Scenario;
 use crate::world::{Files, Granted, Loquacious, Turns};
+
+/// The secrets of a configuration with two models and a server.
+const SECRETS: [&str; 3] = ["sk-proj-4f8a2c6e0b1d3f5a7c9e", "sk-ant-9e7c5a3f1d0b2e4c6a8f", "ghp_b1d3f5a7c9e8a6c4e2f0"];
 
 /// A row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +199,7 @@ fn metrics() -> Arc<dyn EventSink> {
 }
 
 fn redaction() -> Redaction {
-    Redaction::new(USUAL_KEYS, []).unwrap()
+    Redaction::new(USUAL_KEYS, SecretsBuilder::of_values(SECRETS)).unwrap()
 }
 
 /// Builds the spans of every run and drops them.

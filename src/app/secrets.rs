@@ -5,76 +5,72 @@ use std::collections::BTreeMap;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::{KeyMaterial, KeySettings, ModelSettings, ProxySettings, Settings, TransportSettings};
-
-/// Parts of the names of variables and headers whose values are secrets. Values of other names (`LOG_LEVEL`, `Accept`)
-/// are ordinary words, and redacting those would garble text.
-const TELLING: [&str; 8] = ["auth", "key", "token", "secret", "cookie", "credential", "pass", "pwd"];
+use crate::core::redact::{SecretsBuilder, is_telling};
 
 /// Every secret.
-pub(super) fn known(settings: &Settings) -> Vec<SecretString> {
-    let mut secrets = of_headers(&settings.telemetry.headers);
+pub(super) fn known(settings: &Settings) -> SecretsBuilder {
+    let mut secrets = SecretsBuilder::default();
+    add_named(&mut secrets, &settings.telemetry.headers);
     for model in settings.models.values() {
         if let ModelSettings::Http(model) = model {
-            secrets.extend(model.key.iter().filter_map(fixed).cloned());
-            secrets.extend(of_headers(&model.headers));
+            if let Some(KeySettings::Fixed(key)) = &model.key {
+                secrets.value(key.expose_secret());
+            }
+            add_named(&mut secrets, &model.headers);
             if let ProxySettings::Url(proxy) = &model.proxy {
-                secrets.push(proxy.clone());
+                secrets.value(proxy.expose_secret());
+                secrets.address(proxy.expose_secret());
             }
         }
     }
     for server in settings.servers.values() {
-        secrets.extend(match &server.transport {
-            TransportSettings::Stdio { env, .. } => of_headers(env),
-            TransportSettings::Http { headers, .. } => of_headers(headers),
-        });
+        match &server.transport {
+            TransportSettings::Stdio { env, .. } => add_named(&mut secrets, env),
+            TransportSettings::Http { headers, .. } => add_named(&mut secrets, headers),
+        }
     }
     for key in settings.envelope.iter().flat_map(|envelope| &envelope.keys) {
         match &key.material {
-            KeyMaterial::Hmac(secret) => secrets.push(secret.clone()),
-            KeyMaterial::Ed25519 { key, seal } => secrets.extend([key.clone(), seal.clone()]),
+            KeyMaterial::Hmac(secret) => secrets.value(secret.expose_secret()),
+            KeyMaterial::Ed25519 { key, seal } => {
+                secrets.value(key.expose_secret());
+                secrets.value(seal.expose_secret());
+            }
         }
     }
-    secrets.extend(settings.gateway.webhooks.iter().map(|webhook| webhook.secret.clone()));
+    settings.gateway.webhooks.iter().for_each(|webhook| secrets.value(webhook.secret.expose_secret()));
     secrets
 }
 
-fn fixed(key: &KeySettings) -> Option<&SecretString> {
-    match key {
-        KeySettings::Fixed(key) => Some(key),
-        KeySettings::Command { .. } => None,
+/// Adds variables or headers. A value whose name is not telling (`LOG_LEVEL`, `Accept`) is an ordinary word, and redacting
+/// it would garble text; of an address, the credentials are secrets under any name.
+fn add_named(secrets: &mut SecretsBuilder, named: &BTreeMap<String, SecretString>) {
+    for (name, value) in named {
+        match is_telling(name) {
+            true => secrets.value(value.expose_secret()),
+            false if value.expose_secret().contains("://") => secrets.address(value.expose_secret()),
+            false => {}
+        }
     }
-}
-
-fn of_headers(named: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
-    let is_telling = |name: &str| TELLING.iter().any(|word| name.to_ascii_lowercase().contains(word));
-    let secrets = |(name, value): (&String, &SecretString)| match is_telling(name) {
-        true => vec![value.clone()],
-        false => of_address(value.expose_secret()),
-    };
-    named.iter().flat_map(secrets).collect()
-}
-
-/// The user information of a URL (`postgres://ann:hunter2@host`), and the password in it.
-fn of_address(value: &str) -> Vec<SecretString> {
-    let authority = value.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
-    let Some((credentials, _)) = authority.and_then(|authority| authority.rsplit_once('@')) else { return Vec::new() };
-    let password = credentials.split_once(':').map(|(_, password)| password);
-    std::iter::once(credentials).chain(password).map(SecretString::from).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::redact::Style;
 
     #[test]
     fn of_a_variable_with_any_name_the_credentials_in_an_address_are_secrets() {
-        let told = |value: &str| {
-            let named = BTreeMap::from([("DATABASE_URL".to_owned(), SecretString::from(value))]);
-            of_headers(&named).iter().map(|secret| secret.expose_secret().to_owned()).collect::<Vec<_>>()
+        let redacted = |value: &str, text: &str| {
+            let mut secrets = SecretsBuilder::default();
+            add_named(&mut secrets, &[("DATABASE_URL".to_owned(), SecretString::from(value))].into());
+            secrets.build(Style::MESSAGE).redacted(text).into_owned()
         };
-        assert_eq!(told("postgres://ann:hunter22@db.example/shop?a=@"), ["ann:hunter22", "hunter22"]);
-        assert_eq!(told("https://token@git.example"), ["token"]);
-        assert_eq!(told("postgres://db.example/shop?to=a@b"), [""; 0]);
-        assert_eq!(told("info"), [""; 0]);
+        let address = "postgres://ann:hunter22@db.example/shop?a=@";
+        assert_eq!(redacted(address, "ann:hunter22@db.example, hunter22"), "[redacted]@db.example, [redacted]");
+        assert_eq!(redacted("https://token-12@git.example", "token-12@git.example"), "[redacted]@git.example");
+        for plain in ["postgres://db.example/shop?to=a@b", "info"] {
+            assert_eq!(redacted(plain, plain), plain);
+        }
     }
 }

@@ -8,15 +8,33 @@ use std::ops::Range;
 const TELLING: [&str; 10] =
     ["api_key", "apikey", "api-key", "secret", "password", "authorization", "bearer", "hmac", "ed25519", "seal"];
 
+/// The keys whose entries are secrets, whatever their names.
+const MAPS: [&str; 2] = ["env", "headers"];
+
 /// The text with every byte of a secret value replaced by an asterisk, so that positions stay the same. References to
-/// variables are not secrets, nor are numbers (`max_tokens`).
+/// variables are not secrets, nor are numbers (`max_tokens`) outside of `env` and `headers`.
 pub(super) fn masked(text: &str) -> String {
-    let lines = text.split_inclusive('\n').map(masked_line);
+    let mut place = Place::default();
+    let lines = text.split_inclusive('\n').map(|line| place.masked_line(&masked_addresses(line)));
     lines.collect()
 }
 
-fn masked_line(line: &str) -> String {
-    masked_values(&masked_addresses(line))
+/// The place of a line.
+#[derive(Default)]
+struct Place {
+    /// The blocks around it, each with the indentation of its key.
+    blocks: Vec<(usize, Block)>,
+    /// Whether it is inside the braces of `env: { … }`.
+    is_in_braces: bool,
+}
+
+/// The lines below a key, which are indented more than it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    /// Names with secret values.
+    Entries,
+    /// The rest of a secret.
+    Secret,
 }
 
 fn masked_addresses(line: &str) -> String {
@@ -87,32 +105,71 @@ fn references(text: &str) -> Vec<Range<usize>> {
     begins.filter_map(|at| Some(at..at + text.get(at..)?.find('}')? + 1)).collect()
 }
 
-fn masked_values(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once(':') {
-        shown.push_str(before);
-        shown.push(':');
-        rest = after;
-        if is_secret_name(before) {
-            let begin = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-            let (space, value) = rest.split_at(begin);
-            let (value, tail) = value.split_at(value_length(value));
-            shown.push_str(space);
-            match is_shown(value) {
-                true => shown.push_str(value),
-                false => shown.push_str(&"*".repeat(value.len())),
+impl Place {
+    fn masked_line(&mut self, line: &str) -> String {
+        let indentation = line.len() - line.trim_start_matches([' ', '\t', '-']).len();
+        if !line.trim().is_empty() {
+            self.blocks.retain(|(of_key, _)| *of_key < indentation);
+        }
+        let content = line.trim_start();
+        match self.blocks.last() {
+            Some((_, Block::Secret)) => masked_text(line),
+            Some((_, Block::Entries)) if content.starts_with('-') || !content.contains([':', '#', '}']) => {
+                masked_text(line)
             }
-            rest = tail;
+            Some((_, Block::Entries)) | None => self.masked_values(line, indentation),
         }
     }
-    shown + rest
+
+    fn masked_values(&mut self, line: &str, indentation: usize) -> String {
+        let mut shown = String::with_capacity(line.len());
+        let mut rest = line;
+        while let Some((before, after)) = rest.split_once(':') {
+            self.is_in_braces &= !before.contains('}');
+            let begin = after.len() - after.trim_start_matches([' ', '\t']).len();
+            let (space, value) = after.split_at(begin);
+            shown.extend([before, ":", space]);
+            rest = value;
+            let is_entry = self.is_in_braces || matches!(self.blocks.last(), Some((_, Block::Entries)));
+            let is_map = MAPS.contains(&name_before(before)) && !before.contains('#') && !before.ends_with("${env");
+            if is_map && !is_entry && value.starts_with('{') {
+                self.is_in_braces = true;
+            } else if is_map && !is_entry && value.trim().is_empty() {
+                self.blocks.push((indentation, Block::Entries));
+            } else if is_map || is_entry || is_secret_name(before) {
+                // An entry on a line of its own may contain commas and braces.
+                let whole = if self.is_in_braces || !is_entry { value_length(value) } else { value.trim_end().len() };
+                let (value, tail) = value.split_at(whole);
+                let is_hidden = !is_shown(value) || (is_entry && value.parse::<f64>().is_ok());
+                shown.push_str(&if is_hidden { "*".repeat(value.len()) } else { value.to_owned() });
+                rest = tail;
+                if tail.trim().is_empty() && !self.is_in_braces && (is_hidden || (is_entry && value.is_empty())) {
+                    self.blocks.push((indentation, Block::Secret));
+                }
+            }
+        }
+        self.is_in_braces &= !rest.contains('}');
+        shown + rest
+    }
+}
+
+/// The line with asterisks in place of its text.
+fn masked_text(line: &str) -> String {
+    let (from, to) = (line.len() - line.trim_start().len(), line.trim_end().len());
+    let (space, text, end) = (line.get(..from), line.get(from..to), line.get(to..));
+    let masked = text.map(|text| "*".repeat(text.len()));
+    masked.map_or_else(|| line.to_owned(), |text| [space.unwrap_or_default(), &text, end.unwrap_or_default()].concat())
+}
+
+/// The name before a colon.
+fn name_before(before: &str) -> &str {
+    let name = before.trim_end().trim_end_matches(['"', '\'']).rsplit([' ', ',', '{', '"', '\'', '\t']).next();
+    name.unwrap_or_default()
 }
 
 /// Whether the text before a colon ends with the name of a secret.
 fn is_secret_name(before: &str) -> bool {
-    let name = before.trim_end().trim_end_matches(['"', '\'']).rsplit([' ', ',', '{', '"', '\'', '\t']).next();
-    let name = name.unwrap_or_default().to_ascii_lowercase();
+    let name = name_before(before).to_ascii_lowercase();
     name.ends_with("token") || TELLING.iter().any(|telling| name.contains(telling))
 }
 
@@ -122,7 +179,11 @@ fn value_length(value: &str) -> usize {
     match value.chars().next() {
         Some(quote @ ('"' | '\'')) => end(1, &[quote]).map_or(value.trim_end().len(), |at| at + 1),
         _ => {
-            let whole = end(0, &[',', '}', '\n', '\r']).unwrap_or(value.len());
+            let references = references(value);
+            let is_end = |(at, sign): &(usize, char)| {
+                matches!(sign, ',' | '}' | '\n' | '\r') && !references.iter().any(|place| place.contains(at))
+            };
+            let whole = value.char_indices().find(is_end).map_or(value.len(), |(at, _)| at);
             value.get(..whole).map_or(whole, |value| value.trim_end().len())
         }
     }
@@ -154,6 +215,31 @@ mod tests {
         ] {
             assert_eq!(masked(line), expected);
             assert_eq!(masked(line).len(), line.len());
+        }
+    }
+
+    #[test]
+    fn entries_of_env_and_headers_are_masked_whatever_their_names() {
+        for (text, expected) in [
+            ("env:\n  STRIPE: sk_live_1\n  N: 12\nargs: [y]\n", "env:\n  STRIPE: *********\n  N: **\nargs: [y]\n"),
+            ("- env:\n    A: a,b}\n    B: ${B}\n  x: y", "- env:\n    A: ****\n    B: ${B}\n  x: y"),
+            ("{ env: { STRIPE: x, B: ${B}, C: y }, args: [y] }", "{ env: { STRIPE: *, B: ${B}, C: * }, args: [y] }"),
+            (
+                "\"env\": {\n\"A\": \"x\",\n\"B\": \"y\"\n},\n\"a\": \"b\"",
+                "\"env\": {\n\"A\": ***,\n\"B\": ***\n},\n\"a\": \"b\"",
+            ),
+            ("headers: { Accept: \"${A}\", B: \"b\" }\nurl: u", "headers: { Accept: \"${A}\", B: *** }\nurl: u"),
+            (
+                "env:\n  A: |\n    B: c\n\n    d\n  E: \"f\n    g: h\"\ni: j",
+                "env:\n  A: *\n    ****\n\n    *\n  E: **\n    *****\ni: j",
+            ),
+            ("env:\n  - STRIPE=sk:1\n  A\nb: c", "env:\n  *************\n  *\nb: c"),
+            ("env: [\"A=x\"]\nb: c", "env: *******\nb: c"),
+            ("seal: |\n  AAAA\nnext: 1", "seal: *\n  ****\nnext: 1"),
+            ("api_key:\n  command: [a]\nurl: ${env:U}/x", "api_key:\n  command: [a]\nurl: ${env:U}/x"),
+        ] {
+            assert_eq!(masked(text), expected);
+            assert_eq!(masked(text).len(), text.len());
         }
     }
 

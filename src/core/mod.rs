@@ -12,6 +12,8 @@ pub mod json;
 pub mod lifecycle;
 pub mod pattern;
 pub mod policy;
+pub mod redact;
 pub mod run;
+pub mod sse;
 pub mod tool;
 pub mod trace;

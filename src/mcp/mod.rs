@@ -33,7 +33,6 @@ mod listing;
 mod measure;
 mod negotiation;
 mod result_json;
-mod secrets;
 mod server;
 mod servers;
 mod settings;

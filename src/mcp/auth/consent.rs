@@ -7,7 +7,7 @@ use super::browser::Browser;
 use super::callback::{Callback, InvalidCallback, state_of};
 use super::credentials::{Client, Credential, CredentialFile};
 use super::discovery::{AuthorizationServer, Target};
-use super::fault::{AccessError, failed, harmless};
+use super::fault::{AccessError, failed, failed_after, harmless, sent};
 use super::settings::ClientIdentity;
 use super::tokens::CapturedCredentials;
 
@@ -40,7 +40,8 @@ impl Consent<'_> {
         let (code, state, issuer) = self.visit(&page, &from).await?;
         let exchanged =
             from.manager.exchange_code_for_token_with_issuer(code.expose_secret(), &state, issuer.as_deref());
-        exchanged.await.map_err(failed)?;
+        let sent = sent([Some(&code), client.secret.as_ref()].into_iter().flatten());
+        exchanged.await.map_err(|error| failed_after(error, &sent))?;
         let credential = captured.take(&from, self.target.url.as_str(), client).await?;
         self.credentials.keep(credential.clone()).await?;
         Ok(credential)

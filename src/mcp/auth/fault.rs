@@ -5,7 +5,9 @@ use std::error::Error;
 
 use reqwest::Url;
 use rmcp::transport::auth::AuthError;
+use secrecy::{ExposeSecret as _, SecretString};
 use toolgate_core::id::ServerId;
+use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 
 use super::credentials::CredentialError;
 use crate::http::egress;
@@ -37,14 +39,27 @@ pub(crate) enum AccessError {
 
 /// The longest quote of an authorization server.
 const LONGEST: usize = 300;
+const UNREADABLE: &str = "its answer cannot be read";
 
 /// The reason for an error of the authorization exchange.
 pub(super) fn failed(error: AuthError) -> AccessError {
-    AccessError::Failed(words(&error))
+    failed_after(error, &Secrets::default())
+}
+
+/// The same after a request with these secrets, which an authorization server may repeat.
+pub(super) fn failed_after(error: AuthError, sent: &Secrets) -> AccessError {
+    AccessError::Failed(words(&error, sent))
+}
+
+/// The secrets of a token request.
+pub(super) fn sent<'a>(credentials: impl IntoIterator<Item = &'a SecretString>) -> Secrets {
+    let mut secrets = SecretsBuilder::default();
+    credentials.into_iter().for_each(|credential| secrets.credential(credential.expose_secret()));
+    secrets.build(Style::MESSAGE)
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "an open enum of the SDK; the others explain themselves")]
-fn words(error: &AuthError) -> String {
+fn words(error: &AuthError, sent: &Secrets) -> String {
     let text = match error {
         AuthError::DiscoveryRequestFailed { url, source } => {
             format!("its metadata at {} cannot be read: {}", masked_url(url), root_cause(source.as_ref()))
@@ -61,9 +76,13 @@ fn words(error: &AuthError) -> String {
         AuthError::PkceUnsupported => {
             "its authorization server does not support PKCE with S256, without which a stolen code can be used".into()
         }
-        AuthError::RegistrationFailed(why) => format!(
-            "its authorization server does not let toolgate register ({why}); register a client there and set `client_id`"
-        ),
+        AuthError::RegistrationFailed(why) => {
+            // The parser quotes the text that it could not read, which may be a secret of the new client.
+            let why = if why.starts_with("analyze response error: ") { UNREADABLE } else { why };
+            format!(
+                "its authorization server does not let toolgate register ({why}); register a client there and set `client_id`"
+            )
+        }
         AuthError::TokenExchangeFailed(why)
         | AuthError::TokenRefreshFailed(why)
         | AuthError::ClientCredentialsError(why) => {
@@ -72,7 +91,7 @@ fn words(error: &AuthError) -> String {
         }
         other => other.to_string(),
     };
-    harmless(&text)
+    harmless(&sent.redacted(&text))
 }
 
 /// The answer of the token endpoint. A parser quotes the text that it could not read, which may be a token.
@@ -83,7 +102,7 @@ fn answer(why: &str) -> &str {
             .iter()
             .any(|quoting| why.contains(quoting)) =>
         {
-            "its answer cannot be read"
+            UNREADABLE
         }
         None => why,
     }
@@ -130,13 +149,25 @@ mod tests {
 
     #[test]
     fn a_token_error_is_quoted_and_an_unreadable_answer_is_not() {
-        let message_for = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()));
+        let message_for = |why: &str| words(&AuthError::TokenExchangeFailed(why.into()), &Secrets::default());
         assert_eq!(
             message_for("Server returned error response: invalid_grant: the code is used\u{1b}[2J"),
             "its authorization server gave no token: invalid_grant: the code is used [2J"
         );
         let quoting = "invalid type: string \"s3cret-token\", expected u64 at line 1 column 9";
         assert_eq!(message_for(quoting), "its authorization server gave no token: its answer cannot be read");
+    }
+
+    #[test]
+    fn an_answer_that_repeats_a_credential_is_quoted_without_it() {
+        let error =
+            AuthError::TokenExchangeFailed("Server returned error response: no grant for rt-01234567, rt-01***".into());
+        assert_eq!(
+            words(&error, &sent([&"rt-0123456789".into()])),
+            "its authorization server gave no token: no grant for [redacted], [redacted]***"
+        );
+        let error = AuthError::RegistrationFailed("analyze response error: invalid type: string \"s3cret\"".into());
+        assert!(!words(&error, &Secrets::default()).contains("s3cret"), "{error}");
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use rmcp::transport::auth::{AuthError, ClientCredentialsConfig, JwtSigningAlgorithm};
 use secrecy::ExposeSecret;
 use tokio::runtime::Handle;
+use toolgate_core::redact::Secrets;
 use tracing::{Dispatch, dispatcher};
 
 use super::credentials::{Client, Credential, CredentialFile};
 use super::discovery::{AuthorizationServer, Target};
-use super::fault::{AccessError, failed};
+use super::fault::{AccessError, failed, failed_after, sent};
 use super::settings::{ClientProof, SigningAlgorithm};
 use super::tokens::CapturedCredentials;
 
@@ -37,6 +38,8 @@ pub(super) async fn renew(
     let captured = CapturedCredentials::of(&mut from.manager);
     captured.insert(&old).await?;
     from.manager.configure_client(old.client.config()).map_err(failed)?;
+    let sent =
+        sent([Some(&old.access_token), old.refresh_token.as_ref(), old.client.secret.as_ref()].into_iter().flatten());
     match from.manager.refresh_token().await {
         Ok(_) => {
             let new = captured.take(&from, &old.server, old.client).await?;
@@ -48,7 +51,7 @@ pub(super) async fn renew(
             credentials.keep(old).await?;
             Ok(RenewalOutcome::Ended("the access that was granted has expired, or was revoked".into()))
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(failed_after(error, &sent)),
     }
 }
 
@@ -68,7 +71,8 @@ pub(super) async fn request(
     let resource = from.resource(target).await;
     let config = config(id, proof, scopes, resource)?;
     let captured = CapturedCredentials::of(&mut from.manager);
-    let from = exchange(from, config).await?;
+    let (ClientProof::Secret(secret) | ClientProof::PrivateKey { pem: secret, .. }) = proof;
+    let from = exchange(from, config, &sent([secret])).await?;
     let client = Client { id: id.to_owned(), secret: None, redirect_uri: String::new() };
     captured.take(&from, target.url.as_str(), client).await
 }
@@ -77,6 +81,7 @@ pub(super) async fn request(
 async fn exchange(
     mut from: AuthorizationServer,
     config: ClientCredentialsConfig,
+    sent: &Secrets,
 ) -> Result<AuthorizationServer, AccessError> {
     from.manager.validate_client_credentials_metadata(&config).map_err(failed)?;
     from.manager.configure_client_credentials(&config).map_err(failed)?;
@@ -88,7 +93,7 @@ async fn exchange(
         exchanged.map(|_| from)
     });
     match exchanging.await {
-        Ok(exchanged) => exchanged.map_err(failed),
+        Ok(exchanged) => exchanged.map_err(|error| failed_after(error, sent)),
         Err(_) => Err(AccessError::Failed("obtaining it panicked".into())),
     }
 }

@@ -1,39 +1,42 @@
 //! Redaction of a request's secrets from the answer. Endpoints that echo what they receive are common, among them the
 //! servers that a wrong address reaches.
 
-use http::HeaderValue;
-use secrecy::SecretString;
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+use toolgate_core::redact::{SecretsBuilder, Style};
 
 use super::client::Headers;
-use crate::secrets::Secrets;
 
 /// The sensitive values of one request.
 pub(super) struct Confidential {
-    headers: Vec<HeaderValue>,
+    uri: Arc<str>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     token: Option<String>,
 }
 
 impl Confidential {
-    /// The secrets among these headers, and the token.
-    pub(super) fn of(headers: &Headers, token: Option<&String>) -> Self {
-        let headers = headers.values().filter(|value| value.is_sensitive()).cloned().collect();
-        Self { headers, token: token.cloned() }
+    /// The secrets of this address, among these headers, and the token.
+    pub(super) fn of(uri: &Arc<str>, headers: &Headers, token: Option<&String>) -> Self {
+        let headers = headers.iter().filter(|(_, value)| value.is_sensitive());
+        let headers = headers.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { uri: Arc::clone(uri), headers, token: token.cloned() }
     }
 
     /// The text without the secrets.
     pub(super) fn redacted(&self, text: &str) -> String {
-        let headers = self.headers.iter().filter_map(|value| value.to_str().ok());
-        // `Bearer abc` may be echoed as `abc`.
-        let words = headers.flat_map(str::split_whitespace).chain(self.token.as_deref());
-        let words: Vec<SecretString> = words.map(SecretString::from).collect();
-        Secrets::among(&words).redacted(text)
+        let mut secrets = SecretsBuilder::default();
+        secrets.address(&self.uri);
+        for (name, value) in &self.headers {
+            secrets.named(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
+        }
+        self.token.iter().for_each(|token| secrets.credential(token));
+        secrets.build(Style::MESSAGE).redacted(text).into_owned()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderName;
-
     use super::*;
 
     #[test]
@@ -45,8 +48,11 @@ mod tests {
             (HeaderName::from_static("x-shop"), HeaderValue::from_static("north-branch")),
         ]);
         let token = "granted-token".to_owned();
+        let uri = Arc::from("http://ann:hunter2222@h/mcp");
+        let redacted = |text| Confidential::of(&uri, &headers, Some(&token)).redacted(text);
+        assert_eq!(redacted("Basic YW5uOmh1bnRlcjIyMjI=, sk-very-***"), "Basic [redacted]=, [redacted]***");
         let body = "{\"got\":\"sk-very-secret\",\"or\":\"granted-token\",\"at\":\"north-branch\"}";
-        let redacted = Confidential::of(&headers, Some(&token)).redacted(body);
+        let redacted = redacted(body);
         assert!(
             redacted.ends_with("{\"got\":\"[redacted]\",\"or\":\"[redacted]\",\"at\":\"north-branch\"}"),
             "{redacted}"

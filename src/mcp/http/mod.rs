@@ -11,7 +11,6 @@ mod replies;
 mod resumable;
 mod seen;
 mod session;
-mod sse;
 mod traced_client;
 mod transport_error;
 mod verdict;

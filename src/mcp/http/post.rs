@@ -58,7 +58,7 @@ pub(super) async fn post(
     seen.requests.sending(message);
     seen.replies.sending(message);
     let id = if let JsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None };
-    let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
+    let confidential = Arc::new(Confidential::of(&target.uri, &target.headers, target.token.as_ref()));
     let stream = id.clone().map_or(Stream::Shared, Stream::Of);
     let reader = Reader { seen: seen.clone(), request: id.clone(), stream, lists_tools, confidential };
     let posted = PostedMessage { message, id, has_session: target.session.is_some(), max: target.max, reader };
@@ -77,7 +77,7 @@ pub(super) async fn get(
     last_event: Option<String>,
     seen: &Seen,
 ) -> Result<Events, Failure> {
-    let confidential = Arc::new(Confidential::of(&target.headers, target.token.as_ref()));
+    let confidential = Arc::new(Confidential::of(&target.uri, &target.headers, target.token.as_ref()));
     let mut request = with_headers(client.pooled().get(&*target.uri), &target)?;
     let resumed = last_event.as_ref().and_then(|last_event| seen.resumable.request(last_event));
     if let Some(last_event) = last_event {
@@ -216,7 +216,8 @@ impl PostedMessage<'_> {
             return Err(refused(""));
         }
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
-        let error = error_in(&body);
+        let error = error_in(&body)
+            .map(|error| ErrorData { message: self.reader.confidential.redacted(&error.message).into(), ..error });
         if status == StatusCode::BAD_REQUEST && self.has_session && session::is_lost(&body, self.id.as_ref()) {
             return Err(StreamableHttpError::SessionExpired);
         }

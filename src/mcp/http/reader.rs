@@ -8,10 +8,10 @@ use futures::stream::{BoxStream, unfold};
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
+use toolgate_core::sse::{Decoder, Event, EventTooLarge};
 
 use super::confidential::Confidential;
 use super::seen::Seen;
-use super::sse::{Event, Parser, StreamItem};
 use crate::transport::{self, Disposition, Incoming, Stream};
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -78,7 +78,7 @@ impl Reader {
         };
         let reading = StreamState {
             response,
-            parser: Parser::up_to(max),
+            decoder: Decoder::up_to(max),
             reader: self,
             ready: VecDeque::new(),
             last_id: None,
@@ -113,7 +113,7 @@ impl Drop for ReadGuard {
 
 struct StreamState {
     response: reqwest::Response,
-    parser: Parser,
+    decoder: Decoder,
     reader: Reader,
     ready: VecDeque<Result<Sse, SseError>>,
     /// The id of the last event that had one.
@@ -143,7 +143,7 @@ impl StreamState {
             }
             match self.response.chunk().await {
                 Ok(Some(bytes)) => {
-                    for found in self.parser.push(&bytes) {
+                    for found in self.decoder.push(&bytes) {
                         self.take(found);
                     }
                 }
@@ -152,8 +152,8 @@ impl StreamState {
                     self.ready.push_back(Err(SseError::Body(Box::new(error))));
                 }
                 Ok(None) => {
-                    if let Some(event) = self.parser.finish() {
-                        self.take(StreamItem::Event(event));
+                    if let Some(event) = self.decoder.finish() {
+                        self.take(Ok(event));
                     }
                     self.end();
                 }
@@ -169,16 +169,18 @@ impl StreamState {
         }
     }
 
-    fn take(&mut self, found: StreamItem) {
+    fn take(&mut self, found: Result<Event, EventTooLarge>) {
         let Event { kind, data, id, retry } = match found {
-            StreamItem::Event(event) => event,
-            StreamItem::TooLong => {
-                let longest = transport::MAX_TEXT / 1024 / 1024;
+            Ok(event) => event,
+            Err(EventTooLarge { limit }) => {
+                let longest = limit >> 20;
                 return self.fail(format!(
                     "it sent an event longer than {longest} MiB; let the tool return less, or in pieces"
                 ));
             }
         };
+        // The SDK cannot forget an id.
+        let id = id.filter(|id| !id.is_empty());
         if id.is_some() {
             self.last_id.clone_from(&id);
         }

@@ -6,14 +6,12 @@ use std::ffi::OsString;
 
 use secrecy::{ExposeSecret, SecretString};
 use tokio::process::Command;
+use toolgate_core::redact::is_telling;
 
 use crate::settings::StdioSettings;
 
 /// Variables that every program may have.
 const HARMLESS: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL"];
-
-/// Fragments of the names of secrets.
-const TELLING: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CREDENTIAL", "PRIVATE", "COOKIE", "BEARER"];
 
 /// Sets the configured environment of the command.
 pub(super) fn apply(command: &mut Command, settings: &StdioSettings) {
@@ -26,25 +24,19 @@ pub(super) fn apply(command: &mut Command, settings: &StdioSettings) {
     }
 }
 
-/// The values of these variables that may be secrets. Nothing marks a secret, so every value counts that is not
+/// The variables among these whose values may be secrets. Nothing marks a secret, so every value counts that is not
 /// plainly something else.
-pub(super) fn confidential(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<SecretString> {
+pub(super) fn confidential(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(String, SecretString)> {
     let lossy = |text: OsString| text.to_string_lossy().into_owned();
     let variables: Vec<(String, String)> =
         variables.into_iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
     let is_known = |value: &str| variables.iter().any(|(name, harmless)| is_harmless(name) && harmless == value);
-    let secrets =
-        variables.iter().filter(|(name, value)| !is_known(value) && (is_secret_name(name) || !is_plain(value)));
-    secrets.map(|(_, value)| SecretString::from(value.as_str())).collect()
+    let secrets = variables.iter().filter(|(name, value)| !is_known(value) && (is_telling(name) || !is_plain(value)));
+    secrets.map(|(name, value)| (name.clone(), SecretString::from(value.as_str()))).collect()
 }
 
 fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
-}
-
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    TELLING.iter().any(|telling| name.contains(telling))
 }
 
 /// Whether a value is a path, a list of paths, or a word. Redacting these would leave little of a child's output.
@@ -80,7 +72,7 @@ mod tests {
             ("SLACK", "xoxb-0123456789"),
         ];
         let secrets = confidential(variables.map(|(name, value)| (name.into(), value.into())));
-        let secrets: Vec<&str> = secrets.iter().map(ExposeSecret::expose_secret).collect();
+        let secrets: Vec<&str> = secrets.iter().map(|(_, value)| value.expose_secret()).collect();
         assert_eq!(secrets, ["/wJalrXUtnFEMI", "correcthorse", "postgres://u:p@db/shop", "xoxb-0123456789"]);
     }
 }

@@ -5,8 +5,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
-
-use crate::secrets::Secrets;
+use toolgate_core::redact::Secrets;
 
 const KEPT_LINES: usize = 5;
 const KEPT_CHARS: usize = 200;
@@ -67,9 +66,11 @@ impl Noise {
         self.cut_off.get().map(String::as_str)
     }
 
-    /// Redacts before shortening: half a secret is still a secret.
+    /// Redacts before shortening: half a secret is still a secret. A message may be large, and only its beginning counts.
     fn beginning(&self, text: &[u8]) -> String {
-        let text = self.secrets.redacted_so_far(String::from_utf8_lossy(text).trim());
+        let text = text.trim_ascii_start();
+        let text = text.get(..4 * KEPT_CHARS + self.secrets.longest()).unwrap_or(text);
+        let text = self.secrets.redacted_so_far(String::from_utf8_lossy(text).trim()).into_owned();
         match text.char_indices().nth(KEPT_CHARS) {
             Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
             None => text,
@@ -78,11 +79,24 @@ impl Noise {
 
     /// The text without the child's secrets.
     pub(crate) fn redacted(&self, text: &str) -> String {
-        self.secrets.redacted_so_far(text)
+        self.secrets.redacted(text).into_owned()
     }
 
     /// The recorded lines.
     pub(crate) fn lines(&self) -> StdoutNoise {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_core::redact::{SecretsBuilder, Style};
+
+    use super::*;
+
+    #[test]
+    fn parts_of_a_secret_beside_an_omission_are_redacted() {
+        let noise = Noise::without(SecretsBuilder::of_values(["sk-0123456789"]).build(Style::MESSAGE));
+        assert_eq!(noise.redacted("it is no JSON: `{key: sk-01234...`"), "it is no JSON: `{key: [redacted]...`");
     }
 }

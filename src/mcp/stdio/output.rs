@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use secrecy::ExposeSecret as _;
+use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
+
 use super::environment;
 use super::noise::{Noise, StdoutNoise};
 use super::stderr::StderrTail;
-use crate::secrets::Secrets;
 use crate::settings::StdioSettings;
 
 /// How many lines of stderr a message quotes.
@@ -80,7 +82,11 @@ impl Output {
 /// The secrets of a child with these settings, including the inherited variables of `own`.
 fn secrets_of(settings: &StdioSettings, own: impl IntoIterator<Item = (OsString, OsString)>) -> Secrets {
     let inherited = if settings.inherit_env { environment::confidential(own) } else { Vec::new() };
-    Secrets::among(settings.env.values().chain(&inherited))
+    let mut secrets = SecretsBuilder::default();
+    for (name, value) in settings.env.iter().chain(inherited.iter().map(|(name, value)| (name, value))) {
+        secrets.named(name, value.expose_secret());
+    }
+    secrets.build(Style::MESSAGE)
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-
-use crate::secrets::Secrets;
+use toolgate_core::redact::Secrets;
 
 const MAX_LINES: usize = 64;
 const MAX_BYTES: usize = 8 * 1024;
@@ -62,8 +61,8 @@ impl StderrTail {
             let newer = usize::try_from(tail.finished.saturating_sub(finished)).unwrap_or(usize::MAX);
             let unfinished = (!tail.unfinished.is_empty()).then(|| text(&tail.unfinished));
             let lines = tail.lines.iter().skip(tail.lines.len().saturating_sub(newer));
-            let lines = lines.map(|line| self.secrets.redacted(line));
-            lines.chain(unfinished.map(|line| self.secrets.redacted_so_far(&line))).collect()
+            let lines = lines.map(|line| self.secrets.redacted(line).into_owned());
+            lines.chain(unfinished.map(|line| self.secrets.redacted_so_far(&line).into_owned())).collect()
         })
     }
 
@@ -120,7 +119,7 @@ fn text(line: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::SecretString;
+    use toolgate_core::redact::{SecretsBuilder, Style};
 
     use super::*;
 
@@ -137,15 +136,15 @@ mod tests {
 
     #[tokio::test]
     async fn secrets_of_the_child_are_redacted() {
-        let given: Vec<SecretString> = ["sk-0123456789", "debug"].map(SecretString::from).into();
-        let tail = StderrTail::without(Secrets::among(&given));
+        let given = SecretsBuilder::of_values(["sk-0123456789", "debug"]);
+        let tail = StderrTail::without(given.build(Style::MESSAGE));
         tail.clone().fill_from(&b"KEY=sk-0123456789 LEVEL=debug\nunfinished sk-0123456789"[..]).await;
         assert_eq!(tail.lines(), ["KEY=[redacted] LEVEL=debug", "unfinished [redacted]"]);
     }
 
     #[tokio::test]
     async fn a_line_without_end_is_not_cut_through_a_secret() {
-        let secrets = Secrets::among(&[SecretString::from("sk-0123456789")]);
+        let secrets = SecretsBuilder::of_values(["sk-0123456789"]).build(Style::MESSAGE);
         for before in MAX_BYTES - 14..MAX_BYTES + 2 {
             let tail = StderrTail::without(secrets.clone());
             let line = format!("{}sk-0123456789{}", "x".repeat(before), "y".repeat(99));

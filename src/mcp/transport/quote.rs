@@ -1,7 +1,7 @@
 //! Excerpts of bytes for messages: escaped and bounded.
 
 /// The mark of an omission.
-pub(crate) const OMISSION: &str = "...";
+const OMISSION: &str = "...";
 /// How many bytes of the beginning are shown.
 const BEGINNING: usize = 200;
 /// How many bytes are shown before a position that is further away.

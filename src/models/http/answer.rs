@@ -8,6 +8,7 @@ use toolgate_core::chat::{ProviderState, Reply, Usage};
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::json::{MAX_DEPTH, is_deeper_than};
 use toolgate_core::lifecycle::Delta;
+use toolgate_core::sse::Decoder;
 use toolgate_ports::ModelFailure;
 
 use super::CallIds;
@@ -16,7 +17,9 @@ use super::errors;
 use super::fault::Fault;
 use super::protocol::{Fold, ProviderProtocol};
 use super::retry_hints::RetryHints;
-use super::sse::{SseDecoder, SseFault};
+
+/// The most bytes of one event: an image comes in one event.
+const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// The most bytes read of an error body.
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -60,7 +63,7 @@ pub struct Answer {
 enum Body {
     Error(Vec<u8>),
     Whole(Vec<u8>),
-    Events(Box<SseDecoder>, Box<dyn Fold>),
+    Events(Box<Decoder>, Box<dyn Fold>),
 }
 
 impl Head {
@@ -91,7 +94,7 @@ impl Answer {
         let body = match head.form {
             BodyForm::Error => Body::Error(Vec::new()),
             BodyForm::Whole => Body::Whole(Vec::new()),
-            BodyForm::Events => Body::Events(Box::default(), wire.fold()),
+            BodyForm::Events => Body::Events(Box::new(Decoder::up_to(MAX_EVENT_BYTES)), wire.fold()),
         };
         Self { head, body, seen: 0, wire: Arc::clone(wire) }
     }
@@ -113,19 +116,17 @@ impl Answer {
                 Ok(Progress::More)
             }
             Body::Events(decoder, fold) => {
-                let pushed = decoder.push(bytes);
                 // Events before an error count, independent of how the network splits bytes.
-                while let Some(data) = decoder.next_event() {
+                for event in decoder.push(bytes) {
+                    let event = event.map_err(|fault| self.head.too_large(&fault.to_string()))?;
+                    let Some(data) = event.data else { continue };
+                    let data = String::from_utf8(data).map_err(|_| self.head.invalid("an event is not UTF-8"))?;
                     fold.event(&data, deltas).map_err(|fault| self.head.failure(fault, self.wire.as_ref()))?;
                     if fold.is_done() {
                         return Ok(Progress::Enough);
                     }
                 }
-                match pushed {
-                    Ok(()) => Ok(Progress::More),
-                    Err(fault @ SseFault::NotUtf8) => Err(self.head.invalid(&fault.to_string())),
-                    Err(fault @ SseFault::TooLarge) => Err(self.head.too_large(&fault.to_string())),
-                }
+                Ok(Progress::More)
             }
         }
     }

@@ -22,7 +22,6 @@ mod protocol;
 mod retry_hints;
 mod secrets;
 mod settings;
-mod sse;
 mod tool_block;
 mod transcript;
 

@@ -24,7 +24,10 @@ struct Till {
     sessions: u32,
     /// Whether it forgot the newest, too.
     is_forgetful: bool,
-    breaks_off: bool,
+    /// The beginning of an answer after which it forgets the session.
+    breaks_off: Option<&'static str>,
+    /// How many streams it was asked to resume.
+    resumed: u32,
     /// The calls that it executed, and those that it rejected unseen.
     made: u32,
     turned_away: u32,
@@ -67,10 +70,9 @@ async fn answer(State(till): State<Shared>, headers: HeaderMap, Json(request): J
         _ if !knows => StatusCode::NOT_FOUND.into_response(),
         "tools/call" => {
             till.made += 1;
-            if till.breaks_off {
+            if let Some(beginning) = till.breaks_off {
                 till.is_forgetful = true;
-                // A stream that can be resumed, in a session that no longer exists.
-                return ([("content-type", "text/event-stream")], "id: 1\nretry: 10\ndata:\n\n").into_response();
+                return ([("content-type", "text/event-stream")], beginning).into_response();
             }
             reply(json!({"content": [{"type": "text", "text": "paid"}]})).into_response()
         }
@@ -79,8 +81,10 @@ async fn answer(State(till): State<Shared>, headers: HeaderMap, Json(request): J
     }
 }
 
-async fn resume(State(till): State<Shared>) -> StatusCode {
-    if till.lock().unwrap().is_forgetful { StatusCode::NOT_FOUND } else { StatusCode::METHOD_NOT_ALLOWED }
+async fn resume(State(till): State<Shared>, headers: HeaderMap) -> StatusCode {
+    let mut till = till.lock().unwrap();
+    till.resumed += u32::from(headers.contains_key("last-event-id"));
+    if till.is_forgetful { StatusCode::NOT_FOUND } else { StatusCode::METHOD_NOT_ALLOWED }
 }
 
 async fn serve(till: &Shared, address: &str) -> (String, JoinHandle<()>) {
@@ -127,7 +131,8 @@ async fn a_list_that_is_turned_away_with_its_session_is_that_of_a_new_one() {
 #[tokio::test]
 async fn a_call_whose_answer_broke_off_with_its_session_is_not_made_again() {
     let till = Shared::default();
-    till.lock().unwrap().breaks_off = true;
+    // A stream that can be resumed, in a session that no longer exists.
+    till.lock().unwrap().breaks_off = Some("id: 1\nretry: 10\ndata:\n\n");
     let (address, _serving) = serve(&till, "127.0.0.1:0").await;
     let mut settings = at(&address);
     settings.call_timeout = std::time::Duration::from_secs(1);
@@ -138,6 +143,20 @@ async fn a_call_whose_answer_broke_off_with_its_session_is_not_made_again() {
     assert_eq!(kind, FailureKind::Timeout, "{message}");
     assert_eq!(names(&servers, "till").await, ["pay"]);
     let seen = |till: &Till| (till.made, till.turned_away);
+    assert_eq!(seen(&till.lock().unwrap()), (1, 0));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_with_an_empty_id_is_not_resumed() {
+    let till = Shared::default();
+    till.lock().unwrap().breaks_off = Some("id:\nretry: 10\ndata:\n\n");
+    let (address, _serving) = serve(&till, "127.0.0.1:0").await;
+    let servers = servers([("till", at(&address))]);
+    names(&servers, "till").await;
+    let (kind, message) = failed(call(&servers, "till", "pay", json!({})).await);
+    assert_ne!(kind, FailureKind::Timeout, "{message}");
+    let seen = |till: &Till| (till.made, till.resumed);
     assert_eq!(seen(&till.lock().unwrap()), (1, 0));
     servers.close().await;
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate::core::policy::Policy;
+use toolgate::core::redact::SecretsBuilder;
 use toolgate::core::run::{Authorization, CallVerdict, Ending, Event, Rejection, Run};
 use toolgate::core::tool::{
     CallTransport, Difference, ExternalTool, FailureKind, LeftOut, Outcome, ServerTools, ToolCall, ToolOutput, Toolset,
@@ -209,7 +210,7 @@ fn a_secret_argument_stays_hidden_after_its_tool_is_gone() {
 
 #[test]
 fn a_spoken_secret_is_in_no_span() {
-    let redaction = || Redaction::new(USUAL_KEYS, ["Oslo-and-Graz".into()]).unwrap();
+    let redaction = || Redaction::new(USUAL_KEYS, SecretsBuilder::of_values(["Oslo-and-Graz"])).unwrap();
     let content = SpanContent { gen_ai_content: true, ..SpanContent::default() };
     let mut journal = Journal::start("secret", 17, START, |_| {});
     journal.lists_tools();

@@ -5,19 +5,18 @@
 //! redaction removes more rather than less. The schemas of tools stay: they show that a password exists, not its value.
 
 mod plain_text;
-mod values;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
-use secrecy::SecretString;
 use serde_json::{Map, Value as Json};
 use toolgate_core::pattern::Pattern;
+use toolgate_core::redact::{Secrets, SecretsBuilder, Style};
 use toolgate_core::tool::{Toolset, secret_names};
 
-use self::values::Values;
-use super::attributes::{Attribute, REDACTED};
+use super::attributes::{Attribute, CUT, REDACTED};
 use super::{Span, Status, Value, names};
 
 /// The common names of secrets.
@@ -42,7 +41,7 @@ pub const USUAL_KEYS: [&str; 14] = [
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
     keys: Option<Arc<Keys>>,
-    values: Arc<Values>,
+    secrets: Secrets,
 }
 
 /// Patterns of secret names.
@@ -55,13 +54,12 @@ struct Keys {
 }
 
 impl Redaction {
-    /// Hides the values of names that match these patterns, and these values anywhere.
-    pub fn new(
-        keys: impl IntoIterator<Item = impl Into<String>>,
-        values: impl IntoIterator<Item = SecretString>,
-    ) -> Result<Self, String> {
+    /// Hides the values of names that match these patterns, and these secrets anywhere.
+    pub fn new(keys: impl IntoIterator<Item = impl Into<String>>, secrets: SecretsBuilder) -> Result<Self, String> {
         let keys = Keys::read(keys.into_iter().map(Into::into).collect())?;
-        Ok(Self { keys, values: Arc::new(Values::of(values)?) })
+        // Pieces of credentials stay: texts of conversations contain any word.
+        let style = Style { hidden: REDACTED, omissions: &[CUT], pieces: false };
+        Ok(Self { keys, secrets: secrets.build(style) })
     }
 
     /// Adds the names that the schemas of these tools mark as secret ([`secret_names`]); `None` if that adds no name.
@@ -74,7 +72,7 @@ impl Redaction {
         }
         // An exact name is always a valid pattern.
         let keys = Keys::read(all.into_iter().collect()).ok()?;
-        Some(Self { keys, values: Arc::clone(&self.values) })
+        Some(Self { keys, secrets: self.secrets.clone() })
     }
 
     /// Removes secrets from all texts of a span, except the attributes that were cleaned when they were rendered.
@@ -105,7 +103,7 @@ impl Redaction {
     }
 
     fn is_nothing(&self) -> bool {
-        self.keys.is_none() && self.values.is_empty()
+        self.keys.is_none() && self.secrets.is_empty()
     }
 
     fn value(&self, value: &mut Value) {
@@ -126,9 +124,11 @@ impl Redaction {
 
     /// The text without secrets; `None` if it contains no secret.
     fn clean(&self, text: &str) -> Option<String> {
-        let known = self.values.without(text);
-        let named = self.without_keys(known.as_deref().unwrap_or(text));
-        named.or(known)
+        let known = self.secrets.redacted(text);
+        self.without_keys(&known).or(match known {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean),
+        })
     }
 
     /// The text without the values of secret names; `None` if it contains no such value.
