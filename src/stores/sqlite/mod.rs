@@ -74,8 +74,8 @@ impl SqliteStore {
     /// missing. Needs a tokio runtime, which must outlive the store.
     ///
     /// # Errors
-    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is not a database or a newer
-    /// toolgate wrote it.
+    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is not a database, or a newer
+    /// toolgate or a build before the first release wrote it.
     pub async fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let options = open::options(path, durability)?;
         Self::open_with(options).await
