@@ -68,13 +68,13 @@ mod tests {
 
     #[test]
     fn of_a_variable_with_any_name_the_credentials_in_an_address_are_secrets() {
-        let told = |value: &str| {
+        let secrets_of = |value: &str| {
             let named = BTreeMap::from([("DATABASE_URL".to_owned(), SecretString::from(value))]);
             of_headers(&named).iter().map(|secret| secret.expose_secret().to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!(told("postgres://ann:hunter22@db.example/shop?a=@"), ["ann:hunter22", "hunter22"]);
-        assert_eq!(told("https://token@git.example"), ["token"]);
-        assert_eq!(told("postgres://db.example/shop?to=a@b"), [""; 0]);
-        assert_eq!(told("info"), [""; 0]);
+        assert_eq!(secrets_of("postgres://ann:hunter22@db.example/shop?a=@"), ["ann:hunter22", "hunter22"]);
+        assert_eq!(secrets_of("https://token@git.example"), ["token"]);
+        assert_eq!(secrets_of("postgres://db.example/shop?to=a@b"), [""; 0]);
+        assert_eq!(secrets_of("info"), [""; 0]);
     }
 }

@@ -114,9 +114,9 @@ impl Driver<'_> {
         &self,
         journal: &mut Journal,
         held: &mut HeldCalls,
-        asked: Elicitation,
+        elicitation: Elicitation,
     ) -> Result<(), DriveError> {
-        let Elicitation { call, needed, answer } = asked;
+        let Elicitation { call, needed, answer } = elicitation;
         // A question that cannot be recorded is not asked on the open call either; the end of the call reports the
         // reason.
         let Some(limit) = self.hold_limit(journal.run(), &call).filter(|_| oversize_reason(&needed).is_none()) else {

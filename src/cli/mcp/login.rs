@@ -75,8 +75,8 @@ impl LogIn {
                 browser::open(page);
             }
         };
-        let patience = Duration::from_secs(self.timeout);
-        let login = app::login(&settings, &server, &self.scope, patience, show).await?;
+        let timeout = Duration::from_secs(self.timeout);
+        let login = app::login(&settings, &server, &self.scope, timeout, show).await?;
         match self.json {
             true => out.json(&LoggedIn { server: &server, login: &login }),
             false => out.line(success_message(&server, &login)),

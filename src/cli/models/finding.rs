@@ -89,9 +89,9 @@ impl Finding {
             Some(false) => paint.red("✗"),
             None => paint.yellow("?"),
         };
-        let told = self.error.as_ref().map_or_else(|| self.evidence.clone(), ToString::to_string);
-        let mut lines = vec![format!("  {mark} {:<18}{told}", self.check.to_string())];
-        let is_new = |remedy: &&String| before.iter().all(|told| told.remedy.as_ref() != Some(*remedy));
+        let text = self.error.as_ref().map_or_else(|| self.evidence.clone(), ToString::to_string);
+        let mut lines = vec![format!("  {mark} {:<18}{text}", self.check.to_string())];
+        let is_new = |remedy: &&String| before.iter().all(|earlier| earlier.remedy.as_ref() != Some(*remedy));
         lines.extend(self.remedy.iter().filter(is_new).map(|remedy| format!("    {} {remedy}", paint.cyan("help:"))));
         lines
     }

@@ -37,10 +37,10 @@ pub(super) async fn covering(
     context: &GrantContext,
     tools: &[GuardedTool],
 ) -> Result<Vec<Row>, sqlx::Error> {
-    let mut asked: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
-    asked.sort_unstable();
-    asked.dedup();
-    let query = sqlx::query_as(COVERING).bind(serde_json::json!(asked).to_string());
+    let mut definitions: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
+    definitions.sort_unstable();
+    definitions.dedup();
+    let query = sqlx::query_as(COVERING).bind(serde_json::json!(definitions).to_string());
     query.bind(context.tenant.as_str()).bind(context.session.as_str()).fetch_all(db).await
 }
 

@@ -55,8 +55,8 @@ impl Compiled {
         let parser = PrattParser::new().max_recursion_depth(PARSER_DEPTH).max_expression_node_count(MAX_NODES);
         // Only the first syntax error is reported; errors after it are unreliable.
         let mut expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
-            let told = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
-            ConditionError(shortened(&syntax::fault(text, told)))
+            let messages = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
+            ConditionError(shortened(&syntax::fault(text, messages)))
         })?;
         let bounds = Bounds::of(&expression)?;
         let outlook = match (kind::is_yes_or_no(&expression)?, bounds.speaks_of_the_call()) {
