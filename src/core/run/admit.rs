@@ -83,7 +83,7 @@ impl Run {
             }
             (Event::Extended { call, .. } | Event::Expired { call }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
-                expect_state(name, call, call.is_awaited() || call.is_answerable())
+                expect_state(name, call, call.is_awaited())
             }
             (Event::QuestionAnswered { call, .. }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;

@@ -213,15 +213,14 @@ impl Call {
         !self.is_external() && self.builtin().is_none_or(Builtin::runs_here)
     }
 
-    /// Whether an answer from outside can be its next event. In journals from before the second comparison of approved
-    /// calls, the answer directly follows the decision.
+    /// Whether an answer from outside can be its next event.
     pub(super) fn is_answerable(&self) -> bool {
-        !self.is_sent_by_us() && (self.state == CallState::Authorized || self.is_approved())
+        self.state == CallState::Authorized && !self.is_sent_by_us()
     }
 
     /// Whether it waits for a decision or an answer, and can expire.
     pub(super) fn is_awaited(&self) -> bool {
-        matches!(self.state, CallState::Asked { .. }) || (self.state == CallState::Authorized && !self.is_sent_by_us())
+        matches!(self.state, CallState::Asked { .. }) || self.is_answerable()
     }
 
     /// Whether toolgate runs the call itself.

@@ -117,7 +117,7 @@ fn approval(entry: &JournalEntry, call: &CallHistory<'_>, spec: &Spec) -> Option
         principal: spec.principal.clone(),
         origin: binding.map_or_else(|| tool.origin.clone(), |binding| binding.origin.clone()),
         definition: binding.map_or_else(|| tool.hash.clone(), |binding| binding.definition.clone()),
-        arguments: decision.edited_arguments.as_ref().unwrap_or(&call.requested.arguments).as_object()?.clone(),
+        arguments: decision.edited_arguments.as_ref().unwrap_or_else(|| call.arguments()).as_object()?.clone(),
         rule: if let Some(CallVerdict::Ask { rule, .. }) = call.verdict() { rule.clone() } else { None },
         by: decision.by.clone(),
     })
