@@ -10,7 +10,6 @@ mod example;
 mod finding;
 mod judge;
 mod links;
-mod mark;
 mod path;
 mod rule;
 mod verdict;
@@ -20,10 +19,10 @@ pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, Tex
 pub use example::Example;
 pub use finding::{Finding, Hint, UnmetCriterion};
 pub use links::Links;
-pub use mark::PolicyMark;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use verdict::Verdict;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::id::{AgentName, Principal};
@@ -42,6 +41,15 @@ pub struct Policy {
     pub answer_timeout_s: Option<u64>,
     /// The rules, in file order.
     pub rules: Vec<Rule>,
+}
+
+/// The version of a policy at some time, for the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyMark {
+    /// Its name.
+    pub name: String,
+    /// Hash of its text.
+    pub version: String,
 }
 
 /// The call or tool to be judged.
