@@ -15,8 +15,8 @@ use toolgate_core::run::{Event, Run};
 use toolgate_core::tool::{ElicitationRequest, ElicitationResponses, Origin};
 use toolgate_ports::ElicitationHandler;
 
-use super::interrupt::WakeSignal;
 use super::results::oversize_reason;
+use super::wake_signal::WakeSignal;
 use super::{DriveError, Driver, Journal, Progress};
 
 /// How long calls are held open for the answers to elicitation requests.
@@ -70,9 +70,9 @@ struct HeldCall {
 }
 
 impl HeldCalls {
-    /// Whether no call is held.
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+    /// The held calls.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &CallId> {
+        self.calls.keys()
     }
 
     /// Whether this call is held.

@@ -7,9 +7,10 @@
 mod command;
 mod condition;
 mod example;
+mod example_check;
+mod explanation;
 mod finding;
 mod judge;
-mod links;
 mod path;
 mod rule;
 mod verdict;
@@ -18,7 +19,7 @@ pub use command::{CommandPattern, FollowingWords, plain_words};
 pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, TextFunction, TextTest, VARIABLES};
 pub use example::Example;
 pub use finding::{Finding, Hint, UnmetCriterion};
-pub use links::Links;
+pub use path::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use verdict::Verdict;
 

@@ -2,29 +2,10 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use toolgate_core::id::{RunId, Tenant};
 use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError};
 
 use super::MemoryStore;
-
-/// Tenant, caller and idempotency key.
-pub(super) type RequestKey = (Tenant, String, String);
-
-/// A request and the time its record expires.
-#[derive(Debug)]
-pub(super) struct StoredRequest {
-    begun: IdempotencyRecord,
-    expires_at: Timestamp,
-}
-
-impl StoredRequest {
-    /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
-    pub(super) fn forget_answer(&mut self, run: &RunId) {
-        if matches!(&self.begun.fate, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
-            self.begun.fate = RequestState::NotStored;
-        }
-    }
-}
+use super::contents::{RequestKey, StoredRequest};
 
 fn place(request: &IdempotentRequest) -> RequestKey {
     (request.tenant.clone(), request.caller.clone(), request.key.clone())

@@ -19,6 +19,7 @@ mod purge;
 mod read;
 mod units;
 mod webhook;
+mod write_check;
 mod writer;
 
 #[cfg(test)]
@@ -148,7 +149,7 @@ impl RunStore for SqliteStore {
     }
 
     async fn check_write(&self) -> Result<(), StoreError> {
-        self.write_health.check(&self.writer).await
+        write_check::check(&self.write_health, &self.writer).await
     }
 
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {

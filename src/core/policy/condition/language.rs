@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CelArguments};
 use super::bounds::Bounds;
-use super::budget::TOO_LONG;
-use super::error::ConditionError;
+use super::error::{ConditionError, TOO_LONG};
 use super::folders::{self, Folder, WITHIN};
 use super::outlook::{Outlook, TextTest};
 use super::patterns::{self, CompiledPattern};
