@@ -48,7 +48,7 @@ const LONGEST_FILE: usize = 500;
 const TANGLED_ROOMS: &[&str] = &["main", "lib"];
 /// The most files of a circle, and the most circles in the other rooms. Move a shared type to a file of its own instead.
 const LARGEST_CIRCLE: usize = 4;
-const MOST_CIRCLES: usize = 9;
+const MOST_CIRCLES: usize = 5;
 
 #[test]
 fn every_crate_depends_on_the_rooms_of_its_row() {

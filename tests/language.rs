@@ -25,10 +25,9 @@ const PLACES: [&str; 16] = [
 ];
 
 /// Extensions of text files; files without one are scripts.
-const TEXTS: [&str; 12] = ["rs", "md", "yaml", "yml", "json", "py", "ts", "toml", "sh", "snap", "service", "js"];
+const TEXTS: [&str; 13] = ["rs", "md", "sql", "yaml", "yml", "json", "py", "ts", "toml", "sh", "snap", "service", "js"];
 
-/// Paths that hold the words of others, or that cannot change: recorded provider responses, installed packages, and the
-/// migrations whose checksums stores remember.
+/// Paths that hold the words of others: recorded provider responses, installed packages, corpora, and foreign assets.
 const EXEMPT: [&str; 6] = ["tests/fixtures/providers", "node_modules", ".venv", "fuzz/target", "fuzz/corpus", "assets"];
 
 /// The pronouns that name no actor, in the spelling of a comparison.

@@ -20,8 +20,8 @@ pub struct Path {
 }
 
 pub const PATHS: [Path; 4] = [
-    Path { name: "stdio, legacy", wire: Wire::Stdio, era: Era::Legacy },
-    Path { name: "stdio, modern", wire: Wire::Stdio, era: Era::Modern },
-    Path { name: "http, legacy", wire: Wire::Http, era: Era::Legacy },
-    Path { name: "http, modern", wire: Wire::Http, era: Era::Modern },
+    Path { name: "stdio, 2025-11-25", wire: Wire::Stdio, era: Era::Legacy },
+    Path { name: "stdio, 2026-07-28", wire: Wire::Stdio, era: Era::Modern },
+    Path { name: "http, 2025-11-25", wire: Wire::Http, era: Era::Legacy },
+    Path { name: "http, 2026-07-28", wire: Wire::Http, era: Era::Modern },
 ];

@@ -144,7 +144,7 @@ impl Ready {
             return;
         }
         let execution = self.runner.start(Request::new("bench", "read everything")).await.unwrap();
-        let report = execution.rest().await.unwrap();
+        let report = execution.until_idle().await.unwrap();
         assert_eq!(report.status, Status::Completed, "{:?}", report.error);
     }
 

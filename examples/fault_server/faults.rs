@@ -209,13 +209,11 @@ impl Only {
             Self::Anywhere => None,
             Self::Stdio => is_http.then_some("stdio: leave out --http"),
             Self::Http => (!is_http).then_some("HTTP: add --http PORT"),
-            Self::LegacyHttp => {
-                (!is_http || options.era == Era::Modern).then_some("HTTP sessions: add --http PORT and --era legacy")
-            }
-            Self::Modern => (options.era == Era::Legacy).then_some("--era modern or --era dual"),
-            Self::ModernHttp => {
-                (!is_http || options.era == Era::Legacy).then_some("HTTP: add --http PORT and --era modern or dual")
-            }
+            Self::LegacyHttp => (!is_http || options.era == Era::Modern)
+                .then_some("HTTP sessions: add --http PORT and --protocol-version 2025-11-25"),
+            Self::Modern => (options.era == Era::Legacy).then_some("--protocol-version 2026-07-28 or both"),
+            Self::ModernHttp => (!is_http || options.era == Era::Legacy)
+                .then_some("HTTP: add --http PORT and --protocol-version 2026-07-28 or both"),
         }
     }
 }
@@ -263,7 +261,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("die-at-discover", Anywhere, Plain(Fault::DieAtDiscover), "exits with 1 when the first message is not initialize"),
         kind("node-stack", Anywhere, Plain(Fault::NodeStack), "exits with 1 as Node does: the reason, a long stack, its version"),
         kind("unknown-version", Anywhere, Plain(Fault::UnknownVersion), "agrees in initialize to a revision of 2099"),
-        kind("asks-roots", Anywhere, Plain(Fault::AsksRoots), "asks for roots right after initialize (modern: in each call)"),
+        kind("asks-roots", Anywhere, Plain(Fault::AsksRoots), "asks for roots right after initialize (without sessions: in each call)"),
         kind("asks-in-a-list", Anywhere, Plain(Fault::AsksInAList), "sends a request whose params are a list right after initialize"),
 
         kind("hang-at-list", Anywhere, Plain(Fault::Hang(Moment::List)), "never answers tools/list"),
@@ -325,7 +323,7 @@ pub(crate) const TABLE: &[Kind] = {
         kind("flood-answers", Anywhere, Number("COUNT", Fault::FloodAnswers, 5000), "a flood leaves time to read; after that many (5000) messages the call is answered"),
         kind("flood-unasked", LegacyHttp, Plain(Fault::FloodUnasked), "a flood comes on the stream of the session instead of the call's"),
 
-        kind("stdout-garbage", Stdio, Plain(Fault::StdoutGarbage), "logs to stdout: at start, when it hears and before it says something"),
+        kind("stdout-garbage", Stdio, Plain(Fault::StdoutGarbage), "logs to stdout: at start, when it receives a message and before it sends one"),
         kind("stdout-json-noise", Stdio, Plain(Fault::StdoutJsonNoise), "the same as JSON that is no JSON-RPC"),
         kind("stdout-banner-without-newline", Stdio, Plain(Fault::StdoutBannerWithoutNewline), "its first message stands behind a banner, on the same line"),
         kind("duplicate-replies", Anywhere, Plain(Fault::DuplicateReplies), "sends every answer twice"),

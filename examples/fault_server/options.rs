@@ -55,7 +55,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
                 let port = port.parse().map_err(|_| format!("`{port}` is no port; 0 is any that is free"))?;
                 options.transport = Transport::Http { port };
             }
-            "--era" => options.era = era(&value()?)?,
+            "--protocol-version" => options.era = era(&value()?)?,
             "--fault" => options.faults.add(&value()?)?,
             "--log" => options.log = Some(value()?.into()),
             other => return Err(format!("unknown option `{other}`; see --help")),
@@ -67,12 +67,12 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
     }
 }
 
-fn era(name: &str) -> Result<Era, String> {
-    match name {
-        "legacy" => Ok(Era::Legacy),
-        "modern" => Ok(Era::Modern),
-        "dual" => Ok(Era::Dual),
-        other => Err(format!("there is no era `{other}`; expected legacy, modern or dual")),
+fn era(protocol_version: &str) -> Result<Era, String> {
+    match protocol_version {
+        "2025-11-25" => Ok(Era::Legacy),
+        "2026-07-28" => Ok(Era::Modern),
+        "both" => Ok(Era::Dual),
+        other => Err(format!("unknown protocol version `{other}`; expected 2025-11-25, 2026-07-28 or both")),
     }
 }
 
@@ -90,16 +90,16 @@ pub(crate) fn help() -> String {
 const HELP: &str = "\
 An MCP server that misbehaves on command, for those who write MCP clients.
 
-Usage: fault_server --stdio | --http PORT [--era ERA] [--fault NAME[=VALUE]]... [--log FILE]
+Usage: fault_server --stdio | --http PORT [--protocol-version VERSION] [--fault NAME[=VALUE]]... [--log FILE]
 
-  --stdio        speak on stdin and stdout; the default
-  --http PORT    speak streamable HTTP on 127.0.0.1; port 0 is any. The first line on stdout is {\"url\": ...}
-  --era ERA      legacy (2025-11-25, the default), modern (2026-07-28) or dual
-  --fault NAME   misbehave like this; may be given several times
-  --log FILE     append every message received and sent to the file, as JSON lines
+  --stdio                     speak on stdin and stdout; the default
+  --http PORT                 speak streamable HTTP on 127.0.0.1; port 0 is any. The first line on stdout is {\"url\": ...}
+  --protocol-version VERSION  2025-11-25 (with sessions, the default), 2026-07-28 (without) or both
+  --fault NAME                misbehave like this; may be given several times
+  --log FILE                  append every message received and sent to the file, as JSON lines
 
-Tools: echo {text}, add {a, b}, slow {ms}, fail {}, mutant {number}, and count {}, which tells how many calls of the
-others were executed. Faults of calls spare count.
+Tools: echo {text}, add {a, b}, slow {ms}, fail {}, mutant {number}, and count {}, which reports how many calls of the
+others were executed. Faults of calls do not affect count.
 
 Faults:
 ";

@@ -94,12 +94,12 @@ def give(run):
     """Runs the tools whose results the run waits for, and returns the results."""
     found = asked("GET", f"/v1/runs/{run}")
     results = []
-    for owed in found["pending"]:
-        if owed["kind"] != "external_result":
-            sys.exit(f"this application cannot give what the run is owed: {owed['kind']}")
-        print(f"  {owed['tool']} {json.dumps(owed['arguments'])}")
-        output = TOOLS[owed["tool"]](**owed["arguments"])
-        results.append({"call_id": owed["call_id"], "output": output})
+    for item in found["pending"]:
+        if item["kind"] != "external_result":
+            sys.exit(f"this application cannot answer a pending item of kind {item['kind']}")
+        print(f"  {item['tool']} {json.dumps(item['arguments'])}")
+        output = TOOLS[item["tool"]](**item["arguments"])
+        results.append({"call_id": item["call_id"], "output": output})
     # The run continues in the background, and the events report its progress. Sending the same results twice is harmless.
     asked("POST", f"/v1/runs/{run}/resume", {"results": results}, Prefer="respond-async")
 

@@ -97,13 +97,13 @@ async function* events(run: string, after?: string): AsyncGenerator<[string | un
 async function give(run: string) {
   const found = await asked("GET", `/v1/runs/${run}`);
   const results: Json[] = [];
-  for (const owed of found.pending) {
-    const tool = tools[owed.tool];
-    if (owed.kind !== "external_result" || !tool) {
-      throw new Error(`this application cannot give what the run is owed: ${owed.kind}`);
+  for (const item of found.pending) {
+    const tool = tools[item.tool];
+    if (item.kind !== "external_result" || !tool) {
+      throw new Error(`this application cannot answer a pending item of kind ${item.kind}`);
     }
-    console.log(`  ${owed.tool} ${JSON.stringify(owed.arguments)}`);
-    results.push({ call_id: owed.call_id, output: tool(owed.arguments) });
+    console.log(`  ${item.tool} ${JSON.stringify(item.arguments)}`);
+    results.push({ call_id: item.call_id, output: tool(item.arguments) });
   }
   // The run continues in the background, and the events report its progress. Sending the same results twice is harmless.
   await asked("POST", `/v1/runs/${run}/resume`, { results }, { Prefer: "respond-async" });

@@ -26,7 +26,7 @@ impl Adapters {
             let identity = model.identity().clone();
             let price = match Pricing::of(settings, name, &identity) {
                 Pricing::Configured(price) | Pricing::Listed(price) => Some((price.rates.input, price.rates.output)),
-                Pricing::Told | Pricing::Unknown => None,
+                Pricing::Reported | Pricing::Unknown => None,
             };
             ModelCard { name: name.clone(), identity, price }
         };

@@ -18,6 +18,15 @@ use crate::models::{self, anthropic, gemini, openai_chat, openai_images, openai_
 use crate::ports::{Model, ModelIdentity};
 use crate::telemetry::spans::IdentityOf;
 
+/// The kinds of models and their names in the configuration.
+const KINDS: [(Api, &str); 5] = [
+    (Api::OpenAiChat, "openai_chat"),
+    (Api::OpenAiResponses, "openai_responses"),
+    (Api::OpenAiImages, "openai_images"),
+    (Api::Anthropic, "anthropic"),
+    (Api::Gemini, "gemini"),
+];
+
 /// The models of a configuration, by name.
 pub type Models = BTreeMap<ModelName, Arc<dyn Model>>;
 
@@ -67,7 +76,7 @@ fn named(models: &Models) -> impl Iterator<Item = (ModelName, ModelIdentity)> {
 }
 
 /// The constructor of models of this kind.
-pub(super) fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpModel, models::SettingsError> {
+fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpModel, models::SettingsError> {
     match api {
         Api::OpenAiChat => openai_chat::model,
         Api::OpenAiResponses => openai_responses::model,
@@ -75,6 +84,19 @@ pub(super) fn adapter(api: Api) -> fn(&models::Settings) -> Result<models::HttpM
         Api::Anthropic => anthropic::model,
         Api::Gemini => gemini::model,
     }
+}
+
+/// The name of a kind in the configuration.
+pub fn kind_of(api: Api) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == api).map_or("unknown", |(_, kind)| kind)
+}
+
+/// A model of this kind that only answers how it encodes tools; its address is a placeholder. `None` for an unknown
+/// kind; an error message for a kind that cannot be used.
+pub fn model_of_kind(kind: &str) -> Option<Result<Arc<dyn Model>, String>> {
+    let (api, _) = KINDS.iter().find(|(_, known)| *known == kind)?;
+    let opened = adapter(*api)(&models::Settings::new("http://localhost", "any"));
+    Some(opened.map(|model| Arc::new(model) as Arc<dyn Model>).map_err(|error| error.to_string()))
 }
 
 fn open_one(name: &ModelName, settings: &ModelSettings, propagation: Propagation) -> Result<Arc<dyn Model>, AppError> {
@@ -156,5 +178,19 @@ fn media_kind(kind: config::MediaKind) -> models::MediaKind {
         config::MediaKind::Images => models::MediaKind::Images,
         config::MediaKind::Files => models::MediaKind::Files,
         config::MediaKind::Audio => models::MediaKind::Audio,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_known_by_its_word() {
+        for (api, kind) in KINDS {
+            assert_eq!(kind_of(api), kind);
+            assert!(model_of_kind(kind).is_some(), "{kind}");
+        }
+        assert!(model_of_kind("scripted").is_none());
     }
 }

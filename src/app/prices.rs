@@ -16,7 +16,7 @@ pub enum Pricing {
     /// The built-in list.
     Listed(Price),
     /// The provider reports the cost with each reply.
-    Told,
+    Reported,
     /// Unknown: the cost of every reply is unknown.
     Unknown,
 }
@@ -28,7 +28,7 @@ impl Pricing {
             return Self::Configured(*price);
         }
         match identity.provider.as_str() {
-            "openrouter" | "scripted" => Self::Told,
+            "openrouter" | "scripted" => Self::Reported,
             provider => match prices::price_of(provider, &identity.model) {
                 Some(price) => Self::Listed(kept_for(price, settings.models.get(name))),
                 None => Self::Unknown,
@@ -45,7 +45,7 @@ impl Pricing {
     pub(super) fn applied_to(self, model: Arc<dyn Model>) -> Arc<dyn Model> {
         match self {
             Self::Configured(price) | Self::Listed(price) => Arc::new(Priced::new(model, price)),
-            Self::Told | Self::Unknown => model,
+            Self::Reported | Self::Unknown => model,
         }
     }
 }

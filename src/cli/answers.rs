@@ -167,13 +167,13 @@ mod tests {
         let decisions =
             decisions([(&["a".into()], Scope::Session), (&[], Scope::Once), (&[], Scope::Always)], None, &[], &edits)
                 .unwrap();
-        let told: Vec<_> = decisions
+        let decided: Vec<_> = decisions
             .iter()
             .map(|(call, decision)| {
                 (call.as_str(), decision.scope, decision.edited_arguments.as_ref().unwrap().to_value())
             })
             .collect();
-        assert_eq!(told, [("a", Scope::Session, json!({"x": 1})), ("b", Scope::Once, json!({"x": 2}))]);
+        assert_eq!(decided, [("a", Scope::Session, json!({"x": 1})), ("b", Scope::Once, json!({"x": 2}))]);
     }
 
     #[test]

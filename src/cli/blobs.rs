@@ -86,9 +86,9 @@ impl Save {
         };
         let written = options.open(path).and_then(|mut file| file.write_all(&blob.bytes));
         written.map_err(|error| {
-            let told = CliError::file("cannot write", path, &error);
+            let refusal = CliError::file("cannot write", path, &error);
             let is_there = error.kind() == std::io::ErrorKind::AlreadyExists;
-            if is_there { told.with_remedy("--force overwrites it") } else { told }
+            if is_there { refusal.with_remedy("--force overwrites it") } else { refusal }
         })?;
         out.note(format!("saved {}, {}, as {}", blob.media_type, size(blob.bytes.len() as u64), path.display()));
         Ok(())

@@ -40,9 +40,9 @@ impl Caller {
     /// The trace to continue. Baggage without a trace starts a new trace that carries it.
     pub(super) fn trace(&self, out: &mut Output) -> Result<Option<Trace>, CliError> {
         let propagation = app::propagation()?;
-        let mut told = Vec::new();
-        let read = self.read(propagation, &environment, &mut told);
-        for warning in told {
+        let mut warnings = Vec::new();
+        let read = self.read(propagation, &environment, &mut warnings);
+        for warning in warnings {
             out.note(format!("{} {warning}", out.note_paint().yellow("warning:")));
         }
         read
@@ -52,7 +52,7 @@ impl Caller {
         &self,
         propagation: Propagation,
         environment: &dyn Fn(&str) -> Option<String>,
-        told: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) -> Result<Option<Trace>, CliError> {
         let variable = |name| environment(name).filter(|value| !value.trim().is_empty());
         let given = |flag: &Option<String>, is_let_in: bool, names: [&'static str; 2]| {
@@ -66,7 +66,7 @@ impl Caller {
             (&self.baggage, propagation.baggage, "--baggage"),
         ] {
             if flag.is_some() && !is_let_in {
-                told.push(format!("{name} is ignored: OTEL_PROPAGATORS does not include it"));
+                warnings.push(format!("{name} is ignored: OTEL_PROPAGATORS does not include it"));
             }
         }
         let parent = given(&self.traceparent, propagation.trace_context, ["--traceparent", "TRACEPARENT"]);
@@ -76,10 +76,10 @@ impl Caller {
             state = state.filter(|state| state.is_flag);
         }
         let baggage = given(&self.baggage, propagation.baggage, ["--baggage", "BAGGAGE"]);
-        let baggage = baggage.map(|given| read_baggage(&given, told)).transpose()?.flatten();
-        let mut trace = parent.map(|given| read_parent(&given, told)).transpose()?.flatten();
+        let baggage = baggage.map(|given| read_baggage(&given, warnings)).transpose()?.flatten();
+        let mut trace = parent.map(|given| read_parent(&given, warnings)).transpose()?.flatten();
         match (&mut trace, state) {
-            (Some(trace), Some(given)) => read_state(trace, &given, told)?,
+            (Some(trace), Some(given)) => read_state(trace, &given, warnings)?,
             (None, Some(CallerValue { name, is_flag: true, .. })) => {
                 return Err(CliError::usage(format!("{name} belongs to a trace that is not given"))
                     .with_remedy("give --traceparent as well"));
@@ -100,35 +100,35 @@ pub(super) fn new_trace() -> Trace {
 
 impl CallerValue {
     /// Handles a malformed value: an error for a flag, a warning for a variable.
-    fn malformed<T>(&self, what: &str, remedy: &str, told: &mut Vec<String>) -> Result<Option<T>, CliError> {
+    fn malformed<T>(&self, what: &str, remedy: &str, warnings: &mut Vec<String>) -> Result<Option<T>, CliError> {
         if self.is_flag {
             return Err(CliError::usage(format!("{} {what}", self.name)).with_remedy(remedy));
         }
-        told.push(format!("{} {what}; it is ignored", self.name));
+        warnings.push(format!("{} {what}; it is ignored", self.name));
         Ok(None)
     }
 }
 
-fn read_parent(given: &CallerValue, told: &mut Vec<String>) -> Result<Option<Trace>, CliError> {
+fn read_parent(given: &CallerValue, warnings: &mut Vec<String>) -> Result<Option<Trace>, CliError> {
     match Trace::from_traceparent(&given.value) {
         Some(trace) => Ok(Some(trace)),
         None => {
             let what = format!("is not a traceparent: `{}`", escape_untrusted(&given.value));
-            given.malformed(&what, "it looks like 00-<32 hex digits>-<16 hex digits>-01", told)
+            given.malformed(&what, "it looks like 00-<32 hex digits>-<16 hex digits>-01", warnings)
         }
     }
 }
 
-fn read_state(trace: &mut Trace, given: &CallerValue, told: &mut Vec<String>) -> Result<(), CliError> {
+fn read_state(trace: &mut Trace, given: &CallerValue, warnings: &mut Vec<String>) -> Result<(), CliError> {
     if !trace.take_state(&given.value) {
         let remedy = "it looks like vendor=value,other=value, with lower-case names and at most 32 of them";
-        given.malformed::<()>("is not a tracestate", remedy, told)?;
+        given.malformed::<()>("is not a tracestate", remedy, warnings)?;
     }
     Ok(())
 }
 
 /// Warnings never repeat the values, because they may contain names of people.
-fn read_baggage(given: &CallerValue, told: &mut Vec<String>) -> Result<Option<String>, CliError> {
+fn read_baggage(given: &CallerValue, warnings: &mut Vec<String>) -> Result<Option<String>, CliError> {
     let read = Baggage::read(&given.value);
     if read.is_whole() {
         return Ok(read.kept);
@@ -136,9 +136,9 @@ fn read_baggage(given: &CallerValue, told: &mut Vec<String>) -> Result<Option<St
     let Baggage { malformed, too_many, .. } = read;
     let what = format!("has {malformed} malformed members and {too_many} beyond 64 members or 8192 bytes");
     if given.is_flag {
-        return given.malformed(&what, "it looks like key=value,other=value;property, percent-encoded", told);
+        return given.malformed(&what, "it looks like key=value,other=value;property, percent-encoded", warnings);
     }
-    told.push(format!("{} {what}; they are left out", given.name));
+    warnings.push(format!("{} {what}; they are left out", given.name));
     Ok(read.kept)
 }
 
@@ -165,26 +165,26 @@ mod tests {
                 ["TRACEPARENT", "TRACESTATE", "BAGGAGE"].iter().position(|known| *known == name).expect("known");
             Some(variables[index].to_owned())
         };
-        let mut told = Vec::new();
-        (caller.read(propagation, &environment, &mut told), told)
+        let mut warnings = Vec::new();
+        (caller.read(propagation, &environment, &mut warnings), warnings)
     }
 
-    fn said(trace: &Trace) -> (String, Option<&str>, Option<&str>) {
+    fn fields_of(trace: &Trace) -> (String, Option<&str>, Option<&str>) {
         (trace.id.to_string(), trace.state.as_deref(), trace.baggage.as_deref())
     }
 
     #[test]
     fn flags_win_over_variables_and_a_tracestate_stays_with_its_traceparent() {
         let variables = [PARENT, "a=1", "user=ada"];
-        let (trace, told) = read(&flags("", "", ""), variables, Propagation::ALL);
+        let (trace, warnings) = read(&flags("", "", ""), variables, Propagation::ALL);
         let trace = trace.expect("valid").expect("a trace");
-        assert_eq!(said(&trace), (PARENT[3..35].to_owned(), Some("a=1"), Some("user=ada")));
+        assert_eq!(fields_of(&trace), (PARENT[3..35].to_owned(), Some("a=1"), Some("user=ada")));
         let (trace, _) = read(&flags(OTHER, "", "user=bob"), variables, Propagation::ALL);
-        assert_eq!(said(&trace.expect("valid").expect("a trace")), ("a".repeat(32), None, Some("user=bob")));
+        assert_eq!(fields_of(&trace.expect("valid").expect("a trace")), ("a".repeat(32), None, Some("user=bob")));
         let (trace, _) = read(&flags("", "b=2", ""), variables, Propagation::ALL);
         assert_eq!(trace.expect("valid").expect("a trace").state.as_deref(), Some("b=2"));
         assert_eq!(
-            (read(&flags("", "", ""), ["", "a=1", ""], Propagation::ALL).0.expect("valid"), told),
+            (read(&flags("", "", ""), ["", "a=1", ""], Propagation::ALL).0.expect("valid"), warnings),
             (None, vec![])
         );
     }
@@ -203,18 +203,18 @@ mod tests {
             let refused = read(&malformed, [""; 3], Propagation::ALL).0.expect_err("malformed").to_string();
             assert!(refused.starts_with("--") && !refused.contains("secret"), "{refused}");
         }
-        let (trace, told) = read(&flags("", "", ""), ["00-xyz", "a=1", "secret,user=ada"], Propagation::ALL);
+        let (trace, warnings) = read(&flags("", "", ""), ["00-xyz", "a=1", "secret,user=ada"], Propagation::ALL);
         let trace = trace.expect("passed over").expect("baggage");
-        assert_eq!((trace.parent, trace.baggage.as_deref(), told.len()), (None, Some("user=ada"), 2));
-        assert!(told.iter().all(|warning| !warning.contains("secret")), "{told:?}");
+        assert_eq!((trace.parent, trace.baggage.as_deref(), warnings.len()), (None, Some("user=ada"), 2));
+        assert!(warnings.iter().all(|warning| !warning.contains("secret")), "{warnings:?}");
     }
 
     #[test]
     fn a_format_without_a_propagator_is_ignored() {
         let variables = [PARENT, "a=1", "user=ada"];
         assert_eq!(read(&flags("", "", ""), variables, Propagation::NOTHING).0.expect("valid"), None);
-        let (trace, told) = read(&flags("", "", "user=bob"), variables, Propagation::TRACE_CONTEXT);
+        let (trace, warnings) = read(&flags("", "", "user=bob"), variables, Propagation::TRACE_CONTEXT);
         let trace = trace.expect("valid").expect("a trace");
-        assert_eq!((said(&trace), told.len()), ((PARENT[3..35].to_owned(), Some("a=1"), None), 1));
+        assert_eq!((fields_of(&trace), warnings.len()), ((PARENT[3..35].to_owned(), Some("a=1"), None), 1));
     }
 }

@@ -197,10 +197,10 @@ impl<'a> ResultLine<'a> {
 
     /// The state of a run that stored an answer without execution. The result lists the other pending items too,
     /// although another process may resume the run with its answers.
-    pub(super) fn stored(report: &'a Report, owed: &'a [PendingItem]) -> Self {
-        let waits = report.status == Status::Running && owed.iter().any(PendingItem::wants_answer);
+    pub(super) fn stored(report: &'a Report, pending: &'a [PendingItem]) -> Self {
+        let waits = report.status == Status::Running && pending.iter().any(PendingItem::wants_answer);
         let status = if waits { Status::Pending } else { report.status };
-        Self { status, pending: owed, ..Self::of(report) }
+        Self { status, pending, ..Self::of(report) }
     }
 
     /// The state of a run that rejected an answer.

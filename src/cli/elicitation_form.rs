@@ -152,8 +152,8 @@ impl Field {
             (None, Some(most)) => Some(format!("at most {most}{unit}")),
             (None, None) => None,
         };
-        let told: Vec<String> = format.into_iter().chain(bounds).collect();
-        (!told.is_empty()).then(|| escape_untrusted(&told.join(", ")))
+        let rules: Vec<String> = format.into_iter().chain(bounds).collect();
+        (!rules.is_empty()).then(|| escape_untrusted(&rules.join(", ")))
     }
 }
 
@@ -214,8 +214,8 @@ fn chosen(choices: &[Choice], typed: &str) -> Result<Value, String> {
 
 fn about(schema: &Value) -> Option<String> {
     let text = |name: &str| schema.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let told: Vec<String> = [text("title"), text("description")].into_iter().flatten().map(str::to_owned).collect();
-    (!told.is_empty()).then(|| told.join(": "))
+    let texts: Vec<String> = [text("title"), text("description")].into_iter().flatten().map(str::to_owned).collect();
+    (!texts.is_empty()).then(|| texts.join(": "))
 }
 
 fn display_value(value: &Value) -> String {
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_field_describes_its_constraints() {
-        let told: Vec<String> = fields().iter().map(Field::describe).collect();
+        let descriptions: Vec<String> = fields().iter().map(Field::describe).collect();
         let expected = [
             "name: text, at most 5 characters",
             "seats: integer, 1 to 8, required [2]",
@@ -258,7 +258,7 @@ mod tests {
             "extras: any of these, separated by commas, at most 2 of them",
             "odd: JSON",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(descriptions, expected);
         assert_eq!(fields()[0].about.as_deref(), Some("Your name: as in the passport"));
         assert_eq!(fields()[5].choices(), ["1 First", "2 Second"]);
     }

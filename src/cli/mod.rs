@@ -123,15 +123,15 @@ pub fn main() -> ExitCode {
 /// Help and version are successful output; every other clap error is a usage error.
 fn refused(error: &clap::Error) -> ExitCode {
     let mut out = Output::of_process();
-    let told = |paint| match paint {
+    let rendered = |paint| match paint {
         Paint::Colour => error.render().ansi().to_string(),
         Paint::Plain => error.render().to_string(),
     };
     if error.use_stderr() {
-        out.note(told(out.note_paint()).trim_end());
+        out.note(rendered(out.note_paint()).trim_end());
         return Exit::Usage.into();
     }
-    out.line(told(out.paint()).trim_end());
+    out.line(rendered(out.paint()).trim_end());
     Exit::Done.into()
 }
 

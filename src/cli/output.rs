@@ -43,11 +43,11 @@ impl Output {
         let (out_terminal, err_terminal) = (out.is_terminal(), err.is_terminal());
         let columns = env("COLUMNS").and_then(|columns| columns.parse().ok());
         // A terminal without a size reports 0.
-        let asked = || comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from);
+        let terminal_width = || comfy_table::Table::new().width().filter(|width| *width > 0).map(usize::from);
         Self {
             stdout: Stream::new(Box::new(out), out_terminal, Paint::choose(out_terminal, env)),
             stderr: Stream::new(Box::new(Stderr), err_terminal, Paint::choose(err_terminal, env)),
-            width: columns.or_else(asked).unwrap_or(USUAL_WIDTH).max(40),
+            width: columns.or_else(terminal_width).unwrap_or(USUAL_WIDTH).max(40),
         }
     }
 

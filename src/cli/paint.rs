@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn only_a_terminal_that_supports_it_gets_colour() {
         let env =
-            |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_owned());
+            |name: &'static str, value: &'static str| move |wanted: &str| (wanted == name).then(|| value.to_owned());
         assert_eq!(Paint::choose(true, env("TERM", "xterm")), Paint::Colour);
         assert_eq!(Paint::choose(true, env("NO_COLOR", "1")), Paint::Plain);
         assert_eq!(Paint::choose(true, env("TERM", "dumb")), Paint::Plain);

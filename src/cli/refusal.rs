@@ -16,8 +16,8 @@ const QUOTED: usize = 200;
 /// The error with details from the journal of the run.
 pub(super) fn with_journal_details(error: RunnerError, journal: &[JournalEntry]) -> CliError {
     let RunnerError::Refused(refusals) = &error else { return error.into() };
-    let told: Vec<String> = refusals.iter().map(|refusal| in_words(refusal, journal)).collect();
-    CliError::of_runner(&error, told.join("; "))
+    let sentences: Vec<String> = refusals.iter().map(|refusal| in_words(refusal, journal)).collect();
+    CliError::of_runner(&error, sentences.join("; "))
 }
 
 /// The calls that changed since they were approved or denied.

@@ -287,13 +287,13 @@ impl ResumeRun {
         trace: Option<Trace>,
         out: &mut Output,
     ) -> Result<Execution, RunnerError> {
-        let patience = app.settings.lease + LEASE_MARGIN;
+        let limit = app.settings.lease + LEASE_MARGIN;
         let (operator, began) = (app.operator(), Instant::now());
         loop {
             match operator.resume(run, input.clone(), trace.clone()).await {
-                Err(RunnerError::DrivenElsewhere { .. }) if began.elapsed() < patience => {
+                Err(RunnerError::DrivenElsewhere { .. }) if began.elapsed() < limit => {
                     if !self.quiet && !self.json && began.elapsed() < LOOK_AGAIN {
-                        let seconds = patience.as_secs();
+                        let seconds = limit.as_secs();
                         out.note(format!(
                             "another process executes the run; if it died, the run is free within {seconds} s"
                         ));

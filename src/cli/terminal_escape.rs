@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn terminal_control_characters_appear_as_codes() {
-        for (hostile, told) in [
+        for (hostile, escaped) in [
             ("a\x1b]0;title\x07", "a\\u{1b}]0;title\\u{7}"),
             ("a\x1b[2Kb\rc", "a\\u{1b}[2Kb\\u{d}c"),
             ("\u{9b}31m", "\\u{9b}31m"),
             ("a\u{202e}b\u{61c}\u{e0041}\u{ad}", "a\\u{202e}b\\u{61c}\\u{e0041}\\u{ad}"),
             ("\x1b[8mhidden\x1b[0m", "\\u{1b}[8mhidden\\u{1b}[0m"),
         ] {
-            assert_eq!(escape(hostile, Paint::Plain), told);
+            assert_eq!(escape(hostile, Paint::Plain), escaped);
         }
         assert_eq!(escape("\x1b[8mhidden", Paint::Colour), "\\u{1b}[8mhidden");
         assert_eq!(escape("\x1b[2J\x1b[31", Paint::Colour), "\\u{1b}[2J\\u{1b}[31");

@@ -111,15 +111,15 @@ async fn prompt_for(
     for item in &items {
         let question = item.clone();
         let asking = tokio::task::spawn_blocking(move || {
-            let said = prompt.ask(std::slice::from_ref(&question));
-            (prompt, said)
+            let answered = prompt.ask(std::slice::from_ref(&question));
+            (prompt, answered)
         });
         follow.left_open.insert(named(item));
         tokio::select! {
             answered = asking => match answered {
-                Ok((asked, Ok(said))) => {
-                    prompt = asked;
-                    resume.answers.extend(said.answers);
+                Ok((returned, Ok(answered))) => {
+                    prompt = returned;
+                    resume.answers.extend(answered.answers);
                 }
                 // An unreadable terminal counts as no person.
                 Ok((_, Err(_))) | Err(_) => return nothing(elsewhere),

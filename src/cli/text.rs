@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn lines_of_untrusted_text_are_marked() {
-        let told = block("Which?\r\nMay x run?\x1b[2K\n\ta\n");
-        assert_eq!(told, "Which?\n| May x run?\\u{1b}[2K\n|     a");
+        let shown = block("Which?\r\nMay x run?\x1b[2K\n\ta\n");
+        assert_eq!(shown, "Which?\n| May x run?\\u{1b}[2K\n|     a");
         assert_eq!(block("a\u{2028}b"), "a\\u{2028}b");
         assert_eq!(gutter("a\n\nb\n"), ["| a", "| ", "| b"]);
         assert_eq!(gutter(" \n"), [] as [&str; 0]);
@@ -109,14 +109,14 @@ mod tests {
 
     #[test]
     fn durations_have_readable_units() {
-        let said: Vec<String> = [85, 1_230, 185_000, 7_260_000].into_iter().map(duration).collect();
-        assert_eq!(said, ["85 ms", "1.2 s", "3 min 5 s", "2 h 1 min"]);
+        let shown: Vec<String> = [85, 1_230, 185_000, 7_260_000].into_iter().map(duration).collect();
+        assert_eq!(shown, ["85 ms", "1.2 s", "3 min 5 s", "2 h 1 min"]);
     }
 
     #[test]
     fn sizes_have_readable_units() {
-        let said: Vec<String> = [85, 1_499, 12_000, 3_460_000].into_iter().map(size).collect();
-        assert_eq!(said, ["85 bytes", "1 kB", "12 kB", "3.4 MB"]);
+        let shown: Vec<String> = [85, 1_499, 12_000, 3_460_000].into_iter().map(size).collect();
+        assert_eq!(shown, ["85 bytes", "1 kB", "12 kB", "3.4 MB"]);
     }
 
     #[test]

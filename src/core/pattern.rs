@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn ambiguous_patterns_are_refused_in_words() {
-        for (pattern, said) in [
+        for (pattern, reason) in [
             ("", "it is empty"),
             ("a[b", "no `]` for a `[`"),
             ("[", "no `]` for a `[`"),
@@ -271,7 +271,7 @@ mod tests {
             (&format!("{}a{}", "{".repeat(3000), "}".repeat(3000)), "too large"),
         ] {
             let error = Pattern::parse(pattern).unwrap_err();
-            assert!(error.contains(said), "{pattern}: {error}");
+            assert!(error.contains(reason), "{pattern}: {error}");
         }
     }
 

@@ -148,9 +148,9 @@ impl SpanContext {
         if propagation.baggage {
             fields.push(("baggage", self.baggage.clone()));
         }
-        let said =
+        let field =
             |(name, value): (_, Option<String>)| value.filter(|text| !text.trim().is_empty()).map(|text| (name, text));
-        fields.into_iter().filter_map(said).collect()
+        fields.into_iter().filter_map(field).collect()
     }
 
     /// The W3C `traceparent` header of this context.

@@ -70,14 +70,14 @@ impl Driver<'_> {
             let happened = tokio::select! {
                 biased;
                 Some(landed) = flight.next() => CallEvent::Landed(landed),
-                Some(asked) = questions.recv() => CallEvent::Asked(asked),
+                Some(elicitation) = questions.recv() => CallEvent::Asked(elicitation),
                 news = self.news(journal, &held) => CallEvent::Interruption(news),
                 () = self.out_of_time(journal) => CallEvent::Interruption(Interruption::RunLost),
                 () = self.hold_is_over(&held) => CallEvent::Interruption(Interruption::ForHeldCalls),
             };
             match happened {
                 CallEvent::Landed(landed) => record(journal, landed)?,
-                CallEvent::Asked(asked) => self.hold(journal, &mut held, asked).await?,
+                CallEvent::Asked(elicitation) => self.hold(journal, &mut held, elicitation).await?,
                 CallEvent::Interruption(Interruption::ForHeldCalls) => journal.catch_up().await?,
                 CallEvent::Interruption(Interruption::RunLost) => {
                     // A reply that has arrived may be a task, which would continue without a purpose.

@@ -15,8 +15,8 @@ use toolgate_core::run::{Event, Run};
 use toolgate_core::tool::{ElicitationRequest, ElicitationResponses, Origin};
 use toolgate_ports::ElicitationHandler;
 
-use super::interrupt::WakeSignal;
 use super::results::oversize_reason;
+use super::wake_signal::WakeSignal;
 use super::{DriveError, Driver, Journal, Progress};
 
 /// How long calls are held open for the answers to elicitation requests.
@@ -70,9 +70,9 @@ struct HeldCall {
 }
 
 impl HeldCalls {
-    /// Whether no call is held.
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+    /// The held calls.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &CallId> {
+        self.calls.keys()
     }
 
     /// Whether this call is held.
@@ -114,9 +114,9 @@ impl Driver<'_> {
         &self,
         journal: &mut Journal,
         held: &mut HeldCalls,
-        asked: Elicitation,
+        elicitation: Elicitation,
     ) -> Result<(), DriveError> {
-        let Elicitation { call, needed, answer } = asked;
+        let Elicitation { call, needed, answer } = elicitation;
         // A question that cannot be recorded is not asked on the open call either; the end of the call reports the
         // reason.
         let Some(limit) = self.hold_limit(journal.run(), &call).filter(|_| oversize_reason(&needed).is_none()) else {

@@ -51,8 +51,8 @@ impl Driver<'_> {
             Failure::new(ErrorCode::ProviderInvalidResponse, message)
         };
         let bytes = Media::decode(data).ok_or_else(|| MediaStoreError::Unusable(unusable("it is not base64")))?;
-        let kept = self.ports.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
-        kept.map_err(|error| match error {
+        let stored = self.ports.put(blobs, run, Blob { media_type: media_type.clone(), bytes }).await;
+        stored.map_err(|error| match error {
             BlobError::Store(error) => MediaStoreError::Store(error),
             // A retry would cost again and fail again.
             BlobError::TooLarge { .. } => MediaStoreError::Unusable(unusable(&error.to_string()).retryable(false)),

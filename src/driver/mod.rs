@@ -21,6 +21,7 @@ mod output;
 mod paths;
 mod results;
 mod tool_results;
+mod wake_signal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,10 +31,10 @@ use tokio::sync::Semaphore;
 
 pub use agent::{Agent, Fallback};
 pub use elicitation::ElicitationHold;
-pub use interrupt::WakeSignal;
 pub use journal::fold;
 pub use journal::{DriveError, Journal, Progress, Store};
 pub use results::ServerResults;
+pub use wake_signal::WakeSignal;
 
 use toolgate_core::error::{ErrorCode, Failure};
 use toolgate_core::id::{ModelName, ServerId};

@@ -45,8 +45,8 @@ impl Driver<'_> {
             return self.failed(journal, no_such_model(&model, &self.agent.name).into());
         };
         let mut shown = std::mem::take(&mut self.shown);
-        let asked = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), &mut shown, tool_access)).catch_unwind();
-        let waited = self.unless_ended(journal, asked).await;
+        let reply = AssertUnwindSafe(self.ask(journal, conversation.as_mut(), &mut shown, tool_access)).catch_unwind();
+        let waited = self.unless_ended(journal, reply).await;
         let answer = match waited {
             StepOutcome::Interrupted => return journal.catch_up().await,
             StepOutcome::Done(answer) => answer,
@@ -156,8 +156,8 @@ fn no_such_model(model: &ModelName, agent: &AgentName) -> Failure {
 
 /// The delay before this attempt; `jitter` is in 0..=1000.
 fn delay_before(attempt: u32, failure: &Failure, jitter: u32) -> Duration {
-    if let Some(asked) = failure.retry_after_ms {
-        return Duration::from_millis(asked.min(LONGEST_RETRY_AFTER_MS));
+    if let Some(retry_after) = failure.retry_after_ms {
+        return Duration::from_millis(retry_after.min(LONGEST_RETRY_AFTER_MS));
     }
     let doubled = FIRST_DELAY.saturating_mul(1 << attempt.saturating_sub(2).min(10)).min(DELAY_CAP);
     doubled.saturating_mul(jitter) / 1000

@@ -174,8 +174,8 @@ fn note(tool: &Tool, problems: &[Problem], most: usize) -> Option<String> {
     let notes = [(violating.as_str(), violations), (misfitting, schema_violations)]
         .into_iter()
         .filter(|(_, found)| !found.is_empty());
-    let told: Vec<String> = notes.map(|(headline, found)| Problem::feedback(headline, &found)).collect();
-    (!told.is_empty()).then(|| shortened(&told.join("\n"), most))
+    let feedback: Vec<String> = notes.map(|(headline, found)| Problem::feedback(headline, &found)).collect();
+    (!feedback.is_empty()).then(|| shortened(&feedback.join("\n"), most))
 }
 
 /// Shortens a problem: a server's data determines its text, so it may have any length.

@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 20 * 1024 * 1024;
 /// The messages so far.
 #[derive(Default)]
 pub(super) struct RenderedMessages {
-    said: Vec<RenderedMessage>,
+    rendered: Vec<RenderedMessage>,
     shown: Vec<Arc<Message>>,
 }
 
@@ -42,15 +42,15 @@ impl RenderedMessages {
     ) -> Result<&'a [Arc<Message>], StoreError> {
         let Some(blobs) = ports.blobs.as_deref().filter(|_| !run.blobs().is_empty()) else { return Ok(messages) };
         let same = |(seen, message): &(&RenderedMessage, &Arc<Message>)| Arc::ptr_eq(&seen.message, message);
-        let unchanged = self.said.iter().zip(messages).take_while(same).count();
-        self.said.truncate(unchanged);
+        let unchanged = self.rendered.iter().zip(messages).take_while(same).count();
+        self.rendered.truncate(unchanged);
         self.shown.truncate(unchanged);
-        let spent: u64 = self.said.iter().map(|seen| seen.bytes).sum();
+        let spent: u64 = self.rendered.iter().map(|seen| seen.bytes).sum();
         let mut fetching = MediaFetcher { ports, blobs, run, left: MOST_BYTES.saturating_sub(spent) };
         for message in messages.iter().skip(unchanged) {
             let before = fetching.left;
             let shown = fetching.message(message).await?;
-            self.said.push(RenderedMessage { message: message.clone(), bytes: before - fetching.left });
+            self.rendered.push(RenderedMessage { message: message.clone(), bytes: before - fetching.left });
             self.shown.push(shown);
         }
         Ok(&self.shown)

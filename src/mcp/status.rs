@@ -92,10 +92,10 @@ pub struct LastError {
 
 impl ServerStatus {
     pub(super) fn of(id: &ServerId, supervisor: &Supervisor<Line>, said: Option<Output>, calls: CallStats) -> Self {
-        let standing = supervisor.connection_state();
+        let connection = supervisor.connection_state();
         let (tools, stale) = supervisor.tools();
-        let failures = standing.failures;
-        let state = match &standing.state {
+        let failures = connection.failures;
+        let state = match &connection.state {
             State::Idle => ServerState::Idle,
             State::Starting => ServerState::Starting,
             State::Ready(_) if tools.is_none() => ServerState::Listing,
@@ -104,10 +104,10 @@ impl ServerStatus {
             State::Failed { .. } => ServerState::Failed { failures },
             State::Closed => ServerState::Closed,
         };
-        let link = standing.link();
+        let link = connection.link();
         let peer = link.as_ref().and_then(|link| link.peer_info());
         let itself = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
-        let last_error = standing
+        let last_error = connection
             .last_error
             .as_ref()
             .map(|error| LastError { message: format!("the MCP server `{id}` {}", error.reason), at: error.at });
@@ -116,14 +116,14 @@ impl ServerStatus {
         Self {
             id: id.clone(),
             state,
-            since: standing.since,
+            since: connection.since,
             name: itself.map(|itself| itself.name.clone()),
             version: itself.map(|itself| itself.version.clone()),
             protocol_version: peer.as_ref().map(|peer| peer.protocol_version.to_string()),
             pid: link.as_ref().and_then(|link| link.pid()),
             tools,
             stale,
-            restarts: standing.starts.saturating_sub(1),
+            restarts: connection.starts.saturating_sub(1),
             last_error,
             calls,
             stderr: said.as_ref().map(|said| said.stderr().lines()).unwrap_or_default(),

@@ -78,19 +78,20 @@ pub struct StoredResponse {
 #[async_trait]
 pub trait IdempotencyStore: Send + Sync {
     /// Records a request, unless there is a record with its key: then returns that one, and changes nothing.
-    async fn begin(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<Option<IdempotencyRecord>, StoreError>;
+    async fn begin(&self, request: &IdempotentRequest, now: Timestamp)
+    -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Extends the hold. Changes nothing once the request is settled.
-    async fn prolong(&self, asked: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError>;
+    async fn prolong(&self, request: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError>;
 
     /// Claims a request whose hold is over at `now`, and holds it until [`IdempotentRequest::held_until`]. `false` if it is held,
     /// because another handler was first, or if it is settled or deleted; then nothing changes.
-    async fn take_over(&self, asked: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError>;
+    async fn take_over(&self, request: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Records the final state. A store that also stores journals changes an answer to [`RequestState::NotStored`] when it purges
     /// the run that the answer quotes.
-    async fn settle(&self, asked: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError>;
+    async fn settle(&self, request: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError>;
 
     /// Deletes the record: the request had no effect, and may be repeated.
-    async fn forget(&self, asked: &IdempotentRequest) -> Result<(), StoreError>;
+    async fn forget(&self, request: &IdempotentRequest) -> Result<(), StoreError>;
 }

@@ -177,8 +177,8 @@ impl Conversation for SingleCallModel {
         if has_called {
             return Ok(Reply::text(result_in(request.messages)));
         }
-        let asked = request.messages.first().map(|message| message.text()).unwrap_or_default();
-        let call = asked
+        let text = request.messages.first().map(|message| message.text()).unwrap_or_default();
+        let call = text
             .split_once(' ')
             .and_then(|(name, arguments)| Some(ToolCall::new(CALL, name, serde_json::from_str(arguments).ok()?)));
         let unreadable = || Failure::new(ErrorCode::JournalCorrupt, "the run names no call to be made").into();
@@ -231,8 +231,8 @@ mod tests {
     fn a_sent_call_without_an_end_has_an_unknown_outcome() {
         let unknown = ToolCallState::Ended(Outcome::Unknown.into());
         let expired = Event::Expired { call: CALL.into() };
-        for said in [cancelled(), denied(), expired] {
-            assert_eq!(called(&journal(vec![sent(), said.clone()])), unknown, "{said:?}");
+        for settled in [cancelled(), denied(), expired] {
+            assert_eq!(called(&journal(vec![sent(), settled.clone()])), unknown, "{settled:?}");
         }
         assert_eq!(called(&journal(vec![sent()])), ToolCallState::Open, "it is at work");
     }

@@ -36,7 +36,7 @@ pub struct Execution {
 
 impl Execution {
     /// Waits until the run is idle: pending or ended.
-    pub async fn rest(self) -> Result<Report, RunnerError> {
+    pub async fn until_idle(self) -> Result<Report, RunnerError> {
         self.rest.await.unwrap_or(Err(RunnerError::Lost(self.run)))
     }
 
@@ -44,7 +44,7 @@ impl Execution {
     /// be the one who can answer.
     pub async fn idle_or_elicitation(self) -> Option<Result<Report, RunnerError>> {
         let Self { run, mut updates, rest } = self;
-        let asked = async {
+        let elicitation = async {
             while let Some(update) = updates.next().await {
                 if let Update::JournalEntry(JournalEntry { event: Event::InputRequested { .. }, .. }) = update {
                     return;
@@ -55,7 +55,7 @@ impl Execution {
         tokio::select! {
             biased;
             rested = rest => Some(rested.unwrap_or(Err(RunnerError::Lost(run)))),
-            () = asked => None,
+            () = elicitation => None,
         }
     }
 
@@ -228,7 +228,7 @@ impl AgentRunner {
                     tokio::time::sleep(runner.inner.ports.poll).await;
                     match runner.drive_on(&id).await {
                         Err(RunnerError::DrivenElsewhere { .. }) => {}
-                        Ok(execution) => break execution.rest().await,
+                        Ok(execution) => break execution.until_idle().await,
                         Err(error) => break Err(error),
                     }
                 }

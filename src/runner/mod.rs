@@ -103,12 +103,12 @@ impl AgentRunner {
 
     /// Starts a run and waits until it is idle: pending or ended.
     pub async fn execute(&self, request: Request) -> Result<Report, RunnerError> {
-        self.start(request).await?.rest().await
+        self.start(request).await?.until_idle().await
     }
 
     /// Resumes a run with answers and waits until it is idle again.
     pub async fn resume(&self, run: &RunId, resume: Resume) -> Result<Report, RunnerError> {
-        self.resume_run(run, Input::Resume(resume), None).await?.rest().await
+        self.resume_run(run, Input::Resume(resume), None).await?.until_idle().await
     }
 
     /// Adds a message to a run. An active run receives it at its next turn; a pending run keeps it.

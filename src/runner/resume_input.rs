@@ -154,8 +154,8 @@ impl AgentRunner {
     /// Stores the blobs that the events refer to. Unlike the result of a call, an input can be sent again: if its blobs
     /// cannot be stored, the input is rejected.
     pub(super) async fn keep(&self, run: &RunId, wholes: Vec<BlobWrite>) -> Result<(), RunnerError> {
-        let kept = self.inner.ports.keep_all(run, wholes).await;
-        kept.map_err(|error| match error {
+        let stored = self.inner.ports.keep_all(run, wholes).await;
+        stored.map_err(|error| match error {
             BlobError::Store(error) => DriveError::from(error).into(),
             // Larger content is never among these blobs.
             BlobError::TooLarge { .. } => DriveError::from(StoreError::Unavailable(error.to_string())).into(),

@@ -125,8 +125,8 @@ impl McpServers for CombinedServers {
     async fn list(&self, servers: &[ServerId], trace: &SpanContext) -> Vec<ServerTools> {
         let (added, configured): (Vec<_>, Vec<_>) =
             servers.iter().cloned().partition(|server| self.added.0.contains_key(server));
-        let asked = added.iter().map(|server| self.with(server).list(std::slice::from_ref(server), trace));
-        let (configured, added) = join(self.base.list(&configured, trace), join_all(asked)).await;
+        let lists = added.iter().map(|server| self.with(server).list(std::slice::from_ref(server), trace));
+        let (configured, added) = join(self.base.list(&configured, trace), join_all(lists)).await;
         let mut found: BTreeMap<ServerId, ServerTools> = configured
             .into_iter()
             .chain(added.into_iter().flatten())
@@ -142,7 +142,7 @@ impl McpServers for CombinedServers {
     }
 
     async fn confirm(&self, servers: &[(ServerId, Option<Duration>)], trace: &SpanContext) {
-        let each = servers.iter().map(|asked| self.with(&asked.0).confirm(std::slice::from_ref(asked), trace));
+        let each = servers.iter().map(|server| self.with(&server.0).confirm(std::slice::from_ref(server), trace));
         join_all(each).await;
     }
 

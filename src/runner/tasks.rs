@@ -74,7 +74,7 @@ impl AgentRunner {
     pub(super) async fn poll_servers(&self, journal: &Journal, of: impl Fn(&CallId) -> bool) -> PollResults {
         let run = journal.run();
         let servers = self.servers_of(journal.id());
-        let asked = run.tasks().filter(|(call, ..)| of(call)).map(|(call, origin, task)| {
+        let polls = run.tasks().filter(|(call, ..)| of(call)).map(|(call, origin, task)| {
             let (servers, trace) = (&servers, run.call_context(call));
             async move {
                 let Origin::Mcp { server, tool } = origin else { return None };
@@ -84,7 +84,7 @@ impl AgentRunner {
             }
         });
         let mut news = PollResults::default();
-        for (call, before, reply) in join_all(asked).await.into_iter().flatten() {
+        for (call, before, reply) in join_all(polls).await.into_iter().flatten() {
             let reply = match (reply, run.call(&call).and_then(|call| call.tool.as_deref())) {
                 (Ok(DeliveredReply { reply, wire }), Some(tool)) => {
                     let limits = &run.started().spec.limits;

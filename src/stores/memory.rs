@@ -1,6 +1,7 @@
 //! In-memory store: for tests, and for runs that need not survive the process.
 
 mod access_key;
+mod contents;
 mod idempotency;
 mod run_index;
 mod webhooks;
@@ -13,56 +14,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use tokio::time::Instant;
 use toolgate_core::blob::BlobHandle;
-use toolgate_core::id::{GrantId, NodeId, RunId, Tenant};
+use toolgate_core::id::{GrantId, NodeId, RunId};
 use toolgate_core::run::{JournalEntry, PendingCounts, Status, ToolGrant};
 use toolgate_ports::{
-    AccessKey, Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext,
-    GrantFilter, GuardedTool, KeyHash, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
+    Append, AppendError, ApprovalCache, Blob, BlobError, BlobInfo, BlobStore, Claim, Grant, GrantContext, GrantFilter,
+    GuardedTool, Purged, Revoked, RunFilter, RunRow, RunStore, StoreError,
 };
 
-use self::idempotency::{RequestKey, StoredRequest};
-use self::run_index::RunIndex;
+use self::contents::{BlobRecord, Contents, Lease, Run};
 use super::wellformed;
 
 /// Journals, grants and blobs in this process's memory. Leases run on tokio's clock, so a paused clock pauses them.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     contents: Mutex<Contents>,
-}
-
-#[derive(Debug, Default)]
-struct Contents {
-    runs: BTreeMap<RunId, Run>,
-    run_index: RunIndex,
-    grants: BTreeMap<GrantId, Grant>,
-    /// The grants of each tenant for each definition of a tool.
-    grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
-    blobs: BTreeMap<BlobHandle, BlobRecord>,
-    keys: BTreeMap<KeyHash, AccessKey>,
-    replies: BTreeMap<RequestKey, StoredRequest>,
-    webhooks: webhooks::WebhookContents,
-}
-
-#[derive(Debug)]
-struct BlobRecord {
-    blob: Blob,
-    runs: BTreeSet<RunId>,
-}
-
-#[derive(Debug)]
-struct Run {
-    row: RunRow,
-    journal: Vec<JournalEntry>,
-    lease: Option<Lease>,
-}
-
-#[derive(Clone, Debug)]
-struct Lease {
-    owner: NodeId,
-    /// `None`: the end lies beyond the range of the clock.
-    until: Option<Instant>,
 }
 
 impl MemoryStore {
@@ -317,28 +283,4 @@ fn lease_after(current: Option<&Lease>, append: &Append) -> Result<Option<Lease>
     }
     let fresh = append.owner.as_ref().map(|owner| Lease::new(owner, append.lease));
     Ok(fresh.or_else(|| current.cloned()))
-}
-
-impl Run {
-    /// Whether the run is running without an unexpired lease.
-    fn is_orphaned(&self) -> bool {
-        self.row.status == Status::Running && self.lease.as_ref().is_none_or(Lease::has_run_out)
-    }
-
-    fn can_be_claimed(&self, claim: &Claim) -> bool {
-        let Some(named) = &claim.run else { return self.is_orphaned() };
-        let is_own =
-            self.row.status == Status::Running && self.lease.as_ref().is_some_and(|lease| lease.owner == claim.owner);
-        self.row.id == *named && (self.is_orphaned() || is_own)
-    }
-}
-
-impl Lease {
-    fn new(owner: &NodeId, lease: Duration) -> Self {
-        Self { owner: owner.clone(), until: Instant::now().checked_add(lease) }
-    }
-
-    fn has_run_out(&self) -> bool {
-        self.until.is_some_and(|until| until <= Instant::now())
-    }
 }

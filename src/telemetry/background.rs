@@ -47,7 +47,7 @@ impl BackgroundSink {
         let (queue, observations) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let left = waiting.clone();
-        let thread = std::thread::Builder::new().name("toolgate-aside".into());
+        let thread = std::thread::Builder::new().name("toolgate-background".into());
         let thread = thread.spawn(move || pass_on(&*sink, &observations, &left))?;
         Ok(Self { queue, waiting, length, thread: Mutex::new(Some(thread)), dropped: AtomicU64::new(0) })
     }

@@ -17,7 +17,7 @@ const MEMORY: usize = 512 << 20;
 /// wrong validator.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    kept: RwLock<CachedSchemas>,
+    cached: RwLock<CachedSchemas>,
 }
 
 #[derive(Debug, Default)]
@@ -35,23 +35,23 @@ struct Entry {
 impl Cache {
     /// The compiled form of the schema. Most failures are cached as well.
     pub(super) fn compiled(&self, key: &str, schema: &Value) -> Result<Arc<CompiledSchema>, SchemaError> {
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = kept.entries.get(key).filter(|entry| *entry.schema == *schema) {
+        let cached = self.cached.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = cached.entries.get(key).filter(|entry| *entry.schema == *schema) {
             return entry.compiled.clone();
         }
-        drop(kept);
+        drop(cached);
         let compiled = schema::compile(schema).map(Arc::new);
         if let Err(SchemaError::TooLarge { .. } | SchemaError::TooDeep) = &compiled {
             return compiled;
         }
         let entry = Entry { schema: Arc::new(schema.clone()), compiled: compiled.clone() };
         let memory = schema::allowance(schema);
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.entries.len() >= CAPACITY || kept.memory + memory > MEMORY {
-            *kept = CachedSchemas::default();
+        let mut cached = self.cached.write().unwrap_or_else(PoisonError::into_inner);
+        if cached.entries.len() >= CAPACITY || cached.memory + memory > MEMORY {
+            *cached = CachedSchemas::default();
         }
-        kept.memory += memory;
-        kept.entries.insert(key.to_owned(), entry);
+        cached.memory += memory;
+        cached.entries.insert(key.to_owned(), entry);
         compiled
     }
 }

@@ -83,14 +83,14 @@ fn message(error: &ValidationError<'_>) -> String {
 
 /// The problems of each alternative, up to a limit.
 fn no_branch(branches: &[Vec<ValidationError<'_>>], place: &str) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
     for (index, errors) in branches.iter().enumerate().take(MAX_BRANCHES) {
         let objections: Vec<String> = errors.iter().take(MAX_PER_BRANCH).map(|error| objection(error, place)).collect();
-        told.push(format!("({}) {}", index + 1, objections.join(", ")));
+        reasons.push(format!("({}) {}", index + 1, objections.join(", ")));
     }
     let rest = branches.len().saturating_sub(MAX_BRANCHES);
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-    format!("the value fits none of the {} alternatives: {}{more}", branches.len(), told.join("; "))
+    format!("the value fits none of the {} alternatives: {}{more}", branches.len(), reasons.join("; "))
 }
 
 fn objection(error: &ValidationError<'_>, place: &str) -> String {

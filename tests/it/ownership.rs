@@ -60,7 +60,7 @@ async fn a_run_that_cannot_be_driven_here_is_left_to_a_process_that_can_while_ot
     let there = process(&store, "there").agent(agent("foreign", json!([{"say": "Done."}]))).build().unwrap();
     let mut taken = there.recover().await.unwrap();
     assert_eq!(taken.iter().map(|execution| execution.run.clone()).collect::<Vec<_>>(), [foreign]);
-    assert_eq!(taken.remove(0).rest().await.unwrap().status, Status::Completed);
+    assert_eq!(taken.remove(0).until_idle().await.unwrap().status, Status::Completed);
     here.cancel(&own.run, None).await.unwrap();
 }
 
@@ -115,7 +115,8 @@ async fn ends_at_once_when_cancelled(runner: AgentRunner) {
     let began = tokio::time::Instant::now();
 
     runner.cancel(&execution.run, None).await.unwrap();
-    let rested = tokio::time::timeout(Duration::from_secs(60), execution.rest()).await.expect("it rests").unwrap();
+    let rested =
+        tokio::time::timeout(Duration::from_secs(60), execution.until_idle()).await.expect("it rests").unwrap();
 
     assert_eq!((rested.status, began.elapsed()), (Status::Cancelled, Duration::ZERO));
 }

@@ -46,15 +46,15 @@ pub(in crate::cli) fn repeat(answers: &mut [(CallId, Answer)], calls: &[String])
 }
 
 fn questions(call: &CallId, journal: &[JournalEntry]) -> BTreeMap<String, Question> {
-    let asked = journal.iter().rev().find_map(|recorded| {
-        let (Event::InputRequested { call: asked, needed, .. } | Event::InputRequired { call: asked, needed, .. }) =
+    let latest = journal.iter().rev().find_map(|recorded| {
+        let (Event::InputRequested { call: of, needed, .. } | Event::InputRequired { call: of, needed, .. }) =
             &recorded.event
         else {
             return None;
         };
-        (asked == call).then(|| needed.questions.clone())
+        (of == call).then(|| needed.questions.clone())
     });
-    asked.unwrap_or_default()
+    latest.unwrap_or_default()
 }
 
 /// What a text says to these questions. Nothing at all accepts them: an address was visited, a form holds its defaults.
@@ -84,8 +84,8 @@ pub(in crate::cli) fn reactions(
         // The runner refuses it, and says why.
         (None, _) => Ok(ElicitationResponses::new()),
         (Some(_), Some(_)) => {
-            let asked = list(questions.keys());
-            Err(format!("several things are asked ({asked}); write {}", keyed_form(questions)))
+            let keys = list(questions.keys());
+            Err(format!("several things are asked ({keys}); write {}", keyed_form(questions)))
         }
     }
 }
@@ -126,33 +126,33 @@ mod tests {
         Question::Url { message: "Sign in.".into(), url: "https://example.com".into() }
     }
 
-    fn asked(questions: &[(&str, Question)]) -> BTreeMap<String, Question> {
+    fn by_key(questions: &[(&str, Question)]) -> BTreeMap<String, Question> {
         questions.iter().map(|(key, question)| ((*key).to_owned(), question.clone())).collect()
     }
 
-    fn said(text: Option<&str>, questions: &[(&str, Question)]) -> Value {
-        json!(reactions(text, &asked(questions)).unwrap())
+    fn answer_to(text: Option<&str>, questions: &[(&str, Question)]) -> Value {
+        json!(reactions(text, &by_key(questions)).unwrap())
     }
 
     #[test]
     fn one_form_is_answered_by_its_fields_and_several_questions_by_key() {
         let accepted = json!({"a": {"action": "accept", "content": {"ok": true}}});
-        assert_eq!(said(Some("{\"ok\": true}"), &[("a", form())]), accepted);
-        assert_eq!(said(Some(&accepted.to_string()), &[("a", form())]), accepted);
+        assert_eq!(answer_to(Some("{\"ok\": true}"), &[("a", form())]), accepted);
+        assert_eq!(answer_to(Some(&accepted.to_string()), &[("a", form())]), accepted);
         let both = json!({"a": {"action": "accept", "content": {}}, "b": {"action": "cancel"}});
-        assert_eq!(said(Some(&both.to_string()), &[("a", form()), ("b", address())]), both);
+        assert_eq!(answer_to(Some(&both.to_string()), &[("a", form()), ("b", address())]), both);
     }
 
     #[test]
     fn no_value_says_that_it_is_done_or_that_the_defaults_hold() {
         let done = json!({"a": {"action": "accept", "content": {}}, "b": {"action": "accept"}});
-        assert_eq!(said(None, &[("a", form()), ("b", address())]), done);
+        assert_eq!(answer_to(None, &[("a", form()), ("b", address())]), done);
     }
 
     #[test]
     fn what_answers_nothing_is_refused_with_what_would() {
         let refused =
-            |text: &str, questions: &[(&str, Question)]| reactions(Some(text), &asked(questions)).unwrap_err();
+            |text: &str, questions: &[(&str, Question)]| reactions(Some(text), &by_key(questions)).unwrap_err();
         assert!(refused("yes", &[("a", form())]).starts_with("not JSON"));
         assert!(refused("[1]", &[("a", form())]).contains("is a JSON object"));
         assert!(refused("{\"x\": 1}", &[("b", address())]).contains("nothing to fill in"));
@@ -166,7 +166,7 @@ mod tests {
     fn a_call_is_answered_by_what_it_was_asked_last() {
         let event = |questions| {
             let needed = ElicitationRequest {
-                questions: asked(questions),
+                questions: by_key(questions),
                 state: None,
                 task: None,
                 restarts: false,
@@ -177,8 +177,8 @@ mod tests {
         let events = [event(&[("first", form())]), event(&[("second", form())])];
         let journal: Vec<JournalEntry> = (0..).zip(events).map(|(seq, event)| recorded(seq, event)).collect();
         let given = inputs(&[addressed("c={}").unwrap()], &["d".into()], &journal).unwrap();
-        let told: Vec<_> = given.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
-        assert_eq!(told, [("c", json!({"second": {"action": "accept", "content": {}}})), ("d", json!({}))]);
+        let answers: Vec<_> = given.iter().map(|(call, given)| (call.as_str(), json!(given.reactions))).collect();
+        assert_eq!(answers, [("c", json!({"second": {"action": "accept", "content": {}}})), ("d", json!({}))]);
         let declined = inputs(&[], &["c".into()], &journal).unwrap();
         assert_eq!(json!(declined[0].1.reactions), json!({"second": {"action": "decline"}}));
     }

@@ -95,9 +95,9 @@ impl ContinueOptions {
 
     /// Reports that the decision was only stored, and what is still pending: no process may be executing the run.
     async fn stored(&self, app: &App, report: &Report, out: &mut Output) -> Result<Exit, CliError> {
-        let (run, owed) = (&report.run_id, app.runner.load(&report.run_id).await?.pending_items());
+        let (run, pending) = (&report.run_id, app.runner.load(&report.run_id).await?.pending_items());
         if self.json {
-            out.json(&ResultLine::stored(report, &owed));
+            out.json(&ResultLine::stored(report, &pending));
             return Ok(Exit::Done);
         }
         out.line(match report.status == Status::Running {
@@ -106,8 +106,8 @@ impl ContinueOptions {
             ),
             false => format!("{run} {}", report.status.as_str()),
         });
-        if !owed.is_empty() {
-            out.line(format!("{run} still waits for {}", list(owed.iter().map(|item| item.call_id().to_string()))));
+        if !pending.is_empty() {
+            out.line(format!("{run} still waits for {}", list(pending.iter().map(|item| item.call_id().to_string()))));
         }
         Ok(Exit::Done)
     }

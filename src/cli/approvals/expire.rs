@@ -47,7 +47,7 @@ impl Expire {
         let mut exit = Exit::Done;
         for ExpiredRun { run, late, taken } in overdue {
             let rested = match taken {
-                Ok(execution) => execution.rest().await,
+                Ok(execution) => execution.until_idle().await,
                 Err(error) => Err(error),
             };
             let calls: Vec<String> = match &late {

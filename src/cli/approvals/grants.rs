@@ -100,8 +100,9 @@ fn lines(grant: &Grant, now: Timestamp, paint: Paint) -> Vec<String> {
 
 /// The call whose approval created the grant, if there is one.
 fn given_with(grant: &Grant) -> String {
-    let told = |ApprovedCall { run, call }: &ApprovedCall| format!(", at {} of {run}", escape_untrusted(call.as_str()));
-    grant.given_with.as_ref().map(told).unwrap_or_default()
+    let suffix =
+        |ApprovedCall { run, call }: &ApprovedCall| format!(", at {} of {run}", escape_untrusted(call.as_str()));
+    grant.given_with.as_ref().map(suffix).unwrap_or_default()
 }
 
 /// The sessions in which the grant is in force.

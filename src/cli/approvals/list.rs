@@ -103,7 +103,7 @@ fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
             let (Origin::Mcp { tool: name, .. } | Origin::External { tool: name } | Origin::Builtin { tool: name }) =
                 &*origin;
             lines.extend(is_suspicious(name).then(|| paint.yellow("! look twice at the tool's name")));
-            lines.extend(second_look_at_arguments(&arguments).map(|told| paint.yellow(told)));
+            lines.extend(second_look_at_arguments(&arguments).map(|warning| paint.yellow(warning)));
             lines
         }
         AnswerForm::Choice(ask) => {

@@ -40,11 +40,11 @@ impl Revoke {
     pub(super) async fn execute(self, out: &mut Output) -> Result<Exit, CliError> {
         let app = setup::open(setup::settings(&self.config)?).await?;
         let revoked = self.revoke(&app).await;
-        let standing = app.runner.grants(&GrantFilter::default()).await;
+        let active = app.runner.grants(&GrantFilter::default()).await;
         setup::close(app, out).await;
-        let (revoked, standing, now) = (revoked?, standing?, Timestamp::now());
+        let (revoked, active, now) = (revoked?, active?, Timestamp::now());
         for grant in &revoked {
-            let others: Vec<&Grant> = standing.iter().filter(|other| overlaps(other, grant)).collect();
+            let others: Vec<&Grant> = active.iter().filter(|other| overlaps(other, grant)).collect();
             if self.json {
                 let still_covered_by = others.iter().map(|other| &other.id).collect();
                 out.json(&RevokedGrant { grant, active: grant.holds(now), still_covered_by });

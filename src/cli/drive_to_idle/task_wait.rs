@@ -22,7 +22,7 @@ struct Tasks<'a> {
     run: &'a RunId,
     began: Instant,
     names: BTreeMap<&'a CallId, &'a str>,
-    said: BTreeMap<CallId, String>,
+    shown: BTreeMap<CallId, String>,
 }
 
 /// Polls the servers until a task has news, then resumes the run. `None` when there is no task to wait for, or the user
@@ -47,7 +47,7 @@ pub(super) async fn for_tasks(
     if names.is_empty() {
         return Ok(None);
     }
-    let mut tasks = Tasks { run, began: Instant::now(), names, said: BTreeMap::new() };
+    let mut tasks = Tasks { run, began: Instant::now(), names, shown: BTreeMap::new() };
     if !follow.display.is_json() && !out.notes_are_seen() {
         out.note(tasks.describe());
     }
@@ -91,12 +91,12 @@ impl Tasks<'_> {
 
     /// Shows a server's message once.
     fn show_message(&mut self, call: CallId, message: Option<String>, follow: &Follow<'_>, out: &mut Output) {
-        let Some(message) = message.filter(|message| self.said.get(&call) != Some(message)) else { return };
+        let Some(message) = message.filter(|message| self.shown.get(&call) != Some(message)) else { return };
         if !follow.display.is_json() {
             let name = self.names.get(&call).copied().unwrap_or_default();
             out.note(out.note_paint().dim(format!("  … {name}: {}", one_line(&message, 120))));
         }
-        self.said.insert(call, message);
+        self.shown.insert(call, message);
     }
 
     fn describe(&self) -> String {

@@ -73,8 +73,10 @@ impl Answer {
 pub(super) async fn person(tool: &str, questions: &BTreeMap<String, Question>) -> Option<ElicitationResponses> {
     let mut prompt = prompt::at_terminal()?;
     let _open = prompt.withdrawal();
-    let (heading, asked) = (format!("The server of {tool} has a question before it continues:"), questions.clone());
-    let asking = tokio::task::spawn_blocking(move || prompt.heading(&heading).and_then(|()| prompt.reactions(&asked)));
+    let (heading, asked_questions) =
+        (format!("The server of {tool} has a question before it continues:"), questions.clone());
+    let asking =
+        tokio::task::spawn_blocking(move || prompt.heading(&heading).and_then(|()| prompt.reactions(&asked_questions)));
     let reactions = asking.await.ok()?.ok()??;
     Some(with_defaults(questions, reactions))
 }
@@ -109,7 +111,7 @@ mod tests {
         keys.iter().map(|key| ((*key).to_owned(), form.clone())).collect()
     }
 
-    fn told(answers: &[&str], declined: &[&str], keys: &[&str]) -> Option<Value> {
+    fn reactions_to(answers: &[&str], declined: &[&str], keys: &[&str]) -> Option<Value> {
         let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let prepared = AnswerFlags::new(&own(answers), &own(declined));
         prepared.reactions(&questions(keys)).unwrap().map(|reactions| json!(reactions))
@@ -118,16 +120,16 @@ mod tests {
     #[test]
     fn an_answer_to_a_single_question_needs_no_key() {
         let accepted = json!({"a": {"action": "accept", "content": {"seats": 5}}});
-        assert_eq!(told(&["{\"seats\": 5}"], &[], &["a"]), Some(accepted.clone()));
-        assert_eq!(told(&["a={\"seats\": 5}"], &[], &["a"]), Some(accepted));
-        assert_eq!(told(&["{\"seats\": 5}"], &[], &["a", "b"]), None);
+        assert_eq!(reactions_to(&["{\"seats\": 5}"], &[], &["a"]), Some(accepted.clone()));
+        assert_eq!(reactions_to(&["a={\"seats\": 5}"], &[], &["a"]), Some(accepted));
+        assert_eq!(reactions_to(&["{\"seats\": 5}"], &[], &["a", "b"]), None);
     }
 
     #[test]
     fn every_question_needs_an_answer_and_defaults_fill_the_gaps() {
         let both = json!({"a": {"action": "accept", "content": {"seats": 2}}, "b": {"action": "decline"}});
-        assert_eq!(told(&["a"], &["b"], &["a", "b"]), Some(both));
-        assert_eq!(told(&["a"], &[], &["a", "b"]), None);
+        assert_eq!(reactions_to(&["a"], &["b"], &["a", "b"]), Some(both));
+        assert_eq!(reactions_to(&["a"], &[], &["a", "b"]), None);
     }
 
     #[test]

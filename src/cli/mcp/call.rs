@@ -234,7 +234,7 @@ async fn checked(servers: &ToolServers, tool: Option<&Tool>, ending: CallOutcome
         }
         Some(structured) => match servers.inputs().check_result(tool, structured).await {
             InputFindings::Valid => {}
-            InputFindings::Invalid(misfits) => problems.extend(misfits),
+            InputFindings::Invalid(violations) => problems.extend(violations),
         },
     }
     CallOutcome::Answered(output, problems)

@@ -191,18 +191,18 @@ impl Exchange<'_> {
     }
 
     async fn polled(&self, ids: &Ids, task: &TaskHandle, speaker: UnboundedSender<String>, paint: Paint) -> CallReply {
-        let (mut pause, mut said, mut failures) = (pause(task), task.message.clone(), 0);
+        let (mut pause, mut last_message, mut failures) = (pause(task), task.message.clone(), 0);
         loop {
             tokio::time::sleep(pause).await;
-            let told = self.servers.port().task(self.about(ids, task, TaskAction::Poll)).await;
-            match told.map(|replied| replied.reply) {
+            let polled = self.servers.port().task(self.about(ids, task, TaskAction::Poll)).await;
+            match polled.map(|replied| replied.reply) {
                 Ok(CallReply::Task(news)) => {
                     (pause, failures) = (self::pause(&news), 0);
-                    if let Some(message) = news.message.as_ref().filter(|_| news.message != said) {
+                    if let Some(message) = news.message.as_ref().filter(|_| news.message != last_message) {
                         // The receiver may be closed already.
                         let _ = speaker.send(paint.dim(format!("    … {}", one_line(message, 120))));
                     }
-                    said = news.message;
+                    last_message = news.message;
                 }
                 Ok(reply @ (CallReply::Ended { .. } | CallReply::NeedsInput(_))) => return reply,
                 Err(reason) => {

@@ -1,6 +1,7 @@
 //! `toolgate mcp login`: OAuth login to a server, so that runs need no login of their own.
 
 use std::io::IsTerminal;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
@@ -11,7 +12,6 @@ use super::super::exit::Exit;
 use super::super::output::Output;
 use super::super::setup::{self, ConfigFlag};
 use super::super::text::list;
-use super::browser;
 use crate::app::{self, AccessError, Login};
 use crate::core::id::ServerId;
 
@@ -72,11 +72,11 @@ impl LogIn {
         let show = move |page: &str| {
             Output::of_process().note(format!("Open this address in a browser of this machine:\n\n  {page}\n"));
             if opens {
-                browser::open(page);
+                open_in_browser(page);
             }
         };
-        let patience = Duration::from_secs(self.timeout);
-        let login = app::login(&settings, &server, &self.scope, patience, show).await?;
+        let timeout = Duration::from_secs(self.timeout);
+        let login = app::login(&settings, &server, &self.scope, timeout, show).await?;
         match self.json {
             true => out.json(&LoggedIn { server: &server, login: &login }),
             false => out.line(success_message(&server, &login)),
@@ -102,4 +102,27 @@ impl From<AccessError> for CliError {
     fn from(error: AccessError) -> Self {
         Self::new(error.code(), error.to_string())
     }
+}
+
+/// Opens the page if there is a desktop. The terminal shows the address too, so a failure here has no effect.
+fn open_in_browser(page: &str) {
+    let Some(program) = desktop_opener() else { return };
+    let opening =
+        Command::new(program).arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    if let Ok(mut child) = opening {
+        // The command ends at once or together with the browser. The login does not wait for it.
+        std::thread::spawn(move || child.wait());
+    }
+}
+
+#[cfg(target_os = "macos")]
+fn desktop_opener() -> Option<&'static str> {
+    Some("open")
+}
+
+/// Without a display, the command would start a browser in the terminal and take the terminal over.
+#[cfg(not(target_os = "macos"))]
+fn desktop_opener() -> Option<&'static str> {
+    let has_display = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    has_display.then_some("xdg-open")
 }

@@ -1,7 +1,6 @@
 //! `toolgate mcp`: direct access to MCP servers, for server authors. These commands use no store, no model and no run.
 
 mod answer_flags;
-mod browser;
 mod call;
 mod connected_server;
 mod exchange;

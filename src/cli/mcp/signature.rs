@@ -66,14 +66,14 @@ fn plain(name: &str, schema: &Map<String, Value>) -> String {
     if item.contains('|') { format!("({item})[]") } else { format!("{item}[]") }
 }
 
-fn either(kinds: impl Iterator<Item = String>) -> String {
-    let mut told: Vec<String> = Vec::new();
-    for kind in kinds {
-        if !told.contains(&kind) {
-            told.push(kind);
+fn either(types: impl Iterator<Item = String>) -> String {
+    let mut different: Vec<String> = Vec::new();
+    for kind in types {
+        if !different.contains(&kind) {
+            different.push(kind);
         }
     }
-    if told.is_empty() { "any".into() } else { told.join(" | ") }
+    if different.is_empty() { "any".into() } else { different.join(" | ") }
 }
 
 fn short(value: &Value) -> String {
@@ -103,9 +103,9 @@ mod tests {
                 "free": true,
             },
         });
-        let told = "city: string, days?: integer = 3, unit?: \"c\" | \"f\", place: Place, tags?: (string | null)[], \
+        let expected = "city: string, days?: integer = 3, unit?: \"c\" | \"f\", place: Place, tags?: (string | null)[], \
                     note?: string | null = null, shape?: Box | object | \"none\", many?: 1 | 2 | 3 | 4 | 5 | 6 | …, free?: any";
-        assert_eq!(signature(&schema), told);
+        assert_eq!(signature(&schema), expected);
     }
 
     #[test]

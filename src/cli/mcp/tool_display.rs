@@ -27,11 +27,11 @@ pub(super) fn tool(tool: &Tool, schemas: Schemas, look: DisplaySettings) -> Vec<
     let name = paint.bold(one_line(own_name(tool), 200));
     let mut lines = vec![format!("{name}{title}  {}", paint.dim(format!("→ {}", tool.name)))];
     let description = tool.description.trim().to_owned();
-    let told = match schemas {
+    let shown = match schemas {
         Schemas::Shown => description,
         Schemas::Hidden => one_line(&description, look.room(2) * LINES),
     };
-    lines.extend(told.lines().map(|line| format!("  {line}")));
+    lines.extend(shown.lines().map(|line| format!("  {line}")));
     lines.push(format!("  {}{}", paint.cyan(signature(&tool.input_schema)), paint.dim(hints(&tool.annotations))));
     if schemas == Schemas::Shown {
         lines.extend(schema("takes", &tool.input_schema));
@@ -47,13 +47,13 @@ fn schema(what: &str, schema: &Value) -> Vec<String> {
 
 /// The server's annotations in words.
 fn hints(annotations: &Annotations) -> String {
-    let said = [
+    let hints = [
         (annotations.read_only_hint, "read-only", "writes"),
         (annotations.destructive_hint, "destructive", "not destructive"),
         (annotations.idempotent_hint, "idempotent", "not idempotent"),
         (annotations.open_world_hint, "open world", "closed world"),
     ];
-    let words = said.into_iter().filter_map(|(hint, yes, no)| hint.map(|hint| if hint { yes } else { no }));
+    let words = hints.into_iter().filter_map(|(hint, yes, no)| hint.map(|hint| if hint { yes } else { no }));
     let words: Vec<&str> = words.collect();
     if words.is_empty() { String::new() } else { format!("  [{}]", words.join(", ")) }
 }

@@ -58,38 +58,39 @@ impl Check {
         if let ModelSettings::Http(http) = configured
             && http.api == Api::OpenAiImages
         {
-            let told = format!("model `{name}` makes images: `check` does not test it, because each image costs money");
+            let message =
+                format!("model `{name}` makes images: `check` does not test it, because each image costs money");
             return Err(
-                CliError::usage(told).with_remedy("try it with `toolgate run` and an agent that has this model")
+                CliError::usage(message).with_remedy("try it with `toolgate run` and an agent that has this model")
             );
         }
         let identity = model.identity();
         let place = place(configured);
-        let mut told = CheckReport { checks: Vec::new(), json: self.json };
+        let mut results = CheckReport { checks: Vec::new(), json: self.json };
         if !self.json {
             let at = place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
             let about = format!("{}: {} of {}{at}", name, identity.model, identity.provider);
             out.line(out.paint().bold(about));
         }
         let mut examiner = Examiner::new(model.clone());
-        told.note("asking for a text", out);
-        told.report(examiner.text().await, out);
-        if told.is_hopeless() {
-            told.report(
+        results.note("asking for a text", out);
+        results.report(examiner.text().await, out);
+        if results.is_hopeless() {
+            results.report(
                 Capability::WITHOUT_AN_ANSWER.map(|ability| Finding::untried(ability, "the model does not answer")),
                 out,
             );
         } else {
-            told.note("asking for a tool call, and answering it", out);
-            told.report(examiner.call().await, out);
-            told.note("asking for two calls at once", out);
-            told.report([examiner.calls().await], out);
-            told.note("asking for JSON of a schema", out);
-            told.report([examiner.json().await], out);
+            results.note("asking for a tool call, and answering it", out);
+            results.report(examiner.call().await, out);
+            results.note("asking for two calls at once", out);
+            results.report([examiner.calls().await], out);
+            results.note("asking for JSON of a schema", out);
+            results.report([examiner.json().await], out);
         }
-        told.report([examiner.counts(), examiner.cost(name.as_str())], out);
+        results.report([examiner.counts(), examiner.cost(name.as_str())], out);
 
-        let usable = told.shows(Capability::Answers) && told.shows(Capability::ToolCall);
+        let usable = results.shows(Capability::Answers) && results.shows(Capability::ToolCall);
         if self.json {
             out.pretty(&Findings {
                 kind: kind(configured),
@@ -97,7 +98,7 @@ impl Check {
                 asked_for: identity.model.clone(),
                 r#where: place,
                 usable,
-                checks: told.checks,
+                checks: results.checks,
                 usage: examiner.usage().into(),
                 model: name,
             });

@@ -52,23 +52,23 @@ impl Examiner {
 
     /// Requests a text: tests whether the model answers and streams.
     pub(super) async fn text(&mut self) -> Vec<Finding> {
-        let heard = self.ask(questions::FOR_TEXT, &Arc::default(), None).await;
-        let reply = match &heard.reply {
+        let timed = self.ask(questions::FOR_TEXT, &Arc::default(), None).await;
+        let reply = match &timed.reply {
             Ok(reply) => reply,
             Err(failure) => {
                 let streaming = Finding::untried(Capability::Streaming, "there was no answer");
                 return vec![Finding::failed(Capability::Answers, failure), streaming];
             }
         };
-        let (text, took) = (reply.joined_text(), milliseconds(heard.took));
+        let (text, took) = (reply.joined_text(), milliseconds(timed.took));
         let from = reply.model.as_ref().map(|model| format!(", by {model}")).unwrap_or_default();
-        let told = format!("{} in {}{from}", quoted(&text), duration(took));
+        let evidence = format!("{} in {}{from}", quoted(&text), duration(took));
         let answers = match text.trim() {
             "" => Finding::lacks(Capability::Answers, format!("the answer is empty ({:?})", reply.stop))
                 .with_remedy("a model that reasons may need a higher `max_tokens`"),
-            _ => Finding::works(Capability::Answers, told),
+            _ => Finding::works(Capability::Answers, evidence),
         };
-        vec![answers, streaming(&heard, reply)]
+        vec![answers, streaming(&timed, reply)]
     }
 
     /// Requests a fact that only the tool knows: tests whether the model calls the tool and accepts the result.
@@ -77,9 +77,9 @@ impl Examiner {
         let question = Arc::new(Message::user(questions::FOR_CALL));
         let mut conversation = self.model.converse();
         let messages = [Arc::clone(&question)];
-        let heard = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
+        let timed = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
         let untried = |why: &str| Finding::untried(Capability::ResultAccepted, why);
-        let reply = match heard.reply {
+        let reply = match timed.reply {
             Ok(reply) => reply,
             Err(failure) => return vec![Finding::failed(Capability::ToolCall, &failure), untried("there was no call")],
         };
@@ -94,8 +94,8 @@ impl Examiner {
             None => Finding::works(Capability::ToolCall, format!("{} {}", call.name, questions::call_arguments(&call))),
         };
         let messages = questions::answered(&question, &reply);
-        let heard = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
-        vec![called, accepted(heard.reply)]
+        let timed = self.reply(conversation.as_mut(), &messages, &tools, ToolAccess::Enabled, None).await;
+        vec![called, accepted(timed.reply)]
     }
 
     /// Requests two facts at once: tests whether both calls arrive in one reply.
@@ -134,12 +134,12 @@ impl Examiner {
         if self.replies == 0 {
             return Finding::untried(Capability::Usage, "there was no reply");
         }
-        let told = format!("reported by {} of {} replies", self.counted, self.replies);
+        let evidence = format!("reported by {} of {} replies", self.counted, self.replies);
         if self.counted < self.replies {
-            return Finding::lacks(Capability::Usage, told)
+            return Finding::lacks(Capability::Usage, evidence)
                 .with_remedy("limits on tokens and cost count only reported usage");
         }
-        Finding::works(Capability::Usage, format!("{told}: {}", tokens(&self.usage)))
+        Finding::works(Capability::Usage, format!("{evidence}: {}", tokens(&self.usage)))
     }
 
     /// Whether the cost of the check is known.
@@ -171,16 +171,16 @@ impl Examiner {
     ) -> TimedReply {
         let trace = self.trace.clone();
         let request = ModelRequest { system: "", messages, tools, tool_access, output_schema, trace: &trace };
-        let asked = Instant::now();
-        let heard = Mutex::new((0, None));
+        let sent = Instant::now();
+        let streamed = Mutex::new((0, None));
         let listen = |_: Delta| {
-            let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-            heard.0 += 1;
-            heard.1.get_or_insert_with(|| asked.elapsed());
+            let mut streamed = streamed.lock().unwrap_or_else(PoisonError::into_inner);
+            streamed.0 += 1;
+            streamed.1.get_or_insert_with(|| sent.elapsed());
         };
         let reply = conversation.reply(&request, &listen).await;
-        let took = asked.elapsed();
-        let (pieces, first_piece) = heard.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let took = sent.elapsed();
+        let (pieces, first_piece) = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let reply = reply.inspect(|reply| self.note(&reply.usage)).map_err(|failed| {
             self.usage.add(&failed.usage);
             self.gaps.failed(&failed.usage);
@@ -197,11 +197,11 @@ impl Examiner {
     }
 }
 
-fn streaming(heard: &TimedReply, reply: &Reply) -> Finding {
-    let first = reply.first_token_ms.or(heard.first_piece.map(milliseconds));
-    match (heard.pieces, first) {
+fn streaming(timed: &TimedReply, reply: &Reply) -> Finding {
+    let first = reply.first_token_ms.or(timed.first_piece.map(milliseconds));
+    match (timed.pieces, first) {
         (2.., Some(first)) => {
-            let evidence = format!("{}, the first after {}", count(heard.pieces, "piece"), duration(first));
+            let evidence = format!("{}, the first after {}", count(timed.pieces, "piece"), duration(first));
             Finding::works(Capability::Streaming, evidence)
         }
         _ => Finding::lacks(Capability::Streaming, "the text came in one piece")

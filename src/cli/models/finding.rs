@@ -4,13 +4,24 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::remedy;
 use crate::cli::paint::Paint;
 use crate::cli::text::one_line;
-use crate::core::error::Failure;
+use crate::core::error::{ErrorCode, Failure};
 
 /// The most characters of the model's text that a line quotes.
 const QUOTED: usize = 60;
+
+/// Remedies for failed model calls.
+const REMEDIES: &[(ErrorCode, &str)] = &[
+    (ErrorCode::ProviderAuth, "check the model's `api_key`, and that it belongs to this server"),
+    (ErrorCode::ProviderBilling, "check the balance and the limits of the account with the provider"),
+    (ErrorCode::ProviderRateLimit, "wait a little and try again"),
+    (ErrorCode::ProviderUnavailable, "check the model's `base_url`, and that the server is running"),
+    (ErrorCode::ProviderTimeout, "try again, or give the model longer `timeouts`"),
+    (ErrorCode::ProviderRejected, "check that the server has this `model`, and that it takes what the message names"),
+    (ErrorCode::ProviderInvalidResponse, "check that `base_url` leads to an API of the configured kind"),
+    (ErrorCode::OutputTruncated, "raise the model's `max_tokens`"),
+];
 
 /// A capability under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -73,7 +84,7 @@ impl Finding {
 
     /// A finding that the test call failed.
     pub(super) fn failed(check: Capability, failure: &Failure) -> Self {
-        let remedy = remedy::of(failure.code).map(str::to_owned);
+        let remedy = remedy_for(failure.code).map(str::to_owned);
         Self { error: Some(failure.clone()), remedy, ..Self::lacks(check, "the call failed") }
     }
 
@@ -89,9 +100,9 @@ impl Finding {
             Some(false) => paint.red("✗"),
             None => paint.yellow("?"),
         };
-        let told = self.error.as_ref().map_or_else(|| self.evidence.clone(), ToString::to_string);
-        let mut lines = vec![format!("  {mark} {:<18}{told}", self.check.to_string())];
-        let is_new = |remedy: &&String| before.iter().all(|told| told.remedy.as_ref() != Some(*remedy));
+        let text = self.error.as_ref().map_or_else(|| self.evidence.clone(), ToString::to_string);
+        let mut lines = vec![format!("  {mark} {:<18}{text}", self.check.to_string())];
+        let is_new = |remedy: &&String| before.iter().all(|earlier| earlier.remedy.as_ref() != Some(*remedy));
         lines.extend(self.remedy.iter().filter(is_new).map(|remedy| format!("    {} {remedy}", paint.cyan("help:"))));
         lines
     }
@@ -122,4 +133,9 @@ pub(super) fn quoted(text: &str) -> String {
         "" => "nothing".into(),
         text => format!("\"{}\"", one_line(text, QUOTED)),
     }
+}
+
+/// The remedy for an error code, if there is one.
+fn remedy_for(code: ErrorCode) -> Option<&'static str> {
+    REMEDIES.iter().find(|(known, _)| *known == code).map(|(_, remedy)| *remedy)
 }

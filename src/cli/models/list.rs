@@ -105,7 +105,7 @@ impl Price {
         match pricing {
             Pricing::Configured(price) => Some(Self::at("configuration", price)),
             Pricing::Listed(price) => Some(Self::at("list", price)),
-            Pricing::Told => Some(Self {
+            Pricing::Reported => Some(Self {
                 from: "replies",
                 input: None,
                 output: None,

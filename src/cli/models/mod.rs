@@ -6,7 +6,6 @@ mod examiner;
 mod finding;
 mod list;
 mod questions;
-mod remedy;
 
 use clap::{Args, Subcommand};
 

@@ -78,12 +78,12 @@ pub(super) fn call_arguments(call: &ToolCall) -> String {
 
 /// The conversation after a reply with calls, with a result for each call.
 pub(super) fn answered(question: &Arc<Message>, reply: &Reply) -> Vec<Arc<Message>> {
-    let said =
+    let calls =
         Message { role: Role::Assistant, content: reply.content.clone(), provider_state: reply.provider_state.clone() };
     let result =
         |call: ToolCall| Part::ToolResult { tool_use_id: call.id, content: vec![Part::text(RESULT)], is_error: false };
     let results = Message { role: Role::User, content: reply.calls().map(result).collect(), provider_state: None };
-    vec![Arc::clone(question), Arc::new(said), Arc::new(results)]
+    vec![Arc::clone(question), Arc::new(calls), Arc::new(results)]
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {

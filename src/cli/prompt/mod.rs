@@ -171,16 +171,16 @@ impl<C: Console> Prompt<C> {
         }
         self.console.discard_typed_ahead()?;
         loop {
-            let Some(said) = self.text("  your answer (empty: leave it pending): ")? else { return Ok(None) };
-            if said.trim().is_empty() {
+            let Some(line) = self.text("  your answer (empty: leave it pending): ")? else { return Ok(None) };
+            if line.trim().is_empty() {
                 return Ok(None);
             }
-            let numbers = said.split(',').map(|number| number.trim().parse::<usize>().ok());
+            let numbers = line.split(',').map(|number| number.trim().parse::<usize>().ok());
             let chosen: Option<Vec<String>> =
                 numbers.map(|number| ask.options.get(number?.checked_sub(1)?).cloned()).collect();
             let choice = match chosen {
                 Some(chosen) => Choice { chosen, text: None },
-                None => Choice::text(said.trim()),
+                None => Choice::text(line.trim()),
             };
             match ask.objection(&choice) {
                 None => return Ok(Some(HumanAnswer { choice, by: who(), via: Channel::Terminal }.into())),
@@ -236,8 +236,8 @@ impl<C: Console> Prompt<C> {
         let Some(reactions) = self.reactions(questions)? else { return Ok(None) };
         let mut given = ElicitationAnswer { reactions, by: who(), via: Channel::Terminal, repeat: false };
         if delivery == Delivery::Repeated && given.accepts() {
-            let said = self.key("  Send the call a second time? [y] yes, [n] no, leave it pending: ")?;
-            match said.as_deref().map(str::trim) {
+            let line = self.key("  Send the call a second time? [y] yes, [n] no, leave it pending: ")?;
+            match line.as_deref().map(str::trim) {
                 Some("y" | "yes") => given.repeat = true,
                 Some(_) | None => return Ok(None),
             }

@@ -147,7 +147,7 @@ mod tests {
     use super::super::console::Script;
     use super::*;
 
-    fn asked(questions: &[(&str, Question)], typed: &str) -> (Option<Value>, String) {
+    fn answered(questions: &[(&str, Question)], typed: &str) -> (Option<Value>, String) {
         let questions = questions.iter().map(|(key, question)| ((*key).to_owned(), question.clone())).collect();
         let mut prompt = Prompt { console: Script::typing(typed) };
         let reactions = prompt.reactions(&questions).unwrap();
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_form_is_filled_field_by_field_and_invalid_values_are_asked_again() {
-        let (reactions, told) = asked(&[("booking", form())], "a\nmany\n0\n\n\nAda\n\n");
+        let (reactions, output) = answered(&[("booking", form())], "a\nmany\n0\n\n\nAda\n\n");
         let expected = json!({"booking": {"action": "accept", "content": {"seats": 2, "name": "Ada"}}});
         assert_eq!(reactions, Some(expected));
         for line in [
@@ -179,24 +179,24 @@ mod tests {
             "Who flies?",
             "seats: integer, at least 1, required [2] > ",
         ] {
-            assert!(told.contains(line), "{line}: {told}");
+            assert!(output.contains(line), "{line}: {output}");
         }
     }
 
     #[test]
     fn a_url_is_shown_in_full_and_each_letter_gives_its_answer() {
         for (typed, action) in [("y\n", "accept"), ("x\nd\n", "decline"), ("c\n", "cancel")] {
-            let (reactions, told) = asked(&[("login", address())], typed);
+            let (reactions, output) = answered(&[("login", address())], typed);
             assert_eq!(reactions, Some(json!({"login": {"action": action}})));
-            assert!(told.contains("https://example.com/\\u{202e}a?b=c\n"), "{told}");
+            assert!(output.contains("https://example.com/\\u{202e}a?b=c\n"), "{output}");
         }
     }
 
     #[test]
     fn one_question_left_open_leaves_all_open() {
-        assert_eq!(asked(&[("a", address()), ("b", form())], "y\nq\n").0, None);
-        assert_eq!(asked(&[("a", address()), ("b", form())], "y\na\n3\n").0, None, "the input ended in the form");
-        let (both, _) = asked(&[("a", address()), ("b", form())], "y\nd\n");
+        assert_eq!(answered(&[("a", address()), ("b", form())], "y\nq\n").0, None);
+        assert_eq!(answered(&[("a", address()), ("b", form())], "y\na\n3\n").0, None, "the input ended in the form");
+        let (both, _) = answered(&[("a", address()), ("b", form())], "y\nd\n");
         assert_eq!(both, Some(json!({"a": {"action": "accept"}, "b": {"action": "decline"}})));
     }
 }

@@ -63,12 +63,12 @@ fn ask(items: &[PendingItem], typed: &str) -> (Resume, String) {
 fn each_letter_gives_its_decision() {
     let items: Vec<PendingItem> = ["1", "2", "3", "4", "5"].into_iter().map(approval_item).collect();
     let (resume, _) = ask(&items, "a\ns\nd\ntoo early\ne\n{\"text\":\"soon\"}\nq\n");
-    let told: Vec<_> = resume
+    let decided: Vec<_> = resume
         .decisions()
         .map(|(call, d)| (call.as_str(), d.answer, d.scope, d.reason.as_deref(), d.edited_arguments.is_some()))
         .collect();
     assert_eq!(
-        told,
+        decided,
         [
             ("1", DecisionKind::Approve, Scope::Once, None, false),
             ("2", DecisionKind::Approve, Scope::Session, None, false),
@@ -83,9 +83,12 @@ fn each_letter_gives_its_decision() {
 fn an_approval_can_cover_more_calls_or_only_these_arguments() {
     let items: Vec<PendingItem> = ["1", "2", "3"].into_iter().map(approval_item).collect();
     let (resume, questions) = ask(&items, "w\no\n\no\ns\no\nw\n");
-    let told: Vec<_> = resume.decisions().map(|(call, d)| (call.as_str(), d.scope, d.coverage)).collect();
+    let decided: Vec<_> = resume.decisions().map(|(call, d)| (call.as_str(), d.scope, d.coverage)).collect();
     let only = Coverage::Arguments;
-    assert_eq!(told, [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]);
+    assert_eq!(
+        decided,
+        [("1", Scope::Always, Coverage::Tool), ("2", Scope::Session, only), ("3", Scope::Always, only)]
+    );
     assert!(questions.contains("because: it writes"), "{questions}");
 }
 
@@ -177,8 +180,8 @@ fn server_questions_are_asked_and_tasks_are_not() {
     });
     let (resume, questions) = ask(&[input_item("1"), task], "a\nyes\n");
     let given = resume.answers.iter().filter_map(|(call, answer)| Some((call.as_str(), answer.elicitation()?)));
-    let told: Vec<_> = given.map(|(call, given)| (call, json!(given.reactions))).collect();
-    assert_eq!(told, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
+    let reactions: Vec<_> = given.map(|(call, given)| (call, json!(given.reactions))).collect();
+    assert_eq!(reactions, [("1", json!({"sure": {"action": "accept", "content": {"sure": true}}}))]);
     assert!(questions.contains("The server of mcp_shop_book needs input before"), "{questions}");
     assert!(questions.contains("sent again with the answers"), "{questions}");
 }

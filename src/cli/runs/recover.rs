@@ -49,7 +49,7 @@ async fn recover(app: &App, out: &mut Output) -> Result<Exit, CliError> {
             recovered += 1;
             let run = execution.run.clone();
             let rested = tokio::select! {
-                rested = execution.rest() => rested,
+                rested = execution.until_idle() => rested,
                 interrupt = interrupts.next() => return Err(match interrupt {
                     Interrupt::Stop => CliError::Interrupted,
                     Interrupt::Leave => CliError::Terminated(run),

@@ -88,7 +88,7 @@ mod tests {
             (&plan, ToolFit::Lossy(vec!["/steps: `not` is not understood".into(), "/when: `format`".into()])),
             (&draw, ToolFit::Refused("its schema refers to itself".into())),
         ];
-        let told = [
+        let expected = [
             "✓ find",
             "~ plan",
             "    lost: /steps: `not` is not understood",
@@ -97,7 +97,7 @@ mod tests {
             "    left out: its schema refers to itself",
             "3 tools: 1 as they are, 1 with losses, 1 left out",
         ];
-        assert_eq!(lines(&fits, Paint::Plain), told);
+        assert_eq!(lines(&fits, Paint::Plain), expected);
         let rows: Vec<Value> = fits.iter().map(|(tool, fit)| row(tool, fit)).collect();
         assert_eq!(rows[0], json!({ "name": "find", "fit": "whole", "reasons": [] }));
         assert_eq!(rows[2]["reasons"], json!(["its schema refers to itself"]));

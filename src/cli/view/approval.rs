@@ -59,17 +59,17 @@ pub(in crate::cli) fn marked(policy: &PolicyMark) -> String {
 /// The server's hints about its tool. They are unverified unless the operator trusts the server.
 fn hints(annotations: &Annotations, trusted: bool) -> Option<String> {
     let Annotations { title, read_only_hint, destructive_hint, idempotent_hint, open_world_hint } = annotations;
-    let said = |hint: &Option<bool>, yes: &str, no: &str| hint.map(|hint| if hint { yes } else { no }.to_owned());
-    let said = [
-        said(read_only_hint, "read-only", "not read-only"),
-        said(destructive_hint, "destructive", "not destructive"),
-        said(idempotent_hint, "idempotent", "not idempotent"),
-        said(open_world_hint, "reaches beyond its own system", "stays within its own system"),
+    let described = |hint: &Option<bool>, yes: &str, no: &str| hint.map(|hint| if hint { yes } else { no }.to_owned());
+    let described = [
+        described(read_only_hint, "read-only", "not read-only"),
+        described(destructive_hint, "destructive", "not destructive"),
+        described(idempotent_hint, "idempotent", "not idempotent"),
+        described(open_world_hint, "reaches beyond its own system", "stays within its own system"),
         title.as_ref().map(|title| format!("called \"{}\"", escape_untrusted(title))),
     ];
-    let said: Vec<String> = said.into_iter().flatten().collect();
+    let described: Vec<String> = described.into_iter().flatten().collect();
     let who = if trusted { "hints of the trusted server" } else { "unverified hints of the server" };
-    (!said.is_empty()).then(|| format!("{who}: {}", said.join(", ")))
+    (!described.is_empty()).then(|| format!("{who}: {}", described.join(", ")))
 }
 
 /// A warning about a tool name that may imitate another name.
@@ -82,8 +82,8 @@ fn second_look(origin: &Origin) -> Option<String> {
 /// A warning about argument names that may imitate other names.
 pub(in crate::cli) fn second_look_at_arguments(arguments: &Arguments) -> Option<String> {
     let names: Vec<String> = suspicious_names(arguments).map(|name| format!("`{}`", brief(name))).collect();
-    let told = "! look twice: these names of arguments have letters that are not plain ASCII:";
-    (!names.is_empty()).then(|| format!("{told} {}", names.join(", ")))
+    let warning = "! look twice: these names of arguments have letters that are not plain ASCII:";
+    (!names.is_empty()).then(|| format!("{warning} {}", names.join(", ")))
 }
 
 /// A name of any length, shortened.
@@ -98,13 +98,13 @@ pub(in crate::cli) fn term(item: &PendingItem, now: Timestamp) -> Option<String>
         true => format!("until {} (in {})", clock(until), apart(now, until)),
         false => format!("until {}, which has passed: the model will read that no answer came in time", clock(until)),
     });
-    let told: Vec<String> = since.into_iter().chain(until).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let times: Vec<String> = since.into_iter().chain(until).collect();
+    (!times.is_empty()).then(|| times.join(", "))
 }
 
 /// The changes since the call was approved, with the old and the new value.
 pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
-    let told = differences.iter().flat_map(|difference| {
+    let lines = differences.iter().flat_map(|difference| {
         let lines = [
             format!("! changed since it was cleared: {}", escape_untrusted(&difference.what)),
             format!("    was: {}", escape_untrusted(&difference.was)),
@@ -112,7 +112,7 @@ pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
         ];
         lines.into_iter().chain(difference.warning().map(|more| format!("    ! {more}")))
     });
-    told.collect()
+    lines.collect()
 }
 
 /// Describes the origin of a tool.
@@ -181,46 +181,46 @@ mod tests {
         })
     }
 
-    fn told(item: &PendingItem, seconds: u64) -> String {
+    fn rendered(item: &PendingItem, seconds: u64) -> String {
         circumstances(item, Timestamp::UNIX_EPOCH + Duration::from_secs(seconds)).join("\n")
     }
 
     #[test]
     fn all_details_of_the_decision_are_shown() {
-        let told = told(&item(false, "pay"), 120);
+        let rendered = rendered(&item(false, "pay"), 120);
         let expected = "because: it pays (rule money, policy desk@1a2b3c4d)\n\
             unverified hints of the server: read-only\n\
             ! it was sent before, and it is unknown whether it took effect\n\
             since 1970-01-01 00:00:00 UTC (2 min 0 s ago), until 1970-01-01 01:00:00 UTC (in 58 min 0 s)\n\
             ! changed since it was cleared: description\n    was: Pays.\n    is:  Pays twice.";
-        assert_eq!(told, expected);
+        assert_eq!(rendered, expected);
     }
 
     #[test]
     fn only_hints_of_a_trusted_server_are_shown_as_verified() {
-        assert!(told(&item(true, "pay"), 0).contains("hints of the trusted server: read-only"));
-        assert!(told(&item(false, "pay"), 0).contains("unverified hints of the server"));
+        assert!(rendered(&item(true, "pay"), 0).contains("hints of the trusted server: read-only"));
+        assert!(rendered(&item(false, "pay"), 0).contains("unverified hints of the server"));
     }
 
     #[test]
     fn passed_deadlines_and_misleading_names_are_marked() {
-        assert!(told(&item(true, "pay"), 4_000).contains("which has passed"));
-        let told = told(&item(true, "p\u{430}y"), 0);
-        assert!(told.contains("look twice") && told.contains(" 430"), "{told}");
+        assert!(rendered(&item(true, "pay"), 4_000).contains("which has passed"));
+        let rendered = rendered(&item(true, "p\u{430}y"), 0);
+        assert!(rendered.contains("look twice") && rendered.contains(" 430"), "{rendered}");
     }
 
     #[test]
     fn misleading_argument_names_are_listed() {
-        let told = |arguments| second_look_at_arguments(&Arguments::from_value(arguments));
-        assert_eq!(told(json!({"path": "\u{440}ath"})), None);
-        let found = told(json!({"path": 1, "p\u{430}th": 2})).expect("one of them is Cyrillic");
+        let warning = |arguments| second_look_at_arguments(&Arguments::from_value(arguments));
+        assert_eq!(warning(json!({"path": "\u{440}ath"})), None);
+        let found = warning(json!({"path": 1, "p\u{430}th": 2})).expect("one of them is Cyrillic");
         assert!(found.ends_with("ASCII: `p\u{430}th`"), "{found}");
     }
 
     #[test]
     fn a_shortened_difference_is_marked() {
-        let told = changed(&[Difference::new("description", "Pays.", &"x".repeat(10_000))]);
-        assert!(told.last().is_some_and(|line| line.contains("more characters in which it differs")), "{told:?}");
+        let lines = changed(&[Difference::new("description", "Pays.", &"x".repeat(10_000))]);
+        assert!(lines.last().is_some_and(|line| line.contains("more characters in which it differs")), "{lines:?}");
     }
 
     #[test]

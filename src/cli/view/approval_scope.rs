@@ -32,7 +32,7 @@ mod tests {
         assert_eq!(reach(Scope::Session, Coverage::Tool, None), " for this session, any arguments,");
         assert_eq!(reach(Scope::Always, Coverage::Arguments, None), " permanently, only with these arguments,");
         let until = Some(Timestamp::UNIX_EPOCH);
-        let told = reach(Scope::Always, Coverage::Tool, until);
-        assert_eq!(told, " for every session, any arguments, until 1970-01-01 00:00:00 UTC,");
+        let text = reach(Scope::Always, Coverage::Tool, until);
+        assert_eq!(text, " for every session, any arguments, until 1970-01-01 00:00:00 UTC,");
     }
 }

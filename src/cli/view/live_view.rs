@@ -124,10 +124,11 @@ impl LiveView {
             }
             LifecycleKind::ModelReplied { .. } => self.replied(&event.fact),
             LifecycleKind::ModelFailed { error, duration_ms, usage, .. } => {
-                let asked = error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
+                let retry_after =
+                    error.retry_after_ms.map(|wait| format!("; the provider asks to wait {}", duration(wait)));
                 let about: Vec<String> = [duration(*duration_ms)].into_iter().chain(spent_in_vain(usage)).collect();
-                let (about, asked) = (about.join(", "), asked.unwrap_or_default());
-                vec![format!("  {} model: {} ({about}){asked}", paint.red("✗"), block(&error.to_string()))]
+                let (about, retry_after) = (about.join(", "), retry_after.unwrap_or_default());
+                vec![format!("  {} model: {} ({about}){retry_after}", paint.red("✗"), block(&error.to_string()))]
             }
             LifecycleKind::TierSelected { priority, run, deferred } if !deferred.is_empty() => {
                 let now = count(run.len(), "call");
@@ -169,8 +170,8 @@ impl LiveView {
             LifecycleKind::InputRequested { call, messages, .. }
             | LifecycleKind::InputRequired { call, messages, .. } => {
                 let mut lines = vec![self.request_line(&paint.yellow("?"), call, ": its server needs input")];
-                let told = messages.iter().flatten().flat_map(|message| gutter(message));
-                lines.extend(told.map(|line| format!("    {line}")));
+                let quoted = messages.iter().flatten().flat_map(|message| gutter(message));
+                lines.extend(quoted.map(|line| format!("    {line}")));
                 lines
             }
             LifecycleKind::ApprovalExpired { call } => {
@@ -197,8 +198,8 @@ impl LiveView {
             }
             LifecycleKind::QuestionAnswered { call, by, via, answer } => {
                 let head = format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by));
-                let said = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
-                vec![format!("{head} {}{}", by_way_of(*via), said.unwrap_or_default())]
+                let answer_text = answer.as_ref().map(|answer| format!(": {}", one_line(answer, COMPACT)));
+                vec![format!("{head} {}{}", by_way_of(*via), answer_text.unwrap_or_default())]
             }
             LifecycleKind::InputGiven { call, by, .. } => {
                 vec![format!("  {} {} answered by {}", paint.green("✓"), call.name, escape_untrusted(by))]

@@ -145,8 +145,8 @@ fn item_lines(item: &PendingItem, look: DisplaySettings, now: Timestamp) -> Vec<
                 Delivery::Continued => "",
             };
             let mut lines = vec![format!("  answers for {call}  {name} {}{delivery}", whole(&arguments))];
-            let asked = questions.iter().flat_map(|(key, question)| question_lines(key, question));
-            lines.extend(asked.map(|line| format!("{MARGIN}{}", hung(&line))));
+            let lines_of_questions = questions.iter().flat_map(|(key, question)| question_lines(key, question));
+            lines.extend(lines_of_questions.map(|line| format!("{MARGIN}{}", hung(&line))));
             lines
         }
         AnswerForm::Background(work) => {

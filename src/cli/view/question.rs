@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn the_flag_is_as_short_as_the_questions_allow() {
-        let asked = |questions: &[(&str, Question)]| {
+        let defaults = |questions: &[(&str, Question)]| {
             answering(&questions.iter().map(|(key, question)| ((*key).to_owned(), question.clone())).collect())
         };
-        assert_eq!(asked(&[("a", form())]), Some(json!({"seats": 1})));
-        assert_eq!(asked(&[("a", address())]), None);
+        assert_eq!(defaults(&[("a", form())]), Some(json!({"seats": 1})));
+        assert_eq!(defaults(&[("a", address())]), None);
         let both = json!({"a": {"action": "accept", "content": {"seats": 1}}, "b": {"action": "accept"}});
-        assert_eq!(asked(&[("a", form()), ("b", address())]), Some(both));
+        assert_eq!(defaults(&[("a", form()), ("b", address())]), Some(both));
     }
 }

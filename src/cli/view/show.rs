@@ -87,8 +87,8 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
     lines.extend(turn.calls.iter().flat_map(|call| draw_call(call, look)));
     if let Some(OutputVerdict::Invalid { problems }) = turn.verdict {
         lines.extend(problems.iter().map(|problem| {
-            let told = one_line(&problem.message, look.room(30));
-            format!("  {} the answer does not fit: {told}", paint.red("✗"))
+            let message = one_line(&problem.message, look.room(30));
+            format!("  {} the answer does not fit: {message}", paint.red("✗"))
         }));
     }
     lines
@@ -96,7 +96,7 @@ fn draw_turn(turn: &TurnHistory<'_>, number: usize, spec: &Spec, look: DisplaySe
 
 fn draw_call(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
     let paint = look.paint;
-    let (id, name) = (call.asked.id.as_str(), &call.asked.name);
+    let (id, name) = (call.requested.id.as_str(), &call.requested.name);
     let (outcome, ended_at) = (call.outcome().map(|(_, outcome)| outcome), call.outcome().map(|(at, _)| at));
     let mark = match &outcome {
         Some(outcome) if outcome.is_error() => paint.red("✗"),
@@ -117,12 +117,12 @@ fn draw_call(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
     let Some(outcome) = outcome else { return lines };
     lines.extend(outcome.stored().iter().map(|kept| format!("      {}", kept_line(kept))));
     lines.extend(outcome.problems().iter().map(|problem| {
-        let told = one_line(&problem.message, look.room(50));
+        let message = one_line(&problem.message, look.room(50));
         let what = match problem.violates_mcp() {
             true => format!("the server sent content that violates MCP at {}", escape_untrusted(&problem.path)),
             false => "the structured result does not fit".to_owned(),
         };
-        format!("      {} {what}: {told}", paint.yellow("!"))
+        format!("      {} {what}: {message}", paint.yellow("!"))
     }));
     lines
 }
@@ -135,7 +135,7 @@ fn draw_edit(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
         format!("{head} {}", compact(&arguments.to_value(), room))
     };
     let now = quoted(format!("edited by {}:", escape_untrusted(&edit.by)), call.arguments());
-    vec![now, quoted("the model wrote:".to_owned(), &call.asked.arguments)]
+    vec![now, quoted("the model wrote:".to_owned(), &call.requested.arguments)]
 }
 
 /// The result that the model received, or why there is none, in one line.

@@ -46,7 +46,7 @@ fn replied(text: &str, tool_calls: Vec<CallRef>) -> LifecycleKind {
     }
 }
 
-fn asked(attempt: u32) -> LifecycleKind {
+fn model_called(attempt: u32) -> LifecycleKind {
     LifecycleKind::ModelCalled { model: "auto".into(), fallback: false, attempt, tool_access: ToolAccess::Enabled }
 }
 
@@ -76,7 +76,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             left_out: vec![left_out],
             changed: Vec::new(),
         },
-        asked(1),
+        model_called(1),
         LifecycleKind::ModelFailed {
             model: "auto".into(),
             attempt: 1,
@@ -85,7 +85,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             duration_ms: 120_000,
         },
         LifecycleKind::ModelRetrying { model: "auto".into(), attempt: 2, instead_of: None },
-        asked(2),
+        model_called(2),
         text("I look"),
         text(" it up.\nNow."),
         replied("I look it up.\nNow.", vec![call("mcp_shop_find")]),
@@ -145,7 +145,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
             },
         },
         LifecycleKind::BudgetExhausted { used: 3, max: 3 },
-        asked(1),
+        model_called(1),
         text("Sorry."),
         replied("Sorry.", Vec::new()),
         LifecycleKind::Completed {
@@ -157,7 +157,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
     ]
 }
 
-fn told(answer: AnswerPlacement, facts: Vec<LifecycleKind>) -> String {
+fn rendered(answer: AnswerPlacement, facts: Vec<LifecycleKind>) -> String {
     let mut live_view = LiveView::new(LOOK, answer);
     let shown = facts.into_iter().flat_map(|fact| live_view.render(&event(fact)));
     let print = |shown| match shown {
@@ -169,12 +169,12 @@ fn told(answer: AnswerPlacement, facts: Vec<LifecycleKind>) -> String {
 
 #[test]
 fn a_person_at_a_terminal_reads_the_answer_in_the_story() {
-    insta::assert_snapshot!(told(AnswerPlacement::InStory, busy_turn()));
+    insta::assert_snapshot!(rendered(AnswerPlacement::InStory, busy_turn()));
 }
 
 #[test]
 fn the_live_view_omits_an_answer_that_goes_to_stdout() {
-    let live_view = told(AnswerPlacement::Apart, busy_turn());
+    let live_view = rendered(AnswerPlacement::Apart, busy_turn());
     assert!(!live_view.contains("Sorry."), "{live_view}");
     assert!(live_view.contains("  | I look it up.\n  | Now.\n"), "{live_view}");
 }
@@ -189,8 +189,8 @@ fn a_run_that_fails_says_with_which_code() {
         output: None,
         media: Vec::new(),
     };
-    let told = told(AnswerPlacement::InStory, vec![failed]);
-    assert_eq!(told, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");
+    let rendered = rendered(AnswerPlacement::InStory, vec![failed]);
+    assert_eq!(rendered, "failed: provider_auth: the key was refused\n2 turns with tools, usage unknown\n");
 }
 
 #[test]

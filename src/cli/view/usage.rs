@@ -22,7 +22,7 @@ pub(in crate::cli) fn total(usage: &Usage, gaps: MissingUsage) -> String {
         (None, None) => "usage unknown".into(),
         (tokens, cost) => {
             let [tokens, cost] =
-                [(tokens, "tokens"), (cost, "cost")].map(|(told, what)| told.unwrap_or(format!("{what} unknown")));
+                [(tokens, "tokens"), (cost, "cost")].map(|(part, what)| part.unwrap_or(format!("{what} unknown")));
             format!("{tokens}, {cost}")
         }
     }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_small_amount_is_not_shown_as_zero() {
-        let told: Vec<String> = [0.0, 12.5, 0.05, 0.00123, 0.00001234].into_iter().map(dollars).collect();
-        assert_eq!(told, ["$0.0000", "$12.5000", "$0.0500", "$0.0012", "$0.000012"]);
+        let shown: Vec<String> = [0.0, 12.5, 0.05, 0.00123, 0.00001234].into_iter().map(dollars).collect();
+        assert_eq!(shown, ["$0.0000", "$12.5000", "$0.0500", "$0.0012", "$0.000012"]);
     }
 }

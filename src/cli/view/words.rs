@@ -14,11 +14,11 @@ pub(super) fn why_rejected(message: &str, room: usize) -> String {
 pub(in crate::cli) fn findings(message: &str) -> Option<String> {
     let json = message.get(message.find("{\"problems\":")?..)?;
     let findings = serde_json::from_str::<Findings>(json).ok().filter(|findings| !findings.problems.is_empty())?;
-    let told = findings.problems.iter().map(|problem| {
+    let problems = findings.problems.iter().map(|problem| {
         let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
         format!("{place}{}", problem.message)
     });
-    Some(told.collect::<Vec<_>>().join("; "))
+    Some(problems.collect::<Vec<_>>().join("; "))
 }
 
 #[derive(serde::Deserialize)]

@@ -6,13 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::error::Fault;
 use crate::gateway::{
-    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, WebhookEgressSettings, WebhookSettings,
+    GatewayLimits, GatewaySettings, MediaHostSettings, OidcSettings, RunsSettings, WebhookEgressSettings,
+    WebhookSettings,
 };
 use crate::resolver::Resolver;
 use crate::spanned::{Located, Text};
-use crate::written::{self, Gateway, Oidc, Webhook};
+use crate::written::{self, Gateway, Oidc, Runs, Webhook};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
+const MAX_ACTIVE: usize = 256;
+const MAX_QUEUED: usize = 10_000;
 const REQUESTS_PER_MINUTE: u32 = 60_000;
 const CONCURRENT_REQUESTS: u64 = 1024;
 const CONCURRENT_STREAMS: u64 = 4096;
@@ -32,7 +35,7 @@ pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'
         listen,
         metrics_listen: address(written.metrics_listen.as_ref(), scope),
         drain: scope.seconds(written.drain_s.as_ref(), DRAIN_SECONDS),
-        runs: super::runs::resolve(written.runs.as_ref(), scope),
+        runs: limits_of_runs(written.runs.as_ref(), scope),
         public_url: written.public_url.as_ref().map(|url| scope.url(url).trim_end_matches('/').to_owned()),
         anonymous: written.anonymous.as_ref().is_some_and(|anonymous| allowed(anonymous, listen, scope)),
         hosts: written.hosts.iter().map(|host| scope.text(host)).collect(),
@@ -47,6 +50,17 @@ pub(super) fn resolve(written: Option<&Located<Gateway>>, scope: &mut Resolver<'
         media_hosts: MediaHostSettings { loopback: written.media_hosts.loopback, private: written.media_hosts.private },
         limits: limits(&written.limits, scope),
         four_eyes: written.four_eyes.unwrap_or(false),
+    }
+}
+
+fn limits_of_runs(written: Option<&Located<Runs>>, scope: &mut Resolver<'_>) -> RunsSettings {
+    let unwritten = Runs::default();
+    let written = written.map_or(&unwritten, Located::value);
+    let max_active = scope.at_least_one(written.max_active.as_ref(), MAX_ACTIVE);
+    RunsSettings {
+        max_active,
+        max_active_per_tenant: scope.at_least_one(written.max_active_per_tenant.as_ref(), max_active),
+        max_queued: written.max_queued.as_ref().map_or(MAX_QUEUED, |queued| *queued.value()),
     }
 }
 

@@ -3,14 +3,11 @@
 mod agents;
 mod auth;
 mod envelope;
-mod environment;
 mod gateway;
 mod generative;
-mod model_defaults;
 mod models;
 mod policies;
 mod prices;
-mod runs;
 mod servers;
 
 use std::path::Path;

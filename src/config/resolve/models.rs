@@ -1,17 +1,31 @@
-//! Resolves models, including those that the environment names.
+//! Resolves models, with their defaults, and the model from the environment, so that a first run needs no configuration.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate_core::id::ModelName;
 
-use super::environment;
-use super::model_defaults::{CONNECT_SECONDS, FIRST_TOKEN_SECONDS, IDLE_SECONDS, TOTAL_SECONDS, default_url, plain};
 use crate::error::Fault;
+use crate::expand::Env;
 use crate::resolver::{Kind, Resolver};
 use crate::settings::{Api, HttpModelSettings, KeySettings, ModelSettings, ProxySettings, TraceContext};
 use crate::spanned::{Located, Text};
 use crate::written::{HttpModel, Model};
+
+const CONNECT_SECONDS: u64 = 10;
+const FIRST_TOKEN_SECONDS: u64 = 120;
+const IDLE_SECONDS: u64 = 60;
+const TOTAL_SECONDS: u64 = 600;
+
+/// The default models when only a key is set: small models that call tools well.
+const OPENAI_MODEL: &str = "gpt-5-mini";
+const ANTHROPIC_MODEL: &str = "claude-haiku-4-5";
+const GEMINI_MODEL: &str = "gemini-flash-latest";
+
+/// How to fix an environment that names no model.
+const ENVIRONMENT_REMEDY: &str = "set TOOLGATE_MODEL_URL (with TOOLGATE_MODEL and TOOLGATE_MODEL_KEY), OPENAI_API_KEY, \
+     ANTHROPIC_API_KEY or GEMINI_API_KEY, or configure a model in toolgate.yaml (`toolgate init` writes one)";
 
 type ModelEntries = BTreeMap<String, Located<Model>>;
 
@@ -51,10 +65,30 @@ pub(super) fn resolve(written: Option<&ModelEntries>, scope: &mut Resolver<'_>) 
 }
 
 fn from_environment(scope: &Resolver<'_>) -> ModelSettings {
-    match environment::model(scope.env) {
+    match model_of_environment(scope.env) {
         Some(settings) => ModelSettings::Http(Box::new(settings)),
-        None => ModelSettings::Missing { remedy: environment::REMEDY.into() },
+        None => ModelSettings::Missing { remedy: ENVIRONMENT_REMEDY.into() },
     }
+}
+
+/// The model from `TOOLGATE_MODEL_URL`, or else from a provider's key. Empty variables count as unset.
+fn model_of_environment(env: Env<'_>) -> Option<HttpModelSettings> {
+    let var = |name: &str| env(name).filter(|value| !value.is_empty());
+    if let Some(url) = var("TOOLGATE_MODEL_URL") {
+        let model = var("TOOLGATE_MODEL").unwrap_or_else(|| "default".into());
+        let key = var("TOOLGATE_MODEL_KEY").map(|key| KeySettings::Fixed(key.into()));
+        return Some(plain(Api::OpenAiChat, &url, key, model));
+    }
+    let providers = [
+        (Api::OpenAiChat, "OPENAI", OPENAI_MODEL),
+        (Api::Anthropic, "ANTHROPIC", ANTHROPIC_MODEL),
+        (Api::Gemini, "GEMINI", GEMINI_MODEL),
+    ];
+    providers.into_iter().find_map(|(api, name, model)| {
+        let key = KeySettings::Fixed(var(&format!("{name}_API_KEY"))?.into());
+        let url = var(&format!("{name}_BASE_URL")).unwrap_or_else(|| default_url(api).into());
+        Some(plain(api, &url, Some(key), var(&format!("{name}_MODEL")).unwrap_or_else(|| model.into())))
+    })
 }
 
 /// The model to use when the environment names none. It is validated even when it is not used.
@@ -146,4 +180,45 @@ fn through(proxy: &Text, scope: &mut Resolver<'_>) -> ProxySettings {
 
 fn expanded(extra: &Located<Map<String, Value>>, scope: &mut Resolver<'_>) -> Map<String, Value> {
     extra.value().iter().map(|(name, value)| (name.clone(), scope.json(value, extra.place()))).collect()
+}
+
+/// The provider's default base URL.
+fn default_url(api: Api) -> &'static str {
+    match api {
+        Api::OpenAiChat | Api::OpenAiResponses | Api::OpenAiImages => "https://api.openai.com/v1",
+        Api::Anthropic => "https://api.anthropic.com",
+        Api::Gemini => "https://generativelanguage.googleapis.com/v1beta",
+    }
+}
+
+/// A model with every default: only the API, base URL, key and name are given.
+fn plain(api: Api, base_url: &str, key: Option<KeySettings>, model: String) -> HttpModelSettings {
+    HttpModelSettings {
+        api,
+        base_url: base_url.trim_end_matches('/').to_owned(),
+        key,
+        model,
+        headers: BTreeMap::new(),
+        proxy: ProxySettings::default(),
+        connect_timeout: Duration::from_secs(CONNECT_SECONDS),
+        first_token_timeout: Duration::from_secs(FIRST_TOKEN_SECONDS),
+        idle_timeout: Duration::from_secs(IDLE_SECONDS),
+        total_timeout: Duration::from_secs(TOTAL_SECONDS),
+        stream: true,
+        temperature: None,
+        top_p: None,
+        seed: None,
+        max_tokens: None,
+        reasoning_effort: None,
+        reasoning_budget_tokens: None,
+        show_reasoning: None,
+        tool_choice: None,
+        parallel_tool_calls: None,
+        strict_tools: false,
+        structured_output: None,
+        media: None,
+        prompt_cache: Default::default(),
+        trace_context: TraceContext::Traceparent,
+        extra: Map::new(),
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Runs, seconds};
+use super::seconds;
 use crate::spanned::{Located, Text};
 
 /// The HTTP gateway.
@@ -44,6 +44,19 @@ pub(crate) struct Gateway {
     pub(crate) limits: GatewayLimits,
     /// Whether the user who started a run may not approve its calls. Default: false.
     pub(crate) four_eyes: Option<bool>,
+}
+
+/// How many runs the gateway executes and queues.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Runs {
+    /// The maximum of concurrently active runs. The others wait in a queue that is fair to tenants. Runs that wait for
+    /// an answer or a result do not count. Default: 256.
+    pub(crate) max_active: Option<Located<usize>>,
+    /// The same maximum for each tenant. Default: `max_active`.
+    pub(crate) max_active_per_tenant: Option<Located<usize>>,
+    /// The maximum of queued runs; beyond it new runs are rejected as `unavailable`. Default: 10000.
+    pub(crate) max_queued: Option<Located<usize>>,
 }
 
 /// A webhook endpoint for events of runs.

@@ -9,20 +9,18 @@ mod gateway;
 mod model;
 mod policy;
 mod price;
-mod runs;
 
 use std::collections::BTreeMap;
 
 pub(super) use agent::{Agent, AskHumanChoice, Fallback, Limits, Tools};
 pub(super) use auth::{Auth, ClientCredentials, OAuth};
 pub(super) use envelope::{Envelope, EnvelopeKey};
-pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Webhook};
+pub(super) use gateway::{Gateway, GatewayLimits, Oidc, Runs, Webhook};
 pub(super) use model::{HttpModel, Model};
 pub(super) use policy::{
     PolicyChoice, WrittenCommand, WrittenExample, WrittenMatch, WrittenPolicy, WrittenRule, WrittenWord,
 };
 pub(super) use price::Price;
-pub(super) use runs::Runs;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use toolgate_core::tool::result::ResultCheck;

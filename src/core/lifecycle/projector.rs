@@ -24,7 +24,7 @@ pub struct Lifecycle {
     run: Option<Run>,
     /// Model turns started; 0 before the first.
     iteration: u32,
-    asked: Option<OpenModelCall>,
+    open_call: Option<OpenModelCall>,
     sent: BTreeMap<CallId, Timestamp>,
 }
 
@@ -38,7 +38,7 @@ struct OpenModelCall {
 impl Lifecycle {
     /// A projector of a run without facts.
     pub fn new(run: RunId, content: Content) -> Self {
-        Self { id: run, content, run: None, iteration: 0, asked: None, sent: BTreeMap::new() }
+        Self { id: run, content, run: None, iteration: 0, open_call: None, sent: BTreeMap::new() }
     }
 
     /// The events of a fact: usually one, sometimes several or no event. Facts come in journal order.
@@ -64,7 +64,7 @@ impl Lifecycle {
     pub fn events_of(&mut self, recorded: &JournalEntry) -> Vec<LifecycleEvent> {
         if let Event::ModelCalled { attempt, .. } = recorded.event {
             self.iteration += u32::from(attempt == 1);
-            self.asked = Some(OpenModelCall { at: recorded.at, attempt });
+            self.open_call = Some(OpenModelCall { at: recorded.at, attempt });
         }
         if let Event::Resumed { limits: Some(_), .. } = recorded.event {
             // A fork inside an open turn continues that turn instead of starting a new one.
@@ -353,9 +353,9 @@ impl Lifecycle {
         let budget = self.budget();
         let tool_interactions = budget.map_or(0, |budget| budget.tool_interactions);
         let usage = budget.map(|budget| budget.usage).unwrap_or_default();
-        let said = ending.output().filter(|_| self.content == Content::Include);
-        let output = said.map(|output| output.text.clone());
-        let media = said.map(|output| output.media.clone()).unwrap_or_default();
+        let included = ending.output().filter(|_| self.content == Content::Include);
+        let output = included.map(|output| output.text.clone());
+        let media = included.map(|output| output.media.clone()).unwrap_or_default();
         let failed = |error: Option<Failure>| match error {
             Some(error) => {
                 LifecycleKind::Failed { status: ending.status(), error, tool_interactions, usage, output, media }
@@ -381,7 +381,7 @@ impl Lifecycle {
         match self.call(id) {
             Some(call) => {
                 let arguments = Some(edited.unwrap_or_else(|| call.arguments()));
-                CallRef::new(id, &call.asked.name, call.tool.as_deref(), arguments, self.content)
+                CallRef::new(id, &call.requested.name, call.tool.as_deref(), arguments, self.content)
             }
             None => CallRef::new(id, "", None, None, self.content),
         }
@@ -405,11 +405,11 @@ impl Lifecycle {
     }
 
     fn attempt(&self) -> u32 {
-        self.asked.map_or(1, |asked| asked.attempt)
+        self.open_call.map_or(1, |open_call| open_call.attempt)
     }
 
     fn asked_ms(&self, at: Timestamp) -> u64 {
-        self.asked.map_or(0, |asked| elapsed_ms(asked.at, at))
+        self.open_call.map_or(0, |open_call| elapsed_ms(open_call.at, at))
     }
 
     /// A text, if the stream may quote it.

@@ -16,7 +16,7 @@ struct RuleResults<'a> {
     /// The strictest rule whose condition waits for arguments.
     depends: Option<&'a Rule>,
     /// Whether a rule that is not a denial, and depends on no claim of a server, needs arguments.
-    may_spare: bool,
+    may_allow: bool,
 }
 
 impl Policy {
@@ -63,14 +63,14 @@ impl Policy {
     }
 
     fn judge_by(&self, subject: &Subject<'_>, name: &ToolName, links: &Links) -> Judgement {
-        let said = self.evaluate(&Facts::with_links(subject, name, links));
-        let (settled, speaks) = self.settle(subject, &said);
-        if let Some((rule, error)) = said.unclear {
+        let results = self.evaluate(&Facts::with_links(subject, name, links));
+        let (settled, speaks) = self.settle(subject, &results);
+        if let Some((rule, error)) = results.unclear {
             return self.unless_clear(settled, rule, &error, speaks);
         }
-        let Some(rule) = said.depends else { return settled };
+        let Some(rule) = results.depends else { return settled };
         // Denied whatever the arguments are, or requires approval by a rule that gives its reason.
-        let is_denied = settled.verdict == Verdict::Deny && (speaks || !said.may_spare);
+        let is_denied = settled.verdict == Verdict::Deny && (speaks || !results.may_allow);
         let is_asked = settled.verdict == Verdict::Ask && speaks;
         if is_denied || is_asked {
             return settled;
@@ -79,40 +79,40 @@ impl Policy {
     }
 
     /// The verdict of the rules whose result is certain, and whether it comes from a rule.
-    fn settle(&self, subject: &Subject<'_>, said: &RuleResults<'_>) -> (Judgement, bool) {
-        let claimed = said.claimed.filter(|claimed| match said.strictest {
+    fn settle(&self, subject: &Subject<'_>, results: &RuleResults<'_>) -> (Judgement, bool) {
+        let claimed = results.claimed.filter(|claimed| match results.strictest {
             Some(rule) => claimed.verdict > rule.verdict,
             None => claimed.verdict >= self.fallback_for(subject),
         });
-        match claimed.or(said.strictest) {
+        match claimed.or(results.strictest) {
             Some(rule) => (self.judgement(rule, rule.verdict, rule.reason.clone()), true),
             None => (self.otherwise(subject), false),
         }
     }
 
     fn evaluate<'a>(&'a self, facts: &Facts<'_>) -> RuleResults<'a> {
-        let mut said = RuleResults::default();
+        let mut results = RuleResults::default();
         let stricter = |rule: &Rule, than: Option<&Rule>| than.is_none_or(|found| rule.verdict > found.verdict);
         for rule in &self.rules {
             match rule.find(facts) {
                 Finding::Misses(_) => {}
                 Finding::Matches => {
                     let is_claimed = rule.rests_on_claim(facts.subject.tool);
-                    let among = if is_claimed { &mut said.claimed } else { &mut said.strictest };
+                    let among = if is_claimed { &mut results.claimed } else { &mut results.strictest };
                     if stricter(rule, *among) {
                         *among = Some(rule);
                     }
                 }
-                Finding::Unclear(why) => drop(said.unclear.get_or_insert((rule, why))),
+                Finding::Unclear(why) => drop(results.unclear.get_or_insert((rule, why))),
                 Finding::Depends => {
-                    said.may_spare |= rule.verdict != Verdict::Deny && !rule.rests_on_claim(facts.subject.tool);
-                    if stricter(rule, said.depends) {
-                        said.depends = Some(rule);
+                    results.may_allow |= rule.verdict != Verdict::Deny && !rule.rests_on_claim(facts.subject.tool);
+                    if stricter(rule, results.depends) {
+                        results.depends = Some(rule);
                     }
                 }
             }
         }
-        said
+        results
     }
 
     /// At least *ask*, with the error in the reason.

@@ -7,10 +7,10 @@
 mod command;
 mod condition;
 mod example;
+mod example_check;
+mod explanation;
 mod finding;
 mod judge;
-mod links;
-mod mark;
 mod path;
 mod rule;
 mod verdict;
@@ -19,11 +19,11 @@ pub use command::{CommandPattern, FollowingWords, plain_words};
 pub use condition::{Condition, ConditionError, MAX_CONDITION_BYTES, Outlook, TextFunction, TextTest, VARIABLES};
 pub use example::Example;
 pub use finding::{Finding, Hint, UnmetCriterion};
-pub use links::Links;
-pub use mark::PolicyMark;
+pub use path::Links;
 pub use rule::{Match, Rule, RuleError, RulePlaces};
 pub use verdict::Verdict;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::id::{AgentName, Principal};
@@ -42,6 +42,15 @@ pub struct Policy {
     pub answer_timeout_s: Option<u64>,
     /// The rules, in file order.
     pub rules: Vec<Rule>,
+}
+
+/// The version of a policy at some time, for the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyMark {
+    /// Its name.
+    pub name: String,
+    /// Hash of its text.
+    pub version: String,
 }
 
 /// The call or tool to be judged.

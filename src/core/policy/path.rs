@@ -3,8 +3,20 @@
 //! A path is parsed by POSIX rules. A path that a server could read differently (relative paths, `~`, addresses,
 //! escapes, backslashes) is refused, so that a condition about it is neither true nor false.
 
-use super::Links;
+use std::collections::BTreeMap;
+
 use crate::tool::escape_untrusted;
+
+/// Resolved links of paths: the facts of the file system that conditions need besides the text of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Only texts are compared. For examples, and for calls that are not about to run.
+    Ignored,
+    /// They cannot be resolved. Contains the reason.
+    Unresolvable(String),
+    /// Each path with its resolved path, or the reason why that is not known.
+    Resolved(BTreeMap<String, Result<String, String>>),
+}
 
 /// An absolute path as a list of names, without `.` and `..`.
 #[derive(Clone, Debug, PartialEq, Eq)]

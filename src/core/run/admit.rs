@@ -83,7 +83,7 @@ impl Run {
             }
             (Event::Extended { call, .. } | Event::Expired { call }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
-                expect_state(name, call, call.is_awaited() || call.is_answerable())
+                expect_state(name, call, call.is_awaited())
             }
             (Event::QuestionAnswered { call, .. }, Phase::Working { turn, .. }) => {
                 let call = turn.call(name, call)?;
@@ -95,8 +95,8 @@ impl Run {
                 let under_way = matches!(call.state, CallState::Started | CallState::Task(_));
                 // A call that was sent before and is not sent again has an end, and is not reported as not run.
                 let under_way = under_way || (call.state == CallState::Selected && call.sent);
-                let owed = under_way || (call.is_answerable() && !call.is_question());
-                expect_state(name, call, owed)
+                let open = under_way || (call.is_answerable() && !call.is_question());
+                expect_state(name, call, open)
             }
             (Event::InputRequested { call, needed, .. }, Phase::Working { turn, .. }) => {
                 if needed.questions.is_empty() {
@@ -225,7 +225,8 @@ impl Run {
 }
 
 fn expect_state(event: &'static str, call: &Call, fits: bool) -> Result<(), InvalidEvent> {
-    let wrong = || InvalidEvent::WrongCallState { event, call: call.asked.id.clone(), state: call.state.describe() };
+    let wrong =
+        || InvalidEvent::WrongCallState { event, call: call.requested.id.clone(), state: call.state.describe() };
     if fits { Ok(()) } else { Err(wrong()) }
 }
 
@@ -245,7 +246,7 @@ fn admit_tier(turn: &Turn, run: &[CallId], deferred: &[CallId]) -> Result<(), In
         }
     }
     let open = |call: &&Call| !call.is_settled() && call.tool.is_some();
-    let complete = turn.calls.iter().filter(open).all(|call| named.contains(&call.asked.id));
+    let complete = turn.calls.iter().filter(open).all(|call| named.contains(&call.requested.id));
     match (run.is_empty(), complete) {
         (false, true) => Ok(()),
         (true, _) => Err(InvalidEvent::Contradiction { event, why: "a tier has at least one call" }),

@@ -43,7 +43,7 @@ impl Run {
                 }
                 let holds = self.granted.iter().any(|g| g.grant == *grant && g.covers(call.arguments(), Some(at)));
                 if !holds {
-                    found.push(Difference::new("standing approval", "in force", "expired"));
+                    found.push(Difference::new("grant", "in force", "expired"));
                 }
             }
             CallAuthorization::HumanApproval { rule, why } => {

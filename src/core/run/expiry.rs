@@ -28,7 +28,7 @@ impl Run {
     /// Expiry events for everything that was not answered in time. A driver that resumes a run records them first.
     pub fn overdue(&self, now: Timestamp) -> Vec<Event> {
         let late = |call: &&Call| call.is_awaited() && call.deadline.until().is_some_and(|until| until <= now);
-        self.phase.calls().iter().filter(late).map(|call| Event::Expired { call: call.asked.id.clone() }).collect()
+        self.phase.calls().iter().filter(late).map(|call| Event::Expired { call: call.requested.id.clone() }).collect()
     }
 
     /// Extends the deadline of a pending item. Repeating an extension has no further effect.

@@ -59,9 +59,9 @@ impl Run {
     /// The event for a failure of the current model at that time, including its cooldown.
     pub fn model_failed(&self, error: Failure, usage: Usage, now: Timestamp) -> Event {
         let cooldown_until = self.triggers_fallback(&error).then(|| {
-            let asked = SignedDuration::from_millis(error.retry_after_ms.unwrap_or(0).try_into().unwrap_or(i64::MAX));
+            let theirs = SignedDuration::from_millis(error.retry_after_ms.unwrap_or(0).try_into().unwrap_or(i64::MAX));
             let ours = SignedDuration::from_secs(self.started.spec.cooldown_s.try_into().unwrap_or(i64::MAX));
-            now.checked_add(ours.max(asked)).unwrap_or(Timestamp::MAX)
+            now.checked_add(ours.max(theirs)).unwrap_or(Timestamp::MAX)
         });
         Event::ModelFailed { error, usage, cooldown_until }
     }
@@ -121,7 +121,7 @@ impl Run {
 
     /// Whether the current model is retried after such a failure.
     fn may_retry(&self, error: &Failure) -> bool {
-        let asks_too_much = error.retry_after_ms.is_some_and(|asked| asked > LONGEST_RETRY_AFTER_MS);
+        let asks_too_much = error.retry_after_ms.is_some_and(|wait| wait > LONGEST_RETRY_AFTER_MS);
         error.retryable && !asks_too_much && self.model_asked().is_some_and(|model| self.is_open(model))
     }
 

@@ -165,7 +165,7 @@ impl Run {
             provider_state: reply.provider_state.clone(),
         };
         self.blobs.extend(message.blobs());
-        let calls: Vec<Call> = reply.calls().map(|asked| self.new_call(asked)).collect();
+        let calls: Vec<Call> = reply.calls().map(|requested| self.new_call(requested)).collect();
         if !calls.is_empty() {
             self.budget.tool_interactions += 1;
             self.last_word = (tool_access == ToolAccess::FinalAnswer).then(|| Output::of(&message.content));
@@ -183,11 +183,11 @@ impl Run {
         }
     }
 
-    fn new_call(&mut self, asked: crate::tool::ToolCall) -> Call {
-        self.calls_seen.insert(asked.id.clone());
-        let tool = self.tools.as_ref().and_then(|tools| tools.get(&asked.name)).cloned();
+    fn new_call(&mut self, requested: crate::tool::ToolCall) -> Call {
+        self.calls_seen.insert(requested.id.clone());
+        let tool = self.tools.as_ref().and_then(|tools| tools.get(&requested.name)).cloned();
         Call {
-            asked,
+            requested,
             tool,
             edited: None,
             answered: None,
@@ -233,7 +233,7 @@ impl Run {
 
     fn settle_each(&mut self, ids: &[CallId], state: impl Fn() -> CallState) {
         let Some(turn) = self.phase.turn_mut() else { return };
-        for call in turn.calls.iter_mut().filter(|call| ids.contains(&call.asked.id)) {
+        for call in turn.calls.iter_mut().filter(|call| ids.contains(&call.requested.id)) {
             call.state = state();
         }
     }
@@ -326,14 +326,14 @@ impl Run {
     fn question_answered(&mut self, id: &CallId, answer: &HumanAnswer) {
         self.question_answers.insert(id.clone(), answer.clone());
         if let Some(call) = self.open_call(id) {
-            let said = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
-            call.state = CallState::Settled(Settlement::Completed(said.into()));
+            let answered = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
+            call.state = CallState::Settled(Settlement::Completed(answered.into()));
         }
     }
 
     fn sent(&mut self, calls: &[CallId]) {
         let Some(turn) = self.phase.turn_mut() else { return };
-        for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.asked.id)) {
+        for call in turn.calls.iter_mut().filter(|call| calls.contains(&call.requested.id)) {
             self.budget.mcp_calls = self.budget.mcp_calls.saturating_add(u32::from(!call.is_builtin()));
             call.sent = true;
             // The differences were reviewed; otherwise the call would not be sent.
@@ -344,8 +344,8 @@ impl Run {
     }
 
     fn completed(&mut self, id: &CallId, outcome: &Arc<Outcome>) {
-        self.blobs.extend(outcome.stored().iter().map(|kept| kept.handle));
-        self.has_cut_results |= outcome.stored().iter().any(|kept| kept.form.is_cut());
+        self.blobs.extend(outcome.stored().iter().map(|stored| stored.handle));
+        self.has_cut_results |= outcome.stored().iter().any(|stored| stored.form.is_cut());
         let Some(call) = self.open_call(id) else { return };
         call.state = CallState::Settled(Settlement::Completed(outcome.clone()));
         if call.is_external() {

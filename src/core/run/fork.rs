@@ -163,7 +163,7 @@ impl Run {
     /// The calls that would run because of a person's consent alone, and have not run yet.
     fn unused_consents(&self) -> Vec<CallId> {
         let unused = self.phase.calls().iter().filter(|call| call.rests_on_unused_consent());
-        unused.map(|call| call.asked.id.clone()).collect()
+        unused.map(|call| call.requested.id.clone()).collect()
     }
 }
 

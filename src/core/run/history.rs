@@ -73,7 +73,7 @@ pub enum AttemptEnd<'a> {
 #[derive(Clone, Debug)]
 pub struct CallHistory<'a> {
     /// The call as the model requested it.
-    pub asked: ToolCall,
+    pub requested: ToolCall,
     /// The tool as listed when the model requested the call; `None` if there is no such tool.
     listed: Option<&'a Arc<Tool>>,
     /// The journal entries about the call.
@@ -116,7 +116,7 @@ impl<'a> History<'a> {
 
     /// The call with that id.
     pub fn call(&self, id: &CallId) -> Option<&CallHistory<'a>> {
-        self.calls().rfind(|call| call.asked.id == *id)
+        self.calls().rfind(|call| call.requested.id == *id)
     }
 }
 
@@ -136,7 +136,8 @@ impl<'a> TurnHistory<'a> {
         if let Event::ModelReplied { reply } = event {
             self.end_attempt(entry.at, AttemptEnd::Replied(reply));
             let listed = |name: &str| self.tools.and_then(|tools| tools.get(name));
-            let call = |asked: ToolCall| CallHistory { listed: listed(&asked.name), asked, entries: Vec::new() };
+            let call =
+                |requested: ToolCall| CallHistory { listed: listed(&requested.name), requested, entries: Vec::new() };
             self.calls = reply.calls().map(call).collect();
         }
         if let Event::ModelFailed { error, usage, .. } = event {
@@ -148,7 +149,7 @@ impl<'a> TurnHistory<'a> {
         if let Event::TierSelected { priority, .. } = event {
             self.priority = Some(*priority);
         }
-        for call in self.calls.iter_mut().filter(|call| event.calls().any(|id| *id == call.asked.id)) {
+        for call in self.calls.iter_mut().filter(|call| event.calls().any(|id| *id == call.requested.id)) {
             call.entries.push(entry);
         }
     }
@@ -192,7 +193,7 @@ impl<'a> CallHistory<'a> {
 
     /// The arguments with which the call was, or would be, sent.
     pub fn arguments(&self) -> &Arguments {
-        self.edit().and_then(|edit| edit.edited_arguments.as_ref()).unwrap_or(&self.asked.arguments)
+        self.edit().and_then(|edit| edit.edited_arguments.as_ref()).unwrap_or(&self.requested.arguments)
     }
 
     /// Whether calls of higher priority ran first.
@@ -200,7 +201,7 @@ impl<'a> CallHistory<'a> {
         let selected = |entry: &'a JournalEntry| {
             if let Event::TierSelected { deferred, .. } = &entry.event { Some(deferred) } else { None }
         };
-        self.latest(selected).is_some_and(|deferred| deferred.contains(&self.asked.id))
+        self.latest(selected).is_some_and(|deferred| deferred.contains(&self.requested.id))
     }
 
     /// The latest verdict. A call that changed since then has none.
@@ -228,8 +229,8 @@ impl<'a> CallHistory<'a> {
     pub fn outcome(&self) -> Option<(Timestamp, Arc<Outcome>)> {
         self.latest(|entry| {
             if let Event::QuestionAnswered { answer, .. } = &entry.event {
-                let said = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
-                return Some((entry.at, said.into()));
+                let answered = Outcome::Returned(ToolOutput::text(answer.choice.to_words()));
+                return Some((entry.at, answered.into()));
             }
             let Event::CallCompleted { outcome, .. } = &entry.event else { return None };
             Some((entry.at, outcome.clone()))

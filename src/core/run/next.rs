@@ -70,7 +70,7 @@ impl Run {
             ),
             Phase::Ready { .. } if self.last_word.is_some() => {
                 let limit = self.budget.limit_reached()?;
-                Some(Ending::TurnLimit { limit, output: self.last_word.clone().filter(|said| !said.is_empty()) })
+                Some(Ending::TurnLimit { limit, output: self.last_word.clone().filter(|words| !words.is_empty()) })
             }
             Phase::Ready { .. } if self.budget.corrections > self.budget.limits.max_corrections => {
                 let times = self.budget.corrections;
@@ -133,7 +133,7 @@ impl Run {
 
     fn next_in_turn(&self, turn: &Turn, tool_access: ToolAccess) -> Step {
         let ids = |wanted: fn(&CallState) -> bool| -> Vec<CallId> {
-            calls_in(turn, wanted).map(|call| call.asked.id.clone()).collect()
+            calls_in(turn, wanted).map(|call| call.requested.id.clone()).collect()
         };
         let untouched = ids(|state| matches!(state, CallState::New));
         let active = turn.calls.iter().any(|call| !call.is_settled() && call.state != CallState::New);
@@ -145,7 +145,8 @@ impl Run {
             return Step::Record(doubts);
         }
         let is_unchecked = |call: &&Call| call.state == CallState::Selected || call.is_doubtful();
-        let unchecked: Vec<CallId> = turn.calls.iter().filter(is_unchecked).map(|call| call.asked.id.clone()).collect();
+        let unchecked: Vec<CallId> =
+            turn.calls.iter().filter(is_unchecked).map(|call| call.requested.id.clone()).collect();
         if !unchecked.is_empty() {
             let settled = self.settle_repeated_denials(turn);
             return if settled.is_empty() { Step::CheckCalls(unchecked) } else { Step::Record(settled) };
@@ -162,7 +163,7 @@ impl Run {
         let mut events = Vec::new();
         let mut runnable = Vec::new();
         for call in calls_in(turn, |state| matches!(state, CallState::New)) {
-            let id = call.asked.id.clone();
+            let id = call.requested.id.clone();
             match &call.tool {
                 _ if tool_access != ToolAccess::Enabled => events.push(reject(
                     id,
@@ -172,7 +173,7 @@ impl Run {
                 None => events.push(reject(
                     id,
                     Rejection::Unknown,
-                    format!("Tool does not exist: `{}`. Call one of the tools you were given.", call.asked.name),
+                    format!("Tool does not exist: `{}`. Call one of the tools you were given.", call.requested.name),
                 )),
                 Some(tool) => runnable.push((id, tool.priority)),
             }
@@ -191,11 +192,11 @@ impl Run {
         started
             .filter_map(|call| match (call.task(), self.started.spec.in_doubt) {
                 (Some(task), _) => {
-                    let (call, task) = (call.asked.id.clone(), task.clone().into());
+                    let (call, task) = (call.requested.id.clone(), task.clone().into());
                     Some(Event::TaskStarted { call, task, wire: None })
                 }
                 (None, InDoubt::Report) if call.is_doubtful() => Some(Event::CallCompleted {
-                    call: call.asked.id.clone(),
+                    call: call.requested.id.clone(),
                     outcome: Outcome::Unknown.into(),
                     stderr: Vec::new(),
                     wire: None,
@@ -214,7 +215,7 @@ impl Run {
             .map(|call| {
                 let message = "Denied: this very call was denied before in this run, and is not asked about again. \
                                Continue without it.";
-                reject(call.asked.id.clone(), Rejection::Denied, message.into())
+                reject(call.requested.id.clone(), Rejection::Denied, message.into())
             })
             .collect()
     }
@@ -226,7 +227,7 @@ impl Run {
     /// Only first sends to servers count: a call that is made again was counted before.
     fn run_within_budget(&self, ready: &[&Call]) -> Step {
         let left = self.budget.mcp_calls_left().map_or(usize::MAX, |left| left as usize);
-        let ids = |calls: &mut dyn Iterator<Item = &&Call>| calls.map(|call| call.asked.id.clone()).collect();
+        let ids = |calls: &mut dyn Iterator<Item = &&Call>| calls.map(|call| call.requested.id.clone()).collect();
         let over: Vec<CallId> = ids(&mut ready.iter().filter(|call| !call.sent && !call.is_builtin()).skip(left));
         if over.is_empty() {
             return Step::RunTier(ids(&mut ready.iter()));

@@ -191,7 +191,7 @@ impl Run {
 
     /// A call of the open turn.
     pub fn call(&self, id: &CallId) -> Option<&Call> {
-        self.phase.calls().iter().find(|call| call.asked.id == *id)
+        self.phase.calls().iter().find(|call| call.requested.id == *id)
     }
 
     /// The blobs of this run: those named in its models' replies and its calls' results. Other mentions of a blob, in
@@ -208,7 +208,7 @@ impl Run {
     /// The calls of the open turn that run as tasks at their servers, and wait for nothing else.
     pub fn tasks(&self) -> impl Iterator<Item = (&CallId, &Origin, &TaskHandle)> {
         self.phase.calls().iter().filter_map(|call| match (&call.state, &call.tool) {
-            (CallState::Task(task), Some(tool)) => Some((&call.asked.id, &tool.origin, &**task)),
+            (CallState::Task(task), Some(tool)) => Some((&call.requested.id, &tool.origin, &**task)),
             _ => None,
         })
     }
@@ -241,7 +241,7 @@ impl Run {
     pub fn undecided(&self, up_to: Option<u64>) -> Vec<CallId> {
         let asked = self.phase.calls().iter().filter(|call| matches!(call.state, CallState::Asked { .. }));
         let asked = asked.filter(|call| up_to.is_none_or(|event| call.deadline.event <= event));
-        asked.map(|call| call.asked.id.clone()).collect()
+        asked.map(|call| call.requested.id.clone()).collect()
     }
 
     /// Whether the run is between turns, where the toolset may change.
@@ -303,8 +303,8 @@ impl Run {
 
     /// The key by which denials of a call are counted: the same tool with the same arguments.
     pub(super) fn denial_key(call: &Call) -> String {
-        let tool = call.tool.as_ref().map_or(call.asked.name.as_str(), |tool: &Arc<Tool>| tool.name.as_str());
-        format!("{tool} {}", json::hash(&call.asked.arguments.to_value()))
+        let tool = call.tool.as_ref().map_or(call.requested.name.as_str(), |tool: &Arc<Tool>| tool.name.as_str());
+        format!("{tool} {}", json::hash(&call.requested.arguments.to_value()))
     }
 }
 

@@ -26,7 +26,7 @@ impl Run {
     pub fn open_tasks(&self) -> Vec<OpenTask> {
         let open = self.phase.calls().iter().filter_map(|call| {
             let (task, tool) = (call.task()?, call.tool.as_ref()?);
-            let (call, origin) = (call.asked.id.clone(), tool.origin.clone());
+            let (call, origin) = (call.requested.id.clone(), tool.origin.clone());
             Some(OpenTask { trace: self.call_context(&call), call, origin, task: task.clone() })
         });
         open.collect()

@@ -25,7 +25,7 @@ pub(super) struct Turn {
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The call as the model wrote it.
-    pub asked: ToolCall,
+    pub requested: ToolCall,
     /// The tool it names, as defined when the model called it; `None` if there is no such tool.
     pub tool: Option<Arc<Tool>>,
     /// A person's arguments, which replace the model's.
@@ -165,7 +165,7 @@ impl CallState {
 impl Call {
     /// The arguments to send: the person's, otherwise the model's.
     pub fn arguments(&self) -> &Arguments {
-        self.edited.as_ref().unwrap_or(&self.asked.arguments)
+        self.edited.as_ref().unwrap_or(&self.requested.arguments)
     }
 
     /// The current questions of its server: on the open call, or before the call is sent again.
@@ -213,15 +213,14 @@ impl Call {
         !self.is_external() && self.builtin().is_none_or(Builtin::runs_here)
     }
 
-    /// Whether an answer from outside can be its next event. In journals from before the second comparison of approved
-    /// calls, the answer directly follows the decision.
+    /// Whether an answer from outside can be its next event.
     pub(super) fn is_answerable(&self) -> bool {
-        !self.is_sent_by_us() && (self.state == CallState::Authorized || self.is_approved())
+        self.state == CallState::Authorized && !self.is_sent_by_us()
     }
 
     /// Whether it waits for a decision or an answer, and can expire.
     pub(super) fn is_awaited(&self) -> bool {
-        matches!(self.state, CallState::Asked { .. }) || (self.state == CallState::Authorized && !self.is_sent_by_us())
+        matches!(self.state, CallState::Asked { .. }) || self.is_answerable()
     }
 
     /// Whether toolgate runs the call itself.
@@ -251,18 +250,18 @@ impl Call {
             let note = format!("Note: a person changed the arguments of this call to {}", edited.to_value());
             content.insert(0, Part::text(note));
         }
-        Some(Part::ToolResult { tool_use_id: self.asked.id.clone(), content, is_error })
+        Some(Part::ToolResult { tool_use_id: self.requested.id.clone(), content, is_error })
     }
 }
 
 impl Turn {
     pub(super) fn call(&self, event: &'static str, id: &CallId) -> Result<&Call, InvalidEvent> {
-        let found = self.calls.iter().find(|call| call.asked.id == *id);
+        let found = self.calls.iter().find(|call| call.requested.id == *id);
         found.ok_or_else(|| InvalidEvent::NoSuchCall { event, call: id.clone() })
     }
 
     pub(super) fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
-        self.calls.iter_mut().find(|call| call.asked.id == *id)
+        self.calls.iter_mut().find(|call| call.requested.id == *id)
     }
 
     pub(super) fn is_settled(&self) -> bool {
@@ -283,7 +282,7 @@ impl Turn {
     pub(super) fn assistant_message(&self, mode: TierMode) -> Message {
         let mut message = self.assistant.clone();
         if mode == TierMode::Drop && self.calls.iter().any(Call::is_deferred) {
-            let is_dropped = |id: &CallId| self.calls.iter().any(|call| call.asked.id == *id && call.is_deferred());
+            let is_dropped = |id: &CallId| self.calls.iter().any(|call| call.requested.id == *id && call.is_deferred());
             message.content.retain(|part| !part.tool_use().is_some_and(|(id, ..)| is_dropped(id)));
             message.provider_state = None;
         }

@@ -1,7 +1,6 @@
 //! Tools: names, definitions, calls, priorities, and results.
 
 mod arguments;
-mod ask;
 mod ask_human;
 mod builtin;
 mod call;
@@ -27,8 +26,7 @@ mod tier;
 mod toolset;
 
 pub use arguments::Arguments;
-pub use ask::{Ask, Choice};
-pub use ask_human::AskHuman;
+pub use ask_human::{Ask, AskHuman, Choice};
 pub use builtin::Builtin;
 pub use call::ToolCall;
 pub use call_transport::{CallTransport, Transport};

@@ -153,8 +153,8 @@ mod tests {
             "name": {"type": "string", "default": "Ada"}, "age": {"type": "integer", "default": 36}, "note": {"type": "string"},
         }});
         let form = Question::Form { message: "who?".into(), schema };
-        let said = Map::from_iter([("age".to_owned(), json!(0))]);
-        let filled = form.with_defaults(ElicitationResponse::accept(said)).content.expect("filled in");
+        let content = Map::from_iter([("age".to_owned(), json!(0))]);
+        let filled = form.with_defaults(ElicitationResponse::accept(content)).content.expect("filled in");
         assert_eq!(Value::from(filled), json!({"age": 0, "name": "Ada"}));
         assert_eq!(form.with_defaults(ElicitationResponse::decline()), ElicitationResponse::decline());
     }

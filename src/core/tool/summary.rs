@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn arguments_that_are_not_named_are_counted() {
         let many: serde_json::Map<String, Value> = (0..12).map(|n| (format!("a{n:02}"), json!(n))).collect();
-        let told = line(many.into());
-        assert!(told.contains("a07: 7, and 4 more)") && !told.contains("a08"), "{told}");
+        let text = line(many.into());
+        assert!(text.contains("a07: 7, and 4 more)") && !text.contains("a08"), "{text}");
     }
 
     #[test]

@@ -124,15 +124,15 @@ impl Toolset {
         reason: &str,
         same: impl Fn(&Tool, &Tool) -> bool,
     ) -> Vec<Tool> {
-        let mut kept: Vec<Tool> = Vec::with_capacity(tools.len());
+        let mut unique: Vec<Tool> = Vec::with_capacity(tools.len());
         for tool in tools {
-            if !kept.iter().any(|known| same(known, &tool)) {
-                kept.push(tool);
+            if !unique.iter().any(|known| same(known, &tool)) {
+                unique.push(tool);
                 continue;
             }
             left_out.push(tool.left_out(reason.to_owned()));
         }
-        kept
+        unique
     }
 
     /// The tools in the order the model sees them.
@@ -187,14 +187,14 @@ impl Toolset {
     /// The same toolset without the tools for which `reason` returns a reason; the reasons are kept.
     pub fn without(self, mut reason: impl FnMut(&Tool) -> Option<String>) -> Self {
         let Self { tools, mut left_out, .. } = self;
-        let mut kept = Vec::with_capacity(tools.len());
+        let mut valid = Vec::with_capacity(tools.len());
         for tool in tools {
             match reason(&tool) {
-                None => kept.push(tool),
+                None => valid.push(tool),
                 Some(reason) => left_out.push(tool.left_out(reason)),
             }
         }
-        Self::from(ToolsetForm { tools: kept, left_out })
+        Self::from(ToolsetForm { tools: valid, left_out })
     }
 }
 

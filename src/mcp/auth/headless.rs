@@ -8,7 +8,7 @@ use reqwest::{Client, redirect};
 
 use super::browser::Browser;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens the page and returns its redirect; a page that requires a person is a failure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,7 +22,7 @@ impl Browser for Headless {
     }
 
     async fn visit(&self, page: &str) -> Result<String, String> {
-        let client = Client::builder().redirect(redirect::Policy::none()).timeout(PATIENCE).build();
+        let client = Client::builder().redirect(redirect::Policy::none()).timeout(REQUEST_TIMEOUT).build();
         let answer = match client {
             Ok(client) => client.get(page).send().await,
             Err(error) => Err(error),

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 /// How many requests of a server may wait for replies before reading pauses.
 const MAX_PENDING: usize = 64;
 /// How long a server may take no reply while that many wait.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server's requests that wait for replies, for one connection. Clones share the same requests.
 #[derive(Clone, Debug, Default)]
@@ -84,17 +84,17 @@ impl Replies {
                 return Ok(());
             }
             let moved = *self.0.moved.lock().unwrap_or_else(PoisonError::into_inner);
-            let patience = moved.unwrap_or_else(Instant::now) + PATIENCE;
+            let give_up_at = moved.unwrap_or_else(Instant::now) + STALL_TIMEOUT;
             // A person has no time limit.
             let is_to_blame = waiting - for_people >= MAX_PENDING / 2;
             tokio::select! {
                 biased;
                 () = taken => {}
-                () = sleep_until(patience), if is_to_blame => {
+                () = sleep_until(give_up_at), if is_to_blame => {
                     return Err(format!(
                         "it does not accept replies: {waiting} of its requests wait for one, and it accepted none for \
                          {} s",
-                        PATIENCE.as_secs()
+                        STALL_TIMEOUT.as_secs()
                     ));
                 }
             }
@@ -188,13 +188,13 @@ mod tests {
         ask_up_to_the_bound(&replies, "roots/list");
         let begun = Instant::now();
         for id in 0..4 {
-            tokio::time::advance(PATIENCE / 2).await;
+            tokio::time::advance(STALL_TIMEOUT / 2).await;
             deliver(&replies, id);
             ask(&replies, id, "roots/list");
             assert!(is_full(&replies), "it takes replies slowly");
         }
         let why = replies.has_room().await.expect_err("it takes no reply");
-        assert_eq!(begun.elapsed(), PATIENCE / 2 * 4 + PATIENCE);
+        assert_eq!(begun.elapsed(), STALL_TIMEOUT / 2 * 4 + STALL_TIMEOUT);
         assert!(why.starts_with("it does not accept replies: 64 of its requests wait for one"), "{why}");
     }
 
@@ -202,7 +202,7 @@ mod tests {
     async fn a_server_is_not_blamed_for_the_time_that_people_take() {
         let replies = Replies::default();
         ask_up_to_the_bound(&replies, "elicitation/create");
-        let waited = tokio::time::timeout(PATIENCE * 100, replies.has_room()).await;
+        let waited = tokio::time::timeout(STALL_TIMEOUT * 100, replies.has_room()).await;
         assert!(waited.is_err(), "it waits for people: {waited:?}");
         deliver(&replies, 0);
         assert_eq!(replies.has_room().await, Ok(()));

@@ -5,7 +5,7 @@
 //! the server for ten minutes), until a request needs it; *closed* for good.
 //!
 //! What a request may rely on:
-//! - It waits for a start that is under way, or due within [`PATIENCE`]. Otherwise it fails at once, with the last
+//! - It waits for a start that is under way, or due within [`READY_TIMEOUT`]. Otherwise it fails at once, with the last
 //!   failure and the time of the next attempt. The very first start has its whole budget; during a later one, a
 //!   request for the tools waits at most that long, and hardly at all once the server failed twice in a row.
 //! - A request waits only once for a server that does not list its tools. After that the server is left out, with the
@@ -50,9 +50,9 @@ use tool_list_cache::{CURRENT, ToolListCache};
 use crate::watch::{ExchangeKind, Watcher, WatcherSlot};
 
 /// How long a request waits for a server that failed before.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const READY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a request for the tools waits for a server that failed at least twice in a row and may be back just now.
-const IMPATIENCE: Duration = Duration::from_millis(200);
+const IMREADY_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long the supervisor keeps retrying a server without a request that needs it.
 const IN_USE: Duration = Duration::from_secs(600);
 
@@ -190,7 +190,7 @@ impl<D: Dial> Supervisor<D> {
         if let Some(link) = connection_state.link() {
             return Some(Ok(link));
         }
-        let patience = (Instant::now() + PATIENCE).min(deadline);
+        let give_up_at = (Instant::now() + READY_TIMEOUT).min(deadline);
         match &connection_state.state {
             State::Starting => None,
             State::Closed if connection_state.starts >= awaited => {
@@ -205,10 +205,10 @@ impl<D: Dial> Supervisor<D> {
             State::BackingOff { .. } | State::Failed { .. } if connection_state.starts >= awaited => {
                 Some(Err(self.sentence(connection_state.reason())))
             }
-            State::BackingOff { until } if *until > patience => {
+            State::BackingOff { until } if *until > give_up_at => {
                 Some(Err(self.not_now(connection_state, "is tried again", *until)))
             }
-            State::Failed { until } if *until > patience => {
+            State::Failed { until } if *until > give_up_at => {
                 Some(Err(self.not_now(connection_state, "can be tried again", *until)))
             }
             State::BackingOff { .. } | State::Failed { .. } => None,
@@ -240,9 +240,9 @@ impl<D: Dial> Supervisor<D> {
         // The very first start may include an installation.
         let longest = match self.connection_state.borrow().failures {
             0 if !self.cache.has_any() => 2 * self.budget,
-            0 | 1 => PATIENCE,
+            0 | 1 => READY_TIMEOUT,
             // A run asks before each turn and before each tier, and must not wait for an unavailable server each time.
-            _ => IMPATIENCE,
+            _ => IMREADY_TIMEOUT,
         };
         let failure = match timeout(longest, self.ask_if_need_be(begun, awaited, meta)).await {
             Ok(answered) => answered.err(),
@@ -337,10 +337,10 @@ impl<D: Dial> Supervisor<D> {
         if self.cache.was_requested_since(since) || self.cache.not_worth_waiting().is_some() {
             return;
         }
-        let confirmed = match timeout(PATIENCE, self.refresh_since(since, meta)).await {
+        let confirmed = match timeout(READY_TIMEOUT, self.refresh_since(since, meta)).await {
             Ok(confirmed) => confirmed,
             Err(_) => {
-                let reason = self.still_waiting(PATIENCE);
+                let reason = self.still_waiting(READY_TIMEOUT);
                 self.cache.mark_overdue(reason.clone());
                 Err(reason)
             }

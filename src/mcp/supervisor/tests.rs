@@ -295,7 +295,7 @@ async fn a_lost_server_is_restarted_and_its_tools_are_kept_meanwhile() {
     assert!(away > fresh);
     let begun = Instant::now();
     let stale = offer(&supervisor).await;
-    assert_eq!(begun.elapsed(), PATIENCE, "it might have come back");
+    assert_eq!(begun.elapsed(), READY_TIMEOUT, "it might have come back");
     assert_eq!(names(&stale), ["tool"]);
     let reason =
         "the MCP server `shop` was not there again within 5 s; before that it lost its connection: its process ended";
@@ -400,7 +400,7 @@ async fn a_server_that_does_not_list_costs_its_whole_budget_only_once() {
     seconds(2).await;
     let begun = Instant::now();
     let stale = offer(&supervisor).await;
-    assert_eq!((names(&stale), begun.elapsed()), (vec!["tool"], PATIENCE));
+    assert_eq!((names(&stale), begun.elapsed()), (vec!["tool"], READY_TIMEOUT));
     assert_eq!(stale.stale.as_deref(), Some("the MCP server `shop` did not list its tools within 5 s"));
     supervisor.close().await;
 }
@@ -449,7 +449,7 @@ async fn a_server_that_failed_twice_in_a_row_delays_no_turn() {
     assert_eq!((state(&supervisor), world.count("start"), supervisor.connection_state().failures), ("starting", 3, 2));
     let begun = Instant::now();
     let reason = missing(offer(&supervisor).await);
-    assert_eq!(begun.elapsed(), IMPATIENCE, "{reason}");
+    assert_eq!(begun.elapsed(), IMREADY_TIMEOUT, "{reason}");
     assert!(reason.contains("was not there again within 0.2 s") && reason.contains("ended"), "{reason}");
     seconds(30).await;
     assert_eq!(names(&offer(&supervisor).await), ["tool"]);

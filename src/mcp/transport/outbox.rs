@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 256 * 1024 * 1024;
 /// How many replies may wait before reading from the server pauses.
 pub(super) const MAX_REPLIES: usize = 256;
 /// How long a server may read nothing while that many replies wait.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a server may take to read the waiting messages when the stream is closed.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -144,15 +144,15 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Outbox<W> {
                 biased;
                 () = self.cut.happened() => return Err(()),
                 () = taken => continue,
-                () = sleep_until(waiting.moved + PATIENCE) => {}
+                () = sleep_until(waiting.moved + STALL_TIMEOUT) => {}
             }
             let waiting = *self.queue.lock();
-            if waiting.replies >= MAX_REPLIES && waiting.moved + PATIENCE <= Instant::now() {
+            if waiting.replies >= MAX_REPLIES && waiting.moved + STALL_TIMEOUT <= Instant::now() {
                 self.cut.make(format!(
                     "it does not read what it is sent: {} replies to its own requests wait, and it took nothing for {} s; \
                      it has to read its stdin while it writes",
                     waiting.replies,
-                    PATIENCE.as_secs()
+                    STALL_TIMEOUT.as_secs()
                 ));
                 return Err(());
             }
@@ -268,7 +268,7 @@ mod tests {
         assert!((&mut waiting).now_or_never().is_none());
         let begun = Instant::now();
         assert_eq!(outbox.has_room().await, Err(()));
-        assert_eq!(begun.elapsed(), PATIENCE);
+        assert_eq!(begun.elapsed(), STALL_TIMEOUT);
         let why = cut.reason().expect("a reason").to_owned();
         assert!(why.starts_with("it does not read what it is sent: 256 replies to its own requests wait"), "{why}");
         let (request, replies) = waiting.await;
@@ -283,7 +283,7 @@ mod tests {
         assert!((&mut replies).now_or_never().is_none());
         let slowly = async {
             for _ in 0..10 {
-                tokio::time::sleep(PATIENCE / 2).await;
+                tokio::time::sleep(STALL_TIMEOUT / 2).await;
                 assert!(server.read_exact(&mut [0; 8]).await.is_ok());
             }
         };

@@ -190,15 +190,15 @@ impl EnvelopeKey {
     }
 
     /// Encrypts in place, and authenticates the claims in `said`. A `salt` must never be used twice.
-    pub(super) fn seal(&self, salt: &[u8], said: &[u8], content: &mut Vec<u8>) -> Result<(), EnvelopeError> {
+    pub(super) fn seal(&self, salt: &[u8], signed: &[u8], content: &mut Vec<u8>) -> Result<(), EnvelopeError> {
         let key = self.one_time_key(salt)?;
-        key.seal_in_place_append_tag(only_nonce(), Aad::from(said), content).map_err(|_| EnvelopeError::Sealing)
+        key.seal_in_place_append_tag(only_nonce(), Aad::from(signed), content).map_err(|_| EnvelopeError::Sealing)
     }
 
     /// Decrypts in place.
-    pub(super) fn open<'a>(&self, salt: &[u8], said: &[u8], sealed: &'a mut [u8]) -> Result<&'a [u8], EnvelopeError> {
+    pub(super) fn open<'a>(&self, salt: &[u8], signed: &[u8], sealed: &'a mut [u8]) -> Result<&'a [u8], EnvelopeError> {
         let key = self.one_time_key(salt)?;
-        let opened = key.open_in_place(only_nonce(), Aad::from(said), sealed);
+        let opened = key.open_in_place(only_nonce(), Aad::from(signed), sealed);
         opened.map(|opened| &*opened).map_err(|_| EnvelopeError::Unreadable)
     }
 

@@ -48,7 +48,7 @@ pub struct Claims {
 pub(super) struct VerifiedToken<'a> {
     pub(super) claims: Claims,
     key: &'a EnvelopeKey,
-    said: &'a str,
+    signed: &'a str,
     sealed: &'a str,
 }
 
@@ -79,8 +79,8 @@ pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<Verif
         return Err(EnvelopeError::Oversized { most: MOST_TOKEN_BYTES });
     }
     let (text, signature) = token.rsplit_once('.').ok_or(EnvelopeError::Malformed)?;
-    let (said, sealed) = text.rsplit_once('.').ok_or(EnvelopeError::Malformed)?;
-    let mut parts = said.split('.');
+    let (signed, sealed) = text.rsplit_once('.').ok_or(EnvelopeError::Malformed)?;
+    let mut parts = signed.split('.');
     let (Some(FORM), Some(id), Some(claims), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
         return Err(EnvelopeError::Malformed);
     };
@@ -90,7 +90,7 @@ pub(super) fn verify<'a>(keys: &'a EnvelopeKeys, token: &'a str) -> Result<Verif
     let key = keys.get(id).ok_or(EnvelopeError::UnknownKey)?;
     key.verify(text.as_bytes(), &decode(signature)?)?;
     let claims = serde_json::from_slice(&decode(claims)?).map_err(|_| EnvelopeError::Unreadable)?;
-    Ok(VerifiedToken { claims, key, said, sealed })
+    Ok(VerifiedToken { claims, key, signed, sealed })
 }
 
 impl VerifiedToken<'_> {
@@ -98,7 +98,7 @@ impl VerifiedToken<'_> {
     pub(super) fn open(&self) -> Result<Vec<u8>, EnvelopeError> {
         let mut bytes = decode(self.sealed)?;
         let (salt, sealed) = bytes.split_at_mut_checked(SALT_BYTES).ok_or(EnvelopeError::Unreadable)?;
-        self.key.open(salt, self.said.as_bytes(), sealed).map(<[u8]>::to_vec)
+        self.key.open(salt, self.signed.as_bytes(), sealed).map(<[u8]>::to_vec)
     }
 }
 

@@ -71,7 +71,7 @@ impl AgentRunner {
 
     /// Resumes a run from an envelope and waits until it is idle again.
     pub async fn resume_from(&self, envelope: &Envelope, resume: Resume) -> Result<Report, RunnerError> {
-        self.resume_run_from(envelope, resume, None).await?.rest().await
+        self.resume_run_from(envelope, resume, None).await?.until_idle().await
     }
 
     /// Resumes a run from an envelope. An envelope is valid for one resume; repeating the same resume changes nothing.

@@ -32,7 +32,7 @@ impl CallContext {
             task: run.started().input.text(),
             model_text: last.map(|message| message.text()).unwrap_or_default(),
             description: call.and_then(|call| call.tool.as_ref()).map(|tool| tool.description.clone()),
-            original_arguments: call.filter(|call| call.edited.is_some()).map(|call| call.asked.arguments.clone()),
+            original_arguments: call.filter(|call| call.edited.is_some()).map(|call| call.requested.arguments.clone()),
         }
     }
 }

@@ -2,29 +2,10 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use toolgate_core::id::{RunId, Tenant};
 use toolgate_ports::{IdempotencyRecord, IdempotencyStore, IdempotentRequest, RequestState, StoreError};
 
 use super::MemoryStore;
-
-/// Tenant, caller and idempotency key.
-pub(super) type RequestKey = (Tenant, String, String);
-
-/// A request and the time its record expires.
-#[derive(Debug)]
-pub(super) struct StoredRequest {
-    begun: IdempotencyRecord,
-    expires_at: Timestamp,
-}
-
-impl StoredRequest {
-    /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
-    pub(super) fn forget_answer(&mut self, run: &RunId) {
-        if matches!(&self.begun.state, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
-            self.begun.state = RequestState::NotStored;
-        }
-    }
-}
+use super::contents::{RequestKey, StoredRequest};
 
 fn place(request: &IdempotentRequest) -> RequestKey {
     (request.tenant.clone(), request.caller.clone(), request.key.clone())
@@ -38,19 +19,19 @@ impl IdempotencyStore for MemoryStore {
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let mut contents = self.contents();
-        contents.replies.retain(|_, noted| now < noted.expires_at);
-        if let Some(noted) = contents.replies.get(&place(request)) {
-            return Ok(Some(noted.begun.clone()));
+        contents.replies.retain(|_, stored| now < stored.expires_at);
+        if let Some(stored) = contents.replies.get(&place(request)) {
+            return Ok(Some(stored.record.clone()));
         }
         let state = RequestState::UnderWay { held_until: request.held_until };
-        let begun = IdempotencyRecord { fingerprint: request.fingerprint.clone(), run: request.run.clone(), state };
-        contents.replies.insert(place(request), StoredRequest { begun, expires_at: request.expires_at });
+        let record = IdempotencyRecord { fingerprint: request.fingerprint.clone(), run: request.run.clone(), state };
+        contents.replies.insert(place(request), StoredRequest { record, expires_at: request.expires_at });
         Ok(None)
     }
 
     async fn prolong(&self, request: &IdempotentRequest, until: Timestamp) -> Result<(), StoreError> {
-        if let Some(noted) = self.contents().replies.get_mut(&place(request))
-            && let RequestState::UnderWay { held_until } = &mut noted.begun.state
+        if let Some(stored) = self.contents().replies.get_mut(&place(request))
+            && let RequestState::UnderWay { held_until } = &mut stored.record.state
         {
             *held_until = until.max(*held_until);
         }
@@ -59,7 +40,7 @@ impl IdempotencyStore for MemoryStore {
 
     async fn take_over(&self, request: &IdempotentRequest, now: Timestamp) -> Result<bool, StoreError> {
         let mut contents = self.contents();
-        let state = contents.replies.get_mut(&place(request)).map(|noted| &mut noted.begun.state);
+        let state = contents.replies.get_mut(&place(request)).map(|stored| &mut stored.record.state);
         let Some(RequestState::UnderWay { held_until }) = state else { return Ok(false) };
         let is_free = *held_until <= now;
         if is_free {
@@ -69,8 +50,8 @@ impl IdempotencyStore for MemoryStore {
     }
 
     async fn settle(&self, request: &IdempotentRequest, state: &RequestState) -> Result<(), StoreError> {
-        if let Some(noted) = self.contents().replies.get_mut(&place(request)) {
-            noted.begun.state = state.clone();
+        if let Some(stored) = self.contents().replies.get_mut(&place(request)) {
+            stored.record.state = state.clone();
         }
         Ok(())
     }

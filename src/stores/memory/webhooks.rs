@@ -4,24 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use toolgate_core::id::{EndpointId, MessageId, RunId, Tenant};
-use toolgate_core::run::Status;
+use toolgate_core::id::{EndpointId, Tenant};
 use toolgate_ports::{
     Announcement, DeliveryFilter, DeliveryResult, DeliveryState, DueEndpoint, EndpointFilter, EndpointHealth,
-    EndpointSaved, RunRow, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint,
-    WebhookEndpoints, WebhookOutbox,
+    EndpointSaved, StoreError, UnannouncedRun, WebhookDeliveries, WebhookDelivery, WebhookEndpoint, WebhookEndpoints,
+    WebhookOutbox,
 };
 
+use super::contents::Contents;
 use super::{MemoryStore, page};
-
-#[derive(Debug, Default)]
-pub(super) struct WebhookContents {
-    endpoints: BTreeMap<EndpointId, WebhookEndpoint>,
-    deliveries: BTreeMap<MessageId, WebhookDelivery>,
-    announced: BTreeMap<RunId, u64>,
-    /// Idle or ended runs that may have events past the announced position.
-    changed: BTreeSet<RunId>,
-}
 
 #[async_trait]
 impl WebhookEndpoints for MemoryStore {
@@ -81,7 +72,7 @@ impl WebhookEndpoints for MemoryStore {
 impl WebhookOutbox for MemoryStore {
     async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
         let mut contents = self.contents();
-        let super::Contents { runs, webhooks, .. } = &mut *contents;
+        let Contents { runs, webhooks, .. } = &mut *contents;
         let listening: BTreeSet<&Tenant> = webhooks.endpoints.values().map(|endpoint| &endpoint.tenant).collect();
         let (mut unannounced, mut settled) = (Vec::new(), Vec::new());
         for row in webhooks.changed.iter().filter_map(|run| runs.get(run)).map(|run| &run.row) {
@@ -213,20 +204,5 @@ impl WebhookDeliveries for MemoryStore {
         found.sort_by_key(|delivery| std::cmp::Reverse(place(delivery)));
         found.truncate(filter.limit);
         Ok(found)
-    }
-}
-
-impl WebhookContents {
-    /// Notes that an append changed a run.
-    pub(super) fn changed(&mut self, row: &RunRow) {
-        match row.status == Status::Running {
-            true => self.changed.remove(&row.id),
-            false => self.changed.insert(row.id.clone()),
-        };
-    }
-
-    fn remove(&mut self, endpoint: &EndpointId) -> bool {
-        self.deliveries.retain(|_, delivery| delivery.endpoint != *endpoint);
-        self.endpoints.remove(endpoint).is_some()
     }
 }

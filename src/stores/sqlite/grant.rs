@@ -11,15 +11,15 @@ use super::page::{self, Order};
 use super::writer::Write;
 
 const GRANT: &str =
-    "INSERT INTO standing_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
-const REVOKE: &str = "UPDATE standing_grant SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, revoked";
+    "INSERT INTO approval_grant (id, definition, created_at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+const REVOKE: &str = "UPDATE approval_grant SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING body, revoked";
 /// `CROSS JOIN` makes SQLite look up each key instead of reading every grant.
 pub(super) const COVERING: &str =
-    "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
+    "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN approval_grant AS given
     ON given.definition = asked.value WHERE given.revoked IS NULL
     AND coalesce(given.body ->> 'tenant', 'default') = ?2 AND coalesce(given.body ->> 'session', '') IN ('', ?3)";
 pub(super) const NAMED: &str =
-    "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN standing_grant AS given
+    "SELECT given.body, given.revoked FROM json_each(?1) AS asked CROSS JOIN approval_grant AS given
     ON given.id = asked.value";
 
 /// The grant as it was given and its revocation, both as JSON.
@@ -37,10 +37,10 @@ pub(super) async fn covering(
     context: &GrantContext,
     tools: &[GuardedTool],
 ) -> Result<Vec<Row>, sqlx::Error> {
-    let mut asked: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
-    asked.sort_unstable();
-    asked.dedup();
-    let query = sqlx::query_as(COVERING).bind(serde_json::json!(asked).to_string());
+    let mut definitions: Vec<_> = tools.iter().map(|guarded| guarded.definition.as_str()).collect();
+    definitions.sort_unstable();
+    definitions.dedup();
+    let query = sqlx::query_as(COVERING).bind(serde_json::json!(definitions).to_string());
     query.bind(context.tenant.as_str()).bind(context.session.as_str()).fetch_all(db).await
 }
 
@@ -53,8 +53,8 @@ pub(super) async fn named(db: &SqlitePool, grants: &[GrantId]) -> Result<Vec<Row
 pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlite> {
     let GrantFilter { id, tenant, agent, session, tool, ended, after, limit } = filter;
     // SQLite finds the ids of a page in the tenant's index alone, and reads only their rows.
-    let index = if id.is_none() && tenant.is_some() { " INDEXED BY standing_grant_by_tenant" } else { "" };
-    let mut query = QueryBuilder::new("SELECT given.body, given.revoked FROM (SELECT id FROM standing_grant");
+    let index = if id.is_none() && tenant.is_some() { " INDEXED BY approval_grant_by_tenant" } else { "" };
+    let mut query = QueryBuilder::new("SELECT given.body, given.revoked FROM (SELECT id FROM approval_grant");
     query.push(index).push(" WHERE true");
     if let Some(id) = id {
         query.push(" AND id = ").push_bind(id.as_str());
@@ -78,8 +78,8 @@ pub(super) fn select(filter: &GrantFilter, now: Timestamp) -> QueryBuilder<Sqlit
         query.push(" AND revoked IS NULL AND (body ->> 'expires_at' IS NULL OR rtrim(body ->> 'expires_at', 'Z') > ");
         query.push_bind(now.trim_end_matches('Z').to_owned()).push(")");
     }
-    page::restrict(&mut query, "standing_grant", Order::NewestFirst, after.as_ref().map(GrantId::as_str), *limit);
-    query.push(") AS page CROSS JOIN standing_grant AS given ON given.id = page.id");
+    page::restrict(&mut query, "approval_grant", Order::NewestFirst, after.as_ref().map(GrantId::as_str), *limit);
+    query.push(") AS page CROSS JOIN approval_grant AS given ON given.id = page.id");
     query.push(" ORDER BY given.created_at DESC, given.id DESC");
     query
 }

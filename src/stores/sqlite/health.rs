@@ -1,16 +1,11 @@
-//! Write health: whether the file is writable. The store learns this from its own writes, and from a small test write
-//! when it has not written recently.
+//! Write health: whether the file is writable. The store learns this from its own writes, and from a check when it has
+//! not written recently.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnection;
 use tokio::time::Instant;
 use toolgate_ports::StoreError;
-
-use super::units::now_ms;
-use super::writer::{Write, Writer};
 
 /// How long a successful write proves that the file is writable.
 const FRESH: Duration = Duration::from_secs(10);
@@ -18,12 +13,6 @@ const FRESH: Duration = Duration::from_secs(10);
 const STALE: Duration = Duration::from_secs(2);
 /// How much a failing store must be able to write before it counts as writable: more than one small append.
 const ROOM: i64 = 256 * 1024;
-
-const WRITE: &str = concat!(
-    "INSERT INTO write_check (id, checked_at, filler) VALUES (1, ",
-    now_ms!(),
-    ", zeroblob(?1)) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at, filler = excluded.filler"
-);
 
 /// The state of the last writes.
 #[derive(Debug, Default)]
@@ -65,45 +54,34 @@ impl WriteHealth {
         *state = State::Failing { error: error.clone(), checked_at };
     }
 
-    /// Whether the file is writable. Writes to it at most every few seconds, and only if the store has not written
-    /// itself.
-    pub(super) async fn check(&self, writer: &Writer) -> Result<(), StoreError> {
-        let state = self.state().clone();
-        let filler = match state {
-            State::Healthy { since } if since.elapsed() < FRESH => return Ok(()),
-            State::Failing { error, checked_at: Some(at) } if at.elapsed() < STALE => return Err(error),
-            State::Unknown | State::Healthy { .. } => 0,
+    /// How many bytes a check has to write. `None` if the file is known to be writable.
+    ///
+    /// # Errors
+    /// The result of the last check, for a short time.
+    pub(super) fn due(&self) -> Result<Option<i64>, StoreError> {
+        let mut state = self.state();
+        match &*state {
+            State::Healthy { since } if since.elapsed() < FRESH => Ok(None),
+            State::Failing { error, checked_at: Some(at) } if at.elapsed() < STALE => Err(error.clone()),
+            State::Unknown | State::Healthy { .. } => Ok(Some(0)),
             State::Failing { error, .. } => {
                 // Concurrent callers get this result.
-                *self.state() = State::Failing { error, checked_at: Some(Instant::now()) };
-                ROOM
+                *state = State::Failing { error: error.clone(), checked_at: Some(Instant::now()) };
+                Ok(Some(ROOM))
             }
-        };
-        writer.make(Check { filler }).await?;
+        }
+    }
+
+    /// Records a check that succeeded.
+    pub(super) fn checked(&self) {
         let mut state = self.state();
         if matches!(*state, State::Failing { .. }) {
             tracing::info!("store writable again");
         }
         *state = State::Healthy { since: Instant::now() };
-        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A write of this many bytes to the row reserved for checks.
-struct Check {
-    filler: i64,
-}
-
-#[async_trait]
-impl Write for Check {
-    type Answer = ();
-
-    async fn apply(&self, db: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-        sqlx::query(WRITE).bind(self.filler).execute(db).await?;
-        Ok(())
     }
 }

@@ -10,23 +10,23 @@ use toolgate_ports::{
 use super::SqliteStore;
 use super::writer::Write;
 
-const SWEEP: &str =
-    "DELETE FROM reply WHERE rowid IN (SELECT rowid FROM reply WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 64)";
+const SWEEP: &str = "DELETE FROM idempotency_record WHERE rowid IN
+    (SELECT rowid FROM idempotency_record WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 64)";
 /// Overwrites a record that has expired and was not deleted yet.
-const BEGIN: &str = "INSERT INTO reply (tenant, caller, key, fingerprint, run, held_until, expires_at)
+const BEGIN: &str = "INSERT INTO idempotency_record (tenant, caller, key, fingerprint, run, held_until, expires_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT (tenant, caller, key) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run,
-        held_until = excluded.held_until, head = NULL, body = NULL, expires_at = excluded.expires_at
-    WHERE reply.expires_at <= ?8";
-const KNOWN: &str = "SELECT fingerprint, run, held_until, head, body FROM reply
+        held_until = excluded.held_until, response = NULL, body = NULL, expires_at = excluded.expires_at
+    WHERE idempotency_record.expires_at <= ?8";
+const KNOWN: &str = "SELECT fingerprint, run, held_until, response, body FROM idempotency_record
     WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
-const HOLD: &str = "UPDATE reply SET held_until = max(held_until, ?4)
+const HOLD: &str = "UPDATE idempotency_record SET held_until = max(held_until, ?4)
     WHERE tenant = ?1 AND caller = ?2 AND key = ?3 AND held_until IS NOT NULL";
-const TAKE_OVER: &str = "UPDATE reply SET held_until = ?4
+const TAKE_OVER: &str = "UPDATE idempotency_record SET held_until = ?4
     WHERE tenant = ?1 AND caller = ?2 AND key = ?3 AND held_until <= ?5";
-const SETTLE: &str =
-    "UPDATE reply SET held_until = ?4, head = ?5, body = ?6 WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
-const FORGET: &str = "DELETE FROM reply WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+const SETTLE: &str = "UPDATE idempotency_record SET held_until = ?4, response = ?5, body = ?6
+    WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
+const FORGET: &str = "DELETE FROM idempotency_record WHERE tenant = ?1 AND caller = ?2 AND key = ?3";
 
 type Row = (String, Option<String>, Option<i64>, Option<String>, Option<Vec<u8>>);
 
@@ -119,8 +119,8 @@ impl Write for UpdateRequest {
                 query.bind(held_until.as_millisecond()).bind(None::<String>).bind(None::<Vec<u8>>)
             }
             Change::Settle(RequestState::Answered(reply)) => {
-                let head = serde_json::to_string(reply).map_err(|error| sqlx::Error::Encode(error.into()))?;
-                query.bind(None::<i64>).bind(head).bind(reply.body.as_slice())
+                let response = serde_json::to_string(reply).map_err(|error| sqlx::Error::Encode(error.into()))?;
+                query.bind(None::<i64>).bind(response).bind(reply.body.as_slice())
             }
             Change::Settle(RequestState::NotStored) => {
                 query.bind(None::<i64>).bind(None::<String>).bind(None::<Vec<u8>>)
@@ -132,15 +132,16 @@ impl Write for UpdateRequest {
 }
 
 /// Parses a row.
-fn read((fingerprint, run, held_until, head, body): Row) -> Result<IdempotencyRecord, StoreError> {
+fn read((fingerprint, run, held_until, response, body): Row) -> Result<IdempotencyRecord, StoreError> {
     let unreadable = |error: String| StoreError::Corrupt(format!("a stored response is unreadable: {error}"));
-    let state = match (held_until, head) {
+    let state = match (held_until, response) {
         (Some(at), _) => {
             let held_until = Timestamp::from_millisecond(at).map_err(|error| unreadable(error.to_string()))?;
             RequestState::UnderWay { held_until }
         }
-        (None, Some(head)) => {
-            let reply: StoredResponse = serde_json::from_str(&head).map_err(|error| unreadable(error.to_string()))?;
+        (None, Some(response)) => {
+            let reply: StoredResponse =
+                serde_json::from_str(&response).map_err(|error| unreadable(error.to_string()))?;
             RequestState::Answered(StoredResponse { body: body.unwrap_or_default(), ..reply })
         }
         (None, None) => RequestState::NotStored,

@@ -19,6 +19,7 @@ mod purge;
 mod read;
 mod units;
 mod webhook;
+mod write_check;
 mod writer;
 
 #[cfg(test)]
@@ -74,8 +75,8 @@ impl SqliteStore {
     /// missing. Needs a tokio runtime, which must outlive the store.
     ///
     /// # Errors
-    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is not a database or a newer
-    /// toolgate wrote it.
+    /// `Unavailable` when the file cannot be opened or is locked, `Corrupt` when it is not a database, or a newer
+    /// toolgate or a build before the first release wrote it.
     pub async fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let options = open::options(path, durability)?;
         Self::open_with(options).await
@@ -148,7 +149,7 @@ impl RunStore for SqliteStore {
     }
 
     async fn check_write(&self) -> Result<(), StoreError> {
-        self.write_health.check(&self.writer).await
+        write_check::check(&self.write_health, &self.writer).await
     }
 
     fn blobs(self: Arc<Self>) -> Option<Arc<dyn BlobStore>> {

@@ -114,31 +114,22 @@ pub(super) fn is_sound(version: &str) -> bool {
 }
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
-    let migration = |version, name: &'static str, sql: &'static str| {
-        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
-    };
-    let migrator = Migrator::with_migrations(vec![
-        migration(1, "journal", include_str!("schema/0001_journal.sql")),
-        migration(2, "blob", include_str!("schema/0002_blob.sql")),
-        migration(3, "grant", include_str!("schema/0003_grant.sql")),
-        migration(4, "owes", include_str!("schema/0004_owes.sql")),
-        migration(5, "tenant", include_str!("schema/0005_tenant.sql")),
-        migration(6, "purged", include_str!("schema/0006_purged.sql")),
-        migration(7, "access_key", include_str!("schema/0007_access_key.sql")),
-        migration(8, "reply", include_str!("schema/0008_reply.sql")),
-        migration(9, "webhook", include_str!("schema/0009_webhook.sql")),
-        migration(10, "reply_run", include_str!("schema/0010_reply_run.sql")),
-        migration(11, "grant_tenant", include_str!("schema/0011_grant_tenant.sql")),
-        migration(12, "tenant_lists", include_str!("schema/0012_tenant_lists.sql")),
-        migration(13, "grant_lookup", include_str!("schema/0013_grant_lookup.sql")),
-        migration(14, "write_check", include_str!("schema/0014_write_check.sql")),
-        migration(15, "pages", include_str!("schema/0015_pages.sql")),
-    ]);
+    let schema = include_str!("schema/0001_schema.sql").into_sql_str();
+    let migrations = vec![Migration::new(1, "schema".into(), MigrationType::Simple, schema, false)];
+    let latest = migrations.iter().map(|migration| migration.version).max();
+    let mut migrator = Migrator::with_migrations(migrations);
+    // Compares checksums first: a file of a build before the first release has more migrations, but is not newer.
+    migrator.set_ignore_missing(true);
     // One process migrates. The others wait, then find the schema up to date.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Not `run`: its bound keeps the future from being `Send` (rust-lang/rust#100013).
     migrator.run_direct(None, &mut *transaction, false).await?;
-    Ok(transaction.commit().await?)
+    let applied: Option<i64> =
+        sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(&mut *transaction).await?;
+    match applied {
+        Some(newer) if applied > latest => Err(MigrateError::VersionMissing(newer)),
+        Some(_) | None => Ok(transaction.commit().await?),
+    }
 }
 
 fn refused(file: &Path, error: MigrateError) -> StoreError {
@@ -149,6 +140,12 @@ fn refused(file: &Path, error: MigrateError) -> StoreError {
     if let MigrateError::VersionMissing(version) = error {
         return StoreError::Corrupt(format!(
             "a newer toolgate wrote `{name}` (its schema has version {version}); use that one, or name another file"
+        ));
+    }
+    if let MigrateError::VersionMismatch(_) = error {
+        return StoreError::Corrupt(format!(
+            "an earlier build of toolgate wrote `{name}`, and this one cannot read it; read it with that build, and name \
+             another file here"
         ));
     }
     StoreError::Corrupt(format!("the schema of `{name}` is not one of toolgate's: {error}; name another file"))

@@ -10,11 +10,12 @@ use super::units::integer;
 use super::writer::Write;
 
 const MARK: &str = "UPDATE run SET purged_at = ?3, title = '', approvals = 0, results = 0, answers = 0, tasks = 0,
-        asked_at = NULL, due_at = NULL, told = version
+        asked_at = NULL, due_at = NULL, announced = version
     WHERE id = ?1 AND version = ?2 AND purged_at IS NULL AND status NOT IN (?4, ?5)";
 const EMPTY: &str = "DELETE FROM journal WHERE run = ?1";
 /// Removes stored responses that quote the run. The record that the request was answered stays.
-pub(super) const UNQUOTE: &str = "UPDATE reply SET head = NULL, body = NULL WHERE head ->> 'run' = ?1";
+pub(super) const UNQUOTE: &str =
+    "UPDATE idempotency_record SET response = NULL, body = NULL WHERE response ->> 'run' = ?1";
 const SINCE: &str = "SELECT purged_at FROM run WHERE id = ?1";
 
 /// A run whose content is deleted if the run has ended and its journal has exactly this length.

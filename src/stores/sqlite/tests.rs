@@ -220,11 +220,11 @@ async fn every_lookup_uses_an_index() {
         (blob::DESCRIBE.to_owned(), "SEARCH blob USING INDEX sqlite_autoindex_blob_1 (sha256=?)"),
         (
             grant::COVERING.to_owned(),
-            "SEARCH given USING INDEX standing_grant_by_call (<expr>=? AND definition=? AND <expr>=?)",
+            "SEARCH given USING INDEX approval_grant_by_call (<expr>=? AND definition=? AND <expr>=?)",
         ),
         (grant::NAMED.to_owned(), "SEARCH given USING PRIMARY KEY (id=?)"),
-        (purge::UNQUOTE.to_owned(), "SEARCH reply USING INDEX reply_by_run (<expr>=?)"),
-        (webhook::outbox::UNANNOUNCED.to_owned(), "SCAN run USING INDEX run_by_untold"),
+        (purge::UNQUOTE.to_owned(), "SEARCH idempotency_record USING INDEX idempotency_record_by_run (<expr>=?)"),
+        (webhook::outbox::UNANNOUNCED.to_owned(), "SCAN run USING INDEX run_by_unannounced"),
         (
             webhook::delivery::TAKE.to_owned(),
             "SEARCH webhook_delivery USING INDEX webhook_delivery_by_due (endpoint=? AND due_at<?)",
@@ -252,7 +252,7 @@ async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
         let tenant = || Some("acme".into());
         let limit = Some(20);
         let keys = KeyFilter { tenant: tenant(), after: is_later_page.then(|| "key_b".into()), limit, id: None };
-        let key = format!("SEARCH access_key USING INDEX access_key_tenant (tenant=?{range}");
+        let key = format!("SEARCH access_key USING INDEX access_key_by_tenant (tenant=?{range}");
         let endpoints =
             EndpointFilter { tenant: tenant(), after: is_later_page.then(|| "we_b".into()), limit, id: None };
         let endpoint = format!("SEARCH webhook_endpoint USING INDEX webhook_endpoint_by_tenant (tenant=?{newer}");
@@ -265,7 +265,7 @@ async fn pages_of_grants_keys_and_endpoints_read_an_index_and_their_own_rows() {
         let (agent, session, tool) = (Some("clerk".into()), Some("session".into()), Some("tool".to_owned()));
         let some = GrantFilter { agent, session, tool, ended: true, ..all.clone() };
         let ended = GrantFilter { ended: true, ..all.clone() };
-        let grant = format!("SEARCH standing_grant USING COVERING INDEX standing_grant_by_tenant (<expr>=?{range}");
+        let grant = format!("SEARCH approval_grant USING COVERING INDEX approval_grant_by_tenant (<expr>=?{range}");
         for (select, wanted) in [
             (access_key::select(&keys), &key),
             (webhook::endpoint::select(&endpoints), &endpoint),

@@ -20,7 +20,7 @@ use super::runtime::ExportRuntime;
 
 /// How long the sender waits at the end for a receiver that accepts no spans: a receiver that restarts is back in that
 /// time.
-const PATIENCE: Duration = Duration::from_secs(7);
+const STALL_TIMEOUT: Duration = Duration::from_secs(7);
 
 /// The time limit for the last spans.
 const SHUTDOWN: Duration = Duration::from_secs(30);
@@ -76,7 +76,7 @@ impl SpanSender {
     pub(super) fn finish(&self) -> Result<(), ExportError> {
         self.queue.close();
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = ended.recv_timeout(SHUTDOWN + PATIENCE); // the sender ends by itself well before that
+        let _ = ended.recv_timeout(SHUTDOWN + STALL_TIMEOUT); // the sender ends by itself well before that
         let counts = self.queue.span_counts();
         let lost = counts.lost() + counts.queued;
         if lost == 0 {
@@ -181,7 +181,7 @@ impl SendError {
 async fn give_up_reason(queue: &SpanQueue, reachability: &Reachability, last_taken: Instant) -> &'static str {
     let closed = queue.closed().await;
     tokio::select! {
-        () = sleep_until((closed.max(last_taken) + PATIENCE).min(closed + SHUTDOWN)) => {
+        () = sleep_until((closed.max(last_taken) + STALL_TIMEOUT).min(closed + SHUTDOWN)) => {
             "it accepted no spans for several seconds at the end"
         }
         () = reachability.hopeless(closed) => "it was never reachable",

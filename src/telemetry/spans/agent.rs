@@ -89,12 +89,12 @@ pub(super) fn attributes(
 
 /// The outcome: the answer, the pending items, or the reason why there is no answer. Readers list runs by the input and
 /// output of the root, so both are always set.
-pub(super) fn outcome(finish: Finish<'_>, owed: &[PendingItem], content: SpanContent, to: &mut Attributes) {
+pub(super) fn outcome(finish: Finish<'_>, pending: &[PendingItem], content: SpanContent, to: &mut Attributes) {
     to.text(names::RUN_OUTCOME, finish.outcome());
     to.text_if(names::ERROR_TYPE, finish.failure(content).map(|(word, _)| word));
     let output = match finish {
         Finish::Ended(ending) => ending.output().map(answer_text),
-        Finish::Paused => Some(pending_text(owed)),
+        Finish::Paused => Some(pending_text(pending)),
         Finish::Interrupted => None,
     };
     to.output(&output.unwrap_or_else(|| no_answer_text(finish, content)), content.hide_outputs);
@@ -108,11 +108,11 @@ fn no_answer_text(finish: Finish<'_>, content: SpanContent) -> String {
 
 /// The pending items of a run.
 fn pending_text(items: &[PendingItem]) -> String {
-    let owed = |item: &PendingItem| {
+    let view = |item: &PendingItem| {
         let arguments = arguments_text(&item.arguments());
         json!({ "kind": item.kind(), "call_id": item.call_id(), "tool": item.name(), "arguments": arguments })
     };
-    json!({ "status": "pending", "pending": items.iter().map(owed).collect::<Vec<_>>() }).to_string()
+    json!({ "status": "pending", "pending": items.iter().map(view).collect::<Vec<_>>() }).to_string()
 }
 
 /// The exception event for a call that the model got wrong, with the text that the model reads.

@@ -35,7 +35,7 @@ pub(super) struct Execution {
     /// The last answer, which is validated next.
     pub(super) answer: Option<(Timestamp, String)>,
     /// The pending items of the run before any of them was answered; `None` while its driver is active.
-    pub(super) owed: Option<Vec<PendingItem>>,
+    pub(super) pending: Option<Vec<PendingItem>>,
     /// Whether another driver reports this execution.
     pub(super) is_anothers: bool,
     /// The usage of the run before this execution.
@@ -120,7 +120,7 @@ impl Execution {
             model: None,
             calls: Vec::new(),
             answer: None,
-            owed: None,
+            pending: None,
             is_anothers: false,
             before: Usage::default(),
             common,

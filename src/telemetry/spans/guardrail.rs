@@ -80,11 +80,11 @@ pub(super) fn drift(call: &Call, differences: &[Difference], content: SpanConten
 /// The questions of a server during a call, and the answers.
 pub(super) fn input_given(call: &Call, given: &ElicitationAnswer, content: SpanContent, to: &mut Attributes) {
     common("input_required", to);
-    to.text(names::TOOL_NAME, &call.asked.name);
+    to.text(names::TOOL_NAME, &call.requested.name);
     to.text(names::DECIDED_BY, &given.by);
     to.text(names::DECIDED_VIA, word(&given.via));
     let questions = call.elicitation().map(|needed| &needed.questions);
-    let question = json!({ "call_id": call.asked.id, "tool": call.asked.name, "questions": questions });
+    let question = json!({ "call_id": call.requested.id, "tool": call.requested.name, "questions": questions });
     to.input(&question.to_string(), content.hide_inputs);
     to.output(&json!({ "reactions": given.reactions }).to_string(), content.hide_inputs || content.hide_outputs);
 }
@@ -92,12 +92,12 @@ pub(super) fn input_given(call: &Call, given: &ElicitationAnswer, content: SpanC
 /// Attributes of every span about a call, and the call as input.
 fn call_attributes(call: &Call, guardrail: &str, content: SpanContent, to: &mut Attributes) {
     common(guardrail, to);
-    to.text(names::TOOL_NAME, &call.asked.name);
+    to.text(names::TOOL_NAME, &call.requested.name);
     let asked = if let CallState::Asked { rule, why, .. } = &call.state { Some((rule, why)) } else { None };
     let (rule, why) = (asked.and_then(|(rule, _)| rule.as_deref()), asked.map(|(_, why)| why.as_str()));
     to.text_if(names::DECIDED_RULE, rule);
     let question = json!({
-        "call_id": call.asked.id, "tool": call.asked.name, "arguments": arguments_text(&call.asked.arguments),
+        "call_id": call.requested.id, "tool": call.requested.name, "arguments": arguments_text(&call.requested.arguments),
         "rule": rule, "why": why,
     });
     to.input(&question.to_string(), content.hide_inputs);

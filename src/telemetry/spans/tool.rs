@@ -76,11 +76,11 @@ impl ToolCall<'_> {
     /// All attributes except the ones common to all spans of an execution.
     pub(super) fn attributes(&self, to: &mut Attributes) {
         let (call, content) = (self.call, self.content);
-        let id = call.asked.id.as_str();
+        let id = call.requested.id.as_str();
         to.text(names::SPAN_KIND, "TOOL");
         to.text(names::OPERATION, "execute_tool");
-        to.text(names::TOOL_NAME, &call.asked.name);
-        to.text(names::GEN_AI_TOOL, &call.asked.name);
+        to.text(names::TOOL_NAME, &call.requested.name);
+        to.text(names::GEN_AI_TOOL, &call.requested.name);
         to.text(names::TOOL_ID, id);
         to.text(names::TOOL_CALL_ID, id);
         to.text(names::GEN_AI_CALL_ID, id);

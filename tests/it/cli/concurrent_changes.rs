@@ -58,6 +58,20 @@ fn an_edited_policy_is_evaluated_again_before_an_approved_call() {
 }
 
 #[test]
+fn an_edit_approved_again_is_suggested_with_the_edited_arguments() {
+    let desk = ruled_by(ASKED, NOTE);
+    desk.toolgate(&["run", "Sort it out"]).expect(10);
+    desk.write("mine.yaml", &ASKED.replace("A customer reads it", "The shop is closed"));
+    let edit = r#"{"customer_id": "C-1001", "text": "lost"}"#;
+    desk.toolgate(&["approvals", "approve", "last", "note", "--edit", edit]).expect(8);
+    desk.toolgate(&["approvals", "approve", "last", "note"]).expect(0);
+
+    let suggested = desk.toolgate(&["approvals", "suggest", "--at-least", "1", "--json"]).expect(0).json_lines();
+    let when = suggested[0]["rule"]["when"].as_str().unwrap();
+    assert!(when.contains("lost") && !when.contains("late"), "{when}");
+}
+
+#[test]
 fn a_broken_policy_file_rejects_the_answer_and_keeps_the_run() {
     let desk = ruled_by(ASKED, NOTE);
     desk.toolgate(&["run", "Sort it out"]).expect(10);

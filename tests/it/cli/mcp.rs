@@ -307,8 +307,8 @@ fn a_protocol_version_can_be_asked_for() {
             "--",
             program.to_str().unwrap(),
             "--stdio",
-            "--era",
-            "dual",
+            "--protocol-version",
+            "both",
         ];
         parsed(&Desk::empty().toolgate(&words).expect(0))["server"]["protocol_version"].clone()
     };

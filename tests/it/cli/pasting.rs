@@ -73,7 +73,7 @@ fn asking() -> Desk {
 
 fn eliciting() -> Desk {
     let echo = "{ id: echo, name: mcp_odd_echo, arguments: { text: hi } }";
-    with_server(echo, &["--stdio", "--era", "modern", "--fault", "elicits"])
+    with_server(echo, &["--stdio", "--protocol-version", "2026-07-28", "--fault", "elicits"])
 }
 
 fn with_server(call: &str, words: &[&str]) -> Desk {

@@ -26,7 +26,7 @@ pub(super) fn fault_server() -> PathBuf {
 /// An agent with a server that has this fault.
 fn desk(era: &str, fault: &str) -> Desk {
     let desk = Desk::playing(ECHO);
-    let server = json!({"command": fault_server(), "args": ["--stdio", "--era", era, "--fault", fault]});
+    let server = json!({"command": fault_server(), "args": ["--stdio", "--protocol-version", era, "--fault", fault]});
     let config = json!({
         "lease_s": 1,
         "models": {"played": {"scripted": {"file": "conversation.yaml"}}},
@@ -39,7 +39,7 @@ fn desk(era: &str, fault: &str) -> Desk {
 
 #[test]
 fn a_question_of_a_server_is_listed_with_its_command_in_both_eras() {
-    for era in ["legacy", "modern"] {
+    for era in ["2025-11-25", "2026-07-28"] {
         let desk = desk(era, "elicits");
         let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
         for told in ["Who is asking?", "name: text, at least 1 character, required", "(or --decline echo)"] {
@@ -55,7 +55,7 @@ fn a_question_of_a_server_is_listed_with_its_command_in_both_eras() {
 
 #[test]
 fn a_question_of_a_server_is_shown_and_answered_among_the_approvals() {
-    let desk = desk("modern", "elicits");
+    let desk = desk("2026-07-28", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let shown = desk.toolgate(&["approvals", "show", "last"]).expect(0).out;
     assert!(shown.contains("waits for answers to its server") && shown.contains("Who is asking?"), "{shown}");
@@ -80,7 +80,7 @@ fn only_a_server_is_declined_and_not_the_model() {
 
 #[test]
 fn a_question_that_is_declined_is_no_answer() {
-    let desk = desk("modern", "elicits");
+    let desk = desk("2026-07-28", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let resumed = desk.toolgate(&["resume", "last", "--decline", "echo"]).expect(0);
     assert!(resumed.out.contains("the answer has no name: decline"), "{}", resumed.out);
@@ -88,7 +88,7 @@ fn a_question_that_is_declined_is_no_answer() {
 
 #[test]
 fn a_file_answers_by_the_servers_keys_and_a_wrong_key_is_refused() {
-    let desk = desk("modern", "elicits");
+    let desk = desk("2026-07-28", "elicits");
     let pending = desk.toolgate(&["run", "--json", "Say hi"]).expect(10).result();
     assert_eq!(pending["pending"][0]["kind"], "input");
     assert_eq!(pending["pending"][0]["questions"]["who"]["message"], "Who is asking?");
@@ -105,7 +105,7 @@ fn a_file_answers_by_the_servers_keys_and_a_wrong_key_is_refused() {
 
 #[test]
 fn answers_without_a_question_are_reported_by_call() {
-    let desk = desk("modern", "elicits");
+    let desk = desk("2026-07-28", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let text = desk.toolgate(&["resume", "last", "--answer", "echo=Ada"]).expect(2);
     assert!(text.err.contains("--answer echo: not JSON"), "{}", text.err);
@@ -117,7 +117,7 @@ fn answers_without_a_question_are_reported_by_call() {
 
 #[test]
 fn the_same_answer_fits_a_repeated_question() {
-    let desk = desk("modern", "elicits-forever");
+    let desk = desk("2026-07-28", "elicits-forever");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     let answer = ["resume", "last", "--answer", r#"echo={"name": "Ada"}"#];
     let rounds = |desk: &Desk| desk.journal("last").iter().filter(|fact| fact["type"] == "tool.input.required").count();
@@ -128,7 +128,7 @@ fn the_same_answer_fits_a_repeated_question() {
 
 #[test]
 fn a_task_is_listed_with_how_to_wait_for_it_and_waiting_ends_with_its_result() {
-    let desk = desk("modern", "task=4");
+    let desk = desk("2026-07-28", "task=4");
     let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
     for told in [
         "pending: the run waits for 1 task",
@@ -146,7 +146,7 @@ fn a_task_is_listed_with_how_to_wait_for_it_and_waiting_ends_with_its_result() {
 
 #[test]
 fn json_reports_the_wait_and_the_result() {
-    let ended = desk("modern", "task=3").toolgate(&["run", "--json", "--wait", "Say hi"]).expect(0);
+    let ended = desk("2026-07-28", "task=3").toolgate(&["run", "--json", "--wait", "Say hi"]).expect(0);
     let lines = ended.json_lines();
     let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     let place = |name: &str| types.iter().position(|kind| *kind == name).unwrap_or_else(|| panic!("{name}: {types:?}"));
@@ -157,14 +157,14 @@ fn json_reports_the_wait_and_the_result() {
 
 #[test]
 fn a_task_that_asks_something_leaves_the_run_pending_for_the_answer() {
-    let desk = desk("modern", "task-input");
+    let desk = desk("2026-07-28", "task-input");
     let ended = desk.toolgate(&["run", "--json", "--wait", "Say hi"]).expect(10);
     assert_eq!(ended.result()["pending"][0]["kind"], "input");
 }
 
 #[test]
 fn ctrl_c_ends_the_wait_and_leaves_the_run_pending() {
-    let desk = desk("modern", "task=1000000");
+    let desk = desk("2026-07-28", "task=1000000");
     let mut command = desk.command(&["run", "--wait", "Say hi"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap());
@@ -183,7 +183,7 @@ fn ctrl_c_ends_the_wait_and_leaves_the_run_pending() {
 
 #[test]
 fn show_pictures_what_was_asked_and_who_answered() {
-    let desk = desk("modern", "elicits");
+    let desk = desk("2026-07-28", "elicits");
     desk.toolgate(&["run", "Say hi"]).expect(10);
     desk.toolgate(&["resume", "last", "--answer", r#"echo={"name": "Ada"}"#]).expect(0);
     insta::assert_snapshot!(steady(&desk.toolgate(&["runs", "show", "last"]).expect(0).out));
@@ -191,13 +191,13 @@ fn show_pictures_what_was_asked_and_who_answered() {
 
 fn tried(more: &[&str], era: &str, fault: &str) -> super::desk::Ended {
     let program = fault_server();
-    let server = ["--", program.to_str().unwrap(), "--stdio", "--era", era, "--fault", fault];
+    let server = ["--", program.to_str().unwrap(), "--stdio", "--protocol-version", era, "--fault", fault];
     Desk::empty().toolgate(&[&["mcp", "call", "echo", r#"{"text": "hi"}"#], more, &server].concat())
 }
 
 #[test]
 fn a_trial_call_uses_answer_flags_or_ends_with_the_questions() {
-    for era in ["legacy", "modern"] {
+    for era in ["2025-11-25", "2026-07-28"] {
         let asked = tried(&[], era, "elicits").expect(10);
         let questions: Value = serde_json::from_str(&asked.out).unwrap();
         let question = questions.as_object().unwrap().values().next().unwrap();
@@ -206,26 +206,26 @@ fn a_trial_call_uses_answer_flags_or_ends_with_the_questions() {
         let answered = tried(&["--answer", r#"{"name": "Ada"}"#], era, "elicits").expect(0);
         assert_eq!(answered.out, "hello, Ada\nhi\n");
     }
-    let declined = tried(&["--decline", "who"], "modern", "elicits").expect(3);
+    let declined = tried(&["--decline", "who"], "2026-07-28", "elicits").expect(3);
     assert!(declined.out.contains("the answer has no name"), "{}", declined.out);
-    let json: Value = serde_json::from_str(&tried(&["--json"], "modern", "elicits").expect(10).out).unwrap();
+    let json: Value = serde_json::from_str(&tried(&["--json"], "2026-07-28", "elicits").expect(10).out).unwrap();
     assert_eq!((&json["status"], &json["questions"]["who"]["mode"]), (&json!("pending"), &json!("form")));
 }
 
 #[test]
 fn a_trial_call_waits_for_its_task_and_cancels_it_at_timeout() {
-    let done = tried(&[], "modern", "task=2").expect(0);
+    let done = tried(&[], "2026-07-28", "task=2").expect(0);
     assert_eq!(done.out, "hi\n");
     assert!(done.err.contains("continues at the server as task task-1"), "{}", done.err);
-    let late = tried(&["--timeout", "0.3"], "modern", "task=1000000").expect(6);
+    let late = tried(&["--timeout", "0.3"], "2026-07-28", "task=1000000").expect(6);
     assert!(late.err.contains("the task task-1 did not end in time"), "{}", late.err);
-    let asking = tried(&["--answer", r#"{"name": "Ada"}"#], "modern", "task-input").expect(0);
+    let asking = tried(&["--answer", r#"{"name": "Ada"}"#], "2026-07-28", "task-input").expect(0);
     assert!(asking.out.contains("hello, Ada"), "{}", asking.out);
 }
 
 #[test]
 fn answers_that_repeat_a_call_need_the_repeat_flag() {
-    let desk = desk("legacy", "elicits-late");
+    let desk = desk("2025-11-25", "elicits-late");
     let ended = desk.toolgate(&["run", "Say hi"]).expect(10);
     assert!(ended.err.contains("with them it is sent a second time"), "{}", ended.err);
     let answer = ["resume", "last", "--answer", r#"echo={"name": "Ada"}"#];

@@ -29,7 +29,7 @@ fn a_price_is_known_from_the_list_or_the_provider_and_never_for_a_local_server()
     let settings = load(MODELS).unwrap();
     assert!(matches!(pricing(&settings, "known"), Pricing::Listed(price) if price.rates.input == 0.25));
     assert_eq!(pricing(&settings, "local"), Pricing::Unknown);
-    assert_eq!(pricing(&settings, "routed"), Pricing::Told);
+    assert_eq!(pricing(&settings, "routed"), Pricing::Reported);
 }
 
 #[test]

@@ -46,7 +46,7 @@ async fn a_run_that_ends_in_time_is_not_released() {
 
     assert_eq!(here.drain(times(20_000, 0)).await, 0);
 
-    assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test]
@@ -58,12 +58,12 @@ async fn a_run_is_released_after_its_step_and_claimed_at_once() {
 
     assert_eq!(here.drain(times(20, 20_000)).await, 0, "no step is aborted");
 
-    assert_eq!(execution.rest().await.unwrap_err(), RunnerError::Released(run.clone()));
+    assert_eq!(execution.until_idle().await.unwrap_err(), RunnerError::Released(run.clone()));
     assert_eq!(replies(&here, &run).await, 1, "the step in progress is recorded");
     let there = process(&store, "there", &slowly_then_done());
     let mut taken = there.recover().await.unwrap();
     assert_eq!(taken.len(), 1, "no process waits for a lease to expire");
-    assert_eq!(taken.remove(0).rest().await.unwrap().status, Status::Completed);
+    assert_eq!(taken.remove(0).until_idle().await.unwrap().status, Status::Completed);
     assert_eq!(replies(&there, &run).await, 2, "an answered request is not repeated");
 }
 
@@ -76,10 +76,10 @@ async fn a_step_that_does_not_end_is_aborted_and_repeated_elsewhere() {
 
     assert_eq!(here.drain(times(20, 20)).await, 1);
 
-    assert_eq!(execution.rest().await.unwrap_err().code().as_str(), "unavailable");
+    assert_eq!(execution.until_idle().await.unwrap_err().code().as_str(), "unavailable");
     let there = process(&store, "there", &json!([{"say": "Done."}]));
     let mut taken = there.recover().await.unwrap();
-    assert_eq!(taken.remove(0).rest().await.unwrap().status, Status::Completed);
+    assert_eq!(taken.remove(0).until_idle().await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test]
@@ -92,12 +92,12 @@ async fn a_queued_run_is_released_at_once() {
 
     let draining = tokio::spawn(async move { here.drain(times(20_000, 0)).await });
     let began = Instant::now();
-    let (released, drained) = (waits.run.clone(), waits.rest().await);
+    let (released, drained) = (waits.run.clone(), waits.until_idle().await);
     assert_eq!(drained.unwrap_err(), RunnerError::Released(released.clone()));
     assert!(began.elapsed() < Duration::from_millis(250), "and not only when the first run ends");
     let there = process(&store, "there", &slowly_then_done());
     until(async || there.recover().await.unwrap().iter().any(|taken| taken.run == released)).await;
-    assert_eq!(first.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(first.until_idle().await.unwrap().status, Status::Completed);
     assert_eq!(draining.await.unwrap(), 0);
 }
 

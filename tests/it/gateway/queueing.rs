@@ -52,7 +52,7 @@ async fn a_queued_run_is_durable_and_idle() {
     runner.cancel(&second.run, None).await.unwrap();
     until(async || is_asking(&runner, &other.run).await).await;
     runner.cancel(&other.run, None).await.unwrap();
-    assert_eq!(other.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(other.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(runner.activity(), Activity::default());
 }
 
@@ -65,7 +65,7 @@ async fn a_queued_run_is_cancelled_at_once_and_frees_its_place() {
     let cancelled = runner.cancel(&waits.run, None).await.unwrap();
 
     assert_eq!(cancelled.status, Status::Cancelled);
-    let rested = tokio::time::timeout(Duration::from_secs(5), waits.rest()).await.expect("cancelled at once");
+    let rested = tokio::time::timeout(Duration::from_secs(5), waits.until_idle()).await.expect("cancelled at once");
     assert_eq!(rested.unwrap().status, Status::Cancelled);
     assert_eq!(runner.activity(), Activity { driven: 1, waiting: 0 });
     runner.cancel(&first.run, None).await.unwrap();

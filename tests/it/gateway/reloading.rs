@@ -48,7 +48,7 @@ async fn old_servers_close_with_the_last_run_that_uses_them() {
     let new = old.reconfigured(with_others()).unwrap();
     let second = new.start(Request::new("clerk", "Hello")).await.unwrap();
     old.cancel(&first.run, None).await.unwrap();
-    first.rest().await.unwrap();
+    first.until_idle().await.unwrap();
 
     drop(old);
 
@@ -84,11 +84,11 @@ async fn a_new_runner_cancels_and_drains_old_runs() {
 
     new.cancel(&first.run, None).await.unwrap();
 
-    assert_eq!(first.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(first.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(new.activity().driven, 1);
     let times = DrainTimes { rest: Duration::from_millis(20), step: Duration::from_millis(20) };
     assert_eq!(new.drain(times).await, 1);
-    assert!(second.rest().await.is_err());
+    assert!(second.until_idle().await.is_err());
 }
 
 #[tokio::test]

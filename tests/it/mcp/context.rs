@@ -25,8 +25,8 @@ use super::tasks::{ask, news, task};
 
 const FIELDS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 const ERAS: [(ProtocolVersionChoice, &str, &str); 2] = [
-    (ProtocolVersionChoice::Legacy, "legacy", "initialize"),
-    (ProtocolVersionChoice::Modern, "modern", "server/discover"),
+    (ProtocolVersionChoice::Legacy, "2025-11-25", "initialize"),
+    (ProtocolVersionChoice::Modern, "2026-07-28", "server/discover"),
 ];
 
 /// Every posted message, with its headers.
@@ -86,7 +86,7 @@ async fn every_request_over_http_carries_the_callers_context_twice() {
 #[tokio::test]
 async fn every_request_to_a_child_carries_the_callers_context() {
     for (_, era, handshake) in ERAS {
-        let (settings, wire) = watched(&[&format!("era={era}")]);
+        let (settings, wire) = watched(&[&format!("protocol-version={era}")]);
         let servers = servers([("shop", settings)]);
         list(&servers, &["shop"]).await;
         text(call(&servers, "shop", "echo", json!({"text": "hello"})).await);
@@ -105,7 +105,7 @@ async fn every_request_to_a_child_carries_the_callers_context() {
 
 #[tokio::test]
 async fn every_request_about_a_task_carries_the_callers_context() {
-    let faults = ["era=modern", "task-input"];
+    let faults = ["protocol-version=2026-07-28", "task-input"];
     let (child, stdio) = watched(&faults);
     let endpoint = Endpoint::with(&faults).await;
     let servers = servers([("stdio", child), ("http", endpoint.settings())]);

@@ -77,7 +77,7 @@ pub(super) fn who_is_asking() -> Question {
 
 #[tokio::test]
 async fn a_question_suspends_the_call_and_its_answer_resumes_it() {
-    for (era, restarts) in [("era=legacy", true), ("era=modern", false)] {
+    for (era, restarts) in [("protocol-version=2025-11-25", true), ("protocol-version=2026-07-28", false)] {
         let faults = [era, "elicits"];
         let (child, stdio) = watched(&faults);
         let endpoint = Endpoint::with(&faults).await;
@@ -146,7 +146,7 @@ async fn the_time_of_a_person_counts_against_no_limit_of_the_call() {
 
 #[tokio::test]
 async fn answers_survive_a_restart_of_everything() {
-    for era in ["era=legacy", "era=modern"] {
+    for era in ["protocol-version=2025-11-25", "protocol-version=2026-07-28"] {
         let before = servers([("child", fault(&[era, "elicits"]))]);
         let needed = asked(send(&before, "child", "echo", None).await);
         before.close().await;
@@ -161,7 +161,7 @@ async fn answers_survive_a_restart_of_everything() {
 
 #[tokio::test]
 async fn the_server_receives_a_declined_question_as_declined() {
-    for era in ["era=legacy", "era=modern"] {
+    for era in ["protocol-version=2025-11-25", "protocol-version=2026-07-28"] {
         let servers = servers([("child", fault(&[era, "elicits"]))]);
         let needed = asked(send(&servers, "child", "echo", None).await);
         let declined = answered(needed, &ElicitationResponse::decline());
@@ -186,13 +186,13 @@ async fn parallel_calls_on_one_stream_are_each_suspended_and_resumed() {
 
 #[tokio::test]
 async fn a_server_that_may_not_ask_is_refused_and_the_call_says_so() {
-    let (mut legacy, mut modern) = (fault(&["elicits"]), fault(&["era=modern", "elicits"]));
-    (legacy.elicitation, modern.elicitation) = (false, false);
-    let servers = servers([("legacy", legacy), ("modern", modern)]);
-    let output = returned(ended(send(&servers, "legacy", "echo", None).await));
+    let (mut sessions, mut stateless) = (fault(&["elicits"]), fault(&["protocol-version=2026-07-28", "elicits"]));
+    (sessions.elicitation, stateless.elicitation) = (false, false);
+    let servers = servers([("sessions", sessions), ("stateless", stateless)]);
+    let output = returned(ended(send(&servers, "sessions", "echo", None).await));
     let said = output.content[0].as_text().expect("text");
     assert!(output.is_error && said.contains("-32601"), "{said}");
-    let (kind, message) = failed(ended(send(&servers, "modern", "echo", None).await));
+    let (kind, message) = failed(ended(send(&servers, "stateless", "echo", None).await));
     assert_eq!(kind, FailureKind::Refused);
     assert!(message.contains("toolgate did not offer that; set its `elicitation` to true"), "{message}");
     servers.close().await;
@@ -201,8 +201,8 @@ async fn a_server_that_may_not_ask_is_refused_and_the_call_says_so() {
 #[tokio::test]
 async fn a_request_for_an_unoffered_capability_fails_the_call_by_name() {
     let servers = servers([
-        ("roots", fault(&["era=modern", "asks-roots"])),
-        ("sampling", fault(&["era=modern", "asks-sampling"])),
+        ("roots", fault(&["protocol-version=2026-07-28", "asks-roots"])),
+        ("sampling", fault(&["protocol-version=2026-07-28", "asks-sampling"])),
     ]);
     for (id, method) in [("roots", "roots/list"), ("sampling", "sampling/createMessage")] {
         let (kind, message) = failed(ended(send(&servers, id, "echo", None).await));

@@ -51,7 +51,7 @@ pub(super) fn watched(faults: &[&str]) -> (ServerSettings, Wire) {
 /// The same, of that era.
 fn of_era(era: &str, faults: &[&str]) -> (ServerSettings, Wire) {
     let wire = Wire::new();
-    let era = vec!["--era".to_owned(), era.to_owned()];
+    let era = vec!["--protocol-version".to_owned(), era.to_owned()];
     (ServerSettings::stdio(program(), [era, wire.arguments(), arguments(faults)].concat()), wire)
 }
 
@@ -64,13 +64,13 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     pub(super) async fn with(faults: &[&str]) -> Self {
-        Self::of_era("legacy", faults).await
+        Self::of_era("2025-11-25", faults).await
     }
 
     async fn of_era(era: &str, faults: &[&str]) -> Self {
         let wire = Wire::new();
         let mut process = tokio::process::Command::new(program())
-            .args(["--http", "0", "--era", era])
+            .args(["--http", "0", "--protocol-version", era])
             .args([arguments(faults), wire.arguments()].concat())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -161,10 +161,10 @@ pub(super) fn within(start_timeout: Duration, settings: ServerSettings) -> Serve
     ServerSettings { start_timeout, ..settings }
 }
 
-/// `era=...` is not a fault, but the era of the server.
+/// `protocol-version=...` is not a fault, but what the server supports.
 fn arguments(faults: &[&str]) -> Vec<String> {
-    let option = |fault: &&str| match fault.strip_prefix("era=") {
-        Some(era) => ["--era".to_owned(), era.to_owned()],
+    let option = |fault: &&str| match fault.strip_prefix("protocol-version=") {
+        Some(era) => ["--protocol-version".to_owned(), era.to_owned()],
         None => ["--fault".to_owned(), (*fault).to_owned()],
     };
     faults.iter().flat_map(option).collect()

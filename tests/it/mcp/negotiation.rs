@@ -11,7 +11,7 @@ use toolgate::ports::McpServers as _;
 use super::faults::{Endpoint, Wire, fault, watched, within};
 use super::support::*;
 
-const ERAS: [(&str, &str); 3] = [("legacy", "2025-11-25"), ("modern", "2026-07-28"), ("dual", "2026-07-28")];
+const ERAS: [(&str, &str); 3] = [("2025-11-25", "2025-11-25"), ("2026-07-28", "2026-07-28"), ("both", "2026-07-28")];
 
 /// A fault server over both transports. The endpoint has to outlive its use.
 async fn both_ways(faults: &[&str]) -> (Vec<(&'static str, ServerSettings)>, Wire, Endpoint) {
@@ -30,12 +30,12 @@ async fn works(servers: &Servers, id: &str, revision: &str) {
 #[tokio::test]
 async fn every_server_is_spoken_to_in_the_newest_era_that_it_knows() {
     for (era, revision) in ERAS {
-        let (settings, child, endpoint) = both_ways(&[&format!("era={era}")]).await;
+        let (settings, child, endpoint) = both_ways(&[&format!("protocol-version={era}")]).await;
         let servers = Servers::new(settings.into_iter().map(|(id, settings)| (id.into(), settings)));
         for (id, wire) in [("stdio", &child), ("http", &endpoint.wire)] {
             works(&servers, id, revision).await;
             let asked = (wire.received("server/discover").len(), wire.received("initialize").len());
-            assert_eq!(asked, if era == "legacy" { (1, 1) } else { (1, 0) }, "{era} over {id}");
+            assert_eq!(asked, if era == "2025-11-25" { (1, 1) } else { (1, 0) }, "{era} over {id}");
         }
         servers.close().await;
     }
@@ -43,10 +43,10 @@ async fn every_server_is_spoken_to_in_the_newest_era_that_it_knows() {
 
 #[tokio::test]
 async fn every_modern_request_carries_client_info_and_capabilities() {
-    let (mut settings, wire) = watched(&["era=modern"]);
+    let (mut settings, wire) = watched(&["protocol-version=2026-07-28"]);
     settings.elicitation = false;
-    let servers = servers([("modern", settings)]);
-    works(&servers, "modern", "2026-07-28").await;
+    let servers = servers([("server", settings)]);
+    works(&servers, "server", "2026-07-28").await;
     for method in ["server/discover", "tools/list", "tools/call"] {
         let meta = wire.received(method).remove(0)["params"]["_meta"].take();
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "{method}");
@@ -61,8 +61,8 @@ async fn every_modern_request_carries_client_info_and_capabilities() {
 
 #[tokio::test]
 async fn a_server_that_is_silent_to_the_question_costs_a_part_of_its_budget_and_not_all_of_it() {
-    for (era, revision) in [("legacy", "2025-11-25"), ("dual", "2025-11-25")] {
-        let faults = [&format!("era={era}"), "hang-at-discover"];
+    for (era, revision) in [("2025-11-25", "2025-11-25"), ("both", "2025-11-25")] {
+        let faults = [&format!("protocol-version={era}"), "hang-at-discover"];
         let (settings, _wire, _endpoint) = both_ways(&faults.map(|fault| fault as &str)).await;
         for (id, settings) in settings {
             let servers = servers([(id, within(Duration::from_secs(4), settings))]);
@@ -77,11 +77,11 @@ async fn a_server_that_is_silent_to_the_question_costs_a_part_of_its_budget_and_
 #[tokio::test]
 async fn a_server_that_starts_more_slowly_than_that_is_not_confused_by_two_questions() {
     for (era, revisions) in [
-        ("legacy", ["2025-11-25", "2025-11-25"]),
-        ("modern", ["2026-07-28", "2026-07-28"]),
-        ("dual", ["2026-07-28", "2025-11-25"]),
+        ("2025-11-25", ["2025-11-25", "2025-11-25"]),
+        ("2026-07-28", ["2026-07-28", "2026-07-28"]),
+        ("both", ["2026-07-28", "2025-11-25"]),
     ] {
-        let (settings, wire) = watched(&[&format!("era={era}"), "slow-start=1"]);
+        let (settings, wire) = watched(&[&format!("protocol-version={era}"), "slow-start=1"]);
         let servers = servers([("slow", within(Duration::from_secs(2), settings))]);
         let listed = list(&servers, &["slow"]).await.remove(0);
         assert_eq!((listed.tools.len(), listed.left_out), (6, vec![]), "{era}");
@@ -114,7 +114,7 @@ async fn a_server_that_dies_of_the_question_is_started_again_and_never_asked_aga
 #[tokio::test]
 async fn the_era_of_a_server_is_remembered_over_restarts() {
     for (era, _) in ERAS {
-        let (settings, wire) = watched(&[&format!("era={era}")]);
+        let (settings, wire) = watched(&[&format!("protocol-version={era}")]);
         let servers = servers([("child", settings)]);
         list(&servers, &["child"]).await;
         let asked = wire.received("server/discover").len() + wire.received("initialize").len();
@@ -140,21 +140,27 @@ async fn an_era_that_is_prescribed_is_the_only_one_that_is_tried() {
     for (choice, era, refusal) in [
         (
             ProtocolVersionChoice::Legacy,
-            "modern",
+            "2026-07-28",
             "refused the handshake: Unsupported protocol version (JSON-RPC error -32022)",
         ),
-        (ProtocolVersionChoice::Modern, "legacy", "refused the handshake: Method not found (JSON-RPC error -32601)"),
+        (
+            ProtocolVersionChoice::Modern,
+            "2025-11-25",
+            "refused the handshake: Method not found (JSON-RPC error -32601)",
+        ),
     ] {
-        let (settings, wire) = watched(&[&format!("era={era}")]);
+        let (settings, wire) = watched(&[&format!("protocol-version={era}")]);
         let servers = servers([("child", ServerSettings { protocol_version: choice, ..settings })]);
         let reason = missing(&servers, "child").await;
         assert!(reason.contains(refusal), "{reason}");
         assert_eq!(wire.received("server/discover").len() + wire.received("initialize").len(), 1);
         servers.close().await;
     }
-    let servers =
-        servers([("dual", ServerSettings { protocol_version: ProtocolVersionChoice::Legacy, ..fault(&["era=dual"]) })]);
-    works(&servers, "dual", "2025-11-25").await;
+    let servers = servers([(
+        "server",
+        ServerSettings { protocol_version: ProtocolVersionChoice::Legacy, ..fault(&["protocol-version=both"]) },
+    )]);
+    works(&servers, "server", "2025-11-25").await;
     servers.close().await;
 }
 
@@ -175,7 +181,7 @@ async fn a_server_that_drops_the_agreed_revision_is_probed_again() {
 
 #[tokio::test]
 async fn a_modern_server_says_on_its_own_stream_that_its_tools_changed() {
-    let (settings, child, endpoint) = both_ways(&["era=modern", "tools-change"]).await;
+    let (settings, child, endpoint) = both_ways(&["protocol-version=2026-07-28", "tools-change"]).await;
     let servers = Servers::new(settings.into_iter().map(|(id, settings)| (id.into(), settings)));
     for (id, wire) in [("stdio", &child), ("http", &endpoint.wire)] {
         list(&servers, &[id]).await;
@@ -190,7 +196,7 @@ async fn a_modern_server_says_on_its_own_stream_that_its_tools_changed() {
 
 #[tokio::test]
 async fn a_dropped_modern_call_is_cancelled_over_stdio_and_closed_over_http() {
-    let (settings, child, endpoint) = both_ways(&["era=modern", "hang-at-call"]).await;
+    let (settings, child, endpoint) = both_ways(&["protocol-version=2026-07-28", "hang-at-call"]).await;
     let servers = Servers::new(settings.into_iter().map(|(id, settings)| (id.into(), settings)));
     for (id, wire) in [("stdio", &child), ("http", &endpoint.wire)] {
         list(&servers, &[id]).await;

@@ -37,12 +37,12 @@ pub(super) async fn news(servers: &Servers, id: &str, task: &TaskHandle) -> Call
 }
 
 fn modern(faulty: &str) -> ServerSettings {
-    fault(&["era=modern", faulty])
+    fault(&["protocol-version=2026-07-28", faulty])
 }
 
 #[tokio::test]
 async fn a_call_that_becomes_a_task_is_asked_about_until_it_has_the_result_of_the_call() {
-    let endpoint = Endpoint::with(&["era=modern", "task=2"]).await;
+    let endpoint = Endpoint::with(&["protocol-version=2026-07-28", "task=2"]).await;
     let servers = servers([("stdio", modern("task=2")), ("http", endpoint.settings())]);
     for id in ["stdio", "http"] {
         let started = task(send(&servers, id, "echo", None).await);
@@ -95,7 +95,7 @@ async fn a_task_that_fails_is_forgotten_or_is_stopped_ends_its_call_with_the_rea
 
 #[tokio::test]
 async fn a_server_that_cannot_be_asked_now_says_nothing_about_its_task() {
-    let endpoint = Endpoint::with(&["era=modern", "task=9"]).await;
+    let endpoint = Endpoint::with(&["protocol-version=2026-07-28", "task=9"]).await;
     let servers = servers([("gone", endpoint.settings())]);
     let started = task(send(&servers, "gone", "echo", None).await);
     drop(endpoint);

@@ -141,7 +141,7 @@ async fn double_spend_a_fork_between_approval_and_call_asks_again() {
         .fork(&waiting.run_id, Fork { at: Some(decided as u64 + 1), ..Fork::default() })
         .await
         .unwrap()
-        .rest()
+        .until_idle()
         .await
         .unwrap();
 

@@ -25,7 +25,7 @@ on_every_store! {
         tokio::time::sleep(POLL).await;
 
         let cancelled = world.runner.cancel(&execution.run, Some("enough".into())).await.unwrap();
-        let rested = execution.rest().await.unwrap();
+        let rested = execution.until_idle().await.unwrap();
 
         assert_eq!((cancelled.status, rested.status), (Status::Cancelled, Status::Cancelled));
         assert_eq!(world.servers.given_up(), ["call_1_2"]);
@@ -42,7 +42,7 @@ on_every_store! {
         let other = world.another_process().await;
 
         other.cancel(&execution.run, None).await.unwrap();
-        let rested = tokio::time::timeout(POLL * 10, execution.rest()).await.expect("it is polled for").unwrap();
+        let rested = tokio::time::timeout(POLL * 10, execution.until_idle()).await.expect("it is polled for").unwrap();
 
         assert_eq!((rested.status, world.servers.given_up()), (Status::Cancelled, vec!["call_1_2".to_owned()]));
     }
@@ -56,7 +56,7 @@ async fn another_processs_cancel_is_heard_after_one_interval_in_paused_time() {
     let began = tokio::time::Instant::now();
 
     world.another_process().await.cancel(&execution.run, None).await.unwrap();
-    execution.rest().await.unwrap();
+    execution.until_idle().await.unwrap();
 
     assert!(began.elapsed() <= POLL, "{:?}", began.elapsed());
 }
@@ -70,7 +70,7 @@ async fn a_cancel_reaches_a_model_that_does_not_answer() {
 
     world.runner.cancel(&execution.run, None).await.unwrap();
 
-    assert_eq!(execution.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
@@ -106,7 +106,7 @@ async fn a_reply_that_comes_after_the_cancel_is_dropped() {
     tokio::time::sleep(Duration::from_millis(99)).await;
     world.another_process().await.cancel(&execution.run, None).await.unwrap();
 
-    let rested = execution.rest().await.unwrap();
+    let rested = execution.until_idle().await.unwrap();
 
     assert_eq!(rested.status, Status::Cancelled);
     let journal = world.runner.journal(&rested.run_id).await.unwrap();
@@ -127,7 +127,7 @@ async fn a_message_is_heard_at_the_next_turn() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 
     world.runner.message(&execution.run, "Quickly, please.").await.unwrap();
-    let report = execution.rest().await.unwrap();
+    let report = execution.until_idle().await.unwrap();
 
     assert_eq!(said(&report)[2..4], ["user: call_1_1 -> read done", "user: Quickly, please."]);
     assert_eq!(report.status, Status::Completed);

@@ -87,7 +87,7 @@ on_every_store! {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
         servers.tool_access("files", tool("write"));
-        let report = execution.rest().await.unwrap();
+        let report = execution.until_idle().await.unwrap();
 
         let journal = world.runner.journal(&report.run_id).await.unwrap();
         let before = vec!["mcp_files_read".to_owned()];

@@ -34,7 +34,7 @@ async fn executions_of_one_trace_share_its_context_but_no_span() {
         .fork(&first.run_id, Fork { message, trace, ..Fork::default() })
         .await
         .unwrap()
-        .rest()
+        .until_idle()
         .await
         .unwrap();
 

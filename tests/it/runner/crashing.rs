@@ -40,7 +40,7 @@ async fn recovered(world: &World) -> Report {
     let other = world.another_process().await;
     let mut taken = other.recover().await.unwrap();
     assert_eq!(taken.len(), 1);
-    taken.remove(0).rest().await.unwrap()
+    taken.remove(0).until_idle().await.unwrap()
 }
 
 on_every_store! {
@@ -115,7 +115,7 @@ async fn a_stalled_process_whose_run_was_claimed_writes_nothing() {
     tokio::time::sleep(LEASE * 2).await;
     let taken_over = recovered(&world).await;
 
-    let woken = execution.rest().await.unwrap();
+    let woken = execution.until_idle().await.unwrap();
 
     assert_eq!((woken.version, woken.messages), (taken_over.version, taken_over.messages));
     assert_eq!(world.servers.calls(), ["call_1_1"]);
@@ -146,7 +146,7 @@ async fn a_panic_in_the_driver_loses_the_execution_and_not_the_run() {
     let execution = world.start().await;
     let run = execution.run.clone();
 
-    let error = execution.rest().await.unwrap_err();
+    let error = execution.until_idle().await.unwrap_err();
 
     assert_eq!(error, RunnerError::Lost(run.clone()));
     assert_eq!(world.servers.released(), ["run_1"]);
@@ -189,7 +189,7 @@ async fn an_impossible_history_is_named_and_not_executed() {
 
     let execution = world.start().await;
     let run = execution.run.clone();
-    let error = execution.rest().await.unwrap_err();
+    let error = execution.until_idle().await.unwrap_err();
     let again = world.resume(&run, Resume::default()).await.unwrap_err();
 
     assert!(matches!(&error, RunnerError::Drive(DriveError::Corrupt { .. })), "{error}");

@@ -45,7 +45,7 @@ async fn a_late_decision_is_rejected_and_is_not_a_denial() {
     tokio::time::advance(Duration::from_secs(60)).await;
 
     let refused = world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap_err();
-    let report = world.runner.resume_run(&run, nothing(), None).await.unwrap().rest().await.unwrap();
+    let report = world.runner.resume_run(&run, nothing(), None).await.unwrap().until_idle().await.unwrap();
 
     let RunnerError::Refused(refusals) = refused else { panic!("{refused}") };
     assert_eq!(refusals, [ResumeError::TooLate { call_id: "call_1_1".into() }]);
@@ -87,7 +87,7 @@ async fn a_late_result_leaves_the_outcome_unknown() {
     tokio::time::advance(Duration::from_secs(61)).await;
 
     let late = world.resume(&waiting.run_id, results([("call_1_1", json!("ordered"))])).await.unwrap_err();
-    let report = world.runner.resume_run(&waiting.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
+    let report = world.runner.resume_run(&waiting.run_id, nothing(), None).await.unwrap().until_idle().await.unwrap();
 
     assert!(matches!(late, RunnerError::Refused(_)), "{late}");
     assert!(answer_to(&report, "call_1_1").contains("may or may not have taken effect"));
@@ -165,7 +165,7 @@ async fn an_unanswered_question_is_not_a_denial() {
     let run = world.run().await.run_id;
     tokio::time::advance(Duration::from_secs(3600)).await;
 
-    let report = world.runner.resume_run(&run, nothing(), None).await.unwrap().rest().await.unwrap();
+    let report = world.runner.resume_run(&run, nothing(), None).await.unwrap().until_idle().await.unwrap();
 
     assert!(answer_to(&report, "call_1_1").contains("There was no answer in time"));
 }
@@ -210,10 +210,10 @@ async fn an_extension_during_an_active_run_counts() {
     let (run, later) = (execution.run.clone(), now(&world) + Duration::from_secs(3600));
 
     world.runner.extend(&run, "call_1_2".into(), later, "ann", Channel::Api).await.unwrap();
-    let report = execution.rest().await.unwrap();
+    let report = execution.until_idle().await.unwrap();
 
-    let owed: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.until())).collect();
-    assert_eq!(owed, [("approval", Some(later))]);
+    let pending: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.until())).collect();
+    assert_eq!(pending, [("approval", Some(later))]);
     assert_eq!((world.servers.calls(), now(&world) < later), (vec!["call_1_1".to_owned()], true));
 }
 
@@ -222,7 +222,7 @@ async fn an_approval_in_time_during_an_active_run_counts() {
     let (world, execution) = at_work_since_a_yes().await;
 
     world.runner.record(&execution.run, decisions([("call_1_2", yes())])).await.unwrap();
-    let report = execution.rest().await.unwrap();
+    let report = execution.until_idle().await.unwrap();
 
     assert_eq!(report.pending.iter().map(PendingItem::kind).collect::<Vec<_>>(), ["external_result"]);
     assert!(!world.journal(&report.run_id).await.contains(&"pending.expired"));
@@ -241,10 +241,10 @@ async fn an_answer_the_run_does_not_wait_for_yet_is_not_late() {
         let report = world.run().await;
 
         let waits = now(&world);
-        let owed: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.since(), item.until())).collect();
-        assert_eq!(owed, [(kind, Some(waits), Some(waits + Duration::from_secs(5)))]);
+        let pending: Vec<_> = report.pending.iter().map(|item| (item.kind(), item.since(), item.until())).collect();
+        assert_eq!(pending, [(kind, Some(waits), Some(waits + Duration::from_secs(5)))]);
         tokio::time::advance(Duration::from_secs(5)).await;
-        let late = world.runner.resume_run(&report.run_id, nothing(), None).await.unwrap().rest().await.unwrap();
+        let late = world.runner.resume_run(&report.run_id, nothing(), None).await.unwrap().until_idle().await.unwrap();
         assert_eq!(late.status, Status::Completed, "from then on there is no more time than that");
     }
 }
@@ -264,7 +264,7 @@ async fn an_early_extension_counts_and_never_shortens() {
     let short = world.journal(&execution.run).await;
     give(10).await.unwrap();
     assert_eq!(world.journal(&execution.run).await, short, "the same time once more");
-    let report = execution.rest().await.unwrap();
+    let report = execution.until_idle().await.unwrap();
 
     let RunnerError::Refused(past) = past else { panic!("{past}") };
     assert!(matches!(&past[..], [ResumeError::InThePast { .. }]), "{past:?}");
@@ -304,7 +304,7 @@ async fn an_item_without_a_deadline_gets_none_by_an_extension() {
 }
 
 /// The names of a run's events, and its pending items.
-async fn standing(world: &World, run: &RunId) -> (Vec<&'static str>, Vec<PendingItem>) {
+async fn state(world: &World, run: &RunId) -> (Vec<&'static str>, Vec<PendingItem>) {
     (world.journal(run).await, world.runner.report(run).await.unwrap().pending)
 }
 
@@ -312,7 +312,7 @@ async fn standing(world: &World, run: &RunId) -> (Vec<&'static str>, Vec<Pending
 async fn an_answer_rejected_as_late_does_not_change_the_run() {
     let world = within(60).ready().await;
     let run = world.run().await.run_id;
-    let before = standing(&world, &run).await;
+    let before = state(&world, &run).await;
     tokio::time::advance(Duration::from_secs(61)).await;
     let (call, until) = (CallId::from("call_1_1"), now(&world) + Duration::from_secs(60));
 
@@ -327,9 +327,9 @@ async fn an_answer_rejected_as_late_does_not_change_the_run() {
         assert_eq!(error, RunnerError::Refused(vec![ResumeError::TooLate { call_id: call.clone() }]));
         assert!(error.to_string().contains("`toolgate resume RUN`"), "{error}");
     }
-    assert_eq!(standing(&world, &run).await, before);
+    assert_eq!(state(&world, &run).await, before);
     assert!(world.another_process().await.recover().await.unwrap().is_empty(), "it is not orphaned");
-    let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
+    let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().until_idle().await.unwrap();
     assert_eq!((swept.status, world.servers.calls()), (Status::Completed, vec![]));
 }
 
@@ -340,7 +340,7 @@ async fn a_message_to_an_overdue_run_is_read_when_it_resumes() {
     tokio::time::advance(Duration::from_secs(61)).await;
 
     let told = world.runner.message(&run, "Never mind.").await.unwrap();
-    let done = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
+    let done = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().until_idle().await.unwrap();
 
     assert_eq!((told.status, told.pending.len(), done.status), (Status::Pending, 1, Status::Completed));
     assert!(done.messages.iter().any(|message| message.text().contains("Never mind.")), "{:?}", done.messages);
@@ -383,10 +383,10 @@ async fn an_expiry_next_to_an_open_item_is_written_on_resume() {
     let run = world.run().await.run_id;
     tokio::time::advance(Duration::from_secs(61)).await;
 
-    let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().rest().await.unwrap();
+    let swept = world.runner.expire_due().await.unwrap().remove(0).taken.unwrap().until_idle().await.unwrap();
 
-    let owed: Vec<&str> = swept.pending.iter().map(|item| item.call_id().as_str()).collect();
-    assert_eq!((swept.status, owed), (Status::Pending, vec!["call_1_2"]));
+    let pending: Vec<&str> = swept.pending.iter().map(|item| item.call_id().as_str()).collect();
+    assert_eq!((swept.status, pending), (Status::Pending, vec!["call_1_2"]));
     assert!(world.journal(&run).await.contains(&"pending.expired"));
     assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was written");
 }

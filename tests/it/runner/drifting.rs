@@ -248,7 +248,7 @@ async fn in_doubt(given: Given, policy: Option<Arc<Policy>>) -> (World, Report) 
     world.servers.forgive_repeats_of("read");
     let change = |agent: &mut Agent| agent.policy = policy.unwrap_or(agent.policy.clone());
     let other = world.another_process_where(change).await;
-    let report = other.recover().await.unwrap().remove(0).rest().await.unwrap();
+    let report = other.recover().await.unwrap().remove(0).until_idle().await.unwrap();
     (world, report)
 }
 

@@ -106,7 +106,7 @@ on_every_store! {
 
         dropped_after_its_append(&world, world.runner.cancel(&execution.run, None)).await;
 
-        let rested = tokio::time::timeout(Duration::from_secs(20), execution.rest()).await;
+        let rested = tokio::time::timeout(Duration::from_secs(20), execution.until_idle()).await;
         assert_eq!(rested.expect("the driver is woken").unwrap().status, Status::Cancelled);
         assert_eq!(world.servers.given_up(), ["call_1_1"]);
     }

@@ -28,7 +28,7 @@ async fn only_overdue_items_expire_and_only_once() {
 
     let [overdue] = &mut swept[..] else { panic!("one run was overdue: {swept:?}") };
     assert_eq!((&overdue.run, &overdue.late), (&early, &ExpiredItems::Calls(vec!["call_1_1".into()])));
-    let report = swept.remove(0).taken.unwrap().rest().await.unwrap();
+    let report = swept.remove(0).taken.unwrap().until_idle().await.unwrap();
     assert_eq!((report.status, world.servers.calls()), (Status::Completed, vec![]));
     assert!(answer_to(&report, "call_1_1").contains("this call was neither approved nor denied in time"));
     assert!(world.runner.expire_due().await.unwrap().is_empty(), "it was swept already");

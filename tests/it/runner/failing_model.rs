@@ -80,7 +80,7 @@ async fn a_cancel_does_not_wait_for_the_next_attempt() {
 
     world.runner.cancel(&execution.run, None).await.unwrap();
 
-    assert_eq!(execution.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
     assert!(began.elapsed() < Duration::from_millis(10), "{:?}", began.elapsed());
 }
 

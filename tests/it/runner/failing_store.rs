@@ -54,7 +54,7 @@ async fn begin(world: &World, runner: &AgentRunner) -> RunId {
         match runner.start(world.request()).await {
             Ok(execution) => {
                 let run = execution.run.clone();
-                let _ = execution.rest().await;
+                let _ = execution.until_idle().await;
                 return run;
             }
             Err(_) => {
@@ -188,7 +188,7 @@ async fn a_call_whose_intent_was_written_and_not_acknowledged_is_in_doubt_and_no
 
     let execution = world.start().await;
     let run = execution.run.clone();
-    let error = execution.rest().await.unwrap_err();
+    let error = execution.until_idle().await.unwrap_err();
 
     assert!(matches!(error, RunnerError::Drive(_)), "{error}");
     assert_eq!(world.journal(&run).await.last(), Some(&"tool.started"));

@@ -248,7 +248,8 @@ async fn without_a_fallback_a_removed_model_ends_the_run() {
 #[tokio::test(start_paused = true)]
 async fn a_fork_goes_on_with_the_chain_of_its_source() {
     let (world, run) = waiting_on_the_backup().await;
-    let fork = world.runner.fork(&run, Fork { at: Some(3), ..Fork::default() }).await.unwrap().rest().await.unwrap();
+    let fork =
+        world.runner.fork(&run, Fork { at: Some(3), ..Fork::default() }).await.unwrap().until_idle().await.unwrap();
     assert_eq!(fork.status, Status::Pending);
     assert_eq!(asked(&world.runner, &fork.run_id).await[1..], ["scripted", "backup"]);
 }
@@ -309,7 +310,7 @@ fn a_run_whose_process_dies_twenty_times_while_the_model_is_asked_is_given_up() 
     let process = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let report = process.block_on(async {
         let runner = runner_of_a_mute_model(&store);
-        taken_up(&runner, &run.unwrap()).await.rest().await.unwrap()
+        taken_up(&runner, &run.unwrap()).await.until_idle().await.unwrap()
     });
     let error = report.error.unwrap();
     assert_eq!(error.code, ErrorCode::Internal);

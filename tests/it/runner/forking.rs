@@ -18,7 +18,7 @@ on_every_store! {
         let source = world.run().await;
 
         let message = Some(Message::user("And?"));
-        let fork = world.runner.fork(&source.run_id, Fork { message, ..Fork::default() }).await.unwrap().rest().await.unwrap();
+        let fork = world.runner.fork(&source.run_id, Fork { message, ..Fork::default() }).await.unwrap().until_idle().await.unwrap();
 
         assert_eq!(said(&fork), ["user: Hello", "model: One.", "user: And?", "model: Two."]);
         let untouched = world.runner.report(&source.run_id).await.unwrap();
@@ -42,7 +42,7 @@ async fn a_fork_at_a_position_decides_again_from_there() {
         .fork(&source.run_id, Fork { at: Some(source.version), ..Fork::default() })
         .await
         .unwrap()
-        .rest()
+        .until_idle()
         .await
         .unwrap();
     let report = world.resume(&fork.run_id, results([("call_1_1", json!("coffee"))])).await.unwrap();
@@ -62,10 +62,10 @@ async fn a_call_under_way_in_the_source_is_not_made_again_in_the_fork() {
     let execution = world.start().await;
     tokio::time::sleep(Duration::from_millis(100)).await;
 
-    let fork = world.runner.fork(&execution.run, Fork::default()).await.unwrap().rest().await.unwrap();
+    let fork = world.runner.fork(&execution.run, Fork::default()).await.unwrap().until_idle().await.unwrap();
 
     assert!(answer_to(&fork, "call_1_1").starts_with("Outcome unknown"));
-    assert_eq!(answer_to(&execution.rest().await.unwrap(), "call_1_1"), "read done");
+    assert_eq!(answer_to(&execution.until_idle().await.unwrap(), "call_1_1"), "read done");
     assert_eq!(world.servers.calls(), ["call_1_1"]);
 }
 
@@ -79,7 +79,7 @@ async fn a_fork_tells_its_watchers_of_the_copied_past_as_of_a_past() {
 
     let seen = super::watching::everything(&mut execution.updates).await;
     assert_eq!(seen[..2], ["execution.resumed", "message.added"]);
-    let fork = execution.rest().await.unwrap();
+    let fork = execution.until_idle().await.unwrap();
     world.sink.was_told_everything(&fork.run_id, fork.version);
 }
 
@@ -105,8 +105,14 @@ async fn an_unspent_approval_is_not_spent_by_a_fork() {
     world.resume(&run, decisions([("call_1_1", yes())])).await.unwrap();
     let decided = world.journal(&run).await.iter().position(|name| *name == "approval.decided").unwrap() as u64;
 
-    let fork =
-        world.runner.fork(&run, Fork { at: Some(decided + 1), ..Fork::default() }).await.unwrap().rest().await.unwrap();
+    let fork = world
+        .runner
+        .fork(&run, Fork { at: Some(decided + 1), ..Fork::default() })
+        .await
+        .unwrap()
+        .until_idle()
+        .await
+        .unwrap();
 
     assert_eq!((fork.status, fork.pending.len()), (Status::Pending, 1));
     assert_eq!(world.servers.calls(), ["call_1_1"]);
@@ -124,10 +130,10 @@ fn a_note_and_a_refund() -> Given {
 }
 
 async fn fork(world: &World, source: &Report, at: Option<u64>) -> Report {
-    world.runner.fork(&source.run_id, Fork { at, ..Fork::default() }).await.unwrap().rest().await.unwrap()
+    world.runner.fork(&source.run_id, Fork { at, ..Fork::default() }).await.unwrap().until_idle().await.unwrap()
 }
 
-fn owed(report: &Report) -> Vec<(&str, &str)> {
+fn pending(report: &Report) -> Vec<(&str, &str)> {
     report.pending.iter().map(|item| (item.kind(), item.call_id().as_str())).collect()
 }
 
@@ -136,13 +142,13 @@ async fn a_spent_approval_stays_spent_in_a_fork() {
     let world = a_note_and_a_refund().ready().await;
     let run = world.run().await.run_id;
     let source = world.resume(&run, decisions([("call_1_1", yes()), ("call_1_2", yes())])).await.unwrap();
-    assert_eq!(owed(&source), [("external_result", "call_1_2")]);
+    assert_eq!(pending(&source), [("external_result", "call_1_2")]);
 
     let copy = fork(&world, &source, None).await;
 
-    assert_eq!((owed(&copy), answer_to(&copy, "call_1_1")), (vec![("approval", "call_1_2")], "note done".into()));
+    assert_eq!((pending(&copy), answer_to(&copy, "call_1_1")), (vec![("approval", "call_1_2")], "note done".into()));
     let approved = world.resume(&copy.run_id, decisions([("call_1_2", yes())])).await.unwrap();
-    assert_eq!(owed(&approved), [("external_result", "call_1_2")]);
+    assert_eq!(pending(&approved), [("external_result", "call_1_2")]);
     let done = world.resume(&copy.run_id, results([("call_1_2", json!("refunded"))])).await.unwrap();
     assert_eq!((done.status, world.servers.calls()), (Status::Completed, vec!["call_1_1".to_owned()]));
 }
@@ -164,8 +170,8 @@ async fn no_fork_runs_a_call_on_an_approval_of_its_source() {
             assert_eq!(at, source.version - 1);
             continue;
         };
-        let copy = copy.rest().await.unwrap();
-        let refunds = owed(&copy).contains(&("external_result", "call_1_2"));
+        let copy = copy.until_idle().await.unwrap();
+        let refunds = pending(&copy).contains(&("external_result", "call_1_2"));
         assert!(!refunds, "a fork at {at} has the application refund a second time");
     }
 
@@ -182,7 +188,7 @@ async fn an_expired_approval_does_not_limit_a_fork() {
     assert!(answer_to(&source, "call_1_2").contains("no result in time"));
 
     let message = Some(Message::user("And?"));
-    let copy = world.runner.fork(&run, Fork { message, ..Fork::default() }).await.unwrap().rest().await.unwrap();
+    let copy = world.runner.fork(&run, Fork { message, ..Fork::default() }).await.unwrap().until_idle().await.unwrap();
 
     let (past, copied) = (world.journal(&run).await, world.journal(&copy.run_id).await);
     assert_eq!(copied[..past.len() - 1], past[..past.len() - 1], "all but the ending");

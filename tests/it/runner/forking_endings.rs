@@ -14,7 +14,7 @@ use super::world::{Given, World, answer_to, decisions, given_an_agent, no, said,
 /// A fork without a position, and its report.
 async fn fork_in(runner: &AgentRunner, source: &Report, message: Option<&str>) -> Report {
     let fork = Fork { message: message.map(Message::user), ..Fork::default() };
-    runner.fork(&source.run_id, fork).await.unwrap().rest().await.unwrap()
+    runner.fork(&source.run_id, fork).await.unwrap().until_idle().await.unwrap()
 }
 
 async fn fork(world: &World, source: &Report, message: Option<&str>) -> Report {
@@ -225,9 +225,9 @@ async fn a_fork_has_the_limits_it_names_within_those_of_its_agent() {
     };
 
     let wider = roomy.fork(&source.run_id, limited(10)).await.unwrap_err();
-    let own = roomy.fork(&source.run_id, Fork::default()).await.unwrap().rest().await.unwrap();
-    let named = roomy.fork(&source.run_id, limited(9)).await.unwrap().rest().await.unwrap();
-    let again = roomy.fork(&named.run_id, limited(1)).await.unwrap().rest().await.unwrap();
+    let own = roomy.fork(&source.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
+    let named = roomy.fork(&source.run_id, limited(9)).await.unwrap().until_idle().await.unwrap();
+    let again = roomy.fork(&named.run_id, limited(1)).await.unwrap().until_idle().await.unwrap();
 
     assert!(matches!(wider, RunnerError::WiderLimit { .. }), "{wider}");
     assert_eq!((own.budget.limits.max_iterations, named.budget.limits.max_iterations), (2, 9));
@@ -277,5 +277,5 @@ async fn a_fork_at_a_position_where_it_would_end_is_refused_with_one_where_it_go
         (answered, answered - 1, Status::Completed, ErrorCode::Validation)
     );
     let copy = world.runner.fork(&source.run_id, Fork { at: Some(*latest), ..Fork::default() }).await.unwrap();
-    assert_eq!(copy.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(copy.until_idle().await.unwrap().status, Status::Completed);
 }

@@ -82,7 +82,7 @@ async fn a_grant_starts_only_when_its_call_is_resumed() {
     world.runner.record(&waiting.run_id, decisions([("call_1_1", yes_always())])).await.unwrap();
     let decided = stood(&world.runner).await;
     let other = world.another_process().await;
-    let done = other.recover().await.unwrap().remove(0).rest().await.unwrap();
+    let done = other.recover().await.unwrap().remove(0).until_idle().await.unwrap();
 
     assert_eq!((decided, done.status), (vec![], Status::Completed));
     assert_eq!(stood(&world.runner).await, ["call_1_1"]);
@@ -130,10 +130,10 @@ async fn a_grant_for_an_external_call_starts_at_the_hand_over() {
     let other = world.another_process().await;
     other.record(&handed.run_id, decided()).await.unwrap();
     let before = stood(&world.runner).await;
-    let rests = other.recover().await.unwrap().remove(0).rest().await.unwrap();
+    let rests = other.recover().await.unwrap().remove(0).until_idle().await.unwrap();
 
-    let owed: Vec<&str> = rests.pending.iter().map(|item| item.kind()).collect();
-    assert_eq!((before, owed), (vec![], vec!["external_result", "question"]));
+    let pending: Vec<&str> = rests.pending.iter().map(|item| item.kind()).collect();
+    assert_eq!((before, pending), (vec![], vec!["external_result", "question"]));
     let mut stand = stood(&world.runner).await;
     stand.sort();
     assert_eq!(stand, ["call_1_1", "call_1_2"]);

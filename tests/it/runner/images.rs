@@ -191,7 +191,7 @@ async fn a_store_that_is_away_is_waited_for_and_the_model_is_not_asked_without_t
 
     let execution = world.start().await;
     let run = execution.run.clone();
-    execution.rest().await.unwrap_err();
+    execution.until_idle().await.unwrap_err();
     assert_eq!(saw.lock().unwrap().len(), 1, "the second turn was not asked for");
 
     let report = world.resume(&run, Resume::default()).await.unwrap();

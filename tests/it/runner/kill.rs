@@ -76,7 +76,7 @@ async fn the_process_that_is_killed() {
     let runner = open(Path::new(&directory)).await;
     loop {
         for execution in runner.recover().await.unwrap() {
-            execution.rest().await.unwrap();
+            execution.until_idle().await.unwrap();
         }
         let (one, two) =
             tokio::join!(runner.execute(Request::new("clerk", "one")), runner.execute(Request::new("clerk", "two")),);
@@ -124,7 +124,7 @@ async fn a_process_killed_anywhere_loses_no_run_and_repeats_no_call() {
     let runner = open(directory.path()).await;
     tokio::time::sleep(LEASE * 2).await;
     for execution in runner.recover().await.unwrap() {
-        execution.rest().await.unwrap();
+        execution.until_idle().await.unwrap();
     }
 
     let rows = runner.list(&RunFilter { limit: 10_000, ..RunFilter::default() }).await.unwrap();

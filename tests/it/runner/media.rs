@@ -124,7 +124,7 @@ on_every_store! {
         let execution = world.start().await;
         let run = execution.run.clone();
 
-        let error = execution.rest().await.unwrap_err();
+        let error = execution.until_idle().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::StoreUnavailable, "{error}");
         assert_eq!(world.journal(&run).await.last(), Some(&"llm.call.started"));
         let report = world.resume(&run, Resume::default()).await.unwrap();
@@ -243,7 +243,7 @@ async fn a_run_that_begins_with_a_past_comes_to_use_the_media_in_it() {
     // Without a message the answer with its picture would not be part of the fork.
     let message = Some(Message::user("And?"));
     let fork = Fork { message, ..Fork::default() };
-    let fork = world.runner.fork(&first.run_id, fork).await.unwrap().rest().await.unwrap();
+    let fork = world.runner.fork(&first.run_id, fork).await.unwrap().until_idle().await.unwrap();
     let history = first.messages.iter().map(|message| (**message).clone()).collect();
     let next = world.runner.execute(Request { history, ..world.request() }).await.unwrap();
 

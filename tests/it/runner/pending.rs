@@ -22,7 +22,7 @@ on_every_store! {
 
         assert_eq!((report.status, report.tool_interactions), (Status::Pending, 1));
         assert_eq!(said(&report), ["user: Hello", "model: I order.", "model: call_1_1 = ext_order()"]);
-        let owed = PendingItem::ExternalResult(PendingExternalResult {
+        let pending = PendingItem::ExternalResult(PendingExternalResult {
             call_id: "call_1_1".into(),
             tool: "order".into(),
             name: toolgate::core::tool::external_name("order"),
@@ -31,7 +31,7 @@ on_every_store! {
             since: report.pending[0].since(),
             until: None,
         });
-        assert_eq!(report.pending, [owed]);
+        assert_eq!(report.pending, [pending]);
     }
 
     async fn another_process_resumes_with_the_result(kept: Kept) {
@@ -131,6 +131,6 @@ async fn a_result_that_comes_while_a_server_still_works_is_heard_by_the_same_dri
 
     assert_eq!(resumed.status, Status::Completed);
     assert_eq!(answer_to(&resumed, "call_1_2"), "read done");
-    assert_eq!(execution.rest().await.unwrap().version, resumed.version);
+    assert_eq!(execution.until_idle().await.unwrap().version, resumed.version);
     assert_eq!(world.servers.calls(), ["call_1_2"]);
 }

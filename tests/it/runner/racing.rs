@@ -72,7 +72,7 @@ on_every_store! {
         let node = "process_1".into();
         assert_eq!(error, RunnerError::DrivenElsewhere { run: execution.run.clone(), node });
         assert_eq!(error.code(), ErrorCode::Conflict);
-        assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+        assert_eq!(execution.until_idle().await.unwrap().status, Status::Completed);
         assert_eq!(world.servers.calls(), ["call_1_1"]);
     }
 
@@ -87,7 +87,7 @@ on_every_store! {
         let second = world.resume(&execution.run, Resume::default()).await.unwrap();
 
         assert_eq!((second.status, answer_to(&second, "call_1_1")), (Status::Completed, "read done".into()));
-        assert_eq!(execution.rest().await.unwrap().version, second.version);
+        assert_eq!(execution.until_idle().await.unwrap().version, second.version);
         assert!(!world.journal(&second.run_id).await.contains(&"execution.resumed"));
     }
 
@@ -132,7 +132,7 @@ async fn input_for_another_processs_run_reaches_its_driver() {
     let handed = other.resume(&execution.run, results([("call_1_1", json!("ordered"))])).await.unwrap();
 
     assert_eq!(handed.status, Status::Completed);
-    assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Completed);
     assert_eq!(world.servers.calls(), ["call_1_2"]);
 }
 

@@ -101,7 +101,7 @@ async fn an_ended_run_accepts_nothing() {
     let over = RunnerError::Refused(vec![ResumeError::RunEnded { status: "completed".into() }]);
     assert_eq!([message, cancel, result], [over.clone(), over.clone(), over]);
     let nothing = world.runner.resume_run(&run, Input::Resume(Resume::default()), None).await.unwrap();
-    assert_eq!(nothing.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(nothing.until_idle().await.unwrap().status, Status::Completed);
 }
 
 #[tokio::test(start_paused = true)]

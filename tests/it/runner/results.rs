@@ -103,7 +103,7 @@ on_every_store! {
         let waiting = world.run().await;
         assert_eq!(waiting.status, Status::Pending);
 
-        let fork = world.runner.fork(&waiting.run_id, Fork::default()).await.unwrap().rest().await.unwrap();
+        let fork = world.runner.fork(&waiting.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
         let other = world.another_process().await;
         for run in [waiting.run_id, fork.run_id] {
             let report = other.resume(&run, results([("call_2_1", json!("go"))])).await.unwrap();
@@ -126,7 +126,7 @@ on_every_store! {
 
         let execution = world.start().await;
         let run = execution.run.clone();
-        execution.rest().await.unwrap_err();
+        execution.until_idle().await.unwrap_err();
         assert!(world.store.is_spent());
         assert_eq!(kept_of(&world, &run).await, []);
         assert_eq!(kept(&world.runner, &handle_of(&log())).await, Some(log().into_bytes()));

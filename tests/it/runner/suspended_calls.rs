@@ -170,7 +170,7 @@ on_every_store! {
             panic!("the task is done")
         };
 
-        assert_eq!(execution.rest().await.unwrap().output.unwrap().text, "It says: printed.");
+        assert_eq!(execution.until_idle().await.unwrap().output.unwrap().text, "It says: printed.");
         assert_eq!(world.servers.calls().len(), 1, "a task is asked about, not called again");
     }
 
@@ -220,7 +220,7 @@ on_every_store! {
         tokio::time::sleep(LEASE * 2).await;
 
         let other = world.another_process().await;
-        let report = other.recover().await.unwrap().remove(0).rest().await.unwrap();
+        let report = other.recover().await.unwrap().remove(0).until_idle().await.unwrap();
 
         assert!(answer_to(&report, CALL).starts_with("Outcome unknown"), "{}", answer_to(&report, CALL));
         assert_eq!(world.servers.calls().len(), 2, "sent, and sent on with the answer; not once more");
@@ -247,7 +247,7 @@ on_every_store! {
         let over = world.resume(&waiting.run_id, size(json!(42))).await.unwrap();
         let given = world.journal(&over.run_id).await.iter().position(|fact| *fact == "tool.input.given").unwrap();
 
-        let fork = world.runner.fork(&over.run_id, Fork { at: Some(given as u64 + 1), ..Fork::default() }).await.unwrap().rest().await.unwrap();
+        let fork = world.runner.fork(&over.run_id, Fork { at: Some(given as u64 + 1), ..Fork::default() }).await.unwrap().until_idle().await.unwrap();
 
         assert_eq!(fork.pending[0].kind(), "input", "the fork is asked itself");
         assert_eq!(world.servers.calls().len(), 2);

@@ -99,12 +99,12 @@ on_every_store! {
         assert_eq!(completed(&world, &waiting).await, 1);
 
         let second = resume_run(&world, &waiting, given("call_1_3")).await;
-        assert_eq!(first.rest().await.unwrap().status, Status::Pending, "it made room for the second one");
+        assert_eq!(first.until_idle().await.unwrap().status, Status::Pending, "it made room for the second one");
         until(async || world.servers.asked_in_vain(TASK) == 2).await;
         assert_eq!(completed(&world, &waiting).await, 2);
 
         world.runner.cancel(&waiting.run_id, None).await.unwrap();
-        second.rest().await.unwrap();
+        second.until_idle().await.unwrap();
     }
 
     async fn a_task_result_after_an_input_is_used_in_the_same_execution(kept: Kept) {
@@ -143,7 +143,7 @@ on_every_store! {
         until(async || !world.servers.told().is_empty()).await;
 
         world.runner.cancel(&waiting.run_id, None).await.unwrap();
-        assert_eq!(execution.rest().await.unwrap().status, Status::Cancelled);
+        assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
 
         assert_eq!(stopped(&world).await, [TASK]);
     }
@@ -158,7 +158,7 @@ on_every_store! {
         until(async || !world.servers.calls().is_empty()).await;
 
         world.another_process().await.cancel(&execution.run, None).await.unwrap();
-        assert_eq!(execution.rest().await.unwrap().status, Status::Cancelled);
+        assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
 
         assert_eq!(stopped(&world).await, [TASK]);
     }

@@ -58,7 +58,7 @@ async fn a_result_is_durable_while_a_slower_one_is_still_awaited() {
 
     let journal = world.journal(&execution.run).await;
     assert_eq!(journal.iter().filter(|name| **name == "tool.completed").count(), 1);
-    execution.rest().await.unwrap();
+    execution.until_idle().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,7 +56,7 @@ on_every_store! {
                 "execution.ended",
             ]
         );
-        let report = execution.rest().await.unwrap();
+        let report = execution.until_idle().await.unwrap();
         world.sink.was_told_everything(&report.run_id, report.version);
     }
 }

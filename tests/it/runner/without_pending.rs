@@ -156,5 +156,5 @@ async fn closing_waits_for_the_runs_under_way_and_no_longer() {
     world.runner.close().await;
 
     assert_eq!(began.elapsed().as_millis(), 100, "the run takes 100 ms, and nothing else is waited for");
-    assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Completed);
 }

@@ -8,7 +8,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tempfile::TempDir;
 use toolgate::core::json;
 use toolgate::core::run::{Event, OutputVerdict, Status};
-use toolgate::ports::{AppendError, ApprovalCache, Blob, BlobStore, GrantFilter, RunFilter, RunStore, StoreError};
+use toolgate::ports::{AppendError, ApprovalCache, GrantFilter, RunFilter, RunStore, StoreError};
 use toolgate::stores::{Durability, SqliteStore};
 
 use super::conformance::grant;
@@ -233,20 +233,21 @@ async fn a_file_of_a_newer_toolgate_is_rejected() {
 }
 
 #[tokio::test]
-async fn a_file_from_before_blobs_keeps_its_journals_and_stores_blobs() {
+async fn a_file_of_an_earlier_build_is_rejected_unchanged() {
     let directory = TempDir::new().unwrap();
     let path = file(&directory);
-    let store = open(&path).await;
-    store.append(append(run(1), 0, 2)).await.unwrap();
-    store.close().await;
-    for sql in ["DROP TABLE blob", "DROP TABLE blob_use", "DELETE FROM _sqlx_migrations WHERE version = 2"] {
+    open(&path).await.close().await;
+    for sql in [
+        "UPDATE _sqlx_migrations SET description = 'journal', checksum = x'00'",
+        "INSERT INTO _sqlx_migrations SELECT 15, 'pages', installed_on, success, checksum, 1 FROM _sqlx_migrations",
+        "ALTER TABLE approval_grant RENAME TO standing_grant",
+    ] {
         tamper(&path, sql).await;
     }
-    let store = open(&path).await;
-    assert_eq!(store.load(&run(1), 0).await.unwrap(), facts(0, 2));
-    let blob = Blob { media_type: "text/plain".into(), bytes: b"new".to_vec() };
-    let handle = store.put(&run(1), blob.clone()).await.unwrap();
-    assert_eq!(store.get(&handle).await.unwrap(), Some(blob));
+    let before = std::fs::read(&path).unwrap();
+    let StoreError::Corrupt(what) = refusal(&path).await else { panic!("not corrupt") };
+    assert!(what.starts_with("an earlier build of toolgate wrote ") && what.contains("another file"), "{what}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ def crowd(path):
             f"run_{n:032x}", "rare" if n < 20 else "usual", "session_rare" if rare else f"session_{n}",
             "failed" if n < 20 else "completed", 2, "hello", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "crowded", 2))
     db.executemany(
-        "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, tenant, told)"
+        "INSERT INTO run (id, agent, session, status, version, title, created_at, updated_at, tenant, announced)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     db.commit()
     db.close()

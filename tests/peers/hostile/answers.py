@@ -1,4 +1,4 @@
-"""Malformed answers: wrong bytes in place of an answer, over each transport, in each era, at each moment."""
+"""Malformed answers: wrong bytes in place of an answer, over each transport, in each protocol version, at each moment."""
 
 import json
 
@@ -280,7 +280,7 @@ STRUCTURED = {
     "an error without structured content": (content({"type": "text", "text": "no such order"}, isError=True), (tool_error("no such order"),)),
 }
 
-# Only the stateless era.
+# Only the stateless protocol version.
 MODERN_RESULTS = {
     "no resultType": (lambda exchange: encoded(exchange.answer({"content": [{"type": "text", "text": "fine"}]})),
                       (answers("fine"), fails("resultType")), "MCP 2026-07-28: resultType is required"),
@@ -344,38 +344,38 @@ def endings_for(transport, endings):
 
 
 def rows():
-    for era, transport in [("legacy", "stdio"), ("legacy", "json"), ("legacy", "sse"), ("modern", "json"), ("modern", "stdio")]:
-        tag = HOW[transport] + (" without sessions" if era == "modern" else "")
-        full = (era, transport) in [("legacy", "stdio"), ("legacy", "json")]
+    for version, transport in [("2025-11-25", "stdio"), ("2025-11-25", "json"), ("2025-11-25", "sse"), ("2026-07-28", "json"), ("2026-07-28", "stdio")]:
+        tag = HOW[transport] + (" without sessions" if version == "2026-07-28" else "")
+        full = (version, transport) in [("2025-11-25", "stdio"), ("2025-11-25", "json")]
         for name, (build, good, source) in WIRE.items():
             if not full and name not in ELSEWHERE:
                 continue
-            revision = "2025-03-26" if "batch" in name and era == "legacy" else None
-            if "batch" in name and era == "modern":
+            revision = "2025-03-26" if "batch" in name and version == "2025-11-25" else None
+            if "batch" in name and version == "2026-07-28":
                 good = (*good, *EITHER)
             yield Situation(f"a call is answered with {name} {tag}", transport, {"tools/call": raw(build)}, endings_for(transport, good),
-                            group="answers", era=era, source=source, revision=revision)
+                            group="answers", version=version, source=source, revision=revision)
         if transport == "sse":
             continue
-        errors = ERRORS if era == "legacy" else {name: ERRORS[name] for name in ERRORS_ELSEWHERE}
+        errors = ERRORS if version == "2025-11-25" else {name: ERRORS[name] for name in ERRORS_ELSEWHERE}
         for name, (build, good, source) in errors.items():
             yield Situation(f"a call is answered with {name} {tag}", transport, {"tools/call": raw(build)}, good,
-                            group="answers", era=era, source=source)
-    for era, transport in [("legacy", "stdio"), ("modern", "json")]:
-        tag = HOW[transport] + (" without sessions" if era == "modern" else "")
+                            group="answers", version=version, source=source)
+    for version, transport in [("2025-11-25", "stdio"), ("2026-07-28", "json")]:
+        tag = HOW[transport] + (" without sessions" if version == "2026-07-28" else "")
         for name, (build, good, source) in RESULTS.items():
             big = "MB" in name and "text of" in name
-            yield Situation(f"a call returns {name} {tag}", transport, {"tools/call": raw(build)}, good, group="results", era=era,
+            yield Situation(f"a call returns {name} {tag}", transport, {"tools/call": raw(build)}, good, group="results", version=version,
                             source=source, memory=700 if big else 300, slack=60 if big else 0, bound=120 if big else None,
                             # A debug build on a loaded machine reads some megabytes a second.
                             settings={"call_timeout_s": 60, "total_timeout_s": 90} if big else None)
         for name, (build, good) in STRUCTURED.items():
             yield Situation(f"a tool with a schema returns {name} {tag}", transport, {"tools/call": raw(build)}, good, group="results",
-                            era=era, tool="add", source="MCP: structuredContent MUST conform; docs/mcp-servers.md, exit code 7")
+                            version=version, tool="add", source="MCP: structuredContent MUST conform; docs/mcp-servers.md, exit code 7")
     for transport in ("json", "stdio"):
         for name, (build, good, source) in MODERN_RESULTS.items():
             yield Situation(f"a call returns {name} {HOW[transport]}", transport, {"tools/call": raw(build)}, good, group="results",
-                            era="modern", source=source, calls=40)
+                            version="2026-07-28", source=source, calls=40)
     for transport in ("stdio", "sse"):
         for name, (act, good) in SEQUENCES.items():
             if transport == "sse" and name.startswith(("an answer", "an error", "an unreadable answer")):
@@ -387,9 +387,9 @@ def rows():
             yield Situation(f"a call is only answered under {name} {HOW[transport]}", transport, {"tools/call": raw(build)}, good,
                             group="answers", source="issue 17, item 7")
     for name, build in [("a foreign id", envelope(id=987654)), ("the id of the list", earlier)]:
-        for era in ("legacy", "modern"):
-            yield Situation(f"a call is only answered under {name} over HTTP, {era}", "json", {"tools/call": raw(build)}, (fails(),),
-                            group="answers", era=era, source="issue 17, item 7: fails at once, with the reason")
+        for version in ("2025-11-25", "2026-07-28"):
+            yield Situation(f"a call is only answered under {name} over HTTP, {version}", "json", {"tools/call": raw(build)}, (fails(),),
+                            group="answers", version=version, source="issue 17, item 7: fails at once, with the reason")
     yield Situation("a call is answered with indented JSON over HTTP", "json", {"tools/call": raw(whole(indented))}, (FINE,),
                     group="answers", source="JSON whitespace")
     yield Situation("a call is answered with indented JSON in an event stream", "sse", {"tools/call": raw(whole(indented))}, (FINE,),
@@ -405,11 +405,11 @@ def elsewhere():
     listed = lists('"name": "(echo|add)"')
     for name, (build, good, source) in chosen.items():
         labels = {ending.label for ending in good}
-        for moment, method, era, transport in [
-            ("the list", "tools/list", "legacy", "stdio"), ("the list", "tools/list", "legacy", "json"),
-            ("the list", "tools/list", "modern", "json"), ("initialize", "initialize", "legacy", "stdio"),
-            ("initialize", "initialize", "legacy", "json"), ("discovery", "server/discover", "modern", "stdio"),
-            ("discovery", "server/discover", "modern", "json"),
+        for moment, method, version, transport in [
+            ("the list", "tools/list", "2025-11-25", "stdio"), ("the list", "tools/list", "2025-11-25", "json"),
+            ("the list", "tools/list", "2026-07-28", "json"), ("initialize", "initialize", "2025-11-25", "stdio"),
+            ("initialize", "initialize", "2025-11-25", "json"), ("discovery", "server/discover", "2026-07-28", "stdio"),
+            ("discovery", "server/discover", "2026-07-28", "json"),
         ]:
             expected = []
             if "answers" in labels:
@@ -419,10 +419,10 @@ def elsewhere():
                 expected.append(fails("|".join(reason for reason in reasons if reason)))
             if "times out" in labels and transport == "stdio":
                 expected.append(times_out(r"stdout|within"))
-            if name == "a batch of one" and (method != "tools/list" or era == "modern"):
-                # Batches do not exist before the negotiation of a revision, nor in the stateless era.
+            if name == "a batch of one" and (method != "tools/list" or version == "2026-07-28"):
+                # Batches do not exist before the negotiation of a revision, nor in the stateless protocol version.
                 expected.append(fails(UNREADABLE))
-            tag = HOW[transport] + (" without sessions" if era == "modern" else "")
-            revision = "2025-03-26" if "batch" in name and era == "legacy" else None
+            tag = HOW[transport] + (" without sessions" if version == "2026-07-28" else "")
+            revision = "2025-03-26" if "batch" in name and version == "2025-11-25" else None
             yield Situation(f"{moment} is answered with {name} {tag}", transport, {method: raw(build)}, expected, group=moment,
-                            era=era, command="list", source=source, revision=revision)
+                            version=version, command="list", source=source, revision=revision)

@@ -73,12 +73,12 @@ def statuses():
                        (404, "a web page"), (405, "nothing"), (429, "nothing"), (500, "an error under the id null"), (503, "nothing"),
                        (502, "a web page"), (400, "an error under the id null"), (400, "an error under the id server-error")]:
         headers = [("retry-after", "7")] if code in (429, 503) else []
-        for moment, act, era in [("initialize", "initialize", "legacy"), ("discovery", "server/discover", "modern"), ("the list", "tools/list", "legacy"),
-                                 ("each request", "POST", "auto"), ("a stateless call", "tools/call", "modern")]:
+        for moment, act, version in [("initialize", "initialize", "2025-11-25"), ("discovery", "server/discover", "2026-07-28"), ("the list", "tools/list", "2025-11-25"),
+                                 ("each request", "POST", "auto"), ("a stateless call", "tools/call", "2026-07-28")]:
             calls = 2 if code in (400, 404) else 1
             play = status(code, body, headers)
             yield Situation(f"{moment} gets HTTP {code} with {body}", "json", {act: play}, fails(reason(code, body)),
-                            group="statuses", era=era, command="call" if act == "tools/call" else "list", calls=calls,
+                            group="statuses", version=version, command="call" if act == "tools/call" else "list", calls=calls,
                             bound=45)
     for code in (429, 503):
         yield Situation(f"HTTP {code} with Retry-After is told with its time", "json",
@@ -102,7 +102,7 @@ def statuses():
         yield Situation(f"a stateless call gets HTTP {code} for {name}", "json",
                         {"tools/call": lambda exchange, code=code, error=error: exchange.http(code, encoded(
                             {"jsonrpc": "2.0", "id": exchange.id, "error": error}))}, fails(error["message"] + f"|{error['code']}"),
-                        group="statuses", era="modern", source="MCP 2026-07-28", calls=2)
+                        group="statuses", version="2026-07-28", source="MCP 2026-07-28", calls=2)
 
 
 # Content types of a correct JSON answer and of a correct event stream.
@@ -138,11 +138,11 @@ def types():
             exchange.raw(good_body(exchange))
         yield Situation(f"an event stream comes as '{kind}'", "sse", {"tools/call": act}, good, group="content types", source=TYPES_SOURCE)
     for kind in ("Application/JSON; charset=UTF-8", "text/plain"):
-        for moment, method, era in [("initialize", "initialize", "legacy"), ("discovery", "server/discover", "modern"), ("the list", "tools/list", "legacy")]:
+        for moment, method, version in [("initialize", "initialize", "2025-11-25"), ("discovery", "server/discover", "2026-07-28"), ("the list", "tools/list", "2025-11-25")]:
             good = lists('"name": "echo"')
             yield Situation(f"the answer to {moment} comes as '{kind}'", "json",
                             {method: lambda exchange, kind=kind: exchange.http(200, good_body(exchange), [("content-type", kind)])},
-                            (good,) if "JSON" in kind else (good, fails("text/plain")), group="content types", era=era, command="list", source=TYPES_SOURCE)
+                            (good,) if "JSON" in kind else (good, fails("text/plain")), group="content types", version=version, command="list", source=TYPES_SOURCE)
 
 
 def events(*pieces, pause=0.0, end=True):
@@ -224,7 +224,7 @@ def streams():
         yield Situation(f"an event stream has {name}", "sse", {"tools/call": act}, good, group="event streams", source=WHATWG)
     for name in ("CR alone", "a byte order mark", "unknown fields", "a bare id", "an unparsable retry", "comments", "no event name"):
         act, good = STREAMS[name]
-        yield Situation(f"a stateless event stream has {name}", "sse", {"tools/call": act}, good, group="event streams", era="modern", source=WHATWG)
+        yield Situation(f"a stateless event stream has {name}", "sse", {"tools/call": act}, good, group="event streams", version="2026-07-28", source=WHATWG)
         yield Situation(f"an event stream with the list has {name}", "sse", {"tools/list": act}, lists('"name": "echo"'), group="event streams",
                         command="list", source=WHATWG)
     # SEP-1699: the server sends an event with an id first, disconnects, and answers where the client reconnects.
@@ -251,7 +251,7 @@ def streams():
         yield Situation(f"a primed stream ends and HTTP {code} refuses its resumption", "sse",
                         {"tools/call": prime(finish), "GET": lambda exchange, code=code: exchange.http(code, kind=None)},
                         (fails(), times_out()), group="event streams", calls=2)
-    yield Situation("a stateless stream ends after an id", "sse", {"tools/call": prime(finish)}, fails(), group="event streams", era="modern",
+    yield Situation("a stateless stream ends after an id", "sse", {"tools/call": prime(finish)}, fails(), group="event streams", version="2026-07-28",
                     source="MCP 2026-07-28: no redelivery")
 
 
@@ -359,7 +359,7 @@ def connections():
         good = [lists('"name": "echo"') if ending is FINE else ending for ending in good]
         yield Situation(f"the list gets {name}", "json", {"tools/list": act}, (*good, lists('"name": "echo"')), group="connections", command="list")
         yield Situation(f"initialize gets {name}", "json", {"initialize": act}, (*good, lists('"name": "echo"')), group="connections", command="list")
-        yield Situation(f"a stateless call gets {name}", "json", {"tools/call": act}, CONNECTIONS[name][1], group="connections", era="modern")
+        yield Situation(f"a stateless call gets {name}", "json", {"tools/call": act}, CONNECTIONS[name][1], group="connections", version="2026-07-28")
 
     def close_later(exchange):
         exchange.well()
@@ -376,8 +376,8 @@ def connections():
 
     kept = "issue 17, item 11: retried on a new connection when nothing was sent"
     for name, act in [("after the list", close_later), ("at once after the list", close_before), ("after it said so", close_announced)]:
-        for era in ("legacy", "modern"):
-            yield Situation(f"a kept connection is closed {name}, {era}", "json", {"tools/list": act}, FINE, group="connections", era=era, source=kept)
+        for version in ("2025-11-25", "2026-07-28"):
+            yield Situation(f"a kept connection is closed {name}, {version}", "json", {"tools/list": act}, FINE, group="connections", version=version, source=kept)
     yield Situation("every connection is closed after one answer", "json", {"initialize": close_before, "notifications/initialized": lambda exchange: (exchange.accepted(), close(exchange)),
                                                                            "tools/list": close_before, "tools/call": close_before}, FINE, group="connections", source=kept)
 

@@ -26,15 +26,12 @@ class Seen:
         self.left, self.raw, self.events, self.log = [], b"", [], []
 
 
-# The configured protocol version of an era.
-VERSIONS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
-
 
 def configuration(situation, folder, port, pycache, mark):
     limits = situation.timeouts
     settings = {"start_timeout_s": limits.start, "call_timeout_s": limits.call, "total_timeout_s": limits.total}
-    if situation.era != "auto":
-        settings["protocol_version"] = VERSIONS[situation.era]
+    if situation.version != "auto":
+        settings["protocol_version"] = situation.version
     if port is None:
         settings["stdio"] = program(situation, situation.table, situation.name, os.path.join(folder, "log"), pycache, mark)
     else:
@@ -42,7 +39,7 @@ def configuration(situation, folder, port, pycache, mark):
     config = {"servers": {"hostile": {**settings, **situation.settings}}}
     if situation.command == "run":
         healthy = program(None, "healthy", "a healthy server", os.path.join(folder, "healthy"), pycache, mark)
-        config["servers"]["healthy"] = {"stdio": healthy, "protocol_version": VERSIONS["legacy"]}
+        config["servers"]["healthy"] = {"stdio": healthy, "protocol_version": "2025-11-25"}
         config["models"] = {"played": {"scripted": {"file": "conversation.yaml"}}}
         config["agents"] = {"worker": {"model": "played", "servers": ["hostile", "healthy"], "policy": "bypass"}}
         turns = [{"calls": [{"name": "mcp_hostile_echo"}, {"name": "mcp_healthy_echo"}]}, {"say": "over: {{last_result}}"}]

@@ -111,7 +111,7 @@ def rows():
     for name, one in TOOLS.items():
         yield row(f"the list has {name}", "stdio", {}, ECHO_LISTED, tools=[ECHO, one], source="docs/mcp-servers.md: the other tools work")
     for name in ("a tool that is null", "a tool without a name", "a tool with a name of 200 characters", "a tool with an emoji as its name"):
-        yield row(f"over HTTP the list has {name}", "json", {}, ECHO_LISTED, tools=[ECHO, TOOLS[name]], era="modern")
+        yield row(f"over HTTP the list has {name}", "json", {}, ECHO_LISTED, tools=[ECHO, TOOLS[name]], version="2026-07-28")
     many = [ECHO] + [tool(f"tool-{n:04}") for n in range(4999)]
     all_listed = lambda seen: None if "tool-4998" in seen.output and "tool-2500" in seen.output else "not all 5,000 tools are listed"
     source = "issue 17, item 11: 5,000 tools are listed"
@@ -161,8 +161,8 @@ def rows():
         ]
         for name, act, good in cursors:
             settings = {"max_tools": 1000} if name == "pages without end" and transport == "stdio" else None
-            yield row(f"the list has {name} {how}", transport, {"tools/list": act}, good, era="legacy" if transport == "stdio" else "modern", settings=settings)
-        yield row(f"the list has an unknown resultType {how}", transport, {"tools/list": untyped}, fails("resultType"), era="modern",
+            yield row(f"the list has {name} {how}", transport, {"tools/list": act}, good, version="2025-11-25" if transport == "stdio" else "2026-07-28", settings=settings)
+        yield row(f"the list has an unknown resultType {how}", transport, {"tools/list": untyped}, fails("resultType"), version="2026-07-28",
                   source="MCP 2026-07-28: an unrecognized resultType is invalid")
     yield row("a tool that is not listed is called", "stdio", {}, refuses("no tool|echo"), command="call", tool="nothing", calls=0)
     yield row("a tool is called that is listed twice", "stdio", {}, (FINE, refuses("twice")), command="call", tools=[ECHO, {**ECHO, "description": "Another."}])
@@ -190,14 +190,14 @@ def handshakes():
         how = "over stdio" if transport == "stdio" else "over HTTP"
         def row(name, changes, good, method="initialize", **more):
             act = changes if callable(changes) else initialized(**changes)
-            return Situation(f"the answer to {method} {name} {how}", transport, {method: act}, good, group="handshakes", era=more.pop("era", "legacy" if method == "initialize" else "modern"),
+            return Situation(f"the answer to {method} {name} {how}", transport, {method: act}, good, group="handshakes", version=more.pop("version", "2025-11-25" if method == "initialize" else "2026-07-28"),
                              command="list", **more)
         unannounced = "issue 17, item 11: a protocol version that was not announced is refused"
         for version in LEGACY:
             yield row(f"agrees on {version}", {"protocolVersion": version}, listed)
         for version in ("1999-01-01", "2099-01-01", "draft", "1.0", ""):
             yield row(f"has the version '{version}'", {"protocolVersion": version}, fails("version|revision|protocol"), source=unannounced)
-        yield row("has the version of the stateless era", {"protocolVersion": MODERN}, either)
+        yield row("has the stateless version", {"protocolVersion": MODERN}, either)
         yield row("has a version that is a number", {"protocolVersion": 20251125}, fails())
         yield row("has a version null", {"protocolVersion": None}, fails())
         yield row("has no version", {"protocolVersion": ...}, fails())
@@ -244,10 +244,10 @@ def handshakes():
         yield row("is silence", lambda exchange: exchange.hang(), times_out("handshake"), new)
     for transport in ("stdio", "json"):
         how = "over stdio" if transport == "stdio" else "over HTTP"
-        auto = lambda name, acts, good, **more: Situation(f"a server whose era is found out {name} {how}", transport, acts, good, group="handshakes", era="auto", command="list", slack=6, **more)
+        auto = lambda name, acts, good, **more: Situation(f"a server whose protocol version is detected {name} {how}", transport, acts, good, group="handshakes", version="auto", command="list", slack=6, **more)
         yield auto("refuses discovery and initialize", {"server/discover": lambda exchange: exchange.raw(encoded(exchange.refusal(-32601, "Method not found"))),
                                                        "initialize": lambda exchange: exchange.raw(encoded(exchange.refusal(-32602, "licence expired")))}, fails("licence expired"))
-        yield auto("never answers discovery", {"server/discover": lambda exchange: exchange.hang()}, listed, source="MCP 2026-07-28: a timeout means a server of the sessions era")
+        yield auto("never answers discovery", {"server/discover": lambda exchange: exchange.hang()}, listed, source="MCP 2026-07-28: a timeout means a server of the sessions version")
         yield auto("answers discovery with an unreadable line", {"server/discover": lambda exchange: exchange.raw(b'{"jsonrpc":"2.0","id":1,"result":{"x":"\\ud83d"}}')}, (listed, fails()))
         yield auto("answers discovery with an error under the id null", {"server/discover": lambda exchange: exchange.raw(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}')}, listed)
         yield auto("answers discovery late", {"server/discover": lambda exchange: (exchange.pause(3), exchange.well())}, listed)

@@ -7,8 +7,8 @@ from collections import defaultdict
 from situation import Situation, completes
 
 TABLES = ["answers", "http_rows", "stdio_rows", "lists", "moments", "runs"]
-# The suffix of a name, after the misbehaviour: the transport, the era, and the moment.
-WAY = re.compile(r"( over stdio| over HTTP| in an event stream)?( without sessions)?(, (legacy|modern))?( \((stdio|json|sse)\))?$")
+# The suffix of a name, after the misbehaviour: the transport, the protocol version, and the moment.
+WAY = re.compile(r"( over stdio| over HTTP| in an event stream)?( without sessions)?(, (2025-11-25|2026-07-28))?( \((stdio|json|sse)\))?$")
 MOMENT = re.compile(r"^(a stateless call|a stateless event stream|an event stream with the list|an event stream|over HTTP the list|a call|the list"
                     r"|initialize|discovery|each request|a process) (is answered with|gets|returns|has|exits|is|dies|closes)")
 # Of the situations that share a misbehaviour, the default runs one in this many.
@@ -26,7 +26,7 @@ def rows():
 
 
 def core():
-    """Every misbehaviour, but not over each transport and era: these take turns."""
+    """Every misbehaviour, but not over each transport and protocol version: these take turns."""
     kinds = defaultdict(list)
     for row in rows():
         kinds[MOMENT.sub("", WAY.sub("", row.name))].append(row)

@@ -180,7 +180,7 @@ def rows():
                       ("a change of the list", noted("notifications/tools/list_changed"))]:
         yield Situation(f"before the answer to initialize comes {name}", "stdio", {"initialize": then_initialized(name)}, FINE, group="in a call")
         yield Situation(f"after notifications/initialized comes {name}", "stdio", {"notifications/initialized": after_initialized(name)}, FINE, group="in a call")
-        yield Situation(f"without sessions a call gets {name}", "stdio", {"tools/call": act}, (answers("fine"), fails()), group="in a call", era="modern", source="MCP 2026-07-28 has no such requests")
+        yield Situation(f"without sessions a call gets {name}", "stdio", {"tools/call": act}, (answers("fine"), fails()), group="in a call", version="2026-07-28", source="MCP 2026-07-28 has no such requests")
 
 
 LINES = {"a ping": b'{"jsonrpc":"2.0","id":"s","method":"ping"}', "a request for roots": b'{"jsonrpc":"2.0","id":"s","method":"roots/list"}',

@@ -84,7 +84,7 @@ class Exchange:
     def __init__(self, peer, message):
         self.peer, self.message = peer, message
         self.id, self.params = message.get("id"), message.get("params") or {}
-        self.era = "modern" if MODERN in json.dumps(self.params.get("_meta", {})) else "legacy"
+        self.version = "2026-07-28" if MODERN in json.dumps(self.params.get("_meta", {})) else "2025-11-25"
 
     # The answers of a correct server.
 
@@ -99,7 +99,7 @@ class Exchange:
                                  "ttlMs": 0, "cacheScope": "private"})
         if method == "tools/list":
             page = {"tools": self.peer.situation.tools}
-            return self.dressed({**page, "ttlMs": 0, "cacheScope": "private"} if self.era == "modern" else page)
+            return self.dressed({**page, "ttlMs": 0, "cacheScope": "private"} if self.version == "2026-07-28" else page)
         if method == "tools/call":
             return self.called("fine")
         if method == "ping":
@@ -110,7 +110,7 @@ class Exchange:
         return self.dressed({"content": [{"type": "text", "text": text}], **more})
 
     def dressed(self, result):
-        if self.era == "legacy":
+        if self.version == "2025-11-25":
             return result
         return {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": IDENTITY}, **result}
 
@@ -124,10 +124,10 @@ class Exchange:
         """The correct reaction."""
         if self.id is None:
             return self.accepted()
-        method, speaks = self.message["method"], self.peer.situation.era
-        foreign = {"legacy": "server/discover", "modern": "initialize"}.get(speaks)
+        method, speaks = self.message["method"], self.peer.situation.version
+        foreign = {"2025-11-25": "server/discover", "2026-07-28": "initialize"}.get(speaks)
         result = None if method == foreign else self.result()
-        if method == "subscriptions/listen" and speaks != "legacy":
+        if method == "subscriptions/listen" and speaks != "2025-11-25":
             return self.listened()
         if result is not None:
             return self.raw(encoded(self.answer(result)))
@@ -135,7 +135,7 @@ class Exchange:
             error = self.refusal(-32022, "Unsupported protocol version")
             error["error"]["data"] = {"supported": [MODERN], "requested": self.params.get("protocolVersion")}
             return self.raw(encoded(error), status=400)
-        return self.raw(encoded(self.refusal(-32601, "Method not found")), status=404 if speaks == "modern" else 200)
+        return self.raw(encoded(self.refusal(-32601, "Method not found")), status=404 if speaks == "2026-07-28" else 200)
 
     def listened(self):
         params = {"notifications": {"toolsListChanged": True}, "_meta": {"io.modelcontextprotocol/subscriptionId": self.id}}

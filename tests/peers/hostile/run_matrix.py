@@ -128,7 +128,7 @@ def summary(asked, report, seconds):
     if asked.json:
         with open(asked.json, "w") as file:
             json.dump([{
-                "name": row.name, "class": row.group, "transport": row.transport, "era": row.era,
+                "name": row.name, "class": row.group, "transport": row.transport, "protocol_version": row.version,
                 "verdict": verdict(seen, wrong),
                 "expected": [str(ending) for ending in row.good], "source": row.source, "wrong": wrong,
                 **({} if seen is None else {"exit": seen.exit, "status": seen.status, "seconds": round(seen.seconds, 2), "cpu_seconds": round(seen.cpu_seconds, 2),

@@ -100,12 +100,12 @@ def completes(pattern=""):
 
 
 class Situation:
-    def __init__(self, name, transport, acts=None, good=(), *, group, era="legacy", command="call", tool="echo", arguments="{}",
+    def __init__(self, name, transport, acts=None, good=(), *, group, version="2025-11-25", command="call", tool="echo", arguments="{}",
                  source="", tools=None, capabilities=None, revision=None, session="session", opening=None, closing=None,
                  memory=MEMORY_MB, calls=1, slack=0, options=(), bound=None, check=None, program=None, settings=None, skip=""):
         self.name, self.transport, self.acts, self.group = name, transport, acts or {}, group
         self.good = good if isinstance(good, (tuple, list)) else (good,)
-        self.era, self.command, self.tool, self.arguments = era, command, tool, arguments
+        self.version, self.command, self.tool, self.arguments = version, command, tool, arguments
         self.source, self.revision, self.session = source, revision, session
         # A function builds a long list only where it is needed.
         self.listed = [ECHO, ADD] if tools is None else tools

@@ -60,7 +60,7 @@ impl DecisionHistory {
             // The decisions in the copied part of a fork belong to the other run.
             for entry in call.entries.iter().filter(|entry| entry.seq >= own) {
                 if let Some(approval) = approval(entry, call, spec) {
-                    self.approvals.insert((run.clone(), call.asked.id.clone()), approval);
+                    self.approvals.insert((run.clone(), call.requested.id.clone()), approval);
                 }
             }
         }
@@ -117,7 +117,7 @@ fn approval(entry: &JournalEntry, call: &CallHistory<'_>, spec: &Spec) -> Option
         principal: spec.principal.clone(),
         origin: binding.map_or_else(|| tool.origin.clone(), |binding| binding.origin.clone()),
         definition: binding.map_or_else(|| tool.hash.clone(), |binding| binding.definition.clone()),
-        arguments: decision.edited_arguments.as_ref().unwrap_or(&call.asked.arguments).as_object()?.clone(),
+        arguments: decision.edited_arguments.as_ref().unwrap_or_else(|| call.arguments()).as_object()?.clone(),
         rule: if let Some(CallVerdict::Ask { rule, .. }) = call.verdict() { rule.clone() } else { None },
         by: decision.by.clone(),
     })

@@ -106,7 +106,7 @@ fn judged(id: &RunId, spec: &Spec, call: &CallHistory<'_>) -> Option<(u64, PastC
     let call = call.before(last);
     let past = PastCall {
         run: id.clone(),
-        call: call.asked.id.clone(),
+        call: call.requested.id.clone(),
         at,
         tool: call.tool()?.clone(),
         agent: spec.agent.clone(),

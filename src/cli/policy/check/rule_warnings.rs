@@ -48,12 +48,12 @@ fn of_form(rule: &Rule) -> Vec<Warning> {
     let patterns =
         [("tool", tool), ("tool_name", tool_name), ("server", server), ("agent", agent), ("principal", principal)];
     let patterns = patterns.into_iter().filter_map(|(key, pattern)| pattern.as_deref().map(|pattern| (key, pattern)));
-    let mut said: Vec<MessageAndRemedy> =
+    let mut findings: Vec<MessageAndRemedy> =
         patterns.filter_map(|(key, pattern)| regular_expression(key, pattern)).collect();
-    if said.is_empty() {
-        said.extend(tool.as_deref().and_then(half_a_name));
+    if findings.is_empty() {
+        findings.extend(tool.as_deref().and_then(half_a_name));
     }
-    let of_match = said.into_iter().map(|(message, remedy)| Warning::new(Part::Match, message, remedy));
+    let of_match = findings.into_iter().map(|(message, remedy)| Warning::new(Part::Match, message, remedy));
     let idle = rule.when().filter(|when| when.why_never().is_none());
     let idle = idle.and_then(|when| idle_condition(when.text(), when.outlook()));
     of_match.chain(idle.map(|(message, remedy)| Warning::new(Part::When, message, remedy))).collect()

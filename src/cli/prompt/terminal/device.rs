@@ -216,11 +216,11 @@ pub(super) fn open() -> Option<(PromptId, Arc<Device>, PipeReader)> {
         return None;
     }
     let device = shared.device()?;
-    let (heard, commands) = io::pipe().ok()?;
+    let (reader, commands) = io::pipe().ok()?;
     shared.last += 1;
     let id = PromptId(shared.last);
     shared.prompt = Some(OpenPrompt { id, commands });
-    Some((id, device, heard))
+    Some((id, device, reader))
 }
 
 /// Puts the terminal into line mode and returns the former mode.

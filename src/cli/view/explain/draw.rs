@@ -32,18 +32,18 @@ impl Explanation {
 fn narrowed(filter: &ToolFilter) -> Option<String> {
     let allow = (!filter.allow.is_empty()).then(|| format!("only {}", list(&filter.allow)));
     let deny = (!filter.deny.is_empty()).then(|| format!("never {}", list(&filter.deny)));
-    let told: Vec<String> = allow.into_iter().chain(deny).collect();
-    (!told.is_empty()).then(|| format!("this run narrowed its agent's tools: {}", told.join(", ")))
+    let parts: Vec<String> = allow.into_iter().chain(deny).collect();
+    (!parts.is_empty()).then(|| format!("this run narrowed its agent's tools: {}", parts.join(", ")))
 }
 
 fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
     let longest = turn.tools.iter().map(|tool| tool.tool.as_str().len()).max().unwrap_or(0);
-    let told = turn.tools.iter().map(|tool| {
+    let lines = turn.tools.iter().map(|tool| {
         let word = if tool.offered { "available" } else { "withheld" };
         format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.why)
     });
     let left_out = turn.left_out.iter().map(|left| paint.yellow(format!("  ! {}", left_out_line(left))));
-    told.chain(left_out).collect()
+    lines.chain(left_out).collect()
 }
 
 impl Call {

@@ -98,9 +98,9 @@ impl Explanation {
 /// such a tool is `ask`; a call that the policy allowed shows that it depends on the arguments.
 fn look_back(turns: &mut [Turn]) {
     let calls = turns.iter().flat_map(|turn| &turn.calls);
-    let spared: BTreeSet<String> = calls.filter(|call| call.is_spared()).map(|call| call.tool.clone()).collect();
+    let granted: BTreeSet<String> = calls.filter(|call| call.is_granted()).map(|call| call.tool.clone()).collect();
     for tool in turns.iter_mut().flat_map(|turn| &mut turn.tools) {
-        if tool.verdict == Verdict::Ask && spared.contains(tool.tool.as_str()) {
+        if tool.verdict == Verdict::Ask && granted.contains(tool.tool.as_str()) {
             tool.why = tool.why.replacen(ASKS, "it depends on the arguments whether the policy requires approval", 1);
         }
     }
@@ -122,21 +122,21 @@ impl Turn {
 
 impl Call {
     fn of(call: &CallHistory<'_>, grants: &Grants) -> Self {
-        let steps = call.entries.iter().filter_map(|entry| step::of(entry, &call.asked.id, grants));
+        let steps = call.entries.iter().filter_map(|entry| step::of(entry, &call.requested.id, grants));
         let (stands, steps): (Vec<CallStatus>, Vec<Step>) = steps.unzip();
         Self {
-            call_id: call.asked.id.clone(),
-            tool: call.asked.name.clone(),
+            call_id: call.requested.id.clone(),
+            tool: call.requested.name.clone(),
             arguments: call.arguments().clone(),
-            original_arguments: call.edit().map(|_| call.asked.arguments.clone()),
+            original_arguments: call.edit().map(|_| call.requested.arguments.clone()),
             stand: stands.last().copied().unwrap_or(CallStatus::Open),
             steps,
         }
     }
 
     /// Whether the policy itself allowed the call.
-    fn is_spared(&self) -> bool {
-        self.steps.iter().any(|step| step.is_spared)
+    fn is_granted(&self) -> bool {
+        self.steps.iter().any(|step| step.is_granted)
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) struct Step {
     pub(super) why: String,
     /// Whether the policy itself allowed the call.
     #[serde(skip)]
-    pub(super) is_spared: bool,
+    pub(super) is_granted: bool,
 }
 
 /// The step that a journal entry adds to a call, with the call's new state.
@@ -94,7 +94,7 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         by: None,
         via: None,
         why,
-        is_spared: false,
+        is_granted: false,
     };
     Some(match &recorded.event {
         Event::TierSelected { priority, deferred, .. } if deferred.contains(call) => {
@@ -115,7 +115,7 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
             (stand, decided)
         }
         Event::CallDrifted { differences, .. } => {
-            let told = differences.iter().map(|difference| {
+            let changes = differences.iter().map(|difference| {
                 let side = |text: &str| one_line(&escape_untrusted(text), QUOTED);
                 format!(
                     "{} was {}, is {}",
@@ -124,7 +124,7 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
                     side(&difference.is)
                 )
             });
-            let why = format!("checked again before it was sent: {}", told.collect::<Vec<_>>().join("; "));
+            let why = format!("checked again before it was sent: {}", changes.collect::<Vec<_>>().join("; "));
             (CallStatus::Open, step(why))
         }
         Event::Extended { until, by, via, .. } => {
@@ -133,8 +133,8 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         }
         Event::Expired { .. } => (CallStatus::Expired, step("no answer in time".into())),
         Event::QuestionAnswered { answer, .. } => {
-            let said = one_line(&answer.choice.to_words(), QUOTED);
-            let why = format!("answered by {} {}: {said}", escape_untrusted(&answer.by), by_way_of(answer.via));
+            let words = one_line(&answer.choice.to_words(), QUOTED);
+            let why = format!("answered by {} {}: {words}", escape_untrusted(&answer.by), by_way_of(answer.via));
             (CallStatus::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
         }
         Event::CallsStarted { .. } => (CallStatus::Running, step("sent".into())),
@@ -178,7 +178,7 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, S
                 true => "may run: no rule requires approval".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
-            (CallStatus::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_spared: true, ..step })
+            (CallStatus::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_granted: true, ..step })
         }
         CallVerdict::Run { by: Authorization::Grant { grant: id } } => {
             let why = format!("may run: auto-approved, {}", grant(id, grants));

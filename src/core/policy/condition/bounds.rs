@@ -4,8 +4,7 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
-use super::budget::{BUDGET, TOO_LONG};
-use super::error::ConditionError;
+use super::error::{BUDGET, ConditionError, TOO_LONG};
 use super::folders::{LEXICALLY_WITHIN, WITHIN};
 use super::kind::VARIABLES;
 

@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CelArguments};
 use super::bounds::Bounds;
-use super::budget::TOO_LONG;
-use super::error::ConditionError;
+use super::error::{ConditionError, TOO_LONG};
 use super::folders::{self, Folder, WITHIN};
 use super::outlook::{Outlook, TextTest};
 use super::patterns::{self, CompiledPattern};
@@ -55,8 +54,8 @@ impl Compiled {
         let parser = PrattParser::new().max_recursion_depth(PARSER_DEPTH).max_expression_node_count(MAX_NODES);
         // Only the first syntax error is reported; errors after it are unreliable.
         let mut expression = parser.error_recovery_limit(0).parse(text).map_err(|errors| {
-            let told = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
-            ConditionError(shortened(&syntax::fault(text, told)))
+            let messages = errors.errors.iter().map(|error| (error.pos, error.msg.as_str()));
+            ConditionError(shortened(&syntax::fault(text, messages)))
         })?;
         let bounds = Bounds::of(&expression)?;
         let outlook = match (kind::is_yes_or_no(&expression)?, bounds.speaks_of_the_call()) {

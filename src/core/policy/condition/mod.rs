@@ -7,7 +7,6 @@
 
 mod arguments;
 mod bounds;
-mod budget;
 mod error;
 mod folders;
 mod kind;

@@ -11,8 +11,7 @@ use cel::objects::Opaque;
 use cel::{Context, ExecutionError, Value as Cel};
 use regex::{Regex, RegexBuilder};
 
-use super::budget::{BUDGET, TOO_LONG};
-use super::error::ConditionError;
+use super::error::{BUDGET, ConditionError, TOO_LONG};
 
 /// The function that a condition calls.
 const MATCHES: &str = "matches";

@@ -6,7 +6,7 @@ use super::{Condition, Outlook};
 use crate::policy::{Example, Match, Rule, Subject, Verdict};
 
 /// Whether a condition holds for a call of `mcp_shop_pay` by `desk` for `kim`, or the error.
-fn asked(condition: &str, arguments: &Value) -> Result<bool, String> {
+fn evaluate(condition: &str, arguments: &Value) -> Result<bool, String> {
     let arguments: &Map<String, Value> = arguments.as_object().unwrap();
     let tool = Example { server: Some("shop".into()), tool: "pay".into(), ..Example::default() }.tool();
     let (agent, principal) = ("desk".into(), "kim".into());
@@ -49,7 +49,7 @@ fn conditions_are_true_or_false() {
         ("type(args.to) == string", true),
         ("args == {}", false),
     ] {
-        assert_eq!(asked(condition, &sample()), Ok(expected), "{condition}");
+        assert_eq!(evaluate(condition, &sample()), Ok(expected), "{condition}");
     }
 }
 
@@ -67,7 +67,7 @@ fn evaluation_errors_name_no_value() {
         ("int(args.to) == 1", "`int` cannot be applied to this value"),
         ("args.none.x == 1", "found no matching overload for '_._' applied to '(null_type, string)'"),
     ] {
-        let error = asked(condition, &sample()).unwrap_err();
+        let error = evaluate(condition, &sample()).unwrap_err();
         assert!(!error.contains("kim@"), "{error}");
         assert_eq!(error, expected, "{condition}");
     }
@@ -153,14 +153,14 @@ fn the_outlook_of_a_condition_is_known_before_any_call() {
 fn comparisons_with_patterns_stop_at_the_budget() {
     let condition = "args.l.all(x, !x.matches('(a|b|ab)*c{1,40}[^a]{40}d'))";
     let few = json!({"l": vec!["ab".repeat(20); 3]});
-    assert_eq!(asked(condition, &few), Ok(true));
+    assert_eq!(evaluate(condition, &few), Ok(true));
     let many = json!({"l": vec!["ab".repeat(20); 2_000]});
-    let error = asked(condition, &many).unwrap_err();
+    let error = evaluate(condition, &many).unwrap_err();
     assert_eq!(error, "it could take too long for arguments of this size");
     // The length of the list alone is no problem: the comparisons cost.
-    assert_eq!(asked("args.l.all(x, x != 'c')", &many), Ok(true));
+    assert_eq!(evaluate("args.l.all(x, x != 'c')", &many), Ok(true));
     // Each call has a budget of its own.
-    assert_eq!(asked(condition, &few), Ok(true));
+    assert_eq!(evaluate(condition, &few), Ok(true));
 }
 
 #[test]
@@ -169,14 +169,14 @@ fn a_rule_explains_why_it_matches_or_not() {
     let when = Condition::parse("args.amount > 100").unwrap();
     let rule = Rule::new("large", Verdict::Deny, "No.", matches, vec![], vec![]).unwrap().with_condition(when);
     let tool = Example { server: Some("shop".into()), tool: "pay_out".into(), ..Example::default() }.tool();
-    let told = |arguments: Option<Value>| {
+    let explained = |arguments: Option<Value>| {
         let arguments = arguments.map(|arguments| arguments.as_object().unwrap().clone());
         let subject = Subject { tool: &tool, agent: None, principal: None, arguments: arguments.as_ref() };
         let finding = rule.examine(&subject);
         (finding.as_str(), finding.in_words(&rule, &subject))
     };
-    assert_eq!(told(None).0, "depends");
-    assert_eq!(told(Some(json!({"amount": 101}))).0, "matches");
-    assert_eq!(told(Some(json!({"amount": 100}))), ("misses", "`args.amount > 100` does not hold".to_owned()));
-    assert_eq!(told(Some(json!({}))).0, "unclear");
+    assert_eq!(explained(None).0, "depends");
+    assert_eq!(explained(Some(json!({"amount": 101}))).0, "matches");
+    assert_eq!(explained(Some(json!({"amount": 100}))), ("misses", "`args.amount > 100` does not hold".to_owned()));
+    assert_eq!(explained(Some(json!({}))).0, "unclear");
 }

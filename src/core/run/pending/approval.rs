@@ -60,7 +60,7 @@ impl PendingApproval {
     pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
         let CallState::Asked { rule, why, policy, in_doubt } = &call.state else { return None };
         Some(Self {
-            call_id: call.asked.id.clone(),
+            call_id: call.requested.id.clone(),
             summary: summary(&tool.origin, call.arguments()),
             origin: tool.origin.clone(),
             name: tool.name.clone(),

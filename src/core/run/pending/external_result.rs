@@ -37,7 +37,7 @@ impl PendingExternalResult {
     pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
         let Origin::External { tool: external } = &tool.origin else { return None };
         (call.state == CallState::Authorized).then(|| Self {
-            call_id: call.asked.id.clone(),
+            call_id: call.requested.id.clone(),
             tool: external.clone(),
             name: tool.name.clone(),
             arguments: call.arguments().clone(),

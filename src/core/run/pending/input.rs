@@ -45,7 +45,7 @@ impl PendingInput {
         let held = call.held.as_ref().filter(|_| call.state == CallState::Started);
         let is_suspended = held.is_none();
         Some(Self {
-            call_id: call.asked.id.clone(),
+            call_id: call.requested.id.clone(),
             origin: tool.origin.clone(),
             name: tool.name.clone(),
             arguments: call.arguments().clone(),

@@ -36,7 +36,7 @@ impl PendingQuestion {
             return None;
         }
         Some(Self {
-            call_id: call.asked.id.clone(),
+            call_id: call.requested.id.clone(),
             name: tool.name.clone(),
             ask: call.arguments().as_object().and_then(|arguments| Ask::parse(arguments).ok())?,
             event: call.deadline.event,

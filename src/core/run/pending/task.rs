@@ -28,7 +28,7 @@ impl PendingTask {
     pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
         let CallState::Task(task) = &call.state else { return None };
         Some(Self {
-            call_id: call.asked.id.clone(),
+            call_id: call.requested.id.clone(),
             origin: tool.origin.clone(),
             name: tool.name.clone(),
             arguments: call.arguments().clone(),

@@ -136,8 +136,8 @@ proptest! {
         for part in over.transcript().iter().flat_map(|message| &message.content) {
             let Part::ToolResult { tool_use_id, content, .. } = part else { continue };
             let sent = stories.get(tool_use_id).is_some_and(|story| story.starts > 0);
-            let told = content.iter().filter_map(Part::as_text).any(|text| text.starts_with("Not run"));
-            prop_assert!(!(sent && told), "{} was sent, and the model reads {:?}", tool_use_id, content);
+            let not_run = content.iter().filter_map(Part::as_text).any(|text| text.starts_with("Not run"));
+            prop_assert!(!(sent && not_run), "{} was sent, and the model reads {:?}", tool_use_id, content);
         }
     }
 

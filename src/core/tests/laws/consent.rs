@@ -141,8 +141,8 @@ fn a_call_in_doubt_twice_asks_two_questions() {
 
 /// The calls that would run as soon as a driver resumes the run, because of a person's consent, as a reader of the
 /// journal without the fold would find them.
-fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
-    let mut standing = BTreeSet::new();
+fn open_consents(journal: &[Event]) -> BTreeSet<CallId> {
+    let mut consented = BTreeSet::new();
     let mut run = Run::replay(&journal[..1]).unwrap().unwrap();
     for event in journal {
         if !matches!(event, Event::Started(_)) {
@@ -150,25 +150,25 @@ fn standing_consents(journal: &[Event]) -> BTreeSet<CallId> {
         }
         match event {
             Event::ApprovalDecided { call, decision } if decision.answer == DecisionKind::Approve => {
-                standing.insert(call.clone());
+                consented.insert(call.clone());
             }
             // An answer on the open call is used at once, and one that only declines may settle the call.
             Event::InputGiven { call, .. } if run.call(call).is_none_or(|call| call.state != CallState::Authorized) => {
             }
-            Event::InputGiven { call, .. } => drop(standing.insert(call.clone())),
-            Event::CallsStarted { calls } => standing.retain(|call| !calls.contains(call)),
+            Event::InputGiven { call, .. } => drop(consented.insert(call.clone())),
+            Event::CallsStarted { calls } => consented.retain(|call| !calls.contains(call)),
             // Records that the consent still holds.
             Event::CallChecked { verdict: CallVerdict::Run { by: Authorization::HumanApproval }, .. } => {}
             Event::CallChecked { call, .. }
             | Event::CallDrifted { call, .. }
             | Event::Expired { call }
             | Event::QuestionAnswered { call, .. }
-            | Event::CallCompleted { call, .. } => drop(standing.remove(call)),
-            Event::Ended { .. } => standing.clear(),
+            | Event::CallCompleted { call, .. } => drop(consented.remove(call)),
+            Event::Ended { .. } => consented.clear(),
             _ => {}
         }
     }
-    standing
+    consented
 }
 
 /// The events that record actions, as opposed to answers.
@@ -188,11 +188,11 @@ fn no_fork_uses_a_consent_of_its_source(journal: &[Event]) -> Result<(), TestCas
     for at in 1..=journal.len() {
         let source = &journal[..at];
         let copy = Run::forked(source.to_vec()).unwrap();
-        prop_assert_eq!(standing_consents(&copy), BTreeSet::new(), "in a copy of {} events", at);
+        prop_assert_eq!(open_consents(&copy), BTreeSet::new(), "in a copy of {} events", at);
         prop_assert_eq!(deeds(&copy), deeds(source));
         let lost = source.len() - copy.len();
-        prop_assert!(standing_consents(source).len() <= lost, "open consents are not copied");
-        prop_assert_eq!(lost == 0, standing_consents(source).is_empty(), "and nothing else is omitted");
+        prop_assert!(open_consents(source).len() <= lost, "open consents are not copied");
+        prop_assert_eq!(lost == 0, open_consents(source).is_empty(), "and nothing else is omitted");
         let (run, forked) = (Run::replay(source).unwrap().unwrap(), Run::replay(&copy).unwrap().unwrap());
         prop_assert_eq!(forked.transcript(), run.transcript());
     }

@@ -135,11 +135,11 @@ proptest! {
     #[test]
     fn a_run_fails_only_after_every_model_was_called(tape in tapes()) {
         let journal = timed_journey(tape).journal;
-        let [.., Event::ModelFailed { error, .. }, Event::Ended { ending: Ending::Failed { error: told } }] = &journal[..]
+        let [.., Event::ModelFailed { error, .. }, Event::Ended { ending: Ending::Failed { error: reported } }] = &journal[..]
         else {
             return Ok(());
         };
-        if is_about_content(error) || error.code != told.code {
+        if is_about_content(error) || error.code != reported.code {
             return Ok(());
         }
         let Event::Started(started) = &journal[0] else { panic!() };

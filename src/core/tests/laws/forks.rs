@@ -74,8 +74,8 @@ proptest! {
             return Ok(());
         };
         let before = Run::replay(&whole[..journal.len() + asked]).unwrap().unwrap();
-        let heard = before.transcript().iter().any(|message| message.text().contains("look again"));
-        prop_assert!(heard, "{}", to_json(&whole).join("\n"));
+        let answered = before.transcript().iter().any(|message| message.text().contains("look again"));
+        prop_assert!(answered, "{}", to_json(&whole).join("\n"));
     }
 
     #[test]

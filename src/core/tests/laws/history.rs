@@ -29,11 +29,11 @@ proptest! {
         for (index, state) in states(&journal).iter().enumerate() {
             let history = History::of(&entries[..=index]).unwrap();
             for call in history.calls() {
-                let Some(now) = state.call(&call.asked.id) else { continue };
-                prop_assert_eq!((&now.asked, now.tool.as_ref()), (&call.asked, call.tool()));
+                let Some(now) = state.call(&call.requested.id) else { continue };
+                prop_assert_eq!((&now.requested, now.tool.as_ref()), (&call.requested, call.tool()));
                 prop_assert_eq!((now.arguments(), now.sent), (call.arguments(), call.sent_at().is_some()));
                 prop_assert_eq!(now.edited.is_some(), call.edit().is_some());
-                prop_assert!(call.decision().is_none_or(|decision| state.decision(&call.asked.id) == Some(decision)));
+                prop_assert!(call.decision().is_none_or(|decision| state.decision(&call.requested.id) == Some(decision)));
                 let is_deferred = matches!(
                     now.state,
                     CallState::Settled(Settlement::Rejected { reason: Rejection::Deferred, .. })
@@ -55,7 +55,7 @@ proptest! {
         prop_assert_eq!(history.calls().map(|call| call.entries.len()).sum::<usize>(), about);
         for call in history.calls() {
             prop_assert!(call.entries.iter().is_sorted_by_key(|entry| entry.seq));
-            prop_assert_eq!(history.call(&call.asked.id).map(|found| &found.asked), Some(&call.asked));
+            prop_assert_eq!(history.call(&call.requested.id).map(|found| &found.requested), Some(&call.requested));
         }
     }
 

@@ -107,7 +107,7 @@ impl Hand {
     fn run_tier(&mut self, ids: Vec<CallId>) {
         self.record(Event::CallsStarted { calls: ids.clone() });
         for id in ids.into_iter().rev() {
-            let text = format!("result of {}", self.run.call(&id).unwrap().asked.name);
+            let text = format!("result of {}", self.run.call(&id).unwrap().requested.name);
             self.record(Event::CallCompleted {
                 call: id,
                 outcome: Arc::new(Outcome::Returned(ToolOutput::text(text))),
@@ -121,7 +121,7 @@ impl Hand {
         self.run.status()
     }
 
-    pub(crate) fn owed(&self) -> Vec<String> {
+    pub(crate) fn pending(&self) -> Vec<String> {
         let items = self.run.pending();
         items.iter().map(|item: &PendingItem| format!("{} {}", item.kind(), item.call_id())).collect()
     }

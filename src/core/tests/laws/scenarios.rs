@@ -51,7 +51,7 @@ fn a_second_approval_with_other_content_is_refused() {
     let approval = |decision: Decision| Input::Resume(Resume::default().with("a", decision).partial());
     let yes = || decision(DecisionKind::Approve);
     let hand = Hand::with(plain()).model_calls([call("a", "ext_ask_order"), call("b", "ext_order")]);
-    assert_eq!(hand.owed().len(), 2);
+    assert_eq!(hand.pending().len(), 2);
     let hand = hand.given(approval(yes()));
     let edited = Arguments::from_value(json!({"amount": 1}));
     for other in [
@@ -72,7 +72,7 @@ fn an_id_that_would_disturb_a_terminal_or_log_is_replaced() {
     let reply = Reply::calling(ids.map(|id| call(id, "ext_order")));
     // The id occurs twice: a usable id that is taken gets a suffix, however long it is.
     let hand = Hand::with(plain()).model_says(reply.clone());
-    let given: Vec<String> = hand.owed().into_iter().collect();
+    let given: Vec<String> = hand.pending().into_iter().collect();
     assert_eq!(given.len(), 4, "{given:?}");
     let ids = |reply: &Reply| reply.calls().map(|call| call.id.to_string()).collect::<Vec<_>>();
     assert_eq!(
@@ -141,7 +141,7 @@ fn row_2_23_sequential_tiers_run_before_the_next_model_call() {
 fn row_2_28_mcp_calls_finish_before_external_ones_are_pending() {
     let hand = Hand::with(plain()).model_calls([call("ours", "ext_order"), call("theirs", "mcp_files_read")]);
     assert_eq!(hand.status(), Status::Pending);
-    assert_eq!(hand.owed(), ["external_result ours"]);
+    assert_eq!(hand.pending(), ["external_result ours"]);
     let shown = hand.run.messages();
     assert_eq!(lines(shown.last().unwrap()), ["result theirs: result of mcp_files_read"]);
     let hand = hand.resumed_with("ours", "shipped");
@@ -151,7 +151,7 @@ fn row_2_28_mcp_calls_finish_before_external_ones_are_pending() {
 #[test]
 fn rows_2_29_and_2_30_an_invalid_external_call_never_becomes_pending() {
     let hand = Hand::with(plain()).model_calls([malformed("wrong", "ext_order"), call("right", "ext_order")]);
-    assert_eq!(hand.owed(), ["external_result right"]);
+    assert_eq!(hand.pending(), ["external_result right"]);
     let hand = hand.resumed_with("right", "shipped");
     assert!(hand.last_lines()[0].starts_with("error wrong: Invalid arguments:"), "{:?}", hand.last_lines());
     assert_eq!(offered(&hand), ToolAccess::Enabled);
@@ -343,7 +343,7 @@ fn a_task_being_answered_in_a_crash_is_polled_and_not_in_doubt() {
             Step::Record(vec![Event::TaskStarted { call: "a".into(), task: task.clone().into(), wire: None }]),
             "{tool}"
         );
-        assert_eq!(hand.settled().owed(), ["task a"]);
+        assert_eq!(hand.settled().pending(), ["task a"]);
     }
 }
 

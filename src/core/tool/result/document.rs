@@ -69,10 +69,10 @@ fn describe_part(part: &Part) -> String {
 
 /// The media type of a part's text: the declared one, or a guess.
 pub(super) fn media_type(part: &Part, text: &str) -> String {
-    if let Part::Resource { media_type: Some(said), .. } = part
-        && said.len() <= MAX_TYPE_BYTES
+    if let Part::Resource { media_type: Some(media_type), .. } = part
+        && media_type.len() <= MAX_TYPE_BYTES
     {
-        return said.clone();
+        return media_type.clone();
     }
     let looks_like = if is_json(text) { "application/json" } else { "text/plain" };
     looks_like.to_owned()

@@ -43,9 +43,9 @@ pub(super) fn outline(value: &Value, room: usize) -> String {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
     let (mut text, all) = (String::new(), members.len());
-    for (told, (token, member)) in members.into_iter().enumerate() {
+    for (listed, (token, member)) in members.into_iter().enumerate() {
         let line = format!("/{}: {}, {} bytes\n", shortened(&token), kind(member), member.to_string().len());
-        let rest = format!("and {} more\n", all - told);
+        let rest = format!("and {} more\n", all - listed);
         if text.len() + line.len() + rest.len() > room {
             return text + &rest;
         }

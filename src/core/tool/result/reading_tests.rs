@@ -9,9 +9,9 @@ fn reading(arguments: Value) -> Result<ReadRequest, String> {
 
 fn answer(text: &str, arguments: Value) -> Vec<String> {
     let output = read(text, &reading(arguments).unwrap(), 4096);
-    let mut said: Vec<String> = output.content.iter().filter_map(Part::as_text).map(str::to_owned).collect();
-    said.extend(output.is_error.then(|| "(error)".to_owned()));
-    said
+    let mut shown: Vec<String> = output.content.iter().filter_map(Part::as_text).map(str::to_owned).collect();
+    shown.extend(output.is_error.then(|| "(error)".to_owned()));
+    shown
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn a_pointer_reads_a_value_and_a_large_one_is_outlined() {
 
 #[test]
 fn a_pointer_into_plain_text_is_answered_with_alternatives() {
-    let said = answer("plain text", json!({"pointer": "/a"}));
-    assert!(said[0].starts_with("It is not JSON (expected"), "{said:?}");
-    assert!(said[0].ends_with("): read it by `offset`, `line` or `search`."), "{said:?}");
+    let shown = answer("plain text", json!({"pointer": "/a"}));
+    assert!(shown[0].starts_with("It is not JSON (expected"), "{shown:?}");
+    assert!(shown[0].ends_with("): read it by `offset`, `line` or `search`."), "{shown:?}");
 }
 
 #[test]

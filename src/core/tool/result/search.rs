@@ -27,12 +27,12 @@ pub(super) fn search(text: &str, wanted: &str, from: usize, room: usize) -> Sear
         counted = place;
         let (start, end) = excerpt(text, place, place + wanted.len());
         let shown = text.get(start..end).unwrap_or_default().replace('\n', " ");
-        let told = format!("line {line}, byte {place}: {shown}\n");
-        if found.named == PLACES || found.lines.len() + told.len() > room {
+        let entry = format!("line {line}, byte {place}: {shown}\n");
+        if found.named == PLACES || found.lines.len() + entry.len() > room {
             found.next = Some(place);
             break;
         }
-        found.lines.push_str(&told);
+        found.lines.push_str(&entry);
         found.named += 1;
         at = end.max(place + wanted.len());
     }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::{CredentialError, file};
 
 /// Longer than an exchange with an authorization server may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// A lock that is held until it is dropped.
@@ -37,7 +37,7 @@ impl Lock {
         let lock = path.with_extension(extension);
         let fault = |error| CredentialError::Io { path: PathBuf::from(path), what: "locked", error };
         let file = file::open_private(&lock).map_err(fault)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),

@@ -42,7 +42,7 @@ async fn an_overdue_list_delays_no_other_request() {
     for _ in 0..5 {
         assert_eq!(names(&offer(&supervisor).await), ["tool"]);
     }
-    assert_eq!(begun.elapsed(), PATIENCE);
+    assert_eq!(begun.elapsed(), READY_TIMEOUT);
     supervisor.close().await;
 }
 
@@ -63,7 +63,7 @@ async fn a_list_that_is_older_than_an_approval_is_asked_for_and_a_newer_one_is_n
     seconds(10).await;
     let begun = Instant::now();
     supervisor.confirm(Map::new(), Duration::ZERO).await;
-    assert_eq!(begun.elapsed(), PATIENCE, "and no longer");
+    assert_eq!(begun.elapsed(), READY_TIMEOUT, "and no longer");
     assert_eq!(names(&offer(&supervisor).await), ["other"]);
     supervisor.close().await;
 }

@@ -14,11 +14,11 @@ use super::super::writer::Write;
 use super::json;
 
 pub(in crate::sqlite) const UNANNOUNCED: &str =
-    "SELECT * FROM run WHERE told < version AND status <> 'running' ORDER BY id LIMIT ?1";
+    "SELECT * FROM run WHERE announced < version AND status <> 'running' ORDER BY id LIMIT ?1";
 /// Events of a tenant without endpoints count as announced, and so do deleted runs.
-const UNHEARD: &str = "UPDATE run SET told = version WHERE told < version AND status <> 'running'
+const SKIP: &str = "UPDATE run SET announced = version WHERE announced < version AND status <> 'running'
     AND (purged_at IS NOT NULL OR tenant NOT IN (SELECT tenant FROM webhook_endpoint))";
-const MARK: &str = "UPDATE run SET told = max(told, ?2) WHERE id = ?1";
+const MARK: &str = "UPDATE run SET announced = max(announced, ?2) WHERE id = ?1";
 /// An endpoint that was removed in the meantime gets no message.
 const MAKE: &str = "INSERT INTO webhook_delivery (id, endpoint, created_at, due_at, body)
     SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_endpoint WHERE id = ?2)
@@ -29,7 +29,7 @@ const FORGET: &str = "DELETE FROM webhook_delivery WHERE created_at < ?1";
 impl WebhookOutbox for SqliteStore {
     async fn unannounced(&self, limit: usize) -> Result<Vec<UnannouncedRun>, StoreError> {
         let mut found = self.marked(limit).await?;
-        if !found.is_empty() && self.writer.make(SkipUnheard).await? {
+        if !found.is_empty() && self.writer.make(SkipWithoutEndpoint).await? {
             found = self.marked(limit).await?;
         }
         found.into_iter().map(MarkedRow::unannounced).collect()
@@ -55,31 +55,34 @@ impl SqliteStore {
 /// An index row and its mark.
 struct MarkedRow {
     row: IndexRow,
-    told: i64,
+    announced: i64,
 }
 
 impl<'r> FromRow<'r, SqliteRow> for MarkedRow {
     fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
-        Ok(Self { row: IndexRow::from_row(row)?, told: row.try_get("told")? })
+        Ok(Self { row: IndexRow::from_row(row)?, announced: row.try_get("announced")? })
     }
 }
 
 impl MarkedRow {
     fn unannounced(self) -> Result<UnannouncedRun, StoreError> {
-        Ok(UnannouncedRun { row: read::listed(self.row)?, announced: u64::try_from(self.told).unwrap_or_default() })
+        Ok(UnannouncedRun {
+            row: read::listed(self.row)?,
+            announced: u64::try_from(self.announced).unwrap_or_default(),
+        })
     }
 }
 
 /// Marks the events of runs that no endpoint listens to as announced.
-struct SkipUnheard;
+struct SkipWithoutEndpoint;
 
 #[async_trait]
-impl Write for SkipUnheard {
+impl Write for SkipWithoutEndpoint {
     /// Whether any row changed.
     type Answer = bool;
 
     async fn apply(&self, db: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-        Ok(sqlx::query(UNHEARD).execute(db).await?.rows_affected() > 0)
+        Ok(sqlx::query(SKIP).execute(db).await?.rows_affected() > 0)
     }
 }
 

@@ -66,7 +66,7 @@ async fn a_silent_receiver_is_given_up_after_a_few_seconds() {
     let round = round(Receives::Silence, bounds(1_000, 10), 95);
     round.queue.close();
     let (took, counts, reason) = carried(round).await;
-    assert_eq!((took, counts.failed, counts.queued), (PATIENCE, 95, 0));
+    assert_eq!((took, counts.failed, counts.queued), (STALL_TIMEOUT, 95, 0));
     assert!(reason.is_some_and(|reason| reason.contains("accepted no spans")));
 }
 
@@ -79,7 +79,7 @@ async fn an_export_in_flight_is_cut_short_when_the_process_ends() {
         queue.close();
     });
     let (took, counts, _) = carried(round).await;
-    assert_eq!((took, counts.failed), (Duration::from_secs(20) + PATIENCE, 10));
+    assert_eq!((took, counts.failed), (Duration::from_secs(20) + STALL_TIMEOUT, 10));
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,7 +42,7 @@ impl Projector {
         wire: Option<&CallTransport>,
     ) -> Option<Span> {
         let calls = &mut self.execution.as_mut()?.calls;
-        let open = match calls.iter().position(|open| open.call.asked.id == *id) {
+        let open = match calls.iter().position(|open| open.call.requested.id == *id) {
             Some(open) => calls.remove(open),
             // A task that an earlier execution started. This execution saw only its end.
             None => OpenCall::sent(self.call(id).filter(|call| matches!(call.state, CallState::Task(_)))?, at),
@@ -66,7 +66,7 @@ impl Projector {
     }
 
     fn open_call(&mut self, id: &CallId) -> Option<&mut OpenCall> {
-        self.execution.as_mut()?.calls.iter_mut().find(|open| open.call.asked.id == *id)
+        self.execution.as_mut()?.calls.iter_mut().find(|open| open.call.requested.id == *id)
     }
 
     /// A call that was open when its driver stopped.
@@ -88,8 +88,8 @@ impl Projector {
         let call = told.call;
         let (status, exception) = told.status(end);
         let child = Child {
-            label: labels::tool_call(&call.asked.id, call.round),
-            name: format!("execute_tool {}", call.asked.name),
+            label: labels::tool_call(&call.requested.id, call.round),
+            name: format!("execute_tool {}", call.requested.name),
             kind: told.kind(),
             start,
             end,

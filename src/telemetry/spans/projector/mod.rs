@@ -172,8 +172,8 @@ impl Projector {
             spans.extend(self.release());
         }
         if let Some(execution) = &mut self.execution {
-            let owed = execution.owed.take();
-            execution.owed = (!goes_on).then(|| owed.unwrap_or_else(|| pending(&self.lifecycle)));
+            let known = execution.pending.take();
+            execution.pending = (!goes_on).then(|| known.unwrap_or_else(|| pending(&self.lifecycle)));
         }
         let told = self.lifecycle.events_of(recorded);
         spans.extend(self.advance(recorded));
@@ -292,22 +292,22 @@ impl Projector {
         let (Some(mut execution), Some(run)) = (self.execution.take(), self.lifecycle.run()) else { return spans };
         let started = run.started();
         let name = format!("invoke_agent {}", started.spec.agent);
-        let owed = execution.owed.take().unwrap_or_else(|| run.pending());
+        let pending = execution.pending.take().unwrap_or_else(|| run.pending());
         let failure = finish.failure(self.content);
         let failure = failure.as_ref().map(|(word, message)| (*word, message.as_str()));
         let (waited_ms, before) = (execution.waited_ms, execution.before);
         spans.extend(execution.finish(name, at, failure, |to| {
             to.int(names::WAIT_MS, waited_ms);
             agent::attributes(started, run.budget(), &before, &self.identity, self.content, to);
-            agent::outcome(finish, &owed, self.content, to);
+            agent::outcome(finish, &pending, self.content, to);
         }));
         spans
     }
 
     /// Whether the active execution can do no more work, because the run waits.
     fn rests(&self) -> bool {
-        self.execution.as_ref().is_some_and(|execution| match &execution.owed {
-            Some(owed) => !owed.is_empty(),
+        self.execution.as_ref().is_some_and(|execution| match &execution.pending {
+            Some(pending) => !pending.is_empty(),
             None => !pending(&self.lifecycle).is_empty(),
         })
     }

@@ -144,7 +144,7 @@ async fn two_processes_announce_a_thousand_runs_once_each() {
     let starts = (0..1_000).map(|_| one.runner.start(Request::new("clerk", "Hello")));
     let mut runs = BTreeSet::new();
     for started in futures::future::join_all(starts).await {
-        runs.insert(started.unwrap().rest().await.unwrap().run_id.to_string());
+        runs.insert(started.unwrap().until_idle().await.unwrap().run_id.to_string());
     }
     let told = receiver.receives(1_000).await;
 

@@ -152,7 +152,7 @@ async fn an_answer_given_to_another_process_reaches_the_open_call() {
     let run = execution.run.clone();
     asked(&mut execution).await;
     other.record(&run, given(&other, &run, &ada(), false).await).await.unwrap();
-    assert_eq!(execution.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Completed);
     assert_eq!(wire.calls(), ["echo"]);
     scene.servers.close().await;
 }
@@ -172,7 +172,7 @@ async fn a_server_that_asks_again_on_the_open_call_is_answered_again() {
     }
     asked(&mut execution).await;
     runner.cancel(&run, None).await.unwrap();
-    assert_eq!(execution.rest().await.unwrap().status, Status::Cancelled);
+    assert_eq!(execution.until_idle().await.unwrap().status, Status::Cancelled);
     assert_eq!(wire.calls(), ["echo"]);
     scene.servers.close().await;
 }
@@ -182,7 +182,7 @@ async fn a_call_that_is_not_held_any_longer_is_sent_a_second_time_only_with_cons
     let (settings, wire) = watched(&["elicits-late"]);
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(Duration::from_millis(50));
-    let pending = started(&runner).await.rest().await.unwrap();
+    let pending = started(&runner).await.until_idle().await.unwrap();
     let [PendingItem::Input(PendingInput { held: false, repeats: true, .. })] = &pending.pending[..] else {
         panic!("{pending:?}")
     };
@@ -207,7 +207,7 @@ async fn declining_gives_the_model_an_unknown_outcome_and_sends_nothing() {
     let (settings, wire) = watched(&["elicits-late"]);
     let scene = Scene::of(settings, ONE_ECHO);
     let runner = scene.process(Duration::ZERO);
-    let pending = started(&runner).await.rest().await.unwrap();
+    let pending = started(&runner).await.until_idle().await.unwrap();
     let declined = given(&runner, &pending.run_id, &ElicitationResponse::decline(), false).await;
     let report = runner.resume(&pending.run_id, declined).await.unwrap();
     assert!(report.output.unwrap().text.starts_with("It says: Outcome unknown"), "the model reads that");
@@ -224,7 +224,7 @@ async fn a_process_that_stops_does_not_hold_calls_for_people() {
     asked(&mut execution).await;
     let times = toolgate::runner::DrainTimes { rest: LONG, step: LONG };
     assert_eq!(runner.drain(times).await, 0);
-    let report = execution.rest().await.unwrap();
+    let report = execution.until_idle().await.unwrap();
     assert_eq!((report.status, report.pending[0].kind()), (Status::Pending, "input"));
     scene.servers.close().await;
 }
@@ -234,7 +234,7 @@ async fn questions_of_two_calls_on_one_stream_go_to_no_call_for_sure_and_are_not
     let (settings, wire) = watched(&["elicits-late"]);
     let scene = Scene::of(settings, TWO_ECHOES);
     let runner = scene.process(LONG);
-    let pending = started(&runner).await.rest().await.unwrap();
+    let pending = started(&runner).await.until_idle().await.unwrap();
     let repeats =
         |item: &PendingItem| matches!(item, PendingItem::Input(PendingInput { repeats: true, held: false, .. }));
     assert!(pending.pending.len() == 2 && pending.pending.iter().all(repeats), "{:?}", pending.pending);
@@ -252,7 +252,7 @@ async fn a_message_to_a_run_does_not_disturb_its_held_call() {
     asked(&mut execution).await;
     runner.message(&run, "and be quick").await.unwrap();
     let joined = runner.resume_run(&run, Input::Resume(given(&runner, &run, &ada(), false).await), None).await.unwrap();
-    assert_eq!(joined.rest().await.unwrap().status, Status::Completed);
+    assert_eq!(joined.until_idle().await.unwrap().status, Status::Completed);
     assert_eq!(wire.calls(), ["echo"]);
     scene.servers.close().await;
 }

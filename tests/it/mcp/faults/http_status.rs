@@ -28,7 +28,7 @@ async fn a_session_lost_in_a_restart_is_renewed_whatever_status_and_id_say_so() 
 
 #[tokio::test]
 async fn an_error_with_an_http_status_fails_its_call_whatever_its_id() {
-    for era in ["legacy", "modern"] {
+    for era in ["2025-11-25", "2026-07-28"] {
         for id in [&[][..], &["error-id-null"], &["error-id-missing"], &["error-id-text"]] {
             let faults = [id, &["http-error"]].concat();
             let endpoint = Endpoint::of_era(era, &faults).await;
@@ -46,7 +46,7 @@ async fn an_error_with_an_http_status_fails_its_call_whatever_its_id() {
 #[tokio::test]
 async fn a_call_that_is_answered_with_nothing_fails_at_once() {
     for (fault, expected) in [("http-202", "HTTP 202 Accepted"), ("http-204", "HTTP 204 No Content")] {
-        for era in ["legacy", "modern"] {
+        for era in ["2025-11-25", "2026-07-28"] {
             let endpoint = Endpoint::of_era(era, &[fault]).await;
             let servers = servers([("bad", bounded(&endpoint))]);
             let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
@@ -72,7 +72,7 @@ async fn a_handshake_or_a_list_that_is_answered_with_nothing_is_a_reason_at_once
 #[tokio::test]
 async fn an_answer_under_another_id_fails_its_call_at_once() {
     for faults in [&["wrong-ids"][..], &["wrong-ids", "answers-as-events"]] {
-        for era in ["legacy", "modern"] {
+        for era in ["2025-11-25", "2026-07-28"] {
             let endpoint = Endpoint::of_era(era, faults).await;
             let servers = servers([("bad", bounded(&endpoint))]);
             let (kind, message) = failed(call(&servers, "bad", "echo", json!({"text": "hello"})).await);
@@ -86,7 +86,7 @@ async fn an_answer_under_another_id_fails_its_call_at_once() {
 
 #[tokio::test]
 async fn event_streams_may_hold_all_that_their_standard_allows() {
-    for era in ["legacy", "modern"] {
+    for era in ["2025-11-25", "2026-07-28"] {
         let endpoint = Endpoint::of_era(era, &["odd-events", "odd-content-types"]).await;
         let servers = servers([("good", bounded(&endpoint))]);
         assert_lists_its_tools(&servers, "good").await;

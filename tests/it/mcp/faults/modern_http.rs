@@ -14,12 +14,12 @@ use super::*;
 
 /// A server with this fault, and the endpoint behind it.
 async fn with(fault: &str) -> (Servers, Endpoint) {
-    let endpoint = Endpoint::of_era("modern", &[fault]).await;
-    (servers([("modern", endpoint.settings())]), endpoint)
+    let endpoint = Endpoint::of_era("2026-07-28", &[fault]).await;
+    (servers([("server", endpoint.settings())]), endpoint)
 }
 
 async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> CallReply {
-    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("modern"), trace());
+    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("server"), trace());
     let arguments = json!({"text": "done"});
     let call = McpCall {
         run: &run,
@@ -36,7 +36,7 @@ async fn send(servers: &Servers, answered: Option<&AnsweredElicitation>) -> Call
 }
 
 async fn ask(servers: &Servers, task: &TaskHandle, action: TaskAction) -> CallReply {
-    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("modern"), trace());
+    let (run, call, server, trace) = (RunId::from("run_1"), CallId::from("call_1"), ServerId::from("server"), trace());
     let about = McpTask { run: &run, call: &call, server: &server, tool: "echo", task, trace: &trace, action };
     servers.task(about).await.expect("it can be asked").reply
 }
@@ -94,7 +94,7 @@ async fn a_task_is_polled_until_it_is_done() {
     assert_eq!((first.id.as_str(), first.poll_ms), ("task-1", Some(50)));
     assert_eq!(said(ended(end_of(&servers, first).await)), ["done"]);
     assert_eq!(endpoint.wire.received("tasks/get").len(), 3, "the first two polls found it working");
-    assert_eq!(executed(&servers, "modern").await, 1);
+    assert_eq!(executed(&servers, "server").await, 1);
     servers.close().await;
 }
 
@@ -141,20 +141,20 @@ async fn a_question_ends_its_request_and_the_next_one_brings_answer_and_state_ba
     assert_eq!(calls.len(), 2);
     assert_eq!((calls[0]["params"].get("requestState"), &calls[1]["params"]["requestState"]), (None, &json!(state)));
     assert_ne!(calls[0]["id"], calls[1]["id"], "they are independent requests");
-    assert_eq!(executed(&servers, "modern").await, 1);
+    assert_eq!(executed(&servers, "server").await, 1);
     servers.close().await;
 }
 
 #[tokio::test]
 async fn a_server_that_asks_nothing_and_only_wants_the_call_again_is_given_up_before_the_deadline() {
-    let endpoint = Endpoint::of_era("modern", &["asks-nothing"]).await;
+    let endpoint = Endpoint::of_era("2026-07-28", &["asks-nothing"]).await;
     let settings = ServerSettings { total_timeout: Duration::from_secs(1), ..endpoint.settings() };
-    let servers = servers([("modern", settings)]);
+    let servers = servers([("server", settings)]);
     let (kind, message) = failed(ended(send(&servers, None).await));
     let calls = endpoint.wire.received("tools/call");
     assert_eq!(kind, FailureKind::Timeout, "{message}");
-    let told = format!("the MCP server `modern` answered {} times within ", calls.len());
-    assert!(message.starts_with(&told), "{message}");
+    let beginning = format!("the MCP server `server` answered {} times within ", calls.len());
+    assert!(message.starts_with(&beginning), "{message}");
     assert!(
         message.contains("without a result and without a question, as a server does that is overloaded"),
         "{message}"
@@ -166,17 +166,17 @@ async fn a_server_that_asks_nothing_and_only_wants_the_call_again_is_given_up_be
 
 #[tokio::test]
 async fn a_tool_that_changes_between_two_turns_is_shown_to_a_person_before_it_is_called() {
-    let endpoint = Endpoint::of_era("modern", &["tools-change"]).await;
-    let servers = Arc::new(servers([("modern", endpoint.settings())]));
-    list(&servers, &["modern"]).await;
+    let endpoint = Endpoint::of_era("2026-07-28", &["tools-change"]).await;
+    let servers = Arc::new(servers([("server", endpoint.settings())]));
+    list(&servers, &["server"]).await;
     eventually("the change stream is open", async || endpoint.wire.received("subscriptions/listen").len() == 1).await;
     let turns = json!([
-        {"calls": [{"name": "mcp_modern_echo", "arguments": {"text": "hello"}}]},
-        {"calls": [{"name": "mcp_modern_slow", "arguments": {"ms": 1500}}]},
-        {"calls": [{"name": "mcp_modern_mutant", "arguments": {"number": 2, "note": "hunter2"}}]},
+        {"calls": [{"name": "mcp_server_echo", "arguments": {"text": "hello"}}]},
+        {"calls": [{"name": "mcp_server_slow", "arguments": {"ms": 1500}}]},
+        {"calls": [{"name": "mcp_server_mutant", "arguments": {"number": 2, "note": "hunter2"}}]},
         {"say": "Four."},
     ]);
-    let ran = run(&servers, &["modern"], turns).await;
+    let ran = run(&servers, &["server"], turns).await;
     assert_eq!(ran.report.status, Status::Pending);
     let [PendingItem::Approval(PendingApproval { why, .. })] = &ran.report.pending[..] else {
         panic!("{:?}", ran.report.pending)

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn servers_of_either_era_and_of_both_are_spoken_to_in_the_newest_they_know() {
-    for (era, revision) in [("legacy", "2025-11-25"), ("modern", "2026-07-28"), ("dual", "2026-07-28")] {
+    for (era, revision) in [("2025-11-25", "2025-11-25"), ("2026-07-28", "2026-07-28"), ("both", "2026-07-28")] {
         let (stdio, wire) = of_era(era, &[]);
         let endpoint = Endpoint::of_era(era, &[]).await;
         let servers = servers([("stdio", stdio), ("http", endpoint.settings())]);
@@ -14,7 +14,7 @@ async fn servers_of_either_era_and_of_both_are_spoken_to_in_the_newest_they_know
             assert_eq!(executed(&servers, id).await, 1);
             assert_eq!(status(&servers, id).protocol_version.as_deref(), Some(revision), "{era} over {id}");
             let handshakes = wire.received("initialize").len();
-            assert_eq!(handshakes, usize::from(era == "legacy"), "{era} over {id}");
+            assert_eq!(handshakes, usize::from(era == "2025-11-25"), "{era} over {id}");
         }
         servers.close().await;
     }
@@ -22,10 +22,10 @@ async fn servers_of_either_era_and_of_both_are_spoken_to_in_the_newest_they_know
 
 #[tokio::test]
 async fn every_request_of_the_newer_era_says_who_asks_in_which_revision() {
-    let (settings, wire) = of_era("modern", &[]);
-    let servers = servers([("modern", settings)]);
-    assert_eq!(echo(&servers, "modern", "hello").await, "hello");
-    assert_lists_its_tools(&servers, "modern").await;
+    let (settings, wire) = of_era("2026-07-28", &[]);
+    let servers = servers([("server", settings)]);
+    assert_eq!(echo(&servers, "server", "hello").await, "hello");
+    assert_lists_its_tools(&servers, "server").await;
     let requests: Vec<Value> =
         wire.noted("received").into_iter().filter(|message| message.get("id").is_some()).collect();
     for request in &requests {

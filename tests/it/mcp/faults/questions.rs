@@ -13,7 +13,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_question_suspends_the_call_and_its_answer_ends_it_in_either_era() {
-    for era in ["legacy", "modern"] {
+    for era in ["2025-11-25", "2026-07-28"] {
         let (stdio, wire) = of_era(era, &["elicits"]);
         let endpoint = Endpoint::of_era(era, &["elicits"]).await;
         for (transport, settings, wire) in [("stdio", stdio, &wire), ("http", endpoint.settings(), &endpoint.wire)] {
@@ -37,7 +37,7 @@ async fn suspended_and_answered(era: &str, transport: &str, settings: ServerSett
 
 #[tokio::test]
 async fn a_server_that_asks_for_ever_is_answered_each_time_and_nothing_is_executed() {
-    let (settings, _wire) = of_era("modern", &["elicits-forever"]);
+    let (settings, _wire) = of_era("2026-07-28", &["elicits-forever"]);
     let servers = servers([("asking", settings)]);
     let mut needed = asked(ask(&servers, "asking", None).await);
     for _ in 0..5 {
@@ -51,7 +51,7 @@ async fn a_server_that_asks_for_ever_is_answered_each_time_and_nothing_is_execut
 
 #[tokio::test]
 async fn a_server_that_wants_a_call_again_and_again_without_a_question_is_given_up() {
-    let (settings, wire) = of_era("modern", &["asks-nothing"]);
+    let (settings, wire) = of_era("2026-07-28", &["asks-nothing"]);
     let settings = ServerSettings { total_timeout: Duration::from_secs(1), ..settings };
     let servers = servers([("asking", settings)]);
     let (kind, message) = failed(ended(ask(&servers, "asking", None).await));
@@ -64,7 +64,7 @@ async fn a_server_that_wants_a_call_again_and_again_without_a_question_is_given_
 #[tokio::test]
 async fn roots_and_completions_are_refused_to_a_server_of_the_newer_era() {
     for (fault, method) in [("asks-roots", "roots/list"), ("asks-sampling", "sampling/createMessage")] {
-        let (settings, _wire) = of_era("modern", &[fault]);
+        let (settings, _wire) = of_era("2026-07-28", &[fault]);
         let servers = servers([("asking", settings)]);
         let (_, message) = failed(ended(ask(&servers, "asking", None).await));
         assert!(message.contains(method), "{message}");

@@ -9,7 +9,7 @@ use super::*;
 #[tokio::test]
 async fn an_unannounced_change_is_found_when_the_stream_is_reopened() {
     for fault in ["listen-ends", "listen-breaks"] {
-        let endpoint = Endpoint::of_era("modern", &[fault, "tools-change"]).await;
+        let endpoint = Endpoint::of_era("2026-07-28", &[fault, "tools-change"]).await;
         let servers = servers([("bad", endpoint.settings())]);
         list(&servers, &["bad"]).await;
         let wire = &endpoint.wire;
@@ -29,7 +29,7 @@ async fn an_unannounced_change_is_found_when_the_stream_is_reopened() {
 
 #[tokio::test]
 async fn a_stream_that_never_begins_takes_the_place_of_no_call() {
-    let endpoint = Endpoint::of_era("modern", &["hang-at-listen"]).await;
+    let endpoint = Endpoint::of_era("2026-07-28", &["hang-at-listen"]).await;
     let settings = ServerSettings { max_concurrency: 1, ..impatient(endpoint.settings()) };
     let servers = servers([("bad", settings)]);
     list(&servers, &["bad"]).await;
@@ -40,7 +40,7 @@ async fn a_stream_that_never_begins_takes_the_place_of_no_call() {
 
 #[tokio::test]
 async fn a_change_is_noticed_without_a_request() {
-    let endpoint = Endpoint::of_era("modern", &["tools-change"]).await;
+    let endpoint = Endpoint::of_era("2026-07-28", &["tools-change"]).await;
     let servers = servers([("good", endpoint.settings())]);
     list(&servers, &["good"]).await;
     eventually("the change stream is open", async || endpoint.wire.received("subscriptions/listen").len() == 1).await;

@@ -60,7 +60,7 @@ async fn end_of(servers: &Servers, mut handle: TaskHandle) -> CallReply {
 
 #[tokio::test]
 async fn a_call_that_becomes_a_task_is_asked_about_until_it_is_done() {
-    let (settings, wire) = of_era("modern", &["task=2"]);
+    let (settings, wire) = of_era("2026-07-28", &["task=2"]);
     let servers = servers([("busy", settings)]);
     let first = task(send(&servers, None).await);
     assert_eq!(first, TaskHandle { id: "task-1".into(), message: None, poll_ms: Some(50), ttl_ms: Some(600_000) });
@@ -72,7 +72,7 @@ async fn a_call_that_becomes_a_task_is_asked_about_until_it_is_done() {
 
 #[tokio::test]
 async fn a_task_that_asks_resumes_with_the_answer() {
-    let (settings, wire) = of_era("modern", &["task-input"]);
+    let (settings, wire) = of_era("2026-07-28", &["task-input"]);
     let servers = servers([("busy", settings)]);
     let first = task(send(&servers, None).await);
     let CallReply::NeedsInput(needed) = end_of(&servers, first).await else { panic!("expected a question") };
@@ -96,7 +96,7 @@ async fn a_failed_or_forgotten_task_ends_the_call_with_the_servers_reason() {
         ("task-fails", FailureKind::Refused, "the task fell over (JSON-RPC error -32603)"),
         ("task-forgotten", FailureKind::Unavailable, "there is no task `task-1`"),
     ] {
-        let (settings, _wire) = of_era("modern", &[fault]);
+        let (settings, _wire) = of_era("2026-07-28", &[fault]);
         let servers = servers([("busy", settings)]);
         let first = task(send(&servers, None).await);
         let (failed, message) = failed(ended(end_of(&servers, first).await));
@@ -108,7 +108,7 @@ async fn a_failed_or_forgotten_task_ends_the_call_with_the_servers_reason() {
 
 #[tokio::test]
 async fn a_task_without_a_waiting_caller_is_cancelled_at_the_server() {
-    let (settings, wire) = of_era("modern", &["task=100"]);
+    let (settings, wire) = of_era("2026-07-28", &["task=100"]);
     let servers = servers([("busy", settings)]);
     let first = task(send(&servers, None).await);
     let (kind, _) = failed(ended(ask(&servers, &first, TaskAction::Stop).await));

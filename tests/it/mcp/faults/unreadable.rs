@@ -14,7 +14,7 @@ enum Way {
 }
 
 const WAYS: [Way; 3] = [Way::Stdio, Way::HttpJson, Way::HttpEvents];
-const ERAS: [&str; 2] = ["legacy", "modern"];
+const ERAS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 /// A server with these faults, and the value that keeps it alive.
 async fn reached(way: Way, era: &str, faults: &[&str]) -> (Servers, Kept) {
@@ -108,7 +108,7 @@ async fn a_value_that_cannot_be_read_in_a_list_costs_its_tool() {
         ("deep-nesting=list", "nested more than 100 levels deep"),
     ] {
         for way in WAYS {
-            let (servers, _endpoint) = reached(way, "legacy", &[fault]).await;
+            let (servers, _endpoint) = reached(way, "2025-11-25", &[fault]).await;
             let listed = list(&servers, &["bad"]).await.remove(0);
             assert_eq!(sorted(&listed.tools), ["add", "count", "echo", "fail", "slow"], "{fault} {way:?}");
             let [left] = &listed.left_out[..] else { panic!("{fault} {way:?}: {:?}", listed.left_out) };
@@ -123,7 +123,7 @@ async fn a_value_that_cannot_be_read_in_a_list_costs_its_tool() {
 async fn a_list_that_cannot_be_read_is_a_reason_at_once() {
     for fault in ["result-and-error=list", "truncated=list", "id-only=list", "error-null=list", "no-id=list"] {
         for way in WAYS {
-            let (servers, _endpoint) = reached(way, "legacy", &[fault]).await;
+            let (servers, _endpoint) = reached(way, "2025-11-25", &[fault]).await;
             let reason = missing(&servers, "bad").await;
             assert!(reason.contains("answered `tools/list` with"), "{fault} {way:?}: {reason}");
             assert!(!reason.contains("did not"), "{fault} {way:?}: {reason}");
@@ -172,12 +172,12 @@ async fn a_handshake_that_cannot_be_read_is_a_reason_before_the_start_budget_is_
 async fn a_result_of_an_unknown_type_is_invalid() {
     for way in WAYS {
         for fault in ["unknown-result-type=start", "unknown-result-type=list"] {
-            let (servers, _endpoint) = reached(way, "modern", &[fault]).await;
+            let (servers, _endpoint) = reached(way, "2026-07-28", &[fault]).await;
             let reason = missing(&servers, "bad").await;
             assert!(reason.contains("`resultType` is \"later\""), "{fault} {way:?}: {reason}");
             servers.close().await;
         }
-        let (kind, message) = failed(called(way, "modern", "unknown-result-type").await);
+        let (kind, message) = failed(called(way, "2026-07-28", "unknown-result-type").await);
         assert_eq!(kind, FailureKind::Unreadable, "{way:?}: {message}");
         assert!(message.contains("`later`"), "{way:?}: {message}");
     }
@@ -193,7 +193,7 @@ async fn the_right_answer_counts_after_answers_without_a_request() {
 
 #[tokio::test]
 async fn an_unreadable_answer_fails_the_call_of_its_id_and_no_other() {
-    let (servers, _endpoint) = reached(Way::Stdio, "legacy", &["nan", "slow-call=0.3"]).await;
+    let (servers, _endpoint) = reached(Way::Stdio, "2025-11-25", &["nan", "slow-call=0.3"]).await;
     let (one, two) = tokio::join!(
         call(&servers, "bad", "echo", json!({"text": "one"})),
         call(&servers, "bad", "echo", json!({"text": "two"})),

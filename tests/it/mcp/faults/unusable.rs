@@ -6,7 +6,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_tool_that_has_to_be_a_task_is_left_out_in_the_era_whose_tasks_toolgate_does_not_know() {
-    for (era, tools) in [("legacy", 6), ("modern", 7)] {
+    for (era, tools) in [("2025-11-25", 6), ("2026-07-28", 7)] {
         let (child, _wire) = of_era(era, &["task-only-tool"]);
         // Two messages do not fit into a JSON body, so the answer is a stream.
         let endpoint = Endpoint::of_era(era, &["task-only-tool", "duplicate-replies"]).await;
@@ -25,7 +25,7 @@ async fn a_tool_that_has_to_be_a_task_is_left_out_in_the_era_whose_tasks_toolgat
 
 #[tokio::test]
 async fn a_start_timeout_reports_the_failure_before_it() {
-    let endpoint = Endpoint::of_era("dual", &["http-500=start", "hang-at-initialize"]).await;
+    let endpoint = Endpoint::of_era("both", &["http-500=start", "hang-at-initialize"]).await;
     let servers = servers([("bad", within(Duration::from_secs(1), endpoint.settings()))]);
     let reason = missing(&servers, "bad").await;
     let told = "the MCP server `bad` did not answer the handshake within 1 s; before that it could not be reached: ";
@@ -40,10 +40,10 @@ async fn a_start_timeout_reports_the_failure_before_it() {
 async fn a_server_whose_connection_broke_at_the_first_question_is_reached_in_an_era_that_it_speaks() {
     // The question is sent twice. Only if both connections break, it is asked in the other era.
     for (era, fault, revision) in [
-        ("modern", "discover-breaks=1", "2026-07-28"),
-        ("dual", "discover-breaks=1", "2026-07-28"),
-        ("modern", "discover-breaks=2", "2026-07-28"),
-        ("dual", "discover-breaks=2", "2025-11-25"),
+        ("2026-07-28", "discover-breaks=1", "2026-07-28"),
+        ("both", "discover-breaks=1", "2026-07-28"),
+        ("2026-07-28", "discover-breaks=2", "2026-07-28"),
+        ("both", "discover-breaks=2", "2025-11-25"),
     ] {
         let endpoint = Endpoint::of_era(era, &[fault]).await;
         let servers = servers([("good", endpoint.settings())]);
@@ -55,7 +55,7 @@ async fn a_server_whose_connection_broke_at_the_first_question_is_reached_in_an_
 
 #[tokio::test]
 async fn a_start_timeout_without_a_failure_reports_the_silence() {
-    let (settings, _wire) = of_era("legacy", &["hang-at-initialize"]);
+    let (settings, _wire) = of_era("2025-11-25", &["hang-at-initialize"]);
     let servers = servers([("bad", within(Duration::from_secs(1), settings))]);
     let reason = missing(&servers, "bad").await;
     assert!(

@@ -100,7 +100,7 @@ async fn a_fork_counts_only_its_own_facts() {
     let original = runner.execute(request()).await.unwrap();
     let (elsewhere, of_fork) = machine.process("other");
 
-    let fork = elsewhere.fork(&original.run_id, Fork::default()).await.unwrap().rest().await.unwrap();
+    let fork = elsewhere.fork(&original.run_id, Fork::default()).await.unwrap().until_idle().await.unwrap();
     assert_eq!((of_fork.counts().len(), fork.status), (0, Status::Pending), "{:?}", of_fork.counts());
 
     elsewhere.resume(&fork.run_id, yes_and_the_result()).await.unwrap();
@@ -138,7 +138,7 @@ async fn the_driver_counts_a_run_cancelled_from_another_process() {
     let (second, of_second) = machine.process("second");
 
     second.cancel(&execution.run, None).await.unwrap();
-    execution.rest().await.unwrap();
+    execution.until_idle().await.unwrap();
 
     assert_eq!((of_first.count("toolgate.runs"), of_second.counts().len()), (1.0, 0));
 }

@@ -146,10 +146,10 @@ fn a_left_out_tool_is_named_with_its_reason() {
     past.bar(&tool("wipe"), ExclusionReason::Changed { run: "run_4".into() });
     let (suggested, left_out) = suggestions(&past, None, 2);
     assert_eq!(suggested, []);
-    let told: Vec<String> =
+    let lines: Vec<String> =
         left_out.iter().map(|left| format!("{} {}: {}", left.what, left.approvals, left.why)).collect();
     assert_eq!(
-        told,
+        lines,
         [
             "mcp_shop_add_note, agent desk for kim 1: less than 2 times (`--at-least`)",
             "mcp_shop_edit, agent desk 2: its definition changed between the approvals",

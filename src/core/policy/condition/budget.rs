@@ -1,7 +1,0 @@
-//! Budget of one evaluation.
-
-/// The budget of one evaluation. A unit is about a nanosecond of an optimised build.
-pub(super) const BUDGET: u64 = 100_000_000;
-
-/// The reason why a condition is not evaluated to its end.
-pub(super) const TOO_LONG: &str = "it could take too long for arguments of this size";

@@ -1,0 +1,115 @@
+//! Contents of the store in memory: the records of runs, grants, blobs, keys, requests and webhooks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use toolgate_core::blob::BlobHandle;
+use toolgate_core::id::{EndpointId, GrantId, MessageId, NodeId, RunId, Tenant};
+use toolgate_core::run::{JournalEntry, Status};
+use toolgate_ports::{
+    AccessKey, Blob, Claim, Grant, IdempotencyRecord, KeyHash, RequestState, RunRow, WebhookDelivery, WebhookEndpoint,
+};
+
+use super::run_index::RunIndex;
+
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub(super) runs: BTreeMap<RunId, Run>,
+    pub(super) run_index: RunIndex,
+    pub(super) grants: BTreeMap<GrantId, Grant>,
+    /// The grants of each tenant for each definition of a tool.
+    pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
+    pub(super) blobs: BTreeMap<BlobHandle, BlobRecord>,
+    pub(super) keys: BTreeMap<KeyHash, AccessKey>,
+    pub(super) replies: BTreeMap<RequestKey, StoredRequest>,
+    pub(super) webhooks: WebhookContents,
+}
+
+#[derive(Debug)]
+pub(super) struct BlobRecord {
+    pub(super) blob: Blob,
+    pub(super) runs: BTreeSet<RunId>,
+}
+
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) row: RunRow,
+    pub(super) journal: Vec<JournalEntry>,
+    pub(super) lease: Option<Lease>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    pub(super) owner: NodeId,
+    /// `None`: the end lies beyond the range of the clock.
+    pub(super) until: Option<Instant>,
+}
+
+/// Tenant, caller and idempotency key.
+pub(super) type RequestKey = (Tenant, String, String);
+
+/// A request and the time its record expires.
+#[derive(Debug)]
+pub(super) struct StoredRequest {
+    pub(super) record: IdempotencyRecord,
+    pub(super) expires_at: Timestamp,
+}
+
+impl StoredRequest {
+    /// Drops the stored response if it quotes the run, and keeps the fact that the request was answered.
+    pub(super) fn forget_answer(&mut self, run: &RunId) {
+        if matches!(&self.record.state, RequestState::Answered(reply) if reply.run.as_ref() == Some(run)) {
+            self.record.state = RequestState::NotStored;
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct WebhookContents {
+    pub(super) endpoints: BTreeMap<EndpointId, WebhookEndpoint>,
+    pub(super) deliveries: BTreeMap<MessageId, WebhookDelivery>,
+    pub(super) announced: BTreeMap<RunId, u64>,
+    /// Idle or ended runs that may have events past the announced position.
+    pub(super) changed: BTreeSet<RunId>,
+}
+
+impl Run {
+    /// Whether the run is running without an unexpired lease.
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.row.status == Status::Running && self.lease.as_ref().is_none_or(Lease::has_run_out)
+    }
+
+    pub(super) fn can_be_claimed(&self, claim: &Claim) -> bool {
+        let Some(named) = &claim.run else { return self.is_orphaned() };
+        let is_own =
+            self.row.status == Status::Running && self.lease.as_ref().is_some_and(|lease| lease.owner == claim.owner);
+        self.row.id == *named && (self.is_orphaned() || is_own)
+    }
+}
+
+impl Lease {
+    pub(super) fn new(owner: &NodeId, lease: Duration) -> Self {
+        Self { owner: owner.clone(), until: Instant::now().checked_add(lease) }
+    }
+
+    pub(super) fn has_run_out(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+}
+
+impl WebhookContents {
+    /// Notes that an append changed a run.
+    pub(super) fn changed(&mut self, row: &RunRow) {
+        match row.status == Status::Running {
+            true => self.changed.remove(&row.id),
+            false => self.changed.insert(row.id.clone()),
+        };
+    }
+
+    pub(super) fn remove(&mut self, endpoint: &EndpointId) -> bool {
+        self.deliveries.retain(|_, delivery| delivery.endpoint != *endpoint);
+        self.endpoints.remove(endpoint).is_some()
+    }
+}
