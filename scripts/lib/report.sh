@@ -34,6 +34,7 @@ background() {
     echo "$?" >"$work/$name.status.new"
     mv "$work/$name.status.new" "$work/$name.status"
   ) &
+  echo "$!" >"$work/$name.pid"
   set +m
 }
 
@@ -45,7 +46,14 @@ stop_background() {
 # Waits for a command in the background, prints its output and returns its status. A section is a subshell, which cannot
 # `wait` for it.
 collect() {
-  while [[ ! -e $work/$1.status ]]; do sleep 0.2; done
+  while [[ ! -e $work/$1.status ]]; do
+    if ! kill -0 "$(<"$work/$1.pid")" 2>/dev/null && [[ ! -e $work/$1.status ]]; then
+      cat "$work/$1.log"
+      echo "it ended without a result"
+      return 1
+    fi
+    sleep 0.2
+  done
   cat "$work/$1.log"
   return "$(<"$work/$1.status")"
 }
@@ -53,8 +61,8 @@ collect() {
 # Sets `processor` to the seconds of processor time that finished child processes took. A subshell would report its own.
 processor=0
 read_processor() {
-  times >"$work/times"
-  processor=$(awk 'NR == 2 { split($1 $2, t, /[ms]/); printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$work/times")
+  LC_ALL=C times >"$work/times"
+  processor=$(LC_ALL=C awk 'NR == 2 { split($1 $2, t, /[ms]/); printf "%.0f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$work/times")
 }
 
 # Runs `section_$1` in a shell of its own that stops at the first failing command.

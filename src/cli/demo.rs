@@ -140,7 +140,7 @@ fn answers(items: &[PendingItem], out: &mut Output) -> Resume {
         let (call, name) = (item.call_id().clone(), item.name());
         match item.form() {
             AnswerForm::Decision(review) => {
-                print_note(out, &format!("The run is pending: {name} requires approval. ({})", review.why));
+                print_note(out, &format!("The run is pending: {name} requires approval. ({})", review.reason));
                 print_note(out, "The demo plays the person at the desk, and approves.");
                 let decision = Decision { by: "the demo".into(), ..approval(Scope::Once, None, None) };
                 resume = resume.with(call, decision);

@@ -126,13 +126,13 @@ impl Driver<'_> {
         match (judgement.verdict, call.reapproval_reason()) {
             (Verdict::Deny, _) => CallVerdict::Rejected {
                 reason: Rejection::Denied,
-                message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.why),
+                message: format!("Denied by policy `{}`: {}", self.agent.policy.name, judgement.reason),
                 problems: Vec::new(),
             },
             // Requires approval, whatever the policy allows and whatever was granted before.
             (Verdict::Allow, Some(reapproval_reason)) => CallVerdict::Ask {
                 rule: None,
-                why: reapproval_reason.to_owned(),
+                reason: reapproval_reason.to_owned(),
                 policy: None,
                 answer_timeout_s: judgement.answer_timeout_s,
             },
@@ -144,7 +144,7 @@ impl Driver<'_> {
                     Some(grant) => CallVerdict::Run { by: Authorization::Grant { grant } },
                     None => CallVerdict::Ask {
                         rule: judgement.rule,
-                        why: judgement.why,
+                        reason: judgement.reason,
                         policy: mark(),
                         answer_timeout_s: judgement.answer_timeout_s,
                     },

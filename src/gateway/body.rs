@@ -137,25 +137,25 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq, serde::Deserialize)]
-    struct Asked {
+    struct Sample {
         seconds: u64,
         #[serde(default)]
         times: Option<u32>,
         #[serde(default)]
-        said: Value,
+        value: Value,
     }
 
-    fn asked(text: &str) -> Option<Asked> {
+    fn parsed(text: &str) -> Option<Sample> {
         read(text.as_bytes()).ok()
     }
 
     #[test]
     fn an_integer_may_have_a_zero_fraction_and_no_other() {
-        let some = |said: Value| Some(Asked { seconds: 50, times: Some(2), said });
-        assert_eq!(asked("{\"seconds\": 50.0,\n \"times\": 2.000}"), some(Value::Null));
-        assert_eq!(asked(r#"{"said": [1.0, "5.0"], "seconds": 50.0, "times": 2}"#), some(json!([1.0, "5.0"])));
+        let some = |value: Value| Some(Sample { seconds: 50, times: Some(2), value });
+        assert_eq!(parsed("{\"seconds\": 50.0,\n \"times\": 2.000}"), some(Value::Null));
+        assert_eq!(parsed(r#"{"value": [1.0, "5.0"], "seconds": 50.0, "times": 2}"#), some(json!([1.0, "5.0"])));
         for wrong in ["5.5", "5.05", "5.0e1", "-5.0", "\"5.0\"", "[5.0]", "true", "18446744073709551616.0"] {
-            assert_eq!(asked(&format!(r#"{{"seconds": {wrong}}}"#)), None, "{wrong}");
+            assert_eq!(parsed(&format!(r#"{{"seconds": {wrong}}}"#)), None, "{wrong}");
         }
         let many = format!("[{}]", vec!["1.0"; WHOLE_NUMBERS + 1].join(","));
         assert!(read::<Vec<u8>>(many.as_bytes()).is_err());

@@ -1,8 +1,8 @@
 //! Problems: the response to a request that is refused, as in RFC 9457, with one of a closed set of codes.
 //!
-//! A handler returns a [`Problem`]; it travels as an extension of an empty response. [`super::problem_body::write_problem`] writes
-//! the body, because only that layer has the request's id and the address of the error pages. The cause, which is only
-//! for operators, travels along to the log.
+//! A handler returns a [`Problem`]; it travels as an extension of an empty response.
+//! [`super::problem_body::write_problem`] writes the body, because only that layer has the request's id and the address
+//! of the error pages. The cause, which is only for operators, travels along to the log.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Bodies of problems: a handler or a layer refuses a request with a [`Problem`], which travels as an extension of an empty
-//! response; this layer writes it out.
+//! Problem bodies: the layer that writes the [`Problem`] of a response as JSON.
 
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::HeaderValue;

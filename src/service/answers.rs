@@ -95,8 +95,8 @@ struct GivenDecision {
 /// A decision about the approval in the path.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Verdict)]
-pub struct Verdict {
+#[schema(as = NewDecision)]
+pub struct NewDecision {
     /// The decision.
     decision: DecisionKindView,
     /// The scope of an approval: this call (`once`, the default), later ones of the same session, or of any session.
@@ -291,13 +291,13 @@ impl GivenResult {
 
 impl GivenDecision {
     /// The call, and the decision about it.
-    fn parts(self) -> (CallId, Verdict) {
+    fn parts(self) -> (CallId, NewDecision) {
         let Self { call_id, decision, scope, coverage, expires_at, reason, edited_arguments, digest } = self;
-        (call_id, Verdict { decision, scope, coverage, expires_at, reason, edited_arguments, digest })
+        (call_id, NewDecision { decision, scope, coverage, expires_at, reason, edited_arguments, digest })
     }
 }
 
-impl Verdict {
+impl NewDecision {
     /// The digest of the pending item that the caller saw.
     pub(crate) fn digest(&self) -> Option<&str> {
         self.digest.as_deref()

@@ -42,7 +42,7 @@ mod webhooks;
 mod worker;
 
 pub use self::service::Service;
-pub use answers::{Answers, GivenResult, Verdict, coverage};
+pub use answers::{Answers, GivenResult, NewDecision, coverage};
 pub use api_keys::{KEY_PREFIX, NewKey, RequestedKey, mint};
 pub use approval_id::ApprovalId;
 pub use authorize::{Caller, Scope, Scopes};

@@ -4,7 +4,7 @@
 use super::error::ServiceError;
 
 /// The longest name, in bytes.
-const LONGEST: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// Refuses an invalid name at a place of the request.
 pub(crate) fn require_name(pointer: &str, name: Option<&str>) -> Result<(), ServiceError> {
@@ -13,8 +13,8 @@ pub(crate) fn require_name(pointer: &str, name: Option<&str>) -> Result<(), Serv
 
 /// Validates the name of a session, a principal or a tenant; the error says why it is invalid.
 pub fn check_name(name: &str) -> Result<(), String> {
-    match (1..=LONGEST).contains(&name.len()) && !name.chars().any(char::is_control) {
+    match (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.chars().any(char::is_control) {
         true => Ok(()),
-        false => Err(format!("a name has 1 to {LONGEST} bytes and no control characters")),
+        false => Err(format!("a name has 1 to {MAX_NAME_BYTES} bytes and no control characters")),
     }
 }

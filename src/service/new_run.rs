@@ -14,21 +14,21 @@ use super::media_url;
 use super::name_rules::require_name;
 
 /// How many tools a request may bring: each has schemas to compile, and no model accepts more.
-const MOST_TOOLS: usize = 1000;
+const MAX_EXTERNAL_TOOLS: usize = 1000;
 
-/// The request in the name of a caller, for its tenant, if it is valid. `hosts`: the addresses that media URLs may lead
-/// to.
+/// The request in the name of a caller, for its tenant, if it is valid. `media_hosts`: the addresses that media URLs
+/// may lead to.
 pub(crate) fn for_caller(
     mut request: Request,
     caller: &Caller,
-    hosts: AllowedClasses,
+    media_hosts: AllowedClasses,
 ) -> Result<Request, ServiceError> {
     require_name("/session_id", request.session.as_ref().map(SessionId::as_str))?;
     require_name("/principal", request.principal.as_ref().map(Principal::as_str))?;
-    if request.external_tools.len() > MOST_TOOLS {
-        return Err(ServiceError::invalid("/external_tools", format!("at most {MOST_TOOLS} tools")));
+    if request.external_tools.len() > MAX_EXTERNAL_TOOLS {
+        return Err(ServiceError::invalid("/external_tools", format!("at most {MAX_EXTERNAL_TOOLS} tools")));
     }
-    check_messages(&mut request, hosts)?;
+    check_messages(&mut request, media_hosts)?;
     check_patterns(&request.tools)?;
     if let (Some(own), Some(other)) = (&caller.principal, &request.principal)
         && own != other
@@ -88,7 +88,7 @@ fn check_patterns(tools: &ToolFilter) -> Result<(), ServiceError> {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_core::tool::ToolFilter;
+    use toolgate_core::tool::ExternalTool;
 
     use super::*;
 
@@ -110,10 +110,12 @@ mod tests {
     fn an_invalid_part_of_a_new_run_is_reported_at_its_field() {
         let public = "https://example.com/cat.png";
         let at = |pointer: &str| (ErrorCode::Validation, vec![pointer.to_owned()]);
+        let declared: ExternalTool = serde_json::from_value(serde_json::json!({ "name": "order" })).unwrap();
         let tools = ToolFilter { deny: vec!["mcp_*".into(), "[".into()], ..ToolFilter::default() };
         for (wrong, pointer) in [
             (Request { session: Some("".into()), ..request() }, "/session_id"),
             (Request { principal: Some("a\nb".into()), ..request() }, "/principal"),
+            (Request { external_tools: vec![declared; MAX_EXTERNAL_TOOLS + 1], ..request() }, "/external_tools"),
             (Request { history: vec![image(Role::User, "http://10.1.2.3/")], ..request() }, "/input/0/content/1/url"),
             (Request { history: vec![image(Role::Assistant, public)], ..request() }, "/input/0/content/1"),
             (

@@ -132,7 +132,7 @@ impl RunStore for MemoryStore {
 
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError> {
         let mut contents = self.contents();
-        let Contents { runs, run_index, replies, .. } = &mut *contents;
+        let Contents { runs, run_index, requests, .. } = &mut *contents;
         let id = run;
         let Some(run) = runs.get_mut(id) else { return Ok(Purged::No) };
         if let Some(since) = run.row.purged_at {
@@ -141,7 +141,7 @@ impl RunStore for MemoryStore {
         if !run.row.status.is_ended() || run.row.version != at {
             return Ok(Purged::No);
         }
-        replies.values_mut().for_each(|noted| noted.forget_answer(id));
+        requests.values_mut().for_each(|stored| stored.forget_answer(id));
         run.journal = Vec::new();
         let row = RunRow {
             title: String::new(),

@@ -91,10 +91,10 @@ fn lines(waiting: &InboxItem, now: Timestamp, paint: Paint) -> Vec<String> {
     let (origin, arguments) = (waiting.item.origin(), waiting.item.arguments());
     let mut lines = match waiting.item.form() {
         AnswerForm::Decision(review) => {
-            let because = because(review.why, review.rule, review.policy);
+            let because = because(review.reason, review.rule, review.policy);
             let mut lines = vec![format!("{head}  {}", review.summary), because];
             let changed: Vec<String> =
-                review.differences.iter().map(|difference| escape_untrusted(&difference.what)).collect();
+                review.differences.iter().map(|difference| escape_untrusted(&difference.field)).collect();
             lines.extend(
                 (!changed.is_empty())
                     .then(|| paint.yellow(format!("! changed since it was cleared: {}", list(changed)))),

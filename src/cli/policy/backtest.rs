@@ -220,7 +220,7 @@ fn as_json(policy: &Policy, history: &History, judged: usize, changes: usize) ->
         json!({
             "run": past.run, "call": past.call, "at": past.at, "agent": past.agent, "tool": past.tool.name,
             "then": { "verdict": past.became.verdict(), "became": past.became },
-            "now": { "verdict": now.verdict, "rule": now.rule, "why": now.why },
+            "now": { "verdict": now.verdict, "rule": now.rule, "reason": now.reason },
             "changed": tested.is_changed(),
         })
     });

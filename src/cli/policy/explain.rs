@@ -210,7 +210,7 @@ fn print_explanation(
     };
     let by = judgement.rule.as_ref().map_or("no rule".to_owned(), |rule| format!("rule {rule}"));
     out.line(format!("{}  {verdict}, by {by} of policy {}", paint.bold(&subject.tool.name), policy.name));
-    out.line(format!("  {}", one_line(&judgement.why, 400)));
+    out.line(format!("  {}", one_line(&judgement.reason, 400)));
     if let (Verdict::Ask, Some(seconds)) = (judgement.verdict, judgement.answer_timeout_s) {
         out.line(format!("  to be answered within {seconds} s"));
     }
@@ -222,8 +222,8 @@ fn print_explanation(
             Finding::Depends => paint.yellow("?"),
             Finding::Misses(_) => paint.dim("·"),
         };
-        let why = one_line(&finding.in_words(rule, subject), 400);
-        out.line(format!("{sign} {:<5} {}: {why}", rule.verdict.as_str(), rule.id));
+        let reason = one_line(&finding.in_words(rule, subject), 400);
+        out.line(format!("{sign} {:<5} {}: {reason}", rule.verdict.as_str(), rule.id));
     }
     let default = match (&judgement.rule, &subject.tool.origin) {
         (Some(rule), _) => format!("does not decide, rule {rule} does"),
@@ -254,13 +254,13 @@ fn as_json(policy: &Policy, subject: &Subject<'_>, judgement: &Judgement, findin
     let rules = findings.iter().map(|(rule, finding)| {
         json!({
             "id": rule.id, "verdict": rule.verdict, "finding": finding.as_str(),
-            "why": finding.in_words(rule, subject),
+            "reason": finding.in_words(rule, subject),
         })
     });
     json!({
         "tool": subject.tool.name, "origin": subject.tool.origin, "trusted": subject.tool.trusted,
         "agent": subject.agent, "principal": subject.principal, "arguments": subject.arguments,
-        "policy": policy.mark(), "verdict": judgement.verdict, "rule": judgement.rule, "why": judgement.why,
+        "policy": policy.mark(), "verdict": judgement.verdict, "rule": judgement.rule, "reason": judgement.reason,
         "answer_timeout_s": judgement.answer_timeout_s, "default": policy.fallback, "rules": rules.collect::<Vec<Value>>(),
     })
 }

@@ -15,7 +15,7 @@ fn approval_item(id: &str) -> PendingItem {
         trusted: false,
         definition: "sha256:d".into(),
         rule: None,
-        why: "it writes".into(),
+        reason: "it writes".into(),
         policy: None,
         differences: Vec::new(),
         in_doubt: false,

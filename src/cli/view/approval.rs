@@ -30,7 +30,7 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
     let AnswerForm::Decision(review) = item.form() else {
         return term(item, now).into_iter().collect();
     };
-    let mut lines = vec![because(review.why, review.rule, review.policy)];
+    let mut lines = vec![because(review.reason, review.rule, review.policy)];
     lines.extend(hints(review.annotations, review.trusted));
     lines.extend(second_look(&item.origin()));
     lines.extend(second_look_at_arguments(&item.arguments()));
@@ -43,11 +43,11 @@ pub(in crate::cli) fn circumstances(item: &PendingItem, now: Timestamp) -> Vec<S
 }
 
 /// The reason why the call requires approval, with the rule and the policy.
-pub(in crate::cli) fn because(why: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
+pub(in crate::cli) fn because(reason: &str, rule: Option<&str>, policy: Option<&PolicyMark>) -> String {
     let rule = rule.map(|rule| format!("rule {}", escape_untrusted(rule)));
     let source: Vec<String> = rule.into_iter().chain(policy.map(marked)).collect();
     let source = if source.is_empty() { String::new() } else { format!(" ({})", source.join(", ")) };
-    format!("because: {}{source}", escape_untrusted(why))
+    format!("because: {}{source}", escape_untrusted(reason))
 }
 
 /// The name and short version of a policy.
@@ -106,9 +106,9 @@ pub(in crate::cli) fn term(item: &PendingItem, now: Timestamp) -> Option<String>
 pub(in crate::cli) fn changed(differences: &[Difference]) -> Vec<String> {
     let lines = differences.iter().flat_map(|difference| {
         let lines = [
-            format!("! changed since it was cleared: {}", escape_untrusted(&difference.what)),
-            format!("    was: {}", escape_untrusted(&difference.was)),
-            format!("    is:  {}", escape_untrusted(&difference.is)),
+            format!("! changed since it was cleared: {}", escape_untrusted(&difference.field)),
+            format!("    was: {}", escape_untrusted(&difference.before)),
+            format!("    is:  {}", escape_untrusted(&difference.after)),
         ];
         lines.into_iter().chain(difference.warning().map(|more| format!("    ! {more}")))
     });
@@ -171,7 +171,7 @@ mod tests {
             trusted,
             definition: "sha256:d".into(),
             rule: Some("money".into()),
-            why: "it pays".into(),
+            reason: "it pays".into(),
             policy: Some(PolicyMark { name: "desk".into(), version: "1a2b3c4d5e6f".into() }),
             differences: vec![Difference::new("description", "Pays.", "Pays twice.")],
             in_doubt: true,

@@ -144,8 +144,9 @@ impl LiveView {
                 ]
             }
             LifecycleKind::Cancelled { reason, tool_interactions, usage } => {
-                let why = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
-                let word = paint.yellow(format!("cancelled{why}"));
+                let reason =
+                    reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+                let word = paint.yellow(format!("cancelled{reason}"));
                 vec![self.ending(&word, *tool_interactions, usage)]
             }
             LifecycleKind::BudgetExhausted { used, max } => {
@@ -216,8 +217,8 @@ impl LiveView {
             }
             LifecycleKind::ExternalCompleted { call, end } => self.ended(call, "from the caller", end),
             LifecycleKind::Rejected { call, reason, message } => vec![self.rejected(call, *reason, message.as_deref())],
-            LifecycleKind::ApprovalRequested { call, why, .. } => {
-                let because = paint.dim(format!("    because: {}", escape_untrusted(why)));
+            LifecycleKind::ApprovalRequested { call, reason, .. } => {
+                let because = paint.dim(format!("    because: {}", escape_untrusted(reason)));
                 vec![self.request_line(&paint.yellow("?"), call, " requires approval"), because]
             }
             LifecycleKind::ApprovalDecided { .. } => self.decided(&event.fact).into_iter().collect(),
@@ -263,8 +264,8 @@ impl LiveView {
             return paint.dim(format!("  ↷ {name} deferred: calls of higher priority run first"));
         }
         let head = format!("{name} rejected, {}", reason.as_str().replace('_', " "));
-        let why = why_rejected(message.unwrap_or_default(), self.look.room(head.chars().count() + 6));
-        format!("  {} {head}: {why}", paint.red("✗"))
+        let reason = why_rejected(message.unwrap_or_default(), self.look.room(head.chars().count() + 6));
+        format!("  {} {head}: {reason}", paint.red("✗"))
     }
 
     fn decided(&self, fact: &LifecycleKind) -> Option<String> {
@@ -291,8 +292,8 @@ impl LiveView {
         let edited = if *edited { ", arguments edited" } else { "" };
         let policy = policy.as_ref().map(|policy| format!(" ({} asked)", marked(policy))).unwrap_or_default();
         let how = by_way_of(*via);
-        let why = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
-        Some(format!("  {mark} {} {word}{reach} by {} {how}{edited}{policy}{why}", call.name, escape_untrusted(by)))
+        let reason = reason.as_ref().map(|reason| format!(": {}", escape_untrusted(reason))).unwrap_or_default();
+        Some(format!("  {mark} {} {word}{reach} by {} {how}{edited}{policy}{reason}", call.name, escape_untrusted(by)))
     }
 
     fn request_line(&self, mark: &str, call: &CallRef, remark: &str) -> String {

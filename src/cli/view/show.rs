@@ -1,7 +1,7 @@
 //! Text form of a run summary: a header, the turns and the state of the run.
 
 use super::DisplaySettings;
-use super::summary::{Pause, RunSummary, elapsed_ms, pauses, why};
+use super::summary::{Pause, RunSummary, elapsed_ms, pauses, verdict_words};
 use super::usage::{spent, spent_in_vain, total};
 use super::words::{attachments, kept_line, left_out_line, media_line, why_rejected};
 use crate::cli::text::{COMPACT, block, compact, count, duration, gutter, one_line};
@@ -106,11 +106,11 @@ fn draw_call(call: &CallHistory<'_>, look: DisplaySettings) -> Vec<String> {
         None => paint.yellow("◆"),
     };
     let took = call.sent_at().zip(ended_at).map(|(sent, ended)| format!(", {}", duration(elapsed_ms(sent, ended))));
-    let why = format!("{}{}", why(call), took.unwrap_or_default());
-    let used = name.chars().count() + id.len() + why.chars().count() + 10;
+    let reason = format!("{}{}", verdict_words(call), took.unwrap_or_default());
+    let used = name.chars().count() + id.len() + reason.chars().count() + 10;
     let arguments = compact(&call.arguments().to_value(), look.room(used));
     let mut lines =
-        vec![format!("  {mark} {name} {arguments}  {}  {}", paint.dim(escape_untrusted(id)), paint.dim(why))];
+        vec![format!("  {mark} {name} {arguments}  {}  {}", paint.dim(escape_untrusted(id)), paint.dim(reason))];
     lines.extend(draw_edit(call, look).into_iter().map(|line| format!("      {}", paint.dim(line))));
     lines.extend(pauses(call).iter().flat_map(Pause::draw).map(|line| format!("      {}", paint.dim(line))));
     lines.extend(result_line(call, outcome.as_deref(), look).map(|answer| format!("      {answer}")));
@@ -146,8 +146,8 @@ fn result_line(call: &CallHistory<'_>, outcome: Option<&Outcome>, look: DisplayS
     }
     match call.verdict() {
         Some(CallVerdict::Rejected { message, .. }) if !call.is_deferred() => Some(why_rejected(message, room)),
-        Some(CallVerdict::Ask { why, .. }) if call.decision().is_none() => {
-            Some(format!("because: {}", escape_untrusted(why)))
+        Some(CallVerdict::Ask { reason, .. }) if call.decision().is_none() => {
+            Some(format!("because: {}", escape_untrusted(reason)))
         }
         Some(CallVerdict::Run { .. } | CallVerdict::Ask { .. } | CallVerdict::Rejected { .. }) | None => None,
     }

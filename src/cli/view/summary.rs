@@ -113,8 +113,8 @@ pub(super) fn pauses<'a>(call: &CallHistory<'a>) -> Vec<Pause<'a>> {
     pauses
 }
 
-/// Why the call ran, or why it did not.
-pub(super) fn why(call: &CallHistory<'_>) -> String {
+/// The verdict about a call in a few words: who or what cleared or rejected it.
+pub(super) fn verdict_words(call: &CallHistory<'_>) -> String {
     if let Some(decision) = call.decision() {
         let word = match decision.answer {
             DecisionKind::Approve => "approved",

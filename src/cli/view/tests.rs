@@ -99,7 +99,7 @@ fn busy_turn() -> Vec<LifecycleKind> {
         LifecycleKind::ApprovalRequested {
             call: call("mcp_shop_add_note"),
             rule: None,
-            why: "it writes".into(),
+            reason: "it writes".into(),
             policy: None,
             answer_timeout_s: None,
         },
@@ -234,7 +234,7 @@ fn pending_items_come_with_the_command_that_settles_them() {
             trusted: false,
             definition: "sha256:d".into(),
             rule: Some("writes".into()),
-            why: "it writes".into(),
+            reason: "it writes".into(),
             policy: None,
             differences: Vec::new(),
             in_doubt: false,

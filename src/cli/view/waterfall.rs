@@ -197,8 +197,8 @@ fn remark(span: &Span, inks: SpanColors) -> Option<String> {
         let word = span.text(names::ERROR_TYPE).unwrap_or("failed");
         return Some(paint.red(one_line(&format!("✗ {word}"), room)));
     }
-    if let Some(why) = span.text(names::TOOL_SUSPENDED) {
-        return Some(paint.yellow(one_line(why, room)));
+    if let Some(reason) = span.text(names::TOOL_SUSPENDED) {
+        return Some(paint.yellow(one_line(reason, room)));
     }
     // The waiting time of the whole run is shown between the executions.
     if let Some(waited) = span.int(names::WAIT_MS).filter(|_| span.text(names::SPAN_KIND) != Some("AGENT")) {

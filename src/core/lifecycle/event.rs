@@ -264,8 +264,7 @@ pub enum LifecycleKind {
         call: CallRef,
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        #[serde(rename = "reason")]
-        why: String,
+        reason: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,
         /// The deadline of the decision.

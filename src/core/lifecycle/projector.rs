@@ -149,7 +149,7 @@ impl Lifecycle {
             Event::ApprovalDecided { call, decision } => self.approval_decided(call, decision),
             Event::CallDrifted { call, differences, .. } => vec![LifecycleKind::Drifted {
                 call: self.call_ref(call),
-                changed: differences.iter().map(|difference| difference.what.clone()).collect(),
+                changed: differences.iter().map(|difference| difference.field.clone()).collect(),
                 differences: (self.content == Content::Include).then(|| differences.clone()),
             }],
             Event::Extended { call, until, by, via } => {
@@ -251,10 +251,10 @@ impl Lifecycle {
     fn call_checked(&self, call: &CallId, verdict: &CallVerdict) -> Vec<LifecycleKind> {
         match verdict {
             CallVerdict::Run { .. } => self.external_requested(call),
-            CallVerdict::Ask { rule, why, policy, answer_timeout_s } => vec![LifecycleKind::ApprovalRequested {
+            CallVerdict::Ask { rule, reason, policy, answer_timeout_s } => vec![LifecycleKind::ApprovalRequested {
                 call: self.call_ref(call),
                 rule: rule.clone(),
-                why: why.clone(),
+                reason: reason.clone(),
                 policy: policy.clone(),
                 answer_timeout_s: *answer_timeout_s,
             }],

@@ -50,7 +50,8 @@ impl Policy {
         match judgement.verdict == Verdict::Allow && subject.tool.changed && !subject.tool.trusted {
             true => Judgement {
                 verdict: Verdict::Ask,
-                why: "its server changed the tool's definition during this run; look at it before you allow it".into(),
+                reason: "its server changed the tool's definition during this run; look at it before you allow it"
+                    .into(),
                 ..judgement
             },
             false => judgement,
@@ -103,7 +104,7 @@ impl Policy {
                         *among = Some(rule);
                     }
                 }
-                Finding::Unclear(why) => drop(results.unclear.get_or_insert((rule, why))),
+                Finding::Unclear(reason) => drop(results.unclear.get_or_insert((rule, reason))),
                 Finding::Depends => {
                     results.may_allow |= rule.verdict != Verdict::Deny && !rule.rests_on_claim(facts.subject.tool);
                     if stricter(rule, results.depends) {
@@ -120,29 +121,29 @@ impl Policy {
         let note = format!("the condition of rule `{}` cannot be evaluated for this call: {error}", rule.id);
         match settled.verdict {
             Verdict::Deny => settled,
-            Verdict::Ask if speaks => Judgement { why: format!("{} ({note})", settled.why), ..settled },
+            Verdict::Ask if speaks => Judgement { reason: format!("{} ({note})", settled.reason), ..settled },
             Verdict::Ask | Verdict::Allow => self.judgement(rule, Verdict::Ask, note),
         }
     }
 
-    fn judgement(&self, rule: &Rule, verdict: Verdict, why: String) -> Judgement {
+    fn judgement(&self, rule: &Rule, verdict: Verdict, reason: String) -> Judgement {
         Judgement {
             verdict,
             rule: Some(rule.id.clone()),
-            why,
+            reason,
             answer_timeout_s: rule.answer_timeout_s.or(self.answer_timeout_s),
         }
     }
 
     /// The judgement if no rule matches.
     fn otherwise(&self, subject: &Subject<'_>) -> Judgement {
-        let why = match subject.tool.origin {
+        let reason = match subject.tool.origin {
             Origin::Builtin { .. } => "toolgate runs it itself, and it changes nothing".to_owned(),
             Origin::Mcp { .. } | Origin::External { .. } => {
                 format!("no rule of policy `{}` matches this call", self.name)
             }
         };
-        Judgement { verdict: self.fallback_for(subject), rule: None, why, answer_timeout_s: self.answer_timeout_s }
+        Judgement { verdict: self.fallback_for(subject), rule: None, reason, answer_timeout_s: self.answer_timeout_s }
     }
 
     /// The verdict if no rule matches.

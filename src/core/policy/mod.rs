@@ -75,7 +75,7 @@ pub struct Judgement {
     /// The id of the deciding rule; `None` when the policy's default decided.
     pub rule: Option<String>,
     /// The reason, for people and for the model.
-    pub why: String,
+    pub reason: String,
     /// The seconds a person has to answer; `None` for as long as the run lives.
     pub answer_timeout_s: Option<u64>,
 }

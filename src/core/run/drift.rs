@@ -46,12 +46,12 @@ impl Run {
                     found.push(Difference::new("grant", "in force", "expired"));
                 }
             }
-            CallAuthorization::HumanApproval { rule, why } => {
+            CallAuthorization::HumanApproval { rule, reason } => {
                 found.extend(tool.differences(live));
-                let same_reason = judged.rule == *rule && judged.why == *why;
+                let same_reason = judged.rule == *rule && judged.reason == *reason;
                 let other_reason = judged.verdict == Verdict::Ask && !same_reason && found.is_empty();
                 if judged.verdict == Verdict::Deny || other_reason {
-                    found.push(policy(&format!("ask: {why}")));
+                    found.push(policy(&format!("ask: {reason}")));
                 }
                 let bound = self.decisions.get(id).and_then(|decision| decision.binding.as_ref());
                 if bound.is_some_and(|bound| bound.arguments != call.arguments().hash()) {
@@ -104,5 +104,5 @@ impl Call {
 }
 
 fn in_words(judged: &Judgement) -> String {
-    format!("{}: {}", judged.verdict.as_str(), judged.why)
+    format!("{}: {}", judged.verdict.as_str(), judged.reason)
 }

@@ -277,7 +277,7 @@ pub enum CallVerdict {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         /// The reason.
-        why: String,
+        reason: String,
         /// The policy that asks; `None` if the question does not come from a policy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyMark>,

@@ -255,9 +255,9 @@ impl Run {
                 }
                 CallState::Authorized
             }
-            CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
+            CallVerdict::Ask { rule, reason, policy, answer_timeout_s } => {
                 call.deadline = Deadline::new(event, *answer_timeout_s);
-                CallState::Asked { rule: rule.clone(), why: why.clone(), policy: policy.clone(), in_doubt }
+                CallState::Asked { rule: rule.clone(), reason: reason.clone(), policy: policy.clone(), in_doubt }
             }
             CallVerdict::Rejected { reason, message, .. } => rejected(*reason, message),
         };
@@ -279,9 +279,9 @@ impl Run {
                 if decision.edited_arguments.is_some() {
                     call.edited.clone_from(&decision.edited_arguments);
                 }
-                if let CallState::Asked { rule, why, .. } = &call.state {
+                if let CallState::Asked { rule, reason, .. } = &call.state {
                     call.authorization =
-                        Some(CallAuthorization::HumanApproval { rule: rule.clone(), why: why.clone() });
+                        Some(CallAuthorization::HumanApproval { rule: rule.clone(), reason: reason.clone() });
                 }
                 // The time for its answer is separate from the time for its approval.
                 call.deadline = Deadline::new(call.deadline.event, call.tool.as_ref().and_then(|tool| tool.deadline_s));
@@ -290,8 +290,8 @@ impl Run {
             }
             DecisionKind::Deny if in_doubt => CallState::Settled(Settlement::Completed(Outcome::Unknown.into())),
             DecisionKind::Deny => {
-                let why = decision.reason.as_deref().unwrap_or("no reason was given");
-                let message = format!("Denied by {}: {why}", decision.by);
+                let reason = decision.reason.as_deref().unwrap_or("no reason was given");
+                let message = format!("Denied by {}: {reason}", decision.by);
                 denied = Some(message.clone());
                 rejected(Rejection::Denied, &message)
             }

@@ -63,7 +63,7 @@ pub enum CallAuthorization {
         /// The rule.
         rule: Option<String>,
         /// The reason.
-        why: String,
+        reason: String,
     },
 }
 
@@ -99,7 +99,7 @@ pub enum CallState {
         /// The rule that asks.
         rule: Option<String>,
         /// The reason.
-        why: String,
+        reason: String,
         /// The policy that asks.
         policy: Option<PolicyMark>,
         /// Whether it may have run already.

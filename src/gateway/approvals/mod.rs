@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use toolgate_core::id::{AgentName, SessionId};
 use toolgate_ports::RunFilter;
-use toolgate_service::{Approval, ApprovalId, Scope, Verdict};
+use toolgate_service::{Approval, ApprovalId, NewDecision, Scope};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -119,7 +119,7 @@ fn approval_view(approval: &Approval) -> Result<Json<ApprovalView>, Problem> {
 /// longer pending, it is `gone`.
 #[utoipa::path(
     post, path = "/v1/approvals/{approval}/decision", tag = "approvals", operation_id = "decideApproval",
-    request_body = Verdict, params(("approval" = String, Path, description = "The approval")),
+    request_body = NewDecision, params(("approval" = String, Path, description = "The approval")),
     responses(
         (status = 200, description = "The approval as it is now", body = ApprovalView),
     ),
@@ -129,10 +129,10 @@ async fn decide(
     Authenticated(caller): Authenticated,
     headers: HeaderMap,
     Path(id): Path<String>,
-    Body(verdict): Body<Verdict>,
+    Body(decision): Body<NewDecision>,
 ) -> Result<Json<ApprovalView>, Problem> {
     caller.require(Scope::ApprovalsDecide)?;
-    let decided = gateway.runner_of(&caller).decide(&id, verdict, client_trace(&headers)).await?;
+    let decided = gateway.runner_of(&caller).decide(&id, decision, client_trace(&headers)).await?;
     approval_view(&decided)
 }
 

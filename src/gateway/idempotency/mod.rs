@@ -67,7 +67,7 @@ pub(super) async fn handle_once(
     })?;
     let about = RawPathParams::from_request_parts(&mut parts, &gateway).await.ok().and_then(|path| run_named(&path));
     let now = Timestamp::now();
-    let asked = IdempotentRequest {
+    let requested = IdempotentRequest {
         tenant: caller.tenant.clone(),
         caller: caller.name.as_ref().to_owned(),
         key,
@@ -76,21 +76,25 @@ pub(super) async fn handle_once(
         held_until: after(now, HOLD),
         expires_at: after(now, RESPONSE_TTL),
     };
-    let begun = replies.begin(&asked, now).await?;
-    let asked = match begun {
-        None => asked,
-        Some(begun) => match known(&gateway, &caller, &parts, &asked, about.as_ref(), begun, now).await? {
-            RepeatedRequest::Answer(response) => return Ok(response),
-            // If two repeats find this at once, one of them continues.
-            RepeatedRequest::NeverStarted(_) if !replies.take_over(&asked, now).await? => return Err(under_way()),
-            RepeatedRequest::NeverStarted(run) => IdempotentRequest { run: Some(run), ..asked },
-        },
+    let record = replies.begin(&requested, now).await?;
+    let requested = match record {
+        None => requested,
+        Some(record) => {
+            match answer_repeat(&gateway, &caller, &parts, &requested, about.as_ref(), record, now).await? {
+                RepeatedRequest::Answer(response) => return Ok(response),
+                // If two repeats find this at once, one of them continues.
+                RepeatedRequest::NeverStarted(_) if !replies.take_over(&requested, now).await? => {
+                    return Err(under_way());
+                }
+                RepeatedRequest::NeverStarted(run) => IdempotentRequest { run: Some(run), ..requested },
+            }
+        }
     };
     let mut request = Request::from_parts(parts, Body::from(bytes));
-    request.extensions_mut().insert(PlannedRunId(asked.run.clone()));
+    request.extensions_mut().insert(PlannedRunId(requested.run.clone()));
     // A repeat receives the response that the first request waited for, even if the first client has disconnected.
     request.extensions_mut().remove::<ClientGone>();
-    handle(replies, asked, about, request, next).await
+    handle(replies, requested, about, request, next).await
 }
 
 /// The state of a repeated request.
@@ -101,21 +105,21 @@ enum RepeatedRequest {
     NeverStarted(RunId),
 }
 
-async fn known(
+async fn answer_repeat(
     gateway: &Gateway,
     caller: &Caller,
     parts: &Parts,
-    asked: &IdempotentRequest,
+    requested: &IdempotentRequest,
     about: Option<&RunId>,
-    begun: IdempotencyRecord,
+    record: IdempotencyRecord,
     now: Timestamp,
 ) -> Result<RepeatedRequest, Problem> {
-    if begun.fingerprint != asked.fingerprint {
+    if record.fingerprint != requested.fingerprint {
         let detail = "this `Idempotency-Key` was used for another request, or with other permissions; use \
                       a new one for each";
         return Err(Problem::new(ErrorCode::Validation, detail));
     }
-    match begun.state {
+    match record.state {
         RequestState::Answered(reply) => {
             // A response quotes its run, and is deleted with it.
             if let Some(run) = &reply.run {
@@ -126,18 +130,18 @@ async fn known(
         RequestState::UnderWay { held_until } if now < held_until => return Err(under_way()),
         RequestState::UnderWay { .. } | RequestState::NotStored => {}
     }
-    let (Some(run), Some(start)) = (begun.run, run_start(parts)) else {
+    let (Some(run), Some(start)) = (record.run, run_start(parts)) else {
         // The run of this request was deleted since, and its outcome with it.
         if let Some(run) = about {
             gateway.runner_of(caller).run(run.as_str()).await?;
         }
-        return Err(outcome_unknown(&begun.state));
+        return Err(outcome_unknown(&record.state));
     };
     match (start.respond)(gateway, caller, parts, &run).await {
         Ok(response) => Ok(RepeatedRequest::Answer(replay::marked(response))),
-        Err(problem) if problem.code() == ErrorCode::NotFound => match begun.state {
+        Err(problem) if problem.code() == ErrorCode::NotFound => match record.state {
             RequestState::UnderWay { .. } => Ok(RepeatedRequest::NeverStarted(run)),
-            RequestState::NotStored | RequestState::Answered(_) => Err(outcome_unknown(&begun.state)),
+            RequestState::NotStored | RequestState::Answered(_) => Err(outcome_unknown(&record.state)),
         },
         Err(problem) => Err(problem),
     }
@@ -165,7 +169,7 @@ fn outcome_unknown(state: &RequestState) -> Problem {
 /// Handles a request that was recorded, and records its outcome.
 async fn handle(
     replies: Arc<dyn IdempotencyStore>,
-    asked: IdempotentRequest,
+    requested: IdempotentRequest,
     about: Option<RunId>,
     request: Request,
     next: Next,
@@ -175,16 +179,16 @@ async fn handle(
         tokio::select! {
             response = &mut handled => break response,
             () = tokio::time::sleep(HEARTBEAT) => {
-                if let Err(error) = replies.prolong(&asked, after(Timestamp::now(), HOLD)).await {
+                if let Err(error) = replies.prolong(&requested, after(Timestamp::now(), HOLD)).await {
                     tracing::warn!(%error, "failed to extend hold on idempotent request");
                 }
             }
         }
     };
-    let (response, outcome) = recorded_outcome(response, &asked, about).await;
+    let (response, outcome) = recorded_outcome(response, &requested, about).await;
     let noted = match &outcome {
-        replay::Outcome::Settled(state) => replies.settle(&asked, state).await,
-        replay::Outcome::NothingDone => replies.forget(&asked).await,
+        replay::Outcome::Settled(state) => replies.settle(&requested, state).await,
+        replay::Outcome::NothingDone => replies.forget(&requested).await,
     };
     if let Err(error) = noted {
         // The response is correct all the same. A repeat reports an unknown outcome, or returns the run.

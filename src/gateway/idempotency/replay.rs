@@ -31,11 +31,11 @@ pub(super) enum Outcome {
 /// The response, and the outcome to record. `about` is the run that the request names.
 pub(super) async fn recorded_outcome(
     response: Response,
-    asked: &IdempotentRequest,
+    requested: &IdempotentRequest,
     about: Option<RunId>,
 ) -> (Response, Outcome) {
     if let Some(problem) = response.extensions().get::<Problem>() {
-        let outcome = if may_have_done_something(problem, asked) {
+        let outcome = if may_have_done_something(problem, requested) {
             Outcome::Settled(RequestState::UnderWay { held_until: Timestamp::UNIX_EPOCH })
         } else {
             Outcome::NothingDone
@@ -58,20 +58,20 @@ pub(super) async fn recorded_outcome(
     let header = |name: &HeaderName| Some((name.to_string(), parts.headers.get(name)?.to_str().ok()?.to_owned()));
     let headers = KEPT.iter().filter_map(header).collect();
     let run = parts.headers.get(LOCATION).and_then(|place| run_at(place.to_str().ok()?));
-    let run = run.or(about).or_else(|| asked.run.clone());
+    let run = run.or(about).or_else(|| requested.run.clone());
     let reply = StoredResponse { status: parts.status.as_u16(), run, headers, body: bytes.to_vec() };
     (Response::from_parts(parts, Body::from(bytes)), Outcome::Settled(RequestState::Answered(reply)))
 }
 
 /// Whether a request may have changed something although its response is a problem.
-fn may_have_done_something(problem: &Problem, asked: &IdempotentRequest) -> bool {
+fn may_have_done_something(problem: &Problem, requested: &IdempotentRequest) -> bool {
     match (problem.status().is_client_error(), problem.code()) {
         // It is unknown whether the call of a cancelled run had been sent.
         (true, ErrorCode::Cancelled) => true,
         // A conflict about a new run is one with the same request in another process: the run has the outcome.
-        (true, code) => asked.run.is_some() && code == ErrorCode::Conflict,
+        (true, code) => requested.run.is_some() && code == ErrorCode::Conflict,
         // A server refuses new work before it begins any.
-        (false, ErrorCode::Unavailable) => asked.run.is_some(),
+        (false, ErrorCode::Unavailable) => requested.run.is_some(),
         (false, _) => true,
     }
 }

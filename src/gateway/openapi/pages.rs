@@ -12,7 +12,7 @@ use crate::problem::Problem;
 /// RapiDoc; `assets/rapidoc/README.md` has its version.
 const REFERENCE_SCRIPT: &[u8] = include_bytes!("../../../assets/rapidoc/rapidoc-min.js.gz");
 
-/// The page has its styles inline; everything else comes from this server, and the page sends requests to no other one.
+/// The reference page has its styles inline; everything else comes from this server, and the page sends requests to no other one.
 const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                                 img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -31,8 +31,8 @@ const REFERENCE: &str = r##"<!doctype html>
 const ERRORS_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'";
 
 const ERRORS_STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}\
-                     code{background:#8881;padding:.1em .3em;border-radius:3px}table{border-collapse:collapse}\
-                     td,th{border:1px solid #8886;padding:.3em .6em;text-align:left}:root{color-scheme:light dark}";
+                            code{background:#8881;padding:.1em .3em;border-radius:3px}table{border-collapse:collapse}\
+                            td,th{border:1px solid #8886;padding:.3em .6em;text-align:left}:root{color-scheme:light dark}";
 
 const ERRORS_INDEX: &str = include_str!("../../../docs/errors.md");
 

@@ -1,4 +1,4 @@
-//! `/v1/runs`: a file for each operation on a run, and the views they share.
+//! `/v1/runs`: the operations on runs, and the views they share.
 
 mod cancel;
 mod create;

@@ -284,7 +284,7 @@ impl PendingView {
                 trusted: approval.trusted,
                 definition: approval.definition.clone(),
                 rule: approval.rule.clone(),
-                reason: approval.why.clone(),
+                reason: approval.reason.clone(),
                 differences: approval.differences.iter().map(DifferenceView::of).collect(),
                 in_doubt: approval.in_doubt,
                 digest: item.binding().map(|binding| binding.digest(run, item.call_id())).unwrap_or_default(),
@@ -347,8 +347,8 @@ impl AnnotationsView {
 
 impl DifferenceView {
     fn of(difference: &Difference) -> Self {
-        let Difference { what, was, is, left_out } = difference.clone();
-        Self { field: what, before: was, after: is, left_out }
+        let Difference { field, before, after, left_out } = difference.clone();
+        Self { field, before, after, left_out }
     }
 }
 

@@ -101,7 +101,7 @@ impl ToolView {
         Self {
             verdict: VerdictView::of(policy, subject, &judgement),
             rule: judgement.rule,
-            reason: judgement.why,
+            reason: judgement.reason,
             name: tool.name.to_string(),
             object: "tool",
             origin: OriginView::of(&tool.origin),

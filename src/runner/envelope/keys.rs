@@ -189,7 +189,7 @@ impl EnvelopeKey {
         }
     }
 
-    /// Encrypts in place, and authenticates the claims in `said`. A `salt` must never be used twice.
+    /// Encrypts in place, and authenticates the text before it, `signed`. A `salt` must never be used twice.
     pub(super) fn seal(&self, salt: &[u8], signed: &[u8], content: &mut Vec<u8>) -> Result<(), EnvelopeError> {
         let key = self.one_time_key(salt)?;
         key.seal_in_place_append_tag(only_nonce(), Aad::from(signed), content).map_err(|_| EnvelopeError::Sealing)

@@ -1,4 +1,4 @@
-//! Four eyes: the caller who starts a run may not approve its calls. Anyone with the scope may deny. A caller who may
+//! Four eyes: the caller who starts a run may not approve its calls. Each caller with the scope may deny. A caller who may
 //! approve calls of a run may not influence them either, by messages or by edited arguments.
 
 use toolgate_core::error::ErrorCode;

@@ -10,7 +10,7 @@ use toolgate_core::run::{
 use toolgate_core::trace::Trace;
 use toolgate_ports::{PendingKind, RunFilter};
 
-use crate::answers::Verdict;
+use crate::answers::NewDecision;
 use crate::approval_id::ApprovalId;
 use crate::decisions::binding_digest;
 use crate::error::ServiceError;
@@ -62,13 +62,18 @@ impl TenantRunner {
 
     /// Decides an approval in the caller's name, and resumes the run in the background. Repeating the same decision has no
     /// further effect.
-    pub async fn decide(&self, id: &str, verdict: Verdict, trace: Option<Trace>) -> Result<Approval, ServiceError> {
+    pub async fn decide(
+        &self,
+        id: &str,
+        decision: NewDecision,
+        trace: Option<Trace>,
+    ) -> Result<Approval, ServiceError> {
         let approval = self.approval(id).await?;
-        if verdict.digest().is_some_and(|digest| approval.digest().as_deref() != Some(digest)) {
+        if decision.digest().is_some_and(|digest| approval.digest().as_deref() != Some(digest)) {
             let detail = "this is not the call that you saw (`digest`); read the approval again and decide again";
             return Err(ServiceError::lasting_conflict(detail));
         }
-        let decision = verdict.decision(&self.caller.name, self.via);
+        let decision = decision.decision(&self.caller.name, self.via);
         if approval.is_open_for(&decision)?
             && let Err(error) = approval.decide(decision.clone(), trace).await
         {

@@ -42,14 +42,14 @@ pub(super) enum AttemptOutcome {
 pub(super) struct WebhookClient {
     egress: WebhookEgress,
     /// The timeout of an attempt, from the name lookup to the end of the response.
-    patience: Duration,
+    timeout: Duration,
     guarded: Client,
     /// For endpoints that the operator configured.
     free: Client,
 }
 
 impl WebhookClient {
-    pub(super) fn new(egress: WebhookEgress, patience: Duration) -> Result<Self, String> {
+    pub(super) fn new(egress: WebhookEgress, timeout: Duration) -> Result<Self, String> {
         let client = || {
             let client = Client::builder().no_proxy().no_gzip().redirect(redirect::Policy::none());
             client.connect_timeout(DIAL).user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
@@ -57,7 +57,7 @@ impl WebhookClient {
         let failed = |error: reqwest::Error| format!("failed to create the HTTP client for webhooks: {error}");
         let guarded = client().dns_resolver(Guard::new(egress)).build().map_err(failed)?;
         let free = client().build().map_err(failed)?;
-        Ok(Self { egress, patience, guarded, free })
+        Ok(Self { egress, timeout, guarded, free })
     }
 
     /// Posts the message, signed as of now.
@@ -74,7 +74,7 @@ impl WebhookClient {
         };
         let request = client
             .post(&endpoint.url)
-            .timeout(self.patience)
+            .timeout(self.timeout)
             .header(CONTENT_TYPE, "application/json")
             .header("webhook-id", delivery.id.as_str())
             .header("webhook-timestamp", now.as_second())
@@ -95,7 +95,7 @@ impl WebhookClient {
             return "the connection failed".to_owned();
         }
         if error.is_timeout() {
-            return format!("there was no response within {} s", self.patience.as_secs_f32());
+            return format!("there was no response within {} s", self.timeout.as_secs_f32());
         }
         "the connection closed before there was a response".to_owned()
     }

@@ -14,9 +14,9 @@ use crate::every_run::every_run;
 use crate::service::Service;
 
 /// The longest sleep: a new item may expire before any that is known.
-const LONGEST: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// A pause that lets items with the same deadline expire together.
-const SHORTEST: Duration = Duration::from_millis(20);
+const MIN_PAUSE: Duration = Duration::from_millis(20);
 /// How long the sweeper skips a run that could not be resumed.
 const FAILED_RUN_PAUSE: Duration = Duration::from_secs(60);
 
@@ -30,7 +30,7 @@ pub(super) async fn run(service: Service) {
                 None
             }
         };
-        tokio::time::sleep(next.map_or(LONGEST, |next| next.clamp(SHORTEST, LONGEST))).await;
+        tokio::time::sleep(next.map_or(MAX_PAUSE, |next| next.clamp(MIN_PAUSE, MAX_PAUSE))).await;
     }
 }
 
@@ -52,7 +52,7 @@ async fn sweep(service: &Service, failed: &mut BTreeMap<RunId, Timestamp>) -> Re
 }
 
 async fn due_soon(service: &Service, now: Timestamp) -> Result<Vec<RunRow>, RunnerError> {
-    let soon = Some(now + LONGEST);
+    let soon = Some(now + MAX_PAUSE);
     let filter = RunFilter { status: Some(Status::Pending), due_by: soon, ..RunFilter::default() };
     every_run(&service.runner(), filter).await
 }

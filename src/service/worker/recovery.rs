@@ -12,7 +12,7 @@ use crate::operator::Operator;
 use crate::service::Service;
 
 /// How long an unclaimed run waits at most: a process that drains releases its runs before their leases expire.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// When so many runs wait for admission here, recovery pauses, so that other processes can claim orphaned runs.
 const ADMISSION_QUEUE_LIMIT: usize = 64;
 
@@ -25,7 +25,7 @@ pub(super) async fn run(service: Service) {
                 Err(error) => tracing::warn!(%error, "failed to list orphaned runs"),
             }
         }
-        tokio::time::sleep(service.runner().lease().min(LONGEST)).await;
+        tokio::time::sleep(service.runner().lease().min(MAX_PAUSE)).await;
     }
 }
 

@@ -19,12 +19,12 @@ use crate::service::Service;
 /// How many runs are polled at once, not counting those with slow servers.
 const AT_ONCE: usize = 16;
 /// How many runs are polled at once in all.
-const MOST: usize = 512;
+const MAX_TASKS: usize = 512;
 /// A poll that takes longer is slow.
 const SLOW: Duration = Duration::from_secs(1);
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_PAUSE: Duration = Duration::from_millis(100);
 /// The longest sleep: a task may begin meanwhile.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// The pause before a run is polled again whose servers did not answer.
 const LATER: Duration = Duration::from_secs(30);
 
@@ -39,7 +39,7 @@ pub(super) async fn run(service: Service) {
         loop {
             rounds.ask(&service);
             let next = rounds.next().map(|next| next.saturating_duration_since(looked));
-            let pause = next.map_or(LONGEST, |next| next.clamp(SHORTEST, LONGEST));
+            let pause = next.map_or(MAX_PAUSE, |next| next.clamp(MIN_PAUSE, MAX_PAUSE));
             tokio::select! {
                 Some((run, again)) = rounds.under_way.next() => rounds.answered(run, again),
                 () = tokio::time::sleep_until(looked + pause) => break,
@@ -83,7 +83,7 @@ impl PollSchedule {
     fn ask(&mut self, service: &Service) {
         let now = Instant::now();
         let quick = self.since.values().filter(|since| now.duration_since(**since) < SLOW).count();
-        let room = AT_ONCE.saturating_sub(quick).min(MOST.saturating_sub(self.since.len()));
+        let room = AT_ONCE.saturating_sub(quick).min(MAX_TASKS.saturating_sub(self.since.len()));
         for run in self.next.drain(..room.min(self.next.len())) {
             self.since.insert(run.clone(), now);
             self.under_way.push(Box::pin(poll(service.clone(), run)));

@@ -23,7 +23,7 @@ pub(super) struct Contents {
     pub(super) grants_by_definition: BTreeMap<Tenant, BTreeMap<String, BTreeSet<GrantId>>>,
     pub(super) blobs: BTreeMap<BlobHandle, BlobRecord>,
     pub(super) keys: BTreeMap<KeyHash, AccessKey>,
-    pub(super) replies: BTreeMap<RequestKey, StoredRequest>,
+    pub(super) requests: BTreeMap<RequestKey, StoredRequest>,
     pub(super) webhooks: WebhookContents,
 }
 

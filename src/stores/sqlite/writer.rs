@@ -78,7 +78,7 @@ trait Job: Send {
     async fn apply(&mut self, db: &mut SqliteConnection) -> Result<(), sqlx::Error>;
 
     /// Sends the answer: that of the change if it is durable, otherwise the error.
-    fn settle(self: Box<Self>, fate: Result<(), StoreError>);
+    fn settle(self: Box<Self>, result: Result<(), StoreError>);
 }
 
 struct Queued<W: Write> {
@@ -94,10 +94,10 @@ impl<W: Write> Job for Queued<W> {
         Ok(())
     }
 
-    fn settle(self: Box<Self>, fate: Result<(), StoreError>) {
+    fn settle(self: Box<Self>, result: Result<(), StoreError>) {
         let Self { answer, done, .. } = *self;
         // The caller may have stopped waiting. The change stands.
-        drop(done.send(fate.and_then(|()| answer.ok_or_else(stopped))));
+        drop(done.send(result.and_then(|()| answer.ok_or_else(stopped))));
     }
 }
 
@@ -199,9 +199,9 @@ async fn transact(connection: &mut SqliteConnection, batch: &mut [Box<dyn Job>])
     transaction.commit().await.map_err(TransactionError::Inside)
 }
 
-fn settle(batch: impl IntoIterator<Item = Box<dyn Job>>, fate: Result<(), StoreError>) {
+fn settle(batch: impl IntoIterator<Item = Box<dyn Job>>, result: Result<(), StoreError>) {
     for job in batch {
-        job.settle(fate.clone());
+        job.settle(result.clone());
     }
 }
 

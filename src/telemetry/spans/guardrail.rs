@@ -73,7 +73,7 @@ pub(super) fn denied(call: &Call, message: &str, content: SpanContent, to: &mut 
 /// A call that differs from the one approved. The differences quote definitions and arguments.
 pub(super) fn drift(call: &Call, differences: &[Difference], content: SpanContent, to: &mut Attributes) {
     call_attributes(call, "drift", content, to);
-    to.texts(names::DIFFERS, differences.iter().map(|difference| difference.what.clone()));
+    to.texts(names::DIFFERS, differences.iter().map(|difference| difference.field.clone()));
     to.output(&json!({ "differences": differences }).to_string(), content.hide_inputs || content.hide_outputs);
 }
 
@@ -93,12 +93,12 @@ pub(super) fn input_given(call: &Call, given: &ElicitationAnswer, content: SpanC
 fn call_attributes(call: &Call, guardrail: &str, content: SpanContent, to: &mut Attributes) {
     common(guardrail, to);
     to.text(names::TOOL_NAME, &call.requested.name);
-    let asked = if let CallState::Asked { rule, why, .. } = &call.state { Some((rule, why)) } else { None };
-    let (rule, why) = (asked.and_then(|(rule, _)| rule.as_deref()), asked.map(|(_, why)| why.as_str()));
+    let asked = if let CallState::Asked { rule, reason, .. } = &call.state { Some((rule, reason)) } else { None };
+    let (rule, reason) = (asked.and_then(|(rule, _)| rule.as_deref()), asked.map(|(_, reason)| reason.as_str()));
     to.text_if(names::DECIDED_RULE, rule);
     let question = json!({
         "call_id": call.requested.id, "tool": call.requested.name, "arguments": arguments_text(&call.requested.arguments),
-        "rule": rule, "why": why,
+        "rule": rule, "reason": reason,
     });
     to.input(&question.to_string(), content.hide_inputs);
 }

@@ -222,7 +222,7 @@ fn a_call_that_changed_after_approval_needs_a_new_one_with_a_diff() {
     );
     assert!(facts(&desk, "tool.started").is_empty());
     let [again] = &waiting(&desk)[..] else { panic!("it waits again") };
-    assert_eq!(again["differences"][0]["what"], "server (its program, arguments and directory, or its address)");
+    assert_eq!(again["differences"][0]["field"], "server (its program, arguments and directory, or its address)");
     approvals(&desk, &["approve", "last", "note"]).expect(0);
 }
 

@@ -357,9 +357,9 @@ fn a_rule_that_cannot_be_evaluated_is_shown_to_the_approver() {
     let tool = mcp_tool("shop", "refund", None, false);
     let arguments = json!({"amount": "ten"}).as_object().expect("an object").clone();
     let subject = Subject { tool: &tool, agent: None, principal: None, arguments: Some(&arguments) };
-    let why = policy.judge(&subject).why;
-    assert!(why.contains("rule `small-refunds`") && why.contains("(string, int)"), "{why}");
-    assert!(!why.contains("ten"), "{why}");
+    let reason = policy.judge(&subject).reason;
+    assert!(reason.contains("rule `small-refunds`") && reason.contains("(string, int)"), "{reason}");
+    assert!(!reason.contains("ten"), "{reason}");
 }
 
 #[test]

@@ -35,8 +35,8 @@ on_every_store! {
         let before = world.servers.calls();
         let report = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
 
-        let [PendingItem::Approval(PendingApproval { rule, why, .. })] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
-        assert_eq!((rule.as_deref(), why.as_str()), (Some("*_delete"), "because it matters"));
+        let [PendingItem::Approval(PendingApproval { rule, reason, .. })] = &waiting.pending[..] else { panic!("{:?}", waiting.pending) };
+        assert_eq!((rule.as_deref(), reason.as_str()), (Some("*_delete"), "because it matters"));
         assert_eq!((before, world.servers.calls()), (vec![], vec!["call_1_1".to_owned()]));
         assert_eq!((report.status, answer_to(&report, "call_1_1")), (Status::Completed, "delete done".into()));
     }

@@ -52,7 +52,7 @@ fn differences(report: &Report) -> Vec<String> {
     let [PendingItem::Approval(PendingApproval { differences, .. })] = &report.pending[..] else {
         panic!("{:?}", report.pending)
     };
-    differences.iter().map(|difference| difference.what.clone()).collect()
+    differences.iter().map(|difference| difference.field.clone()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,8 +83,8 @@ async fn changed_definition_the_call_requires_a_new_approval() {
     let [PendingItem::Approval(PendingApproval { differences, .. })] = &again.pending[..] else {
         panic!("{:?}", again.pending)
     };
-    assert_eq!(differences[0].what, "description");
-    assert_eq!((differences[0].was.as_str(), differences[0].is.as_str()), ("does delete", "sends it away"));
+    assert_eq!(differences[0].field, "description");
+    assert_eq!((differences[0].before.as_str(), differences[0].after.as_str()), ("does delete", "sends it away"));
     // The same answer once more comes from a client that missed the response; it does not apply to the new request.
     let repeated = world.resume(&waiting.run_id, decisions([("call_1_1", yes())])).await.unwrap();
     assert_eq!((repeated.status, world.servers.calls()), (Status::Pending, vec![]));

@@ -53,8 +53,8 @@ on_every_store! {
         let waits = results([("call_2_1", json!("waited"))]);
         let asked = world.resume(&waiting.run_id, waits).await.unwrap();
 
-        let [PendingItem::Approval(PendingApproval { why, .. })] = &asked.pending[..] else { panic!("{:?}", asked.pending) };
-        assert!(why.contains("changed the tool's definition during this run"), "{why}");
+        let [PendingItem::Approval(PendingApproval { reason, .. })] = &asked.pending[..] else { panic!("{:?}", asked.pending) };
+        assert!(reason.contains("changed the tool's definition during this run"), "{reason}");
         let journal = world.runner.journal(&asked.run_id).await.unwrap();
         let both = |mark: &str| vec!["ext_wait".to_owned(), format!("mcp_files_read{mark}")];
         assert_eq!(shown(&journal), [both(""), both(" (changed)")]);

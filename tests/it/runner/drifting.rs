@@ -45,11 +45,11 @@ fn yes_who_saw_it() -> Decision {
 }
 
 fn reasons(report: &Report) -> Vec<String> {
-    let why = |item: &PendingItem| match item {
-        PendingItem::Approval(PendingApproval { why, .. }) => Some(why.clone()),
+    let reason = |item: &PendingItem| match item {
+        PendingItem::Approval(PendingApproval { reason, .. }) => Some(reason.clone()),
         _ => None,
     };
-    report.pending.iter().filter_map(why).collect()
+    report.pending.iter().filter_map(reason).collect()
 }
 
 fn drifts(journal: &[&str]) -> usize {
@@ -283,7 +283,7 @@ async fn a_call_in_doubt_of_a_changed_tool_shows_the_difference() {
     let [PendingItem::Approval(PendingApproval { differences, in_doubt: true, .. })] = &again.pending[..] else {
         panic!("{:?}", again.pending)
     };
-    assert_eq!((differences[0].what.as_str(), world.servers.calls().len()), ("description", 1));
+    assert_eq!((differences[0].field.as_str(), world.servers.calls().len()), ("description", 1));
     let done = other.resume(&waiting.run_id, decisions([("call_1_1", yes_who_saw_it())])).await.unwrap();
     assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 2));
 }
@@ -356,8 +356,8 @@ async fn a_link_swapped_after_the_check_requires_approval() {
     let asked = world.run().await;
 
     assert_eq!((asked.status, world.servers.calls().len()), (Status::Pending, 0));
-    let [why] = &reasons(&asked)[..] else { panic!("{asked:?}") };
-    assert!(why.contains("`/srv/link/x` leads to `/etc/x`"), "{why}");
+    let [reason] = &reasons(&asked)[..] else { panic!("{asked:?}") };
+    assert!(reason.contains("`/srv/link/x` leads to `/etc/x`"), "{reason}");
     let done = world.resume(&asked.run_id, decisions([("call_1_1", yes())])).await.unwrap();
     assert_eq!((done.status, world.servers.calls().len()), (Status::Completed, 1));
 }

@@ -136,7 +136,7 @@ fn expired_items_have_spans_of_their_kind() {
         journal.completes("There was no answer.");
         spans(&journal, SpanContent::default())
     };
-    let ask = CallVerdict::Ask { rule: None, why: "private".into(), policy: None, answer_timeout_s: Some(1) };
+    let ask = CallVerdict::Ask { rule: None, reason: "private".into(), policy: None, answer_timeout_s: Some(1) };
     let told = ended_late("mcp_files_read", ask);
     let expired = named(&told, "approval");
     assert_eq!((text(expired, "output.value"), &expired.status), ("{\"answer\":\"expired\"}", &Status::Ok));

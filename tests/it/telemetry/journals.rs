@@ -163,7 +163,7 @@ pub(crate) fn approved_call(start: Timestamp) -> Journal {
         call: "call_e".into(),
         verdict: CallVerdict::Ask {
             rule: Some("files".into()),
-            why: "files are private".into(),
+            reason: "files are private".into(),
             policy: None,
             answer_timeout_s: None,
         },

@@ -40,7 +40,7 @@ fn tools(turn: &Turn, paint: Paint) -> Vec<String> {
     let longest = turn.tools.iter().map(|tool| tool.tool.as_str().len()).max().unwrap_or(0);
     let lines = turn.tools.iter().map(|tool| {
         let word = if tool.offered { "available" } else { "withheld" };
-        format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.why)
+        format!("  {:<longest$}  {word}: {}", tool.tool.as_str(), tool.reason)
     });
     let left_out = turn.left_out.iter().map(|left| paint.yellow(format!("  ! {}", left_out_line(left))));
     lines.chain(left_out).collect()
@@ -58,7 +58,7 @@ impl Call {
         };
         let head = format!("  {} {} {stand}", paint.bold(&self.call_id), escape_untrusted(&self.tool));
         let steps =
-            self.steps.iter().map(|step| format!("    {}", paint.dim(format!("{:>4}  {}", step.event, step.why))));
+            self.steps.iter().map(|step| format!("    {}", paint.dim(format!("{:>4}  {}", step.event, step.reason))));
         let quoted = |word: &str, arguments: &Arguments| {
             let room = look.room(word.chars().count() + 5);
             format!("    {word} {}", compact(&arguments.to_value(), room))

@@ -50,7 +50,7 @@ struct ToolState {
     grants: Vec<GrantId>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     changed: bool,
-    why: String,
+    reason: String,
 }
 
 /// A call and its steps in order.
@@ -101,7 +101,8 @@ fn look_back(turns: &mut [Turn]) {
     let granted: BTreeSet<String> = calls.filter(|call| call.is_granted()).map(|call| call.tool.clone()).collect();
     for tool in turns.iter_mut().flat_map(|turn| &mut turn.tools) {
         if tool.verdict == Verdict::Ask && granted.contains(tool.tool.as_str()) {
-            tool.why = tool.why.replacen(ASKS, "it depends on the arguments whether the policy requires approval", 1);
+            tool.reason =
+                tool.reason.replacen(ASKS, "it depends on the arguments whether the policy requires approval", 1);
         }
     }
 }
@@ -142,7 +143,7 @@ impl Call {
 
 fn tool_state(tool: &Tool, tool_access: ToolAccess, granted: &[ToolGrant], grants: &Grants) -> ToolState {
     let covering: Vec<&ToolGrant> = granted.iter().filter(|granted| granted.tool == tool.name).collect();
-    let mut why = match (tool_access, tool.verdict) {
+    let mut reason = match (tool_access, tool.verdict) {
         (ToolAccess::BudgetExhausted, _) => "the tool budget is used up".to_owned(),
         (ToolAccess::FinalAnswer, _) => "a hard limit was reached, and the model gave its final answer".to_owned(),
         (ToolAccess::Enabled, Verdict::Allow) => "the policy allows it".to_owned(),
@@ -158,7 +159,7 @@ fn tool_state(tool: &Tool, tool_access: ToolAccess, granted: &[ToolGrant], grant
         }
     };
     if tool.changed {
-        why.push_str("; its definition changed during the run");
+        reason.push_str("; its definition changed during the run");
     }
     ToolState {
         tool: tool.name.clone(),
@@ -166,6 +167,6 @@ fn tool_state(tool: &Tool, tool_access: ToolAccess, granted: &[ToolGrant], grant
         verdict: tool.verdict,
         grants: covering.into_iter().map(|granted| granted.grant.clone()).collect(),
         changed: tool.changed,
-        why,
+        reason,
     }
 }

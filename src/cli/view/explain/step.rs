@@ -76,7 +76,7 @@ pub(super) struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<Channel>,
     /// The step as text.
-    pub(super) why: String,
+    pub(super) reason: String,
     /// Whether the policy itself allowed the call.
     #[serde(skip)]
     pub(super) is_granted: bool,
@@ -84,7 +84,7 @@ pub(super) struct Step {
 
 /// The step that a journal entry adds to a call, with the call's new state.
 pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Option<(CallStatus, Step)> {
-    let step = |why: String| Step {
+    let step = |reason: String| Step {
         event: recorded.seq,
         at: recorded.at,
         r#type: recorded.event.name(),
@@ -93,7 +93,7 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
         grant: None,
         by: None,
         via: None,
-        why,
+        reason,
         is_granted: false,
     };
     Some(match &recorded.event {
@@ -119,40 +119,40 @@ pub(super) fn of(recorded: &JournalEntry, call: &CallId, grants: &Grants) -> Opt
                 let side = |text: &str| one_line(&escape_untrusted(text), QUOTED);
                 format!(
                     "{} was {}, is {}",
-                    escape_untrusted(&difference.what),
-                    side(&difference.was),
-                    side(&difference.is)
+                    escape_untrusted(&difference.field),
+                    side(&difference.before),
+                    side(&difference.after)
                 )
             });
-            let why = format!("checked again before it was sent: {}", changes.collect::<Vec<_>>().join("; "));
-            (CallStatus::Open, step(why))
+            let reason = format!("checked again before it was sent: {}", changes.collect::<Vec<_>>().join("; "));
+            (CallStatus::Open, step(reason))
         }
         Event::Extended { until, by, via, .. } => {
-            let why = format!("deadline extended to {} by {}", clock(*until), escape_untrusted(by));
-            (CallStatus::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(why) })
+            let reason = format!("deadline extended to {} by {}", clock(*until), escape_untrusted(by));
+            (CallStatus::Pending, Step { by: Some(by.clone()), via: Some(*via), ..step(reason) })
         }
         Event::Expired { .. } => (CallStatus::Expired, step("no answer in time".into())),
         Event::QuestionAnswered { answer, .. } => {
             let words = one_line(&answer.choice.to_words(), QUOTED);
-            let why = format!("answered by {} {}: {words}", escape_untrusted(&answer.by), by_way_of(answer.via));
-            (CallStatus::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(why) })
+            let reason = format!("answered by {} {}: {words}", escape_untrusted(&answer.by), by_way_of(answer.via));
+            (CallStatus::Ran, Step { by: Some(answer.by.clone()), via: Some(answer.via), ..step(reason) })
         }
         Event::CallsStarted { .. } => (CallStatus::Running, step("sent".into())),
         Event::CallCompleted { outcome, .. } => {
-            let why = if outcome.is_error() { "ended with an error" } else { "ended" };
-            (CallStatus::Ran, step(why.into()))
+            let reason = if outcome.is_error() { "ended with an error" } else { "ended" };
+            (CallStatus::Ran, step(reason.into()))
         }
         Event::InputRequested { needed, .. } => {
             let asks = list(needed.questions.keys().map(|key| escape_untrusted(key)));
             (CallStatus::Running, step(format!("its server asks, and the call is held open: {asks}")))
         }
         Event::InputRequired { needed, .. } => {
-            let why = format!("its server asks: {}", list(needed.questions.keys().map(|key| escape_untrusted(key))));
-            (CallStatus::Pending, step(why))
+            let reason = format!("its server asks: {}", list(needed.questions.keys().map(|key| escape_untrusted(key))));
+            (CallStatus::Pending, step(reason))
         }
         Event::InputGiven { given, .. } => {
-            let why = format!("its server was answered by {}", escape_untrusted(&given.by));
-            (CallStatus::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(why) })
+            let reason = format!("its server was answered by {}", escape_untrusted(&given.by));
+            (CallStatus::Cleared, Step { by: Some(given.by.clone()), via: Some(given.via), ..step(reason) })
         }
         Event::TaskStarted { .. } => (CallStatus::Pending, step("runs at its server as a task".into())),
         Event::Started(_)
@@ -174,23 +174,23 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, S
         CallVerdict::Run { by: Authorization::Policy { rule, policy } } => {
             let source = rule.as_ref().map(|rule| format!("rule {}", escape_untrusted(rule)));
             let source: Vec<String> = source.into_iter().chain(policy.as_ref().map(marked)).collect();
-            let why = match source.is_empty() {
+            let reason = match source.is_empty() {
                 true => "may run: no rule requires approval".to_owned(),
                 false => format!("may run: {}", source.join(", ")),
             };
-            (CallStatus::Cleared, Step { rule: rule.clone(), policy: policy.clone(), why, is_granted: true, ..step })
+            (CallStatus::Cleared, Step { rule: rule.clone(), policy: policy.clone(), reason, is_granted: true, ..step })
         }
         CallVerdict::Run { by: Authorization::Grant { grant: id } } => {
-            let why = format!("may run: auto-approved, {}", grant(id, grants));
-            (CallStatus::Cleared, Step { grant: Some(id.clone()), why, ..step })
+            let reason = format!("may run: auto-approved, {}", grant(id, grants));
+            (CallStatus::Cleared, Step { grant: Some(id.clone()), reason, ..step })
         }
         CallVerdict::Run { by: Authorization::HumanApproval } => {
-            (CallStatus::Cleared, Step { why: "may run: approved".to_owned(), ..step })
+            (CallStatus::Cleared, Step { reason: "may run: approved".to_owned(), ..step })
         }
-        CallVerdict::Ask { rule, why, policy, answer_timeout_s } => {
+        CallVerdict::Ask { rule, reason, policy, answer_timeout_s } => {
             let within = answer_timeout_s.map(|seconds| format!(", within {seconds} s")).unwrap_or_default();
-            let why = format!("requires approval{within}, {}", because(why, rule.as_deref(), policy.as_ref()));
-            (CallStatus::Pending, Step { rule: rule.clone(), policy: policy.clone(), why, ..step })
+            let reason = format!("requires approval{within}, {}", because(reason, rule.as_deref(), policy.as_ref()));
+            (CallStatus::Pending, Step { rule: rule.clone(), policy: policy.clone(), reason, ..step })
         }
         CallVerdict::Rejected { reason, message, .. } => {
             let stand = match reason {
@@ -201,7 +201,7 @@ fn checked(verdict: &CallVerdict, step: Step, grants: &Grants) -> (CallStatus, S
                 }
             };
             let word = reason.as_str().replace('_', " ");
-            (stand, Step { why: format!("{word}: {}", one_line(message, QUOTED)), ..step })
+            (stand, Step { reason: format!("{word}: {}", one_line(message, QUOTED)), ..step })
         }
     }
 }

@@ -35,8 +35,7 @@ pub struct PendingApproval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// Why approval is required.
-    #[serde(rename = "reason")]
-    pub why: String,
+    pub reason: String,
     /// The policy that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyMark>,
@@ -58,7 +57,7 @@ pub struct PendingApproval {
 
 impl PendingApproval {
     pub(super) fn of(call: &Call, tool: &Tool) -> Option<Self> {
-        let CallState::Asked { rule, why, policy, in_doubt } = &call.state else { return None };
+        let CallState::Asked { rule, reason, policy, in_doubt } = &call.state else { return None };
         Some(Self {
             call_id: call.requested.id.clone(),
             summary: summary(&tool.origin, call.arguments()),
@@ -69,7 +68,7 @@ impl PendingApproval {
             trusted: tool.trusted,
             definition: tool.hash.clone(),
             rule: rule.clone(),
-            why: why.clone(),
+            reason: reason.clone(),
             policy: policy.clone(),
             differences: call.drift.clone(),
             in_doubt: *in_doubt,
@@ -91,7 +90,7 @@ impl Kind for PendingApproval {
             until: self.until,
             form: AnswerForm::Decision(Review {
                 summary: &self.summary,
-                why: &self.why,
+                reason: &self.reason,
                 rule: self.rule.as_deref(),
                 policy: self.policy.as_ref(),
                 annotations: &self.annotations,

@@ -58,7 +58,7 @@ pub struct Review<'a> {
     /// The call in one line.
     pub summary: &'a str,
     /// Why approval is required.
-    pub why: &'a str,
+    pub reason: &'a str,
     /// The policy rule that asks, if one does.
     pub rule: Option<&'a str>,
     /// The policy that asks.

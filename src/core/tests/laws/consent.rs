@@ -108,7 +108,7 @@ proptest! {
             let mut run = state;
             let Step::CheckCalls(calls) = run.next() else { continue };
             let call = calls[0].clone();
-            let verdict = CallVerdict::Ask { rule: None, why: "?".into(), policy: None, answer_timeout_s: Some(within) };
+            let verdict = CallVerdict::Ask { rule: None, reason: "?".into(), policy: None, answer_timeout_s: Some(within) };
             let asked = Event::CallChecked { call: call.clone(), verdict };
             if run.apply_at(&asked, start).is_err() {
                 continue;

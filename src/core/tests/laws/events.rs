@@ -24,8 +24,8 @@ pub(crate) fn granted(tool: ToolName) -> ToolGrant {
     ToolGrant { tool, grant: "grant_1".into(), arguments: None, expires_at: None }
 }
 
-pub(crate) fn asked(why: &str) -> CallVerdict {
-    CallVerdict::Ask { rule: Some("ask".into()), why: why.into(), policy: None, answer_timeout_s: None }
+pub(crate) fn asked(reason: &str) -> CallVerdict {
+    CallVerdict::Ask { rule: Some("ask".into()), reason: reason.into(), policy: None, answer_timeout_s: None }
 }
 
 /// An extension of a deadline by an hour.

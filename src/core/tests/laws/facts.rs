@@ -25,8 +25,8 @@ proptest! {
                 prop_assert_eq!(difference(&touched, &state), None, "a query changed the state");
                 match (admitted, touched.apply(&event)) {
                     (Ok(()), Ok(())) => prop_assert_eq!(touched.length(), state.length() + 1),
-                    (Err(why), Err(same)) => {
-                        prop_assert_eq!(why, same);
+                    (Err(reason), Err(same)) => {
+                        prop_assert_eq!(reason, same);
                         prop_assert_eq!(difference(&touched, &state), None, "a refused event left a trace: {:?}", event);
                         prop_assert_eq!(touched.next(), state.next());
                         prop_assert_eq!(touched.transcript(), state.transcript());

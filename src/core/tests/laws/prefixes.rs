@@ -149,7 +149,7 @@ fn resume(items: &[PendingItem], decision: &Decision) -> Input {
             }
             AnswerForm::Decision(review) => {
                 // A decision about a doubt has another reason than the first one.
-                let decision = Decision { reason: Some(review.why.to_owned()), ..decision.clone() };
+                let decision = Decision { reason: Some(review.reason.to_owned()), ..decision.clone() };
                 resume.answers.push((call, decision.into()));
             }
             AnswerForm::Choice(_) | AnswerForm::Elicitation { .. } | AnswerForm::Background(_) => {

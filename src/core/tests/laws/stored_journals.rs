@@ -1,7 +1,9 @@
-//! Stored journals: journals that an earlier build wrote are read by every later one, with the same outcome.
+//! Stored journals: from the first release on, a build reads the journals of every earlier one, with
+//! the same outcome.
 //!
-//! `fixtures/journals.jsonl` has a journal per line, with the status and the transcript that it folds to. Do not edit its
-//! lines: a change that cannot read them is incompatible and belongs in the changelog. Add a line for a new event or member with
+//! `fixtures/journals.jsonl` has a journal per line, with the status and the transcript that it folds to. A
+//! change that cannot read its lines is incompatible and belongs in the changelog; after the first release there is none.
+//! Add a line for a new event or member with
 //! `TOOLGATE_BLESS=1 cargo test -p toolgate-core --test laws stored_journals`, which keeps the lines that are there.
 
 use std::collections::BTreeSet;

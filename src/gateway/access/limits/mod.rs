@@ -25,8 +25,7 @@ use toolgate_core::error::ErrorCode;
 
 use self::refusal::limited;
 use crate::guarded_body::holding;
-use crate::negotiation::Form;
-use crate::negotiation::is_stream;
+use crate::negotiation::{Form, is_stream};
 use crate::problem::Problem;
 
 /// Limits of one caller. `None` means no limit.

@@ -42,5 +42,5 @@ fn algorithm_of(key: &Jwk) -> Option<Algorithm> {
         | AlgorithmParameters::Other(_)
         | _ => return None,
     };
-    key.common.key_algorithm.is_none_or(|said| said == named).then_some(algorithm)
+    key.common.key_algorithm.is_none_or(|algorithm_of_key| algorithm_of_key == named).then_some(algorithm)
 }

@@ -178,10 +178,10 @@ async fn a_tool_that_changes_between_two_turns_is_shown_to_a_person_before_it_is
     ]);
     let ran = run(&servers, &["server"], turns).await;
     assert_eq!(ran.report.status, Status::Pending);
-    let [PendingItem::Approval(PendingApproval { why, .. })] = &ran.report.pending[..] else {
+    let [PendingItem::Approval(PendingApproval { reason, .. })] = &ran.report.pending[..] else {
         panic!("{:?}", ran.report.pending)
     };
-    assert!(why.contains("changed the tool's definition during this run"), "{why}");
+    assert!(reason.contains("changed the tool's definition during this run"), "{reason}");
     assert_eq!(endpoint.wire.calls(), ["echo", "slow"]);
     servers.close().await;
 }

@@ -194,10 +194,10 @@ async fn a_tool_that_becomes_another_one_during_a_run_is_not_called_before_a_per
     ]);
     let ran = run(&servers, &["bad"], turns).await;
     assert_eq!(ran.report.status, Status::Pending);
-    let [PendingItem::Approval(PendingApproval { why, .. })] = &ran.report.pending[..] else {
+    let [PendingItem::Approval(PendingApproval { reason, .. })] = &ran.report.pending[..] else {
         panic!("{:?}", ran.report.pending)
     };
-    assert!(why.contains("changed the tool's definition during this run"), "{why}");
+    assert!(reason.contains("changed the tool's definition during this run"), "{reason}");
     assert_eq!(ran.facts().iter().filter(|fact| **fact == "tools.listed").count(), 2);
     assert_eq!(wire.calls(), ["echo", "slow"], "the policy lets everything run, and still");
     servers.close().await;
