@@ -1,8 +1,10 @@
-//! Redaction of known secrets from texts, in every form in which programs write them.
+//! Redaction of known secrets from texts: as they are, and as JSON, JSON within JSON, addresses, forms and HTML of common
+//! libraries escape them.
 //!
 //! - Of a *value*, no whole line is left. A piece of it may be any word.
 //! - Of a *credential*, no piece of eight bytes is left, because servers echo keys in part (`sk-proj-***`).
-//! - Of neither, a part of four bytes is left beside an omission or at the end of an unfinished text.
+//! - Of neither, a part of four bytes is left at the end of an unfinished text, or beside one of the first or last 128
+//!   omissions of each kind.
 //!
 //! Secrets are found by value (decision 0035). The owner of a text knows its secrets, and the names that hold them.
 
@@ -20,7 +22,7 @@ pub use self::builder::{SecretsBuilder, is_telling};
 const SHORTEST: usize = 8;
 /// The shortest part of a secret beside an omission that is redacted.
 const TELLING_PART: usize = 4;
-/// How many omissions of each kind are examined: more than an excerpt has.
+/// How many omissions of each kind are examined, counted from the beginning and from the end of a text.
 const MAX_OMISSIONS: usize = 128;
 /// The words of a set with a bit for each 16-bit hash.
 const HASH_WORDS: usize = (1 << 16) / 64;
@@ -51,14 +53,20 @@ impl Default for Style {
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<Known>);
 
+/// A set of byte windows, with a bit for each 16-bit hash.
+#[derive(Default)]
+struct WindowSet(Vec<u64>);
+
 #[derive(Default)]
 struct Known {
     /// What is searched for: the secrets in all forms, and the pieces of credentials. Sorted.
     needles: Vec<String>,
     /// The secrets in all forms, of which a part may stand beside an omission.
     wholes: Vec<String>,
-    /// A set with the hash of each needle's beginning.
-    beginnings: Vec<u64>,
+    /// The first eight bytes of each needle.
+    beginnings: WindowSet,
+    /// The parts of the secrets that may stand beside an omission: their windows of four bytes.
+    parts: WindowSet,
     style: Style,
 }
 
@@ -99,8 +107,10 @@ impl Secrets {
         let mut places = self.places(text.as_bytes());
         for mark in self.0.style.omissions {
             let is_first = |at: &usize| text.get(..*at).is_some_and(|before| !before.ends_with(mark));
-            let omissions = text.match_indices(mark).map(|(at, _)| at).filter(is_first);
-            for at in omissions.take(MAX_OMISSIONS) {
+            let omissions: Vec<usize> = text.match_indices(mark).map(|(at, _)| at).filter(is_first).collect();
+            // The cut that toolgate made is the last one.
+            let rest = omissions.get(MAX_OMISSIONS..).unwrap_or_default();
+            for &at in omissions.iter().take(MAX_OMISSIONS).chain(rest.iter().rev().take(MAX_OMISSIONS)) {
                 let (before, omitted) = text.split_at(at);
                 let behind = omitted.strip_prefix(mark).unwrap_or_default();
                 let behind = behind.trim_start_matches(|c| mark.ends_with(c));
@@ -115,7 +125,9 @@ impl Secrets {
     /// The positions of secrets, in order. Overlapping ones are merged: the rest of the longer one is still a secret.
     fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut places: Vec<Range<usize>> = Vec::new();
-        for (at, window) in text.windows(SHORTEST).enumerate().filter(|(_, window)| self.0.may_begin(window)) {
+        for (at, window) in
+            text.windows(SHORTEST).enumerate().filter(|(_, window)| self.0.beginnings.may_contain(window))
+        {
             let behind = text.get(at..).unwrap_or_default();
             if let Some(length) = self.0.longest_at(window, behind) {
                 match places.last_mut() {
@@ -129,6 +141,10 @@ impl Secrets {
 
     /// The length of the longest suffix of a secret at the beginning of the text.
     fn ended(&self, text: &str) -> Option<usize> {
+        let part = text.as_bytes().get(..TELLING_PART)?;
+        if !self.0.parts.may_contain(part) {
+            return None;
+        }
         let of = |secret: &String| {
             let mut suffixes = secret.char_indices().filter_map(|(at, _)| secret.get(at..));
             suffixes.find(|suffix| suffix.len() >= TELLING_PART && text.starts_with(suffix)).map(str::len)
@@ -138,6 +154,10 @@ impl Secrets {
 
     /// The longest prefix of a secret at the end of the text.
     fn begun(&self, text: &str) -> Option<Range<usize>> {
+        let part = text.as_bytes().get(text.len().checked_sub(TELLING_PART)?..)?;
+        if !self.0.parts.may_contain(part) {
+            return None;
+        }
         let of = |secret: &String| {
             let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= TELLING_PART);
             ends.rev().find(|end| secret.get(..*end).is_some_and(|beginning| text.ends_with(beginning)))
@@ -166,19 +186,9 @@ impl Secrets {
 
 impl Known {
     fn of(needles: Vec<String>, wholes: Vec<String>, style: Style) -> Self {
-        let mut beginnings = vec![0; if needles.is_empty() { 0 } else { HASH_WORDS }];
-        for (word, bit) in needles.iter().filter_map(|needle| needle.as_bytes().get(..SHORTEST)).map(hash) {
-            if let Some(bits) = beginnings.get_mut(word) {
-                *bits |= bit;
-            }
-        }
-        Self { needles, wholes, beginnings, style }
-    }
-
-    /// Whether a needle may begin with these bytes. Most windows of a text need no further comparison.
-    fn may_begin(&self, window: &[u8]) -> bool {
-        let (word, bit) = hash(window);
-        self.beginnings.get(word).is_some_and(|bits| bits & bit != 0)
+        let beginnings = WindowSet::of(needles.iter().filter_map(|needle| needle.as_bytes().get(..SHORTEST)));
+        let parts = WindowSet::of(wholes.iter().flat_map(|whole| whole.as_bytes().windows(TELLING_PART)));
+        Self { needles, wholes, beginnings, parts, style }
     }
 
     /// The length of the longest needle with this beginning at the start of the text.
@@ -190,9 +200,32 @@ impl Known {
     }
 }
 
-/// A 16-bit hash of eight bytes, as a word and a bit in a set.
+impl WindowSet {
+    fn of<'w>(windows: impl Iterator<Item = &'w [u8]>) -> Self {
+        let mut bits = Vec::new();
+        for (word, bit) in windows.map(hash) {
+            bits.resize(HASH_WORDS, 0);
+            if let Some(bits) = bits.get_mut(word) {
+                *bits |= bit;
+            }
+        }
+        Self(bits)
+    }
+
+    /// Whether the set may contain this window. Most windows of a text need no further comparison.
+    fn may_contain(&self, window: &[u8]) -> bool {
+        let (word, bit) = hash(window);
+        self.0.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+}
+
+/// A 16-bit hash of eight or four bytes, as a word and a bit in a set.
 fn hash(window: &[u8]) -> (usize, u64) {
-    let number = <[u8; SHORTEST]>::try_from(window).map_or(0, u64::from_le_bytes);
+    let number = match *window {
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        _ => 0,
+    };
     let hash = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
     (usize::try_from(hash / 64).unwrap_or_default(), 1 << (hash % 64))
 }
