@@ -16,7 +16,7 @@ use super::call_transport::LastRequest;
 use super::connection::Connection;
 use super::elicitation_exchange::ElicitationExchange;
 use super::exchange::{ElicitationContext, ProgressReceiver};
-use super::fault::Fault;
+use super::fault::{Fault, VISITS_REQUIRED};
 use super::limits::Limits;
 use super::negotiation::Era;
 use super::{elicitation, task};
@@ -28,8 +28,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const UNASKED: &str = "asks something in the middle of a call, although toolgate did not offer that; set its `elicitation` to \
                        true to let it";
-/// The JSON-RPC error that requires the user to visit addresses before the call is repeated.
-const VISITS_REQUIRED: i32 = -32042;
 
 /// Makes the call, or resumes it where it was suspended. `meta` is sent with every request of the call.
 pub(super) async fn make(

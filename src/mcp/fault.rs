@@ -8,6 +8,8 @@ use toolgate_core::tool::{FailureKind, Outcome};
 /// A placeholder for the code of a JSON-RPC error, where the SDK requires one and the server sent none or an invalid
 /// one. Servers send every small number.
 pub(super) const NO_CODE: i32 = i32::MIN;
+/// The JSON-RPC error that requires the user to visit addresses before the call is repeated.
+pub(super) const VISITS_REQUIRED: i32 = -32042;
 
 /// Why a request got no answer. Messages complete the sentence "the MCP server `x` ...".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

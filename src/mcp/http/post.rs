@@ -176,7 +176,7 @@ impl PostedMessage<'_> {
 
     fn no_message(&self, body: &[u8]) -> NonMcpResponse {
         match serde_json::from_slice::<Value>(body) {
-            Ok(json) => NonMcpResponse::Json(self.reader.confidential.redacted(&json.to_string())),
+            Ok(json) => NonMcpResponse::Json(self.reader.confidential.beginning(&json.to_string())),
             Err(_) if body.trim_ascii().is_empty() => NonMcpResponse::NotJson("it is empty".into()),
             Err(why) => NonMcpResponse::NotJson(
                 self.reader.confidential.redacted(&format!("{why}: {}", transport::quoted(body))),
@@ -216,8 +216,7 @@ impl PostedMessage<'_> {
             return Err(refused(""));
         }
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
-        let error = error_in(&body)
-            .map(|error| ErrorData { message: self.reader.confidential.redacted(&error.message).into(), ..error });
+        let error = error_in(&body).map(|error| self.reader.confidential.error(error));
         if status == StatusCode::BAD_REQUEST && self.has_session && session::is_lost(&body, self.id.as_ref()) {
             return Err(StreamableHttpError::SessionExpired);
         }

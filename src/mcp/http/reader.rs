@@ -49,7 +49,8 @@ impl Reader {
     pub(super) fn admitted(&self, incoming: Incoming) -> Disposition {
         let incoming = match incoming {
             Incoming::Unreadable { id, why } => Incoming::Unreadable { id, why: self.confidential.redacted(&why) },
-            other @ (Incoming::Message(..) | Incoming::Noise) => other,
+            Incoming::Message(message, flaws) => Incoming::Message(Box::new(self.without_secrets(*message)), flaws),
+            Incoming::Noise => Incoming::Noise,
         };
         let admitted = self.seen.requests.admit(incoming, &self.stream);
         if let Disposition::Message(message) = &admitted {
@@ -62,6 +63,19 @@ impl Reader {
             }
         }
         admitted
+    }
+
+    /// An error may repeat the request, as that of a refused request does.
+    fn without_secrets(&self, message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+        match message {
+            JsonRpcMessage::Error(mut error) => {
+                error.error = self.confidential.error(error.error);
+                JsonRpcMessage::Error(error)
+            }
+            other @ (JsonRpcMessage::Request(_) | JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_)) => {
+                other
+            }
+        }
     }
 
     /// The failure of the request that the response answers, if there is one.

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde::Serialize;
 use toolgate_core::redact::Secrets;
 
+use crate::transport::character_at;
+
 const KEPT_LINES: usize = 5;
 const KEPT_CHARS: usize = 200;
 
@@ -69,7 +71,8 @@ impl Noise {
     /// Redacts before shortening: half a secret is still a secret. A message may be large, and only its beginning counts.
     fn beginning(&self, text: &[u8]) -> String {
         let text = text.trim_ascii_start();
-        let text = text.get(..4 * KEPT_CHARS + self.secrets.longest()).unwrap_or(text);
+        let end = character_at(text, 4 * KEPT_CHARS + self.secrets.longest());
+        let text = text.get(..end).unwrap_or(text);
         let text = self.secrets.redacted_so_far(String::from_utf8_lossy(text).trim()).into_owned();
         match text.char_indices().nth(KEPT_CHARS) {
             Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
@@ -93,6 +96,16 @@ mod tests {
     use toolgate_core::redact::{SecretsBuilder, Style};
 
     use super::*;
+
+    #[test]
+    fn a_secret_cut_inside_a_character_is_redacted() {
+        let secret = "é".repeat(20);
+        let noise = Noise::without(SecretsBuilder::of_values([&*secret]).build(Style::MESSAGE));
+        for before in 800..840 {
+            let text = format!("{}{secret}", "\u{1}".repeat(before));
+            assert!(!noise.beginning(text.as_bytes()).contains("éé"), "{before} bytes before it");
+        }
+    }
 
     #[test]
     fn parts_of_a_secret_beside_an_omission_are_redacted() {

@@ -57,13 +57,14 @@ impl StderrTail {
 
     /// The kept lines after the first `finished` ones, including an unfinished one.
     pub(super) fn since(&self, finished: u64) -> Vec<String> {
-        self.with(|tail| {
+        // The reader waits for the lock, and redaction takes time.
+        let (lines, unfinished): (Vec<String>, _) = self.with(|tail| {
             let newer = usize::try_from(tail.finished.saturating_sub(finished)).unwrap_or(usize::MAX);
             let unfinished = (!tail.unfinished.is_empty()).then(|| text(&tail.unfinished));
-            let lines = tail.lines.iter().skip(tail.lines.len().saturating_sub(newer));
-            let lines = lines.map(|line| self.secrets.redacted(line).into_owned());
-            lines.chain(unfinished.map(|line| self.secrets.redacted_so_far(&line).into_owned())).collect()
-        })
+            (tail.lines.iter().skip(tail.lines.len().saturating_sub(newer)).cloned().collect(), unfinished)
+        });
+        let lines = lines.iter().map(|line| self.secrets.redacted(line).into_owned());
+        lines.chain(unfinished.map(|line| self.secrets.redacted_so_far(&line).into_owned())).collect()
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut Tail) -> T) -> T {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::frames::{Balance, begins_like_json, trimmed};
 use super::json::{self, JsonFlaw};
-use super::quote::{contains, quoted, quoted_at};
+use super::quote::{contains, quoted, quoted_at, shortened};
 use crate::fault::NO_CODE;
 
 /// How many messages a text may have, behind each other or in a batch. A short message takes far more memory than its bytes.
@@ -116,7 +116,7 @@ fn loosely(error: &Value) -> (i32, String) {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = match error.as_str().or_else(|| error.get("message")?.as_str()) {
         Some(message) => message.to_owned(),
-        None => format!("no message, only {error}"),
+        None => format!("no message, only {}", shortened(error.to_string().as_bytes())),
     };
     (code.unwrap_or(NO_CODE), message)
 }
@@ -167,6 +167,7 @@ impl ParseContext<'_> {
             }
             (Some(_), Some(error)) => {
                 let (code, words) = loosely(error);
+                let words = shortened(words.as_bytes());
                 let why = format!("it has both a `result` and an `error` ({words}, {code}): {}", self.quoted());
                 Incoming::Unreadable { id, why }
             }
@@ -407,6 +408,8 @@ mod tests {
                 "{text}: {conforming}"
             );
         }
+        let long = conforming(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{}},"error":"{}"}}"#, "x".repeat(5000)));
+        assert!(long[0].len() < 600, "{} bytes", long[0].len());
         let latin = conforming_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":'\xe9'}}").join(" ");
         assert!(latin.contains(r"'\xe9'"), "{latin}");
     }

@@ -20,5 +20,5 @@ pub(super) use json::JsonFlaw;
 pub(super) use lines::{LineTransport, MAX_TEXT, StreamObservers};
 pub(super) use message::{Incoming, read};
 pub(super) use outbox::Disconnection;
-pub(super) use quote::{contains, quoted};
+pub(super) use quote::{character_at, contains, quoted};
 pub(super) use requests::{Disposition, Requests, ResponseFinding, Stream};
