@@ -26,6 +26,8 @@ struct Place {
     blocks: Vec<(usize, Block)>,
     /// Whether it is inside the braces of `env: { … }`.
     is_in_braces: bool,
+    /// Whether the value of the last key in these braces is missing so far.
+    lacks_value: bool,
 }
 
 /// The lines below a key, which are indented more than it.
@@ -124,6 +126,14 @@ impl Place {
     fn masked_values(&mut self, line: &str, indentation: usize) -> String {
         let mut shown = String::with_capacity(line.len());
         let mut rest = line;
+        if self.lacks_value && !line.trim().is_empty() {
+            self.lacks_value = false;
+            let (space, value) = line.split_at(line.len() - line.trim_start().len());
+            let (value, tail) = value.split_at(value_length(value));
+            let is_hidden = !is_shown(value) || value.parse::<f64>().is_ok();
+            shown.extend([space, &if is_hidden { "*".repeat(value.len()) } else { value.to_owned() }]);
+            rest = tail;
+        }
         while let Some((before, after)) = rest.split_once(':') {
             self.is_in_braces &= !before.contains('}');
             let begin = after.len() - after.trim_start_matches([' ', '\t']).len();
@@ -143,6 +153,7 @@ impl Place {
                 let is_hidden = !is_shown(value) || (is_entry && value.parse::<f64>().is_ok());
                 shown.push_str(&if is_hidden { "*".repeat(value.len()) } else { value.to_owned() });
                 rest = tail;
+                self.lacks_value = self.is_in_braces && value.is_empty() && tail.trim().is_empty();
                 if tail.trim().is_empty() && !self.is_in_braces && (is_hidden || (is_entry && value.is_empty())) {
                     self.blocks.push((indentation, Block::Secret));
                 }
@@ -234,6 +245,7 @@ mod tests {
                 "env:\n  A: *\n    ****\n\n    *\n  E: **\n    *****\ni: j",
             ),
             ("env:\n  - STRIPE=sk:1\n  A\nb: c", "env:\n  *************\n  *\nb: c"),
+            ("{ env: { \"A\":\n\n  \"x:y\", B: y } }\na: b", "{ env: { \"A\":\n\n  *****, B: * } }\na: b"),
             ("env: [\"A=x\"]\nb: c", "env: *******\nb: c"),
             ("seal: |\n  AAAA\nnext: 1", "seal: *\n  ****\nnext: 1"),
             ("api_key:\n  command: [a]\nurl: ${env:U}/x", "api_key:\n  command: [a]\nurl: ${env:U}/x"),
