@@ -17,6 +17,7 @@ pub(super) fn known(settings: &Settings) -> SecretsBuilder {
                 secrets.value(key.expose_secret());
             }
             add_named(&mut secrets, &model.headers);
+            secrets.address(&model.base_url);
             if let ProxySettings::Url(proxy) = &model.proxy {
                 secrets.value(proxy.expose_secret());
                 secrets.address(proxy.expose_secret());
@@ -26,7 +27,10 @@ pub(super) fn known(settings: &Settings) -> SecretsBuilder {
     for server in settings.servers.values() {
         match &server.transport {
             TransportSettings::Stdio { env, .. } => add_named(&mut secrets, env),
-            TransportSettings::Http { headers, .. } => add_named(&mut secrets, headers),
+            TransportSettings::Http { url, headers, .. } => {
+                secrets.address(url);
+                add_named(&mut secrets, headers);
+            }
         }
     }
     for key in settings.envelope.iter().flat_map(|envelope| &envelope.keys) {
@@ -43,13 +47,15 @@ pub(super) fn known(settings: &Settings) -> SecretsBuilder {
 }
 
 /// Adds variables or headers. A value whose name is not telling (`LOG_LEVEL`, `Accept`) is an ordinary word, and redacting
-/// it would garble text; of an address, the credentials are secrets under any name.
+/// it would garble text. The credentials in an address are secrets under any name.
 fn add_named(secrets: &mut SecretsBuilder, named: &BTreeMap<String, SecretString>) {
     for (name, value) in named {
-        match is_telling(name) {
-            true => secrets.value(value.expose_secret()),
-            false if value.expose_secret().contains("://") => secrets.address(value.expose_secret()),
-            false => {}
+        let value = value.expose_secret();
+        if is_telling(name) {
+            secrets.value(value);
+        }
+        if value.contains("://") {
+            secrets.address(value);
         }
     }
 }
@@ -61,14 +67,17 @@ mod tests {
 
     #[test]
     fn of_a_variable_with_any_name_the_credentials_in_an_address_are_secrets() {
-        let redacted = |value: &str, text: &str| {
+        let named = |name: &str, value: &str, text: &str| {
             let mut secrets = SecretsBuilder::default();
-            add_named(&mut secrets, &[("DATABASE_URL".to_owned(), SecretString::from(value))].into());
+            add_named(&mut secrets, &[(name.to_owned(), SecretString::from(value))].into());
             secrets.build(Style::MESSAGE).redacted(text).into_owned()
         };
+        let redacted = |value: &str, text: &str| named("DATABASE_URL", value, text);
         let address = "postgres://ann:hunter22@db.example/shop?a=@";
         assert_eq!(redacted(address, "ann:hunter22@db.example, hunter22"), "[redacted]@db.example, [redacted]");
         assert_eq!(redacted("https://token-12@git.example", "token-12@git.example"), "[redacted]@git.example");
+        let url = "https://ann:hunter22@id.example/token";
+        assert_eq!(named("TOKEN_URL", url, &format!("hunter22, {url}")), "[redacted], [redacted]");
         for plain in ["postgres://db.example/shop?to=a@b", "info"] {
             assert_eq!(redacted(plain, plain), plain);
         }
