@@ -118,7 +118,7 @@ impl Ready {
             builder = builder.sink(Arc::new(LogSink::new()));
         }
         if matches!(subject, Subject::Spans | Subject::Unsampled | Subject::Whole) {
-            builder = builder.sink(Arc::new(SpanFold::default()));
+            builder = builder.sink(Arc::new(SpanFold::new()));
         }
         if subject == Subject::Unsampled {
             builder = builder.sampler(Arc::new(|_, _| false));
@@ -203,19 +203,27 @@ fn redaction() -> Redaction {
 }
 
 /// Builds the spans of every run and drops them.
-#[derive(Default)]
-struct SpanFold(Mutex<HashMap<RunId, Arc<Mutex<Projector>>>>);
+struct SpanFold {
+    redaction: Redaction,
+    runs: Mutex<HashMap<RunId, Arc<Mutex<Projector>>>>,
+}
+
+impl SpanFold {
+    fn new() -> Self {
+        Self { redaction: redaction(), runs: Mutex::default() }
+    }
+}
 
 impl EventSink for SpanFold {
     fn observe(&self, run: &RunId, update: &Update) {
         let Update::JournalEntry(recorded) = update else { return };
         let identity_of = Arc::new(|_: &ModelName| None);
-        let new = || Projector::new(run.clone(), SpanContent::default(), identity_of).redacting(redaction());
-        let fold = self.0.lock().unwrap().entry(run.clone()).or_insert_with(|| Arc::new(Mutex::new(new()))).clone();
+        let new = || Projector::new(run.clone(), SpanContent::default(), identity_of).redacting(self.redaction.clone());
+        let fold = self.runs.lock().unwrap().entry(run.clone()).or_insert_with(|| Arc::new(Mutex::new(new()))).clone();
         black_box(fold.lock().unwrap().observe(recorded));
     }
 
     fn released(&self, run: &RunId, _at: jiff::Timestamp) {
-        self.0.lock().unwrap().remove(run);
+        self.runs.lock().unwrap().remove(run);
     }
 }
