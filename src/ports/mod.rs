@@ -13,6 +13,7 @@ mod model;
 mod path_resolver;
 mod request_meter;
 mod run_store;
+mod session_store;
 mod store_error;
 mod validators;
 mod webhooks;
@@ -31,6 +32,9 @@ pub use model::{Conversation, DeltaSink, Model, ModelFailure, ModelIdentity, Mod
 pub use path_resolver::PathResolver;
 pub use request_meter::{AnsweredRequest, RequestMeter};
 pub use run_store::{Append, AppendError, Claim, PendingKind, Purged, RunFilter, RunPosition, RunRow, RunStore};
+pub use session_store::{
+    ChainLink, SessionClaim, SessionFilter, SessionHead, SessionRow, SessionSaved, SessionStore,
+};
 pub use store_error::StoreError;
 pub use validators::{InputFindings, OutputValidator, ToolInputValidator};
 pub use webhooks::{

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_core::id::{AgentName, NodeId, RunId, SessionId, Tenant};
 use toolgate_core::run::{JournalEntry, PendingCounts, Status};
 
-use super::{BlobStore, StoreError};
+use super::{BlobStore, SessionClaim, SessionRow, SessionStore, StoreError};
 
 /// Events to append to a run's journal.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Append {
     pub owner: Option<NodeId>,
     /// The duration of the lease without renewal.
     pub lease: Duration,
+    /// With the first events of a run in a session: the session's next head.
+    pub session: Option<Box<SessionClaim>>,
 }
 
 /// The index row of a run, for listings; derived from its journal.
@@ -38,6 +40,9 @@ pub struct RunRow {
     pub agent: AgentName,
     /// Its session.
     pub session: SessionId,
+    /// The run whose conversation it continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predecessor: Option<RunId>,
     /// Its tenant.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
@@ -162,6 +167,12 @@ pub enum AppendError {
     /// Another owner holds an unexpired lease.
     #[error("{0} executes the run")]
     Owned(NodeId),
+    /// The session is at another version, or its head is live. Its current row is given.
+    #[error("the session changed")]
+    SessionChanged {
+        /// Its row; `None` if there is no such session.
+        current: Option<Box<SessionRow>>,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -169,7 +180,7 @@ pub enum AppendError {
 
 /// The journals of all runs. Atomic: a refused append changes nothing.
 #[async_trait]
-pub trait RunStore: Send + Sync {
+pub trait RunStore: SessionStore {
     /// Appends if the journal is exactly `at` long. Durable on return.
     async fn append(&self, append: Append) -> Result<(), AppendError>;
 
@@ -192,7 +203,8 @@ pub trait RunStore: Send + Sync {
     async fn renew(&self, owner: &NodeId, runs: &[RunId], lease: Duration) -> Result<(), StoreError>;
 
     /// Deletes the journal of a run that is over and exactly `at` long, permanently. Its index row stays, without the
-    /// title and with the time. A repetition changes nothing. Nothing is ever appended to the journal again.
+    /// title and with the time. Its segment is deleted too, so that later runs of its session no longer read it. A
+    /// repetition changes nothing. Nothing is ever appended to the journal again.
     async fn purge(&self, run: &RunId, at: u64, now: Timestamp) -> Result<Purged, StoreError>;
 
     /// The positions of these runs, in any order; those that do not exist are omitted.

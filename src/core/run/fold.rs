@@ -51,6 +51,12 @@ impl Run {
             started,
         };
         let started = run.started.clone();
+        if let Some(prior) = started.prior_conversation() {
+            run.transcript.clone_from(&prior.messages);
+            run.calls_seen.extend(prior.messages.iter().flat_map(|message| call_ids(message)));
+            run.blobs.clone_from(&prior.blobs);
+            run.has_cut_results = prior.has_cut_results;
+        }
         for message in started.history.iter().chain([&started.input]) {
             run.say(message.clone());
         }

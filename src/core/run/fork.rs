@@ -11,18 +11,17 @@
 
 use std::sync::Arc;
 
-use super::fold::BUDGET_NOTE;
 use super::state::Phase;
 use super::turn::{Call, CallState};
 use super::{
     Authorization, Budget, CallAuthorization, CallVerdict, Ending, Event, InvalidEvent, Limits, OnDeny, Rejection, Run,
     Step, ToolAccess,
 };
-use crate::chat::{Message, Role};
+use crate::chat::Message;
 use crate::id::CallId;
 
 /// The note to the model that it has a tool budget again, after a transcript that says that the budget is used up.
-const RENEWED_NOTE: &str = "[toolgate] The tool budget was renewed: you may call tools again.";
+pub(super) const RENEWED_NOTE: &str = "[toolgate] The tool budget was renewed: you may call tools again.";
 
 impl Run {
     /// The events of a journal, or of the beginning of one, that a fork of it begins with.
@@ -103,18 +102,6 @@ impl Run {
         }
     }
 
-    /// The conversation as the history of another run: up to the last answered turn, results included, without the
-    /// notes about this run's own budget.
-    pub fn conversation(&self) -> Vec<Message> {
-        let Some(last) = self.transcript.iter().rposition(|message| message.role == Role::Assistant) else {
-            return Vec::new();
-        };
-        let calls = |message: &Arc<Message>| message.content.iter().any(|part| part.tool_use().is_some());
-        let answered = last + 1 + usize::from(self.transcript.get(last).is_some_and(calls));
-        let conversation = self.transcript.iter().take(answered).map(|message| without_notes(message));
-        conversation.filter(|message| !message.content.is_empty()).collect()
-    }
-
     /// Begins a fork's own part: an unused budget, and no turn in progress.
     pub(super) fn begin_fork(&mut self, limits: &Limits) {
         let was_told = self.exhaustion_noted || self.last_word.is_some();
@@ -175,13 +162,6 @@ impl Call {
         let goes_on = self.state == CallState::Authorized && (by_a_person || self.sent);
         goes_on || self.is_approved()
     }
-}
-
-/// The message without toolgate's notes about a budget.
-fn without_notes(message: &Message) -> Message {
-    let mut message = message.clone();
-    message.content.retain(|part| !matches!(part.as_text(), Some(BUDGET_NOTE | RENEWED_NOTE)));
-    message
 }
 
 /// The call that an event lets continue because a person consented.

@@ -23,6 +23,7 @@ pub mod labels;
 mod limits;
 mod next;
 mod pending;
+mod predecessor;
 mod resume_error;
 mod spec;
 mod state;
@@ -48,6 +49,7 @@ pub use pending::{
     AnswerForm, BackgroundWork, Delivery, Description, PendingApproval, PendingCounts, PendingExternalResult,
     PendingInput, PendingItem, PendingQuestion, PendingTask, Review,
 };
+pub use predecessor::{Predecessor, PriorConversation, Segment};
 pub use resume_error::ResumeError;
 pub use spec::{Candidate, DEFAULT_COOLDOWN_S, InDoubt, OnDeny, Spec, Started, Trigger};
 pub use state::Run;

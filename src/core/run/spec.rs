@@ -1,9 +1,12 @@
 //! Run specification: fixed by the first event of a run, so that any process can execute it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Limits;
+use super::{Limits, Predecessor, PriorConversation};
 use crate::chat::Message;
 use crate::id::{AgentName, ModelName, Principal, RunId, ServerId, SessionId, Tenant};
 use crate::tool::{AskHuman, ExternalTool, TierMode, ToolFilter};
@@ -14,7 +17,10 @@ use crate::trace::Trace;
 pub struct Started {
     /// How the run is executed.
     pub spec: Spec,
-    /// The conversation before this run, oldest first.
+    /// The run whose conversation this one continues; `None` if it begins one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predecessor: Option<Predecessor>,
+    /// Messages from the caller that begin the conversation, oldest first. Empty if the run has a predecessor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Message>,
     /// The new user message.
@@ -52,8 +58,8 @@ pub enum Trigger {
         at: u64,
         /// The authors of the source, and of the runs it was copied from in turn: the copied events may contain their
         /// words.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        authors: Vec<String>,
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        authors: BTreeSet<String>,
     },
 }
 
@@ -68,14 +74,24 @@ impl Trigger {
 }
 
 impl Started {
-    /// The authors of the runs it was copied from, and its own author.
-    pub fn authors(&self) -> Vec<String> {
-        let mut authors = match &self.trigger {
-            Trigger::Manual => Vec::new(),
-            Trigger::Fork { authors, .. } => authors.clone(),
+    /// The authors of the conversation it continues and of the runs it was copied from, and its own author.
+    pub fn authors(&self) -> BTreeSet<String> {
+        let before = self.predecessor.iter().flat_map(|predecessor| &predecessor.authors);
+        let copied = match &self.trigger {
+            Trigger::Manual => None,
+            Trigger::Fork { authors, .. } => Some(authors),
         };
-        authors.extend(self.by.clone());
-        authors
+        before.chain(copied.into_iter().flatten()).chain(&self.by).cloned().collect()
+    }
+
+    /// The conversation before the run, once it was read.
+    pub fn prior_conversation(&self) -> Option<&Arc<PriorConversation>> {
+        self.predecessor.as_ref()?.conversation.as_ref()
+    }
+
+    /// Whether the conversation before the run was read, if there is one. Only then its transcript is complete.
+    pub fn is_resolved(&self) -> bool {
+        self.predecessor.as_ref().is_none_or(|predecessor| predecessor.conversation.is_some())
     }
 }
 

@@ -1,0 +1,132 @@
+//! Session store: one row for each conversation of successive runs, and the segments of the conversation.
+//!
+//! The append that creates a run claims its session: it moves the head to the run if the session is at the expected
+//! version and its head is not live. Run, head and segment of the predecessor change in one commit.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolgate_core::id::{AgentName, Principal, RunId, SessionId, Tenant};
+use toolgate_core::run::{Segment, Status};
+
+use super::StoreError;
+
+/// A session: a conversation of successive runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// The session. Ids are unique within a tenant.
+    pub id: SessionId,
+    /// Its tenant.
+    #[serde(default, skip_serializing_if = "Tenant::is_default")]
+    pub tenant: Tenant,
+    /// Its agent.
+    pub agent: AgentName,
+    /// The principal that its runs act for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Principal>,
+    /// Its latest run; `None` before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<SessionHead>,
+    /// Grows by one with each change of the row.
+    pub version: u64,
+    /// The number of runs that were its head.
+    pub runs: u64,
+    /// Its title: the beginning of the first user message, or the caller's.
+    pub title: String,
+    /// Metadata of the caller.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// The authenticated name of the caller who created it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+    /// The authors of its runs.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub authors: BTreeSet<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When a run last claimed it, or a caller changed it.
+    pub updated_at: Timestamp,
+}
+
+/// The latest run of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionHead {
+    /// The run.
+    pub run: RunId,
+    /// Its status, from its index row when the session is read. Stores ignore it in a write.
+    pub status: Status,
+    /// The length of its journal, likewise.
+    pub version: u64,
+}
+
+impl SessionRow {
+    /// Whether its head is running or pending.
+    pub fn is_live(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| !head.status.is_ended())
+    }
+}
+
+/// The claim of a session by a new run, with the run's first append.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionClaim {
+    /// The version that was read; 0 creates the session.
+    pub expected: u64,
+    /// The row afterwards: its head is the run, and its version `expected + 1`.
+    pub row: SessionRow,
+    /// The segment of the run's predecessor, if it is not stored.
+    pub segment: Option<Segment>,
+}
+
+/// A run of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChainLink {
+    /// The run.
+    pub run: RunId,
+    /// Its segment. `None` if no run continued it, or its content was deleted.
+    pub segment: Option<Segment>,
+}
+
+/// A filter of sessions; they are listed newest first.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFilter {
+    /// Only of this tenant.
+    pub tenant: Tenant,
+    /// Only of this agent.
+    pub agent: Option<AgentName>,
+    /// Only of this principal.
+    pub principal: Option<Principal>,
+    /// Only sessions older than this one: creation time and id.
+    pub before: Option<(Timestamp, SessionId)>,
+    /// The maximum number; 0 means 100.
+    pub limit: usize,
+}
+
+/// The result of a request to write a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SessionSaved {
+    /// It was written.
+    Saved,
+    /// It is at another version, and nothing was written; `None`: there is no such session.
+    Changed(Option<Box<SessionRow>>),
+}
+
+/// Sessions and segments. The run that claims a session is appended by
+/// [`RunStore::append`](super::RunStore::append).
+#[async_trait]
+pub trait SessionStore: Send + Sync {
+    /// The session with this id, if there is one.
+    async fn session(&self, tenant: &Tenant, id: &SessionId) -> Result<Option<SessionRow>, StoreError>;
+
+    /// The sessions that match the filter, newest first by creation time, then by id.
+    async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError>;
+
+    /// Creates a session without a run (`expected` 0), or replaces title, metadata and time of the change, if its
+    /// version is `expected`. Everything else in the row of an existing session stays.
+    async fn save_session(&self, expected: u64, row: &SessionRow) -> Result<SessionSaved, StoreError>;
+
+    /// The runs of the conversation that ends with this run, oldest first, with their segments.
+    async fn conversation(&self, run: &RunId) -> Result<Vec<ChainLink>, StoreError>;
+}
