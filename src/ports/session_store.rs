@@ -15,7 +15,7 @@ use toolgate_core::run::{Segment, Status};
 use super::StoreError;
 
 /// A session: a conversation of successive runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
     /// The session. Ids are unique within a tenant.
     pub id: SessionId,
